@@ -1,17 +1,19 @@
 """EnhanceThenLearn: the two-step baseline as one estimator."""
 
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
 from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
+from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.enhancement import UniformLE
 from ldlearn.learning import SABFGS
 
 
+@estimator_dataclass
 class EnhanceThenLearn(SampleWeightMixin, JointModel):
     """First recover the degrees of the training rows, then train a learner on them.
 
@@ -49,14 +51,9 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
 
     can_enhance = False
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({"learner": SABFGS(max_iter=20)},)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "enhancer": [HasMethods("fit_enhance"), None],
-        "learner": [HasMethods(["fit", "predict"]), None],
-    }
 
-    def __init__(self, enhancer: Any = None, learner: Any = None) -> None:
-        self.enhancer = enhancer
-        self.learner = learner
+    enhancer: Annotated[Any, HasMethods("fit_enhance")] | None = None
+    learner: Annotated[Any, HasMethods(["fit", "predict"])] | None = None
 
     @property
     def _steps(self) -> tuple[Any, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,8 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
-from ldlearn.base.sklearn_private import HasMethods, StrOptions
+from ldlearn.base.parameters import Positive, estimator_dataclass
+from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
 from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
@@ -25,6 +27,7 @@ from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 
 
+@estimator_dataclass
 class FromClassifier(SampleWeightMixin, JointModel):
     r"""Degrees from the probabilities of a classifier of 0/1 labels.
 
@@ -92,18 +95,12 @@ class FromClassifier(SampleWeightMixin, JointModel):
         {"classifier": LogisticRegression(), "link": "votes"},
         {"classifier": LogisticRegression(), "zeros": "less"},
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "classifier": [HasMethods(["fit", "predict_proba"]), None],
-        "link": [StrOptions({"probability", "votes"})],
-    }
 
-    def __init__(
-        self, classifier: Any = None, *, link: str = "probability", zeros: str = "none", kappa: float | None = None
-    ) -> None:
-        self.classifier = classifier
-        self.link = link
-        self.zeros = zeros
-        self.kappa = kappa
+    classifier: Annotated[Any, HasMethods(["fit", "predict_proba"])] | None = None
+    _: KW_ONLY
+    link: Literal["probability", "votes"] = "probability"
+    zeros: Literal["none", "less"] = "none"
+    kappa: Positive | None = None
 
     def capabilities(self) -> Capabilities:
         """Only the default classifier is known not to depend on the order of samples and labels."""

@@ -1,7 +1,8 @@
 """FromDistributions: the experiment on known distributions, without a leak."""
 
+from dataclasses import KW_ONLY
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -11,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.estimator import RowData, wrap_output
 from ldlearn.base.kinds import weighted_mean
-from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
+from ldlearn.base.parameters import estimator_dataclass
+from ldlearn.base.sklearn_private import HasMethods, Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import Array
@@ -20,6 +22,7 @@ from ldlearn.joint import DLDL
 from ldlearn.metrics import per_row
 
 
+@estimator_dataclass
 class FromDistributions(SampleWeightMixin, Learner):
     """Give an estimator only the binarised labels of true distributions, and let scoring see the truth.
 
@@ -67,16 +70,11 @@ class FromDistributions(SampleWeightMixin, Learner):
     """
 
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({"estimator": DLDL(beta=10.0, gamma=1.0)},)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "threshold": [Interval(Real, 0, 1, closed="left")],
-        "scoring": [StrOptions({"prediction", "recovery"})],
-    }
 
-    def __init__(self, estimator: Any = None, *, threshold: float = 0.01, scoring: str = "prediction") -> None:
-        self.estimator = estimator
-        self.threshold = threshold
-        self.scoring = scoring
+    estimator: Annotated[Any, HasMethods(["fit", "predict"])] | None = None
+    _: KW_ONLY
+    threshold: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.01
+    scoring: Literal["prediction", "recovery"] = "prediction"
 
     @property
     def _inner(self) -> Any:

@@ -1,18 +1,19 @@
 """BD-LE: a bidirectional linear map between features and labels."""
 
-from numbers import Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Literal
 
 import numpy as np
 from scipy import linalg
 
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import NonNegative, OutputMap, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import Array, Mask, SampleWeight, to_distributions
 from ldlearn.solvers.spd import solve_semidefinite
 
 
+@estimator_dataclass
 class BDLE(SampleWeightMixin, Enhancer):
     r"""Bidirectional label enhancement (BD-LE, a reconstruction): labels from features and features from labels.
 
@@ -87,27 +88,14 @@ class BDLE(SampleWeightMixin, Enhancer):
         {"n_neighbors": 3},
         {"alpha": 0.5, "lam": 0.0, "fit_intercept": False, "normalize": "shift_l1"},
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "sigma": [StrOptions({"median", "mean"}), Interval(Real, 0, None, closed="neither")],
-    }
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1e-3,
-        lam: float = 1e-2,
-        n_neighbors: int = 20,
-        sigma: float | str = "median",
-        fit_intercept: bool = True,
-        normalize: str = "softmax",
-    ) -> None:
-        self.alpha = alpha
-        self.lam = lam
-        self.n_neighbors = n_neighbors
-        self.sigma = sigma
-        self.fit_intercept = fit_intercept
-        self.normalize = normalize
+    _: KW_ONLY
+    alpha: NonNegative = 1e-3
+    lam: NonNegative = 1e-2
+    n_neighbors: PositiveInt = 20
+    sigma: Literal["median", "mean"] | Positive = "median"
+    fit_intercept: bool = True
+    normalize: OutputMap = "softmax"
 
     def capabilities(self) -> Capabilities:
         """In a graph a row given twice is its own neighbour."""

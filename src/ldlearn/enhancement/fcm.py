@@ -1,18 +1,21 @@
 """FCM: degrees from fuzzy clusters of the features."""
 
 import warnings
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from numbers import Real
+from typing import Annotated
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
+from ldlearn.base.parameters import NonNegative, OutputMap, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.kernels import squared_distances
 from ldlearn.core.simplex import Array, Mask, SampleWeight, to_distributions
 
 
+@estimator_dataclass
 class FCM(SampleWeightMixin, Enhancer):
     r"""Fuzzy c-means (FCM): a row inherits the labels that go with the clusters it belongs to.
 
@@ -91,27 +94,14 @@ class FCM(SampleWeightMixin, Enhancer):
         {"n_clusters": 3, "b": 1.5, "random_state": 0},
         {"n_clusters": 2, "b": 1.2, "normalize": "softmax", "random_state": 0},
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_clusters": [None, Interval(Integral, 1, None, closed="left")],
-        "b": [Interval(Real, 1, None, closed="neither")],
-    }
 
-    def __init__(
-        self,
-        *,
-        n_clusters: int | None = None,
-        b: float = 2.0,
-        tol: float = 1e-4,
-        max_iter: int = 1000,
-        normalize: str = "l1",
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.b = b
-        self.tol = tol
-        self.max_iter = max_iter
-        self.normalize = normalize
-        self.random_state = random_state
+    _: KW_ONLY
+    n_clusters: PositiveInt | None = None
+    b: Annotated[float, Interval(Real, 1, None, closed="neither")] = 2.0
+    tol: NonNegative = 1e-4
+    max_iter: PositiveInt = 1000
+    normalize: OutputMap = "l1"
+    random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """The random memberships depend on the order of rows, and differ between a row and its copy."""

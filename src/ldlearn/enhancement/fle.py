@@ -1,18 +1,19 @@
 """FLE: fast label enhancement, a factorisation of the features whose coefficients are the degrees."""
 
-from numbers import Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 
 from ldlearn.base import Enhancer, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.reconstruction import nonnegative_quadratic
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
 
 
+@estimator_dataclass
 class FLE(SampleWeightMixin, Enhancer):
     r"""Fast label enhancement (FLE, a reconstruction).
 
@@ -90,31 +91,15 @@ class FLE(SampleWeightMixin, Enhancer):
     """
 
     _test_params = ({}, {"alpha": 0.1, "beta": 5.0, "standardize": False, "tol": 1e-3})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="neither")],
-        "beta": [Interval(Real, 0, None, closed="left")],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-    }
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        beta: float = 1.0,
-        lam: float = 1.0,
-        gamma: float = 1.0,
-        *,
-        standardize: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 500,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.lam = lam
-        self.gamma = gamma
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    alpha: Positive = 1.0
+    beta: NonNegative = 1.0
+    lam: NonNegative = 1.0
+    gamma: Positive = 1.0
+    _: KW_ONLY
+    standardize: bool = True
+    tol: Positive = 1e-6
+    max_iter: PositiveInt = 500
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight) if self.standardize else None

@@ -1,13 +1,13 @@
 """gLESC: sample correlations from features and labels together, by a tensor of low rank."""
 
-from numbers import Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.resources import require_memory
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import softmax
@@ -15,6 +15,7 @@ from ldlearn.solvers.low_rank import ThinFactors, shrinkage, smooth_by_represent
 from ldlearn.solvers.spectral_tensor import SpectralTensor
 
 
+@estimator_dataclass
 class GLESC(Enhancer):
     r"""Generalised label enhancement with sample correlations (gLESC).
 
@@ -92,28 +93,14 @@ class GLESC(Enhancer):
     """
 
     _test_params = ({}, {"beta": 0.1, "orientation": "released", "standardize": False})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "orientation": [StrOptions({"stated", "released"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-    }
 
-    def __init__(
-        self,
-        beta: float = 10.0,
-        lam: float = 10.0,
-        *,
-        orientation: str = "stated",
-        standardize: bool = True,
-        tol: float = 1e-6,
-        max_iter: int = 100,
-    ) -> None:
-        self.beta = beta
-        self.lam = lam
-        self.orientation = orientation
-        self.standardize = standardize
-        self.tol = tol
-        self.max_iter = max_iter
+    beta: Positive = 10.0
+    lam: NonNegative = 10.0
+    _: KW_ONLY
+    orientation: Literal["stated", "released"] = "stated"
+    standardize: bool = True
+    tol: Positive = 1e-6
+    max_iter: PositiveInt = 100
 
     def capabilities(self) -> Capabilities:
         """A Fourier transform runs along the samples."""

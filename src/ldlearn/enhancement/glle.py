@@ -2,9 +2,9 @@
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import KW_ONLY
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import NonNegative, OutputMap, Positive, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
@@ -27,6 +27,7 @@ from ldlearn.solvers.unit_rows import align_unit_rows
 Rows = NDArray[np.integer]
 
 
+@estimator_dataclass
 class GLLE(Enhancer):
     r"""Graph Laplacian label enhancement (GLLE): labels smoothed along the graph of similar rows.
 
@@ -129,36 +130,18 @@ class GLLE(Enhancer):
         {"n_neighbors": 3, "sigma": "median", "lam": 0.1, "l2": 0.1, "n_groups": 1, "random_state": 0},
         {"n_neighbors": 3, "solver": "lbfgs", "tol": 0.1, "normalize": "shift_l1", "random_state": 0},
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "sigma": [StrOptions({"median", "mean"}), Interval(Real, 0, None, closed="neither")],
-        "n_groups": [None, Interval(Integral, 1, None, closed="left")],
-        "solver": [StrOptions({"exact", "lbfgs"})],
-    }
 
-    def __init__(
-        self,
-        *,
-        lam: float = 0.01,
-        n_neighbors: int = 20,
-        sigma: float | str = 10.0,
-        l2: float = 0.0,
-        n_groups: int | None = None,
-        solver: str = "exact",
-        tol: float = 1e-6,
-        max_iter: int = 300,
-        normalize: str = "softmax",
-        random_state: Any = None,
-    ) -> None:
-        self.lam = lam
-        self.n_neighbors = n_neighbors
-        self.sigma = sigma
-        self.l2 = l2
-        self.n_groups = n_groups
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.normalize = normalize
-        self.random_state = random_state
+    _: KW_ONLY
+    lam: NonNegative = 0.01
+    n_neighbors: PositiveInt = 20
+    sigma: Literal["mean", "median"] | Positive = 10.0
+    l2: NonNegative = 0.0
+    n_groups: PositiveInt | None = None
+    solver: Literal["exact", "lbfgs"] = "exact"
+    tol: NonNegative = 1e-6
+    max_iter: PositiveInt = 300
+    normalize: OutputMap = "softmax"
+    random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """A random start depends on the order of rows and labels."""

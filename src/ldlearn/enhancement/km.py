@@ -1,16 +1,17 @@
 """KM: the kernel method, degrees from the distance to a label's centre in feature space."""
 
-from numbers import Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Literal
 
 import numpy as np
 
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import OutputMap, Positive, estimator_dataclass
 from ldlearn.core.kernels import mean_distance, rbf_blocks
 from ldlearn.core.simplex import Array, Mask, SampleWeight, to_distributions
 
 
+@estimator_dataclass
 class KM(SampleWeightMixin, Enhancer):
     r"""Kernel method (KM): a label describes a row the better, the nearer the row is to the label's centre.
 
@@ -72,15 +73,11 @@ class KM(SampleWeightMixin, Enhancer):
     """
 
     _test_params = ({}, {"sigma": 1.5, "delta": 0.1, "normalize": "softmax"})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "sigma": [StrOptions({"mean"}), Interval(Real, 0, None, closed="neither")],
-        "delta": [Interval(Real, 0, None, closed="neither")],
-    }
 
-    def __init__(self, *, sigma: float | str = "mean", delta: float = 1e-7, normalize: str = "l1") -> None:
-        self.sigma = sigma
-        self.delta = delta
-        self.normalize = normalize
+    _: KW_ONLY
+    sigma: Literal["mean"] | Positive = "mean"
+    delta: Positive = 1e-7
+    normalize: OutputMap = "l1"
 
     def capabilities(self) -> Capabilities:
         """Only ``normalize="l1"`` keeps the degree of negative labels at 0."""

@@ -1,14 +1,14 @@
 """LEMLL: numerical labels and a kernel regressor that predicts them, learned together."""
 
-from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import KW_ONLY
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from ldlearn.base import Enhancer
-from ldlearn.base.sklearn_private import Interval
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
 from ldlearn.core.resources import require_memory
@@ -16,6 +16,7 @@ from ldlearn.core.simplex import softmax
 from ldlearn.solvers.spd import solve_spd
 
 
+@estimator_dataclass
 class LEMLL(Enhancer):
     r"""Label enhancement for multi-label learning (LEMLL, a reconstruction).
 
@@ -104,31 +105,15 @@ class LEMLL(Enhancer):
     """
 
     _test_params = ({"n_neighbors": 3, "tol": 1e-5}, {"n_neighbors": 5, "l2": 4.0, "eps": 0.0})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "l1": [Interval(Real, 0, None, closed="left")],
-        "l3": [Interval(Real, 0, None, closed="neither")],
-        "eps": [Interval(Real, 0, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-    }
 
-    def __init__(
-        self,
-        l1: float = 1.0,
-        l2: float = 1.0,
-        l3: float = 1.0,
-        *,
-        eps: float = 0.2,
-        n_neighbors: int = 10,
-        tol: float = 1e-6,
-        max_iter: int = 200,
-    ) -> None:
-        self.l1 = l1
-        self.l2 = l2
-        self.l3 = l3
-        self.eps = eps
-        self.n_neighbors = n_neighbors
-        self.tol = tol
-        self.max_iter = max_iter
+    l1: NonNegative = 1.0
+    l2: NonNegative = 1.0
+    l3: Positive = 1.0
+    _: KW_ONLY
+    eps: NonNegative = 0.2
+    n_neighbors: PositiveInt = 10
+    tol: Positive = 1e-6
+    max_iter: PositiveInt = 200
 
     def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
         n = len(X)

@@ -1,13 +1,15 @@
 """LESC: label enhancement with sample correlations from a low-rank representation."""
 
+from dataclasses import KW_ONLY
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.base import Enhancer
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import softmax
 from ldlearn.solvers.low_rank import (
@@ -21,6 +23,7 @@ from ldlearn.solvers.low_rank import (
 )
 
 
+@estimator_dataclass
 class LESC(Enhancer):
     r"""Label enhancement with sample correlations (LESC).
 
@@ -115,35 +118,16 @@ class LESC(Enhancer):
     """
 
     _test_params = ({"beta": 0.05, "rho": 1.3}, {"beta": 0.5, "orientation": "released", "standardize": False})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "gamma": [Interval(Real, 0, None, closed="left")],
-        "orientation": [StrOptions({"stated", "released"})],
-        "mu": [Interval(Real, 0, None, closed="neither")],
-        "rho": [Interval(Real, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-    }
 
-    def __init__(
-        self,
-        beta: float = 0.001,
-        gamma: float = 1.0,
-        *,
-        orientation: str = "stated",
-        standardize: bool = True,
-        mu: float = 1e-6,
-        rho: float = 1.1,
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-    ) -> None:
-        self.beta = beta
-        self.gamma = gamma
-        self.orientation = orientation
-        self.standardize = standardize
-        self.mu = mu
-        self.rho = rho
-        self.tol = tol
-        self.max_iter = max_iter
+    beta: Positive = 0.001
+    gamma: NonNegative = 1.0
+    _: KW_ONLY
+    orientation: Literal["stated", "released"] = "stated"
+    standardize: bool = True
+    mu: Positive = 1e-6
+    rho: Annotated[float, Interval(Real, 1, None, closed="left")] = 1.1
+    tol: Positive = 1e-6
+    max_iter: PositiveInt = 1000
 
     def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
         space = thin_factors(feature_scaling(X).apply(X) if self.standardize else X)

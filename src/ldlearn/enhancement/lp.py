@@ -1,14 +1,16 @@
 """LP: label propagation along a similarity graph."""
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from numbers import Real
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.base import Enhancer
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import OutputMap, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.graph import knn_graph
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
@@ -16,6 +18,7 @@ from ldlearn.core.simplex import Array, to_distributions
 from ldlearn.solvers.spd import solve_spd
 
 
+@estimator_dataclass
 class LP(Enhancer):
     r"""Label propagation (LP): every row passes a part of its labels on to similar rows.
 
@@ -79,24 +82,12 @@ class LP(Enhancer):
     """
 
     _test_params = ({}, {"alpha": 0.8, "n_neighbors": 3, "sigma": "mean", "normalize": "softmax"})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, 1, closed="left")],
-        "sigma": [StrOptions({"mean"}), Interval(Real, 0, None, closed="neither")],
-        "n_neighbors": [None, Interval(Integral, 1, None, closed="left")],
-    }
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.5,
-        sigma: float | str = 1.0,
-        n_neighbors: int | None = None,
-        normalize: str = "l1",
-    ) -> None:
-        self.alpha = alpha
-        self.sigma = sigma
-        self.n_neighbors = n_neighbors
-        self.normalize = normalize
+    _: KW_ONLY
+    alpha: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.5
+    sigma: Literal["mean"] | Positive = 1.0
+    n_neighbors: PositiveInt | None = None
+    normalize: OutputMap = "l1"
 
     def _fit(self, X: Array, Y: NDArray[np.bool_]) -> None:
         system = self._dense_system(X) if self.n_neighbors is None else self._sparse_system(X, self.n_neighbors)

@@ -1,14 +1,13 @@
 """ML: the label manifold, labels rebuilt like the features from the same neighbours."""
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.base import Enhancer
-from ldlearn.base.sklearn_private import Interval
+from ldlearn.base.parameters import OutputMap, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
 from ldlearn.core.simplex import Array, to_distributions
 from ldlearn.solvers.bounded_quadratic import minimize_signed_quadratic
@@ -16,6 +15,7 @@ from ldlearn.solvers.bounded_quadratic import minimize_signed_quadratic
 _RIDGE = 1e-8  # makes the minimiser unique: M has the constants in its null space
 
 
+@estimator_dataclass
 class ML(Enhancer):
     r"""Multi-label manifold (ML): real labels that neighbours rebuild with the weights that rebuild the features.
 
@@ -85,29 +85,14 @@ class ML(Enhancer):
     """
 
     _test_params = ({"n_neighbors": 4}, {"lam": 0.5, "n_neighbors": 3, "reg": 1e-2, "normalize": "softmax"})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "lam": [Interval(Real, 0, None, closed="neither")],
-        "n_neighbors": [None, Interval(Integral, 1, None, closed="left")],
-        "reg": [Interval(Real, 0, None, closed="neither")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-    }
 
-    def __init__(
-        self,
-        *,
-        lam: float = 1.0,
-        n_neighbors: int | None = None,
-        reg: float = 1e-3,
-        tol: float = 1e-6,
-        max_iter: int = 10_000,
-        normalize: str = "shift_l1",
-    ) -> None:
-        self.lam = lam
-        self.n_neighbors = n_neighbors
-        self.reg = reg
-        self.tol = tol
-        self.max_iter = max_iter
-        self.normalize = normalize
+    _: KW_ONLY
+    lam: Positive = 1.0
+    n_neighbors: PositiveInt | None = None
+    reg: Positive = 1e-3
+    tol: Positive = 1e-6
+    max_iter: PositiveInt = 10_000
+    normalize: OutputMap = "shift_l1"
 
     def _fit(self, X: Array, Y: NDArray[np.bool_]) -> None:
         n_neighbors = Y.shape[1] + 1 if self.n_neighbors is None else self.n_neighbors

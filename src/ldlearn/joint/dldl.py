@@ -2,9 +2,8 @@
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from numbers import Real
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,8 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ldlearn.base import Capabilities, SampleWeightMixin
-from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity
 from ldlearn.core.logical import Support, has_few_positives
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
@@ -22,7 +22,7 @@ from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
 from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms, alternate
-from ldlearn.joint.hyperparameters import LABEL_MODELS, Hyperparameters, select_hyperparameters
+from ldlearn.joint.hyperparameters import Hyperparameters, select_hyperparameters
 from ldlearn.joint.ordered_labels import select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import newton_simplex
@@ -38,7 +38,7 @@ class _SharedWork:
     """Results that fits on the same rows share, computed by the first that needs them."""
 
     graph: NeighborGraph | None = None
-    feature_map: Any = None
+    feature_map: Literal["rbf"] | Annotated[Any, HasMethods(["fit_transform", "transform"])] | None = None
     offsets: NDArray[np.float64] | None = None  # of the feature map
     features: Features | None = None
     first_W: SoftmaxFit | None = None  # the first W-step: the same for equal gamma, a warm start for others
@@ -95,6 +95,7 @@ def select_penalties(
     return replace(selected, message="; ".join(part for part in (selected.message, message) if part)), penalty
 
 
+@estimator_dataclass
 class DLDL(SampleWeightMixin, IntervalMixin):
     r"""Label distribution learning directly from logical labels.
 
@@ -259,56 +260,24 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         {"beta": 10.0, "gamma": 1.0, "feature_map": "rbf", "random_state": 0},
         {"beta": 1.0, "gamma": 1.0, "zeros": "less"},
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="left"), None],
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "label_model": [StrOptions(set(LABEL_MODELS))],
-        "ordered": ["boolean", Interval(Real, 0, None, closed="left")],
-        "neighbors": [HasMethods(["fit_transform", "transform"]), "sparse matrix", None],
-        "sigma": [Interval(Real, 0, None, closed="neither"), StrOptions({"median", "mean"})],
-        "feature_map": [StrOptions({"rbf"}), HasMethods(["fit_transform", "transform"]), None],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "init": [StrOptions({"uniform", "pseudo"})],
-        "random_state": ["random_state"],
-    }
 
-    def __init__(
-        self,
-        alpha: float = 0.0,
-        beta: float | None = None,
-        gamma: float | None = None,
-        *,
-        label_model: str = "auto",
-        zeros: str = "none",
-        kappa: float | None = None,
-        ordered: bool | float = False,
-        n_neighbors: int = 20,
-        neighbors: Any = None,
-        sigma: float | str = "median",
-        fit_intercept: bool = True,
-        feature_map: Any = None,
-        max_iter: int = 5,
-        tol: float = 1e-6,
-        init: str = "uniform",
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.label_model = label_model
-        self.zeros = zeros
-        self.kappa = kappa
-        self.ordered = ordered
-        self.n_neighbors = n_neighbors
-        self.neighbors = neighbors
-        self.sigma = sigma
-        self.fit_intercept = fit_intercept
-        self.feature_map = feature_map
-        self.max_iter = max_iter
-        self.tol = tol
-        self.init = init
-        self.random_state = random_state
+    alpha: NonNegative = 0.0
+    beta: NonNegative | None = None
+    gamma: NonNegative | None = None
+    _: KW_ONLY
+    label_model: Literal["auto", "presence", "votes"] = "auto"
+    zeros: Literal["none", "less"] = "none"
+    kappa: Positive | None = None
+    ordered: bool | NonNegative = False
+    n_neighbors: PositiveInt = 20
+    neighbors: Annotated[Any, HasMethods(["fit_transform", "transform"]), "sparse matrix"] | None = None
+    sigma: Positive | Literal["median", "mean"] = "median"
+    fit_intercept: bool = True
+    feature_map: Any = None
+    max_iter: PositiveInt = 5
+    tol: Positive = 1e-6
+    init: Literal["uniform", "pseudo"] = "uniform"
+    random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """A feature map may draw rows at random; a graph with a row twice is another graph."""

@@ -18,7 +18,6 @@ from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
 
-LABEL_MODELS = ("auto", "votes", "presence")
 _BETAS = tuple(np.geomspace(0.03, 100.0, 9))  # from degrees that follow the predictor to equal degrees
 _GAMMA_RATIOS = tuple(10.0 ** np.arange(2.5, -1.5, -0.5))  # to the default gamma, the cheapest fit first
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import KW_ONLY
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.reconstruction import (
     local_grams,
     nearest_rows,
@@ -24,6 +24,7 @@ from ldlearn.solvers.nuclear_regression import NuclearFit, nuclear_regression
 from ldlearn.solvers.spd import solve_spd
 
 
+@estimator_dataclass
 class L2(SampleWeightMixin, JointModel):
     r"""Unified framework for learning with label distributions (L2).
 
@@ -131,39 +132,18 @@ class L2(SampleWeightMixin, JointModel):
         {"n_neighbors": 4, "tol": 0.02},
         {"n_neighbors": 3, "init": "random", "fit_intercept": False, "random_state": 0, "tol": 0.02},
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "beta": [Interval(Real, 0, None, closed="neither")],
-        "gamma": [Interval(Real, 0, None, closed="left")],
-        "init": [StrOptions({"zeros", "random"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
-    }
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        beta: float = 1e-4,
-        gamma: float = 1e-3,
-        lam: float = 1e-3,
-        *,
-        n_neighbors: int = 20,
-        fit_intercept: bool = True,
-        init: str = "zeros",
-        tol: float = 1e-3,
-        max_iter: int = 200,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.lam = lam
-        self.n_neighbors = n_neighbors
-        self.fit_intercept = fit_intercept
-        self.init = init
-        self.tol = tol
-        self.max_iter = max_iter
-        self.random_state = random_state
+    alpha: NonNegative = 1e-3
+    beta: Positive = 1e-4
+    gamma: NonNegative = 1e-3
+    lam: NonNegative = 1e-3
+    _: KW_ONLY
+    n_neighbors: PositiveInt = 20
+    fit_intercept: bool = True
+    init: Literal["zeros", "random"] = "zeros"
+    tol: Positive = 1e-3
+    max_iter: PositiveInt = 200
+    random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """A random start depends on the order of labels; in a graph a row given twice is its own neighbour."""

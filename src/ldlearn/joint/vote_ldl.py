@@ -1,7 +1,7 @@
 """VoteLDL: label distributions from 0/1 labels that say which labels got any vote."""
 
-from numbers import Real
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.estimator import wrap_output
-from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes
@@ -25,6 +26,7 @@ from ldlearn.uncertainty.intervals import Bounds, IntervalMixin, TrainingRows
 from ldlearn.uncertainty.rater_agreement import find_concentration
 
 
+@estimator_dataclass
 class VoteLDL(SampleWeightMixin, IntervalMixin):
     r"""Label distributions from 0/1 labels, a label being positive if it got at least one vote.
 
@@ -127,33 +129,16 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         {"gamma": 0.5, "feature_map": "rbf", "random_state": 0},
         {"gamma": 0.5, "zeros": "less"},
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "gamma": [Interval(Real, 0, None, closed="left"), None],
-        "feature_map": [StrOptions({"rbf"}), HasMethods(["fit_transform", "transform"]), None],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "random_state": ["random_state"],
-    }
 
-    def __init__(
-        self,
-        gamma: float | None = None,
-        *,
-        zeros: str = "none",
-        kappa: float | None = None,
-        fit_intercept: bool = True,
-        feature_map: Any = None,
-        max_iter: int = 100,
-        tol: float = 1e-8,
-        random_state: Any = None,
-    ) -> None:
-        self.gamma = gamma
-        self.zeros = zeros
-        self.kappa = kappa
-        self.fit_intercept = fit_intercept
-        self.feature_map = feature_map
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    gamma: NonNegative | None = None
+    _: KW_ONLY
+    zeros: Literal["none", "less"] = "none"
+    kappa: Positive | None = None
+    fit_intercept: bool = True
+    feature_map: Literal["rbf"] | Annotated[Any, HasMethods(["fit_transform", "transform"])] | None = None
+    max_iter: PositiveInt = 100
+    tol: Positive = 1e-8
+    random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """A feature map may draw rows at random."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from numbers import Integral
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, softmax
 from ldlearn.exceptions import InputError
@@ -19,6 +20,7 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 Layers = list[tuple[Array, Array]]  # weights (inputs, outputs) and biases of each layer, the first layer first
 
 
+@estimator_dataclass
 class AABP(SampleWeightMixin, Learner):
     r"""A multi-layer perceptron with hyperbolic tangents, trained by back-propagation on squared errors (AA-BP).
 
@@ -99,36 +101,17 @@ class AABP(SampleWeightMixin, Learner):
         {"hidden_layer_sizes": (5,), "tol": 1e-3, "random_state": 0},
         {"hidden_layer_sizes": (4, 5), "output": "linear-abs", "solver": "gd", "goal": 0.15, "random_state": 0},
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "hidden_layer_sizes": ["array-like"],
-        "output": [StrOptions({"softmax", "linear-abs"})],
-        "solver": [StrOptions({"lbfgs", "gd"})],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "goal": [Interval(Real, 0, None, closed="left")],
-    }
 
-    def __init__(
-        self,
-        hidden_layer_sizes: Iterable[int] = (60,),
-        *,
-        output: str = "softmax",
-        solver: str = "lbfgs",
-        l2: float = 3e-4,
-        learning_rate: float = 0.05,
-        max_iter: int = 1000,
-        goal: float = 1e-4,
-        tol: float = 1e-5,
-        random_state: Any = None,
-    ) -> None:
-        self.hidden_layer_sizes = hidden_layer_sizes
-        self.output = output
-        self.solver = solver
-        self.l2 = l2
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.goal = goal
-        self.tol = tol
-        self.random_state = random_state
+    hidden_layer_sizes: Annotated[Iterable[int], "array-like"] = (60,)
+    _: KW_ONLY
+    output: Literal["softmax", "linear-abs"] = "softmax"
+    solver: Literal["lbfgs", "gd"] = "lbfgs"
+    l2: NonNegative = 3e-4
+    learning_rate: Positive = 0.05
+    max_iter: PositiveInt = 1000
+    goal: NonNegative = 1e-4
+    tol: NonNegative = 1e-5
+    random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """The random start treats labels unequally, and the fit, stopped early, depends on rounding."""

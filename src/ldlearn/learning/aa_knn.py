@@ -1,6 +1,7 @@
 """AA-kNN: the mean distribution of the nearest training rows."""
 
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.sklearn_private import StrOptions
+from ldlearn.base.parameters import PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
 
@@ -19,6 +20,7 @@ from ldlearn.exceptions import InputError
 _METRICS = {"euclidean": "euclidean", "manhattan": "manhattan", "angle": "cosine"}
 
 
+@estimator_dataclass
 class AAKNN(Learner):
     r"""Mean distribution of the k nearest neighbours (AA-kNN).
 
@@ -66,11 +68,10 @@ class AAKNN(Learner):
         {"n_neighbors": 3, "metric": "manhattan"},
         {"n_neighbors": 3, "metric": "angle"},
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"metric": [StrOptions(set(_METRICS))]}
 
-    def __init__(self, n_neighbors: int = 10, *, metric: str = "euclidean") -> None:
-        self.n_neighbors = n_neighbors
-        self.metric = metric
+    n_neighbors: PositiveInt = 10
+    _: KW_ONLY
+    metric: Literal["euclidean", "angle", "manhattan"] = "euclidean"
 
     def capabilities(self) -> Capabilities:
         """What the estimator accepts and promises."""

@@ -1,19 +1,20 @@
 """LALOT (LDLOT): optimal transport loss with a learned ground metric between labels."""
 
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.sinkhorn import Transport, sinkhorn, total_plan, transport_cost
 
 
+@estimator_dataclass
 class LALOT(SampleWeightMixin, Learner):
     r"""Label distribution learning by optimal transport (LALOT; the DLDL paper calls it LDLOT).
 
@@ -103,30 +104,15 @@ class LALOT(SampleWeightMixin, Learner):
     """
 
     _test_params = ({"tol": 0.01}, {"lam": 60.0, "C": 10.0, "tol": 0.05, "fit_intercept": False})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "lam": [Interval(Real, 0, None, closed="neither")],
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "steps": [Interval(Integral, 1, None, closed="left")],
-    }
 
-    def __init__(
-        self,
-        lam: float = 20.0,
-        C: float = 200.0,
-        *,
-        l2: float = 3.0,
-        steps: int = 50,
-        max_iter: int = 50,
-        tol: float = 1e-3,
-        fit_intercept: bool = True,
-    ) -> None:
-        self.lam = lam
-        self.C = C
-        self.l2 = l2
-        self.steps = steps
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
+    lam: Positive = 20.0
+    C: Positive = 200.0
+    _: KW_ONLY
+    l2: NonNegative = 3.0
+    steps: PositiveInt = 50
+    max_iter: PositiveInt = 50
+    tol: NonNegative = 1e-3
+    fit_intercept: bool = True
 
     def capabilities(self) -> Capabilities:
         """L-BFGS stops where rounding decides, which depends on the order of rows and labels."""

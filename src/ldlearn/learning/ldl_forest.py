@@ -1,8 +1,9 @@
 """LDLFs: label distribution learning forests, differentiable trees with distributions at their leaves."""
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,7 @@ from scipy.special import expit
 from sklearn.utils import check_random_state, gen_batches
 
 from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight
@@ -22,6 +24,7 @@ _BLOCK_ENTRIES = 20_000  # of the (rows, leaves) arrays worked on at a time, so 
 _TINY = np.finfo(np.float64).tiny
 
 
+@estimator_dataclass
 class LDLForest(SampleWeightMixin, Learner):
     r"""Label distribution learning forest (LDLFs, shallow form).
 
@@ -107,36 +110,17 @@ class LDLForest(SampleWeightMixin, Learner):
     """
 
     _test_params = ({"n_estimators": 2, "max_depth": 3, "n_outputs": 4, "random_state": 0},)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "max_depth": [Interval(Integral, 2, 20, closed="both")],
-        "n_outputs": [Interval(Integral, 1, None, closed="left")],
-        "leaf_updates": [Interval(Integral, 1, None, closed="left")],
-        "split_steps": [Interval(Integral, 1, None, closed="left")],
-    }
 
-    def __init__(
-        self,
-        n_estimators: int = 5,
-        max_depth: int = 7,
-        n_outputs: int = 64,
-        *,
-        leaf_updates: int = 20,
-        split_steps: int = 5,
-        tol: float = 1e-2,
-        max_iter: int = 100,
-        fit_intercept: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.max_depth = max_depth
-        self.n_outputs = n_outputs
-        self.leaf_updates = leaf_updates
-        self.split_steps = split_steps
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.random_state = random_state
+    n_estimators: PositiveInt = 5
+    max_depth: Annotated[int, Interval(Integral, 2, 20, closed="both")] = 7
+    n_outputs: PositiveInt = 64
+    _: KW_ONLY
+    leaf_updates: PositiveInt = 20
+    split_steps: PositiveInt = 5
+    tol: NonNegative = 1e-2
+    max_iter: PositiveInt = 100
+    fit_intercept: bool = True
+    random_state: RandomState = None
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         rng = check_random_state(self.random_state)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
 from ldlearn.base import Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, normalize_rows
 from ldlearn.exceptions import InputError
@@ -19,6 +19,7 @@ from ldlearn.exceptions import InputError
 _TINY = np.finfo(np.float64).tiny
 
 
+@estimator_dataclass
 class LDLSF(SampleWeightMixin, Learner):
     r"""Label-specific and common features (LDLSF).
 
@@ -108,35 +109,17 @@ class LDLSF(SampleWeightMixin, Learner):
         {"correlation": "code", "lam1": 0.1, "lam2": 0.1, "lam3": 0.01, "tol": 1e-3}
         | {"fit_intercept": False, "standardize": False},
     )
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{key: [Interval(Real, 0, None, closed="left")] for key in ("lam1", "lam2", "lam3")},
-        "rho": [Interval(Real, 0, None, closed="neither")],
-        "correlation": [StrOptions({"laplacian", "code"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-    }
 
-    def __init__(
-        self,
-        lam1: float = 1.0,
-        lam2: float = 1.4,
-        lam3: float = 1e-3,
-        *,
-        rho: float = 1e-3,
-        correlation: str = "laplacian",
-        max_iter: int = 1000,
-        tol: float = 1e-4,
-        fit_intercept: bool = True,
-        standardize: bool = True,
-    ) -> None:
-        self.lam1 = lam1
-        self.lam2 = lam2
-        self.lam3 = lam3
-        self.rho = rho
-        self.correlation = correlation
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.standardize = standardize
+    lam1: NonNegative = 1.0
+    lam2: NonNegative = 1.4
+    lam3: NonNegative = 1e-3
+    _: KW_ONLY
+    rho: Positive = 1e-3
+    correlation: Literal["laplacian", "code"] = "laplacian"
+    max_iter: PositiveInt = 1000
+    tol: Positive = 1e-4
+    fit_intercept: bool = True
+    standardize: bool = True
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(D, self.correlation, sample_weight)

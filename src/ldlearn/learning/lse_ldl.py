@@ -1,15 +1,14 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
-from dataclasses import dataclass, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, softmax
 from ldlearn.exceptions import InputError
@@ -21,6 +20,7 @@ from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 _HUBER_LENGTH = 1e-6  # below this length a row of W is penalised by its square, so that the penalty has a gradient
 
 
+@estimator_dataclass
 class LSELDL(SampleWeightMixin, Learner):
     r"""Latent semantics encoding (LSE-LDL), reconstructed.
 
@@ -106,34 +106,17 @@ class LSELDL(SampleWeightMixin, Learner):
     """
 
     _test_params = ({"n_neighbors": 3, "tol": 0.01}, {"beta": 0.0, "n_latent": 2, "n_kept": 2, "tol": 0.01})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{key: [Interval(Real, 0, None, closed="neither")] for key in ("alpha", "gamma", "delta")},
-        "beta": [Interval(Real, 0, None, closed="left")],
-        **{key: [Interval(Integral, 1, None, closed="left"), None] for key in ("n_latent", "n_kept")},
-    }
 
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        beta: float = 0.01,
-        gamma: float = 1.0,
-        delta: float = 0.01,
-        *,
-        n_latent: int | None = None,
-        n_kept: int | None = None,
-        n_neighbors: int = 10,
-        max_iter: int = 50,
-        tol: float = 1e-3,
-    ) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.gamma = gamma
-        self.delta = delta
-        self.n_latent = n_latent
-        self.n_kept = n_kept
-        self.n_neighbors = n_neighbors
-        self.max_iter = max_iter
-        self.tol = tol
+    alpha: Positive = 1.0
+    beta: NonNegative = 0.01
+    gamma: Positive = 1.0
+    delta: Positive = 0.01
+    _: KW_ONLY
+    n_latent: PositiveInt | None = None
+    n_kept: PositiveInt | None = None
+    n_neighbors: PositiveInt = 10
+    max_iter: PositiveInt = 50
+    tol: NonNegative = 1e-3
 
     def capabilities(self) -> Capabilities:
         """Every row has latent scores of its own, improved by a few steps that see a row twice as two."""

@@ -1,18 +1,19 @@
 """MLPLDL: an ensemble of small softmax networks trained on label distributions."""
 
-from numbers import Integral
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval
+from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 
+@estimator_dataclass
 class MLPLDL(SampleWeightMixin, Learner):
     r"""An ensemble of networks with one hidden layer, trained on label distributions.
 
@@ -80,27 +81,14 @@ class MLPLDL(SampleWeightMixin, Learner):
 
     float32_tolerance = 1e-2
     _test_params = ({"hidden_units": 3, "max_iter": 5},)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "hidden_units": [Interval(Integral, 1, None, closed="left")],
-        "n_networks": [Interval(Integral, 1, None, closed="left")],
-    }
 
-    def __init__(
-        self,
-        hidden_units: int = 64,
-        *,
-        n_networks: int = 2,
-        l2: float = 0.03,
-        max_iter: int = 80,
-        tol: float = 1e-5,
-        random_state: Any = 0,
-    ) -> None:
-        self.hidden_units = hidden_units
-        self.n_networks = n_networks
-        self.l2 = l2
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    hidden_units: PositiveInt = 64
+    _: KW_ONLY
+    n_networks: PositiveInt = 2
+    l2: NonNegative = 0.03
+    max_iter: PositiveInt = 80
+    tol: NonNegative = 1e-5
+    random_state: RandomState = 0
 
     def capabilities(self) -> Capabilities:
         """Initial coefficients depend on the order of labels; a fit stopped early depends on rounding errors."""

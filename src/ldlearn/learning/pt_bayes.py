@@ -1,7 +1,7 @@
 """PT-Bayes: one Gaussian per label, Bayes' rule for the degrees."""
 
-from numbers import Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +9,13 @@ from scipy import linalg
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval
+from ldlearn.base.parameters import Positive, RandomState, estimator_dataclass
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, softmax
 
 
+@estimator_dataclass
 class PTBayes(SampleWeightMixin, Learner):
     r"""One Gaussian per label; the degrees are the posterior probabilities of the labels (PT-Bayes).
 
@@ -78,27 +79,13 @@ class PTBayes(SampleWeightMixin, Learner):
     """
 
     _test_params = ({}, {"resample": True, "random_state": 0}, {"log_domain": False})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "ridge": [Interval(Real, 0, None, closed="neither")],
-        "relative": ["boolean"],
-        "resample": ["boolean"],
-        "log_domain": ["boolean"],
-    }
 
-    def __init__(
-        self,
-        ridge: float = 0.3,
-        *,
-        relative: bool = True,
-        resample: bool = False,
-        log_domain: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.ridge = ridge
-        self.relative = relative
-        self.resample = resample
-        self.log_domain = log_domain
-        self.random_state = random_state
+    ridge: Positive = 0.3
+    _: KW_ONLY
+    relative: bool = True
+    resample: bool = False
+    log_domain: bool = True
+    random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """Draws depend on the order of rows and labels, and are another sample for other rows."""

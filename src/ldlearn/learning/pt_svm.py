@@ -1,8 +1,9 @@
 """PT-SVM: support vector machines between pairs of labels, coupled to distributions."""
 
+from dataclasses import KW_ONLY
 from itertools import combinations
-from numbers import Integral, Real
-from typing import Any, ClassVar
+from numbers import Integral
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,8 @@ from sklearn.utils import check_random_state, gen_batches
 from sklearn.utils.parallel import Parallel, delayed
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import Positive, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.simplex import Array, SampleWeight, clip_degrees
 from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
@@ -24,6 +26,7 @@ _BLOCK_BYTES = 2**27
 Counts = NDArray[np.int64]
 
 
+@estimator_dataclass
 class PTSVM(SampleWeightMixin, Learner):
     r"""Support vector machines between pairs of labels; their coupled probabilities are the degrees (PT-SVM).
 
@@ -102,36 +105,16 @@ class PTSVM(SampleWeightMixin, Learner):
 
     float32_tolerance = 1e-2
     _test_params = ({"random_state": 0, "cv": 2, "n_draws": 60},)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "C": [Interval(Real, 0, None, closed="neither")],
-        "gamma": [StrOptions({"scale", "auto"}), Interval(Real, 0, None, closed="neither")],
-        "n_draws": [Interval(Integral, 1, None, closed="left"), None],
-        "cv": [Interval(Integral, 2, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-        "cache_size": [Interval(Real, 0, None, closed="neither")],
-        "n_jobs": [Integral, None],
-    }
 
-    def __init__(
-        self,
-        C: float = 1.0,
-        *,
-        gamma: float | str = "scale",
-        n_draws: int | None = None,
-        cv: int = 5,
-        tol: float = 1e-3,
-        cache_size: float = 200,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.C = C
-        self.gamma = gamma
-        self.n_draws = n_draws
-        self.cv = cv
-        self.tol = tol
-        self.cache_size = cache_size
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    C: Positive = 1.0
+    _: KW_ONLY
+    gamma: Literal["scale", "auto"] | Positive = "scale"
+    n_draws: PositiveInt | None = None
+    cv: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
+    tol: Positive = 1e-3
+    cache_size: Positive = 200
+    n_jobs: int | None = None
+    random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """Draws depend on the order of rows and labels, and are another sample for other rows."""

@@ -1,18 +1,19 @@
 """SA-BFGS: softmax regression on label distributions."""
 
-from numbers import Real
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any, Literal
 
 import numpy as np
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.solvers.features import Features, linear_softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 
 
+@estimator_dataclass
 class SABFGS(SampleWeightMixin, Learner):
     r"""Softmax regression on label distributions (SA-BFGS).
 
@@ -74,25 +75,13 @@ class SABFGS(SampleWeightMixin, Learner):
     """
 
     _test_params = ({}, {"solver": "lbfgs", "max_iter": 1000, "fit_intercept": False})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "solver": [StrOptions({"newton", "lbfgs"})],
-        "tol": [Interval(Real, 0, None, closed="neither")],
-    }
 
-    def __init__(
-        self,
-        l2: float = 1.0,
-        *,
-        fit_intercept: bool = True,
-        solver: str = "newton",
-        tol: float = 1e-8,
-        max_iter: int = 100,
-    ) -> None:
-        self.l2 = l2
-        self.fit_intercept = fit_intercept
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
+    l2: NonNegative = 1.0
+    _: KW_ONLY
+    fit_intercept: bool = True
+    solver: Literal["newton", "lbfgs"] = "newton"
+    tol: Positive = 1e-8
+    max_iter: PositiveInt = 100
 
     def capabilities(self) -> Capabilities:
         """The published start, an identity, treats labels unequally, and a fit stopped early depends on it."""

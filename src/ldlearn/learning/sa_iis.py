@@ -1,14 +1,15 @@
 """SA-IIS: softmax regression on label distributions by improved iterative scaling."""
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any, Literal
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 from sklearn.utils import gen_batches
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import StrOptions
+from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import Scaling, feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, softmax
 
@@ -16,6 +17,7 @@ _NODES = 16  # of the interpolation over f#, the size of a row: exponentials of 
 _BLOCK_BYTES = 2**26
 
 
+@estimator_dataclass
 class SAIIS(SampleWeightMixin, Learner):
     r"""Softmax regression on label distributions by improved iterative scaling (SA-IIS).
 
@@ -89,15 +91,12 @@ class SAIIS(SampleWeightMixin, Learner):
     """
 
     _test_params = ({"tol": 0.01}, {"tol": 0.01, "fit_intercept": False})
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {"init": [StrOptions({"zeros", "eye"})]}
 
-    def __init__(
-        self, max_iter: int = 1000, *, tol: float = 2e-4, fit_intercept: bool = True, init: str = "zeros"
-    ) -> None:
-        self.max_iter = max_iter
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.init = init
+    max_iter: PositiveInt = 1000
+    _: KW_ONLY
+    tol: NonNegative = 2e-4
+    fit_intercept: bool = True
+    init: Literal["zeros", "eye"] = "zeros"
 
     def capabilities(self) -> Capabilities:
         """The published start ties the first labels to the first features, and a fit stopped early depends on it."""

@@ -1,14 +1,14 @@
 """SCE-LDL: an energy model with sparse binary hidden units."""
 
 from collections.abc import Iterator
-from numbers import Integral
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY
+from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state, gen_batches
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval
+from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
@@ -17,6 +17,7 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 _BLOCK_ENTRIES = 100_000  # of the (rows, c, R) arrays worked on at a time, so that they stay in the cache
 
 
+@estimator_dataclass
 class SCELDL(SampleWeightMixin, Learner):
     r"""Sparsity conditional energy model (SCE-LDL).
 
@@ -96,26 +97,14 @@ class SCELDL(SampleWeightMixin, Learner):
     """
 
     _test_params = ({"n_hidden": 5, "random_state": 0},)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_hidden": [Interval(Integral, 1, None, closed="left")],
-    }
 
-    def __init__(
-        self,
-        n_hidden: int = 50,
-        lam: float = 5e-3,
-        *,
-        l2: float = 10.0,
-        max_iter: int = 500,
-        tol: float = 1e-3,
-        random_state: Any = None,
-    ) -> None:
-        self.n_hidden = n_hidden
-        self.lam = lam
-        self.l2 = l2
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    n_hidden: PositiveInt = 50
+    lam: NonNegative = 5e-3
+    _: KW_ONLY
+    l2: NonNegative = 10.0
+    max_iter: PositiveInt = 500
+    tol: NonNegative = 1e-3
+    random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """The random start depends on the order of labels."""

@@ -50,9 +50,14 @@ class Schema:
         """The class."""
         return dict(all_estimators())[self.name] if self.module is None else _class(self.module, self.name)
 
+    @property
+    def is_record(self) -> bool:
+        """Whether instances are made of their fields alone; estimators, some of them dataclasses, learn attributes."""
+        return dataclasses.is_dataclass(self.cls) and not hasattr(self.cls, "fit")
+
     def split_state(self, value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters and attributes of an instance that a file stores."""
-        if dataclasses.is_dataclass(value):
+        if self.is_record:
             names = [field.name for field in dataclasses.fields(value) if field.init]
             return {}, {name: getattr(value, name) for name in names}
         given: Any = value.get_params(deep=False) if hasattr(value, "get_params") else {}
@@ -81,11 +86,10 @@ class Schema:
 
     def build(self, params: dict[str, Any], state: dict[str, Any]) -> Any:
         """An instance with parameters and attributes that were checked."""
-        is_record = dataclasses.is_dataclass(self.cls)
-        made: Any = self.cls(**state) if is_record else self.cls(**params)
+        made: Any = self.cls(**state) if self.is_record else self.cls(**params)
         if self.name == "NearestNeighbors":
             return made.fit(state["_fit_X"])
-        if not is_record:
+        if not self.is_record:
             vars(made).update(state)
         return made
 

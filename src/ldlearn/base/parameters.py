@@ -1,0 +1,68 @@
+"""Parameters of estimators, declared once: name, valid values and default."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from ldlearn.base.estimator import LabelEstimator
+from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.core.simplex import OUTPUT_MAPS
+
+Positive: TypeAlias = Annotated[float, Interval(Real, 0, None, closed="neither")]
+NonNegative: TypeAlias = Annotated[float, Interval(Real, 0, None, closed="left")]
+PositiveInt: TypeAlias = Annotated[int, Interval(Integral, 1, None, closed="left")]
+OutputMap: TypeAlias = Annotated[str, StrOptions(set(OUTPUT_MAPS))]
+RandomState: TypeAlias = Annotated[Any, "random_state"]
+
+_PLAIN_TYPES = {bool: "boolean", float: Real, int: Integral, NoneType: None, str: str}
+_Class = TypeVar("_Class", bound=type[LabelEstimator])
+
+
+@dataclass_transform()
+def estimator_dataclass(cls: _Class) -> _Class:
+    """Make the annotated attributes of an estimator its parameters, which `fit` validates by their types.
+
+    Types are those of Python (``int``, ``bool``, ``None``, ``Literal["a", "b"]``), or ``Annotated`` with a constraint
+    of scikit-learn, such as `Positive`; ``|`` combines them. Parameters of other types are not validated.
+
+    Examples
+    --------
+    >>> from ldlearn.base import Learner
+    >>> @estimator_dataclass
+    ... class Ridge(Learner):
+    ...     l2: NonNegative = 1.0
+    ...     solver: Literal["newton", "lbfgs"] = "newton"
+    >>> Ridge(l2=2.0)
+    Ridge(l2=2.0)
+    """
+    dataclass(eq=False, repr=False)(cls)  # BaseEstimator has both
+    hints = get_type_hints(cls, include_extras=True)
+    declared = {field.name: list(_constraints(hints[field.name])) for field in fields(cls)}
+    cls._parameter_constraints = cls._parameter_constraints | {name: each for name, each in declared.items() if each}
+    return cls
+
+
+def _constraints(hint: Any) -> Iterator[Any]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        yield from arguments[1:]
+    elif origin is Literal:
+        yield StrOptions(set(arguments))
+    elif origin in (Union, UnionType):
+        for argument in arguments:
+            yield from _constraints(argument)
+    elif hint in _PLAIN_TYPES:
+        yield _PLAIN_TYPES[hint]
