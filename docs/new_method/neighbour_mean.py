@@ -1,17 +1,15 @@
 """NeighbourMeanLE: a row's degrees are the labels of rows like it."""
 
-from __future__ import annotations
-
-from numbers import Integral
 from typing import Any, ClassVar
 
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils._param_validation import Interval
 
 from ldlearn.base import Capabilities, Enhancer
+from ldlearn.base.parameters import PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import Mask, normalize_rows
 
 
+@estimator_dataclass
 class NeighbourMeanLE(Enhancer):
     r"""Mean of the nearest rows' labels, restricted to the row's own.
 
@@ -46,12 +44,8 @@ class NeighbourMeanLE(Enhancer):
     """
 
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({"n_neighbors": 2},)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
-    }
 
-    def __init__(self, n_neighbors: int = 20) -> None:
-        self.n_neighbors = n_neighbors
+    n_neighbors: PositiveInt = 20
 
     def capabilities(self) -> Capabilities:
         """Negative labels get degree 0."""

@@ -2,30 +2,20 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
+from inspect import get_annotations
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    TypeAlias,
-    TypeVar,
-    Union,
-    dataclass_transform,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin
 
 from ldlearn.base.estimator import LabelEstimator
 from ldlearn.base.sklearn_private import Interval, StrOptions
 from ldlearn.core.simplex import OUTPUT_MAPS
 
-Positive: TypeAlias = Annotated[float, Interval(Real, 0, None, closed="neither")]
-NonNegative: TypeAlias = Annotated[float, Interval(Real, 0, None, closed="left")]
-PositiveInt: TypeAlias = Annotated[int, Interval(Integral, 1, None, closed="left")]
-OutputMap: TypeAlias = Annotated[str, StrOptions(set(OUTPUT_MAPS))]
-RandomState: TypeAlias = Annotated[Any, "random_state"]
+Positive = Annotated[float, Interval(Real, 0, None, closed="neither")]
+NonNegative = Annotated[float, Interval(Real, 0, None, closed="left")]
+PositiveInt = Annotated[int, Interval(Integral, 1, None, closed="left")]
+OutputMap = Annotated[str, StrOptions(set(OUTPUT_MAPS))]
+RandomState = Annotated[Any, "random_state"]
 
 _PLAIN_TYPES = {bool: "boolean", float: Real, int: Integral, NoneType: None, str: str}
 _Class = TypeVar("_Class", bound=type[LabelEstimator])
@@ -49,7 +39,10 @@ def estimator_dataclass(cls: _Class) -> _Class:
     Ridge(l2=2.0)
     """
     dataclass(eq=False, repr=False)(cls)  # BaseEstimator has both
-    hints = get_type_hints(cls, include_extras=True)
+    hints: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if "__dataclass_params__" in vars(base):
+            hints |= get_annotations(base, eval_str=True)
     declared = {field.name: list(_constraints(hints[field.name])) for field in fields(cls)}
     cls._parameter_constraints = cls._parameter_constraints | {name: each for name, each in declared.items() if each}
     return cls

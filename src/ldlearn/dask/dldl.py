@@ -7,6 +7,7 @@ from dask import delayed
 from numpy.typing import NDArray
 
 from ldlearn import joint
+from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.core.negative_labels import PositiveLabels, mix, prediction_weight
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows
@@ -29,6 +30,7 @@ class _Degrees(NamedTuple):
     step: DegreeStep | None = None
 
 
+@estimator_dataclass
 class DaskDLDL(DaskJointModel, joint.DLDL):
     """`ldlearn.DLDL` on Dask arrays and data frames, their rows in blocks.
 

@@ -1,7 +1,7 @@
 """Base classes of estimators on Dask collections: client, lazy results, conversion to the local estimator."""
 
-import inspect
 import warnings
+from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import LabelEstimator
 from ldlearn.base.estimator import RowData
 from ldlearn.base.kinds import JointModel, vote_rows
+from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.scaling import column_sums
@@ -35,24 +36,23 @@ from ldlearn.dask.training import LazyRows, TrainingBlocks
 from ldlearn.exceptions import InputError, ParameterError
 
 
+@estimator_dataclass
 class DaskEstimator(LabelEstimator):
     """Base class of estimators on Dask collections.
 
-    A subclass inherits from this class and from the local estimator, whose parameters it takes, and ``client``.
+    A subclass inherits from this class and from the local estimator, and has the parameters of both.
     """
 
-    client: Any
-    label_names_: Any
+    _: KW_ONLY
+    client: Any = None
+
     _local_class: ClassVar[type[LabelEstimator]]
     _row_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes with a row for each training row
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if len(cls.__bases__) == 1:  # an intermediate base class
-            return
-        cls._local_class = cls.__bases__[1]
-        cls._parameter_constraints = {**cls._local_class._parameter_constraints, "client": "no_validation"}  # type: ignore[dict-item]
-        cls.__init__ = _with_client(cls._local_class.__init__)  # type: ignore[method-assign]
+        if len(cls.__bases__) == 2:  # not an intermediate base class
+            cls._local_class = cls.__bases__[1]
 
     def __sklearn_clone__(self) -> Self:
         # scikit-learn would copy the client, which is not possible.
@@ -255,19 +255,6 @@ def _frame_of(parts: list[Any], names: list[str], kind: Any, divisions: Any) -> 
 
     meta = pd.DataFrame(np.empty((0, len(names)), dtype=kind), columns=names)
     return dd.from_delayed(parts, meta=meta, divisions=divisions, verify_meta=False)
-
-
-def _with_client(construct: Any) -> Any:
-    """The constructor of the local estimator with ``client`` as a further parameter, visible to scikit-learn."""
-
-    def __init__(self: Any, *args: Any, client: Any = None, **params: Any) -> None:
-        construct(self, *args, **params)
-        self.client = client
-
-    signature = inspect.signature(construct)
-    client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
-    __init__.__signature__ = signature.replace(parameters=[*signature.parameters.values(), client])  # type: ignore[attr-defined]
-    return __init__
 
 
 # Functions of a block.

@@ -1,6 +1,7 @@
 """SA-BFGS on Dask collections: the W-step of DLDL with given degrees."""
 
 from ldlearn import learning
+from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.dask.estimator import DaskEstimator
 from ldlearn.dask.rows import BlockColumns, BlockObjective
 from ldlearn.dask.training import TrainingBlocks
@@ -8,6 +9,7 @@ from ldlearn.exceptions import ParameterError
 from ldlearn.solvers.softmax_regression import minimize
 
 
+@estimator_dataclass
 class DaskSABFGS(DaskEstimator, learning.SABFGS):
     """`ldlearn.SABFGS` on Dask arrays and data frames, their rows in blocks.
 

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ldlearn import joint
+from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.core.negative_labels import PositiveLabels, mix, prediction_weight
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_labels_seen, positive_rates
@@ -18,6 +19,7 @@ from ldlearn.solvers.features import CentredColumns, Features
 from ldlearn.solvers.vote_regression import Competing, Derivatives, Design, Labels, Point, minimize
 
 
+@estimator_dataclass
 class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
     """`ldlearn.VoteLDL` on Dask arrays and data frames, their rows in blocks.
 

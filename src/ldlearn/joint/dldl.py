@@ -38,7 +38,7 @@ class _SharedWork:
     """Results that fits on the same rows share, computed by the first that needs them."""
 
     graph: NeighborGraph | None = None
-    feature_map: Literal["rbf"] | Annotated[Any, HasMethods(["fit_transform", "transform"])] | None = None
+    feature_map: Any = None
     offsets: NDArray[np.float64] | None = None  # of the feature map
     features: Features | None = None
     first_W: SoftmaxFit | None = None  # the first W-step: the same for equal gamma, a warm start for others
@@ -252,7 +252,6 @@ class DLDL(SampleWeightMixin, IntervalMixin):
 
     path_params = ("alpha", "beta", "gamma")
     _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
-    _work: _SharedWork | None = None  # only while `fit_path` fits
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {"max_iter": 2},  # weights are chosen here; where they are given, a fit takes a tenth of the time
         {"alpha": 0.1, "beta": 10.0, "gamma": 1.0, "n_neighbors": 1, "init": "pseudo", "fit_intercept": False},
@@ -273,7 +272,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     neighbors: Annotated[Any, HasMethods(["fit_transform", "transform"]), "sparse matrix"] | None = None
     sigma: Positive | Literal["median", "mean"] = "median"
     fit_intercept: bool = True
-    feature_map: Any = None
+    feature_map: Literal["rbf"] | Annotated[Any, HasMethods(["fit_transform", "transform"])] | None = None
     max_iter: PositiveInt = 5
     tol: Positive = 1e-6
     init: Literal["uniform", "pseudo"] = "uniform"
@@ -349,7 +348,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         work = _SharedWork()
         for point in points:
             model = clone(self).set_params(**point)
-            model._work = work
+            model.__dict__["_work"] = work  # until it is fitted
             yield model.fit(X, y, **row_data)
 
     def _fit(

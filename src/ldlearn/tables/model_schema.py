@@ -53,7 +53,7 @@ class Schema:
     @property
     def is_record(self) -> bool:
         """Whether instances are made of their fields alone; estimators, some of them dataclasses, learn attributes."""
-        return dataclasses.is_dataclass(self.cls) and not hasattr(self.cls, "fit")
+        return dataclasses.is_dataclass(self.cls) and not hasattr(self.cls, "get_params")
 
     def split_state(self, value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         """Parameters and attributes of an instance that a file stores."""
