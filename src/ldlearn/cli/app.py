@@ -47,9 +47,10 @@ COMMANDS = (
     Command("import", "Make a table of annotations by raters: Label Studio, doccano, or long format."),
     Command("compare-methods", "Compare several methods on a table: which fits best, how much they differ."),
     Command("demo", "Run all steps on real data: tweets rated by 20 to 99 people."),
-    Command("methods", "List the methods: name, kind, summary.", EXPERIMENTS, "library"),
+    Command("methods", "List the methods: name, kind, origin, summary.", EXPERIMENTS, "library"),
     Command("datasets", "List the available data sets, and where they are stored.", EXPERIMENTS, "library"),
     Command("run", "Run an experiment; records are written to OUTPUT/records.jsonl.", EXPERIMENTS),
+    Command("import-predictions", "Add predictions made elsewhere to a run, to be ranked and reported.", EXPERIMENTS),
     Command(
         "report", "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.", EXPERIMENTS, "run"
     ),

@@ -15,20 +15,32 @@ from ldlearn.cli.console import print_result
 from ldlearn.cli.options import Jobs, Log, Quiet
 from ldlearn.evaluation import Record, Results, TextTable, scoreboards
 from ldlearn.exceptions import LDLearnError
-from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, load_plan, run_plan
+from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
 
 
 def run(
     plan: Annotated[str, typer.Argument(help="A plan file (TOML), or the name of a shipped plan such as quick.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the run; an interrupted run continues.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the run; an interrupted run continues.")
+    ] = None,
+    export_to: Annotated[
+        Path | None,
+        typer.Option("--export-splits", metavar="DIR", help="Write the splits (.npz, .mat) for other tools."),
+    ] = None,
     jobs: Jobs = 1,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler that runs the cells.")] = None,
     quiet: Quiet = False,
     log: Log = False,
 ) -> None:
     """Run an experiment; records are written to OUTPUT/records.jsonl."""
-    run_and_report(load_plan(plan), output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
+    loaded = load_plan(plan)
+    if export_to is not None:
+        print_result(f"{len(export_splits(loaded, export_to))} files of splits: {export_to}")
+    elif output is None:
+        raise typer.BadParameter("name the folder of the run.", param_hint="-o")
+    if output is not None:
+        run_and_report(loaded, output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
 
 
 def report(

@@ -60,6 +60,8 @@ class Record:
     kind : {"enhancer", "learner", "joint", "two-step"}
     is_baseline : bool
         Whether it uses no features, or is a plain classifier.
+    external : bool
+        Whether its predictions were made elsewhere.
     trained_on : {"logical", "truth"}
     estimator, params, learner, learner_params
         What the method is made of, with its fixed parameters.
@@ -109,6 +111,7 @@ class Record:
     message: str = ""
     kind: str = ""
     is_baseline: bool = False
+    external: bool = False
     trained_on: str = "logical"
     estimator: str = ""
     params: Params = field(default_factory=dict)

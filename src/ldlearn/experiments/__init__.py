@@ -3,6 +3,7 @@
 from ldlearn.evaluation import RunFolderError, read_records
 from ldlearn.experiments.engine import RunSummary, run_plan
 from ldlearn.experiments.executors import WorkersLostError
+from ldlearn.experiments.external import export_splits, import_predictions
 from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.own_table import plan_for_table
 from ldlearn.experiments.plan import Plan, Protocol, Selection, load_plan, shipped_plans
@@ -12,6 +13,6 @@ from ldlearn.experiments.toml_table import PlanError
 
 __all__ = [
     "Plan", "PlanError", "Protocol", "Selection", "DatasetSpec", "MethodSpec",
-    "load_plan", "plan_for_table", "shipped_plans", "run_plan", "read_records",
+    "load_plan", "plan_for_table", "shipped_plans", "run_plan", "read_records", "export_splits", "import_predictions",
     "RunSummary", "RunFolderError", "WorkersLostError", "RunProgress", "LogProgress",
 ]  # fmt: skip

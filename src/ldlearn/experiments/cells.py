@@ -45,23 +45,8 @@ class Cell:
     @cached_property
     def key(self) -> str:
         """A stable name of the cell: equal for equal content, in any process, folder and plan."""
-        dataset = self.dataset.to_dict()
-        if self.dataset.sha256 is not None:
-            dataset.pop("path")  # the content of a file counts, wherever it lies
-        protocol = asdict(self.protocol)
-        # More repeats leave the first ones unchanged; settings that a kind of split does not use have no effect.
-        for name in ("repeats", *(("folds", "validation") if self.protocol.split == "repeats" else ("shares",))):
-            protocol.pop(name)
-        content = {
-            "dataset": {"name": self.dataset.name} | dataset,
-            "method": {"name": self.method.name} | self.method.to_dict(),
-            "repeat": self.repeat,
-            "protocol": protocol,
-            "selection": self._effective_selection(),
-        }
-        # Equal text for equal content, whatever the order of the keys in a plan.
-        canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+        method = {"name": self.method.name} | self.method.to_dict()
+        return split_key(self.dataset, self.protocol, self.repeat, method=method, selection=self._effective_selection())
 
     def _effective_selection(self) -> dict[str, Any]:
         """The selection without what changes nothing, so that records serve all plans that ask for the same work."""
@@ -92,6 +77,20 @@ class Cell:
             **{name: getattr(method, name) for name in _FACTS_OF_METHODS},
             **found,
         )
+
+
+def split_key(dataset: DatasetSpec, protocol: Protocol, repeat: int, **content: Any) -> str:
+    """A stable name of a split, and of what else is given: equal for equal content."""
+    data, kept = {"name": dataset.name} | dataset.to_dict(), asdict(protocol)
+    if dataset.sha256 is not None:
+        data.pop("path")  # the content of a file counts, wherever it lies
+    # More repeats leave the first ones unchanged; settings that a kind of split does not use have no effect.
+    for name in ("repeats", *(("folds", "validation") if protocol.split == "repeats" else ("shares",))):
+        kept.pop(name)
+    content |= {"dataset": data, "repeat": repeat, "protocol": kept}
+    # Equal text for equal content, whatever the order of the keys in a plan.
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
 def plan_cells(plan: Plan) -> list[Cell]:

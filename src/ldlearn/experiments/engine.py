@@ -15,7 +15,7 @@ from typing import Any
 from ldlearn.datasets import DatasetNotHereError
 from ldlearn.evaluation import Record, RunFolderError, append_records, read_records
 from ldlearn.evaluation.record_files import CELLS, RECORDS
-from ldlearn.experiments.cells import group_cells, plan_cells
+from ldlearn.experiments.cells import group_cells, plan_cells, split_key
 from ldlearn.experiments.executors import Executor, WorkersLostError, run_here, run_on_dask
 from ldlearn.experiments.plan import Plan, load_plan
 from ldlearn.experiments.progress import RunProgress
@@ -104,7 +104,7 @@ def run_plan(
         run = _Run(plan, read_records(path, history=True), append, progress)
         # Only now: where the records cannot be read, the folder keeps the plan that they belong to.
         write_file(path / "plan.toml", plan.to_toml())
-        write_file(path / CELLS, json.dumps(list(run.cells), indent=0) + "\n")
+        write_cells(path / CELLS, plan, list(run.records.values()))
         try:
             run.execute(execute, loaded or {})
         except WorkersLostError as error:
@@ -113,6 +113,19 @@ def run_plan(
         finally:
             progress.end()
         return RunSummary(path, [run.records[key] for key in run.cells], run.computed)
+
+
+def write_cells(path: Path, plan: Plan, records: list[Record]) -> None:
+    """Write the keys of the plan's cells, and of external predictions that belong to its splits."""
+    names = {record.method for record in records if record.external}
+    repeats = range(plan.protocol.n_repeats)
+    external = [
+        split_key(dataset, plan.protocol, repeat, method=name)
+        for dataset in plan.datasets
+        for repeat in repeats
+        for name in sorted(names)
+    ]
+    write_file(path, json.dumps([*(cell.key for cell in plan_cells(plan)), *external], indent=0) + "\n")
 
 
 class _Run:

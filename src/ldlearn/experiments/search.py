@@ -328,22 +328,21 @@ class _CellSearch:
         # Pictures have no sign for labels that are not observed.
         labels = None if np.isnan(train.Y[shown]).any() else train.Y[shown].astype(int).tolist()
         samples = Samples(train.rows[shown].tolist(), truth, labels, D[shown].round(4).tolist())
-        return _describe(train, D, "dldl-recovery") | {"samples": samples, "convergence": _convergence(model)}
+        return describe_degrees(train, D, "recovery") | {"samples": samples, "convergence": _convergence(model)}
 
     def _predicted(self, model: Any) -> dict[str, Any]:
         test = self.split.test
         started = time.perf_counter()
         P = np.asarray(model.predict(test.X), dtype=np.float64)
-        found = {"predict_seconds": time.perf_counter() - started} | _describe(test, P, "dldl")
-        if test.D is None:
-            found["scores"] = score_all(test.Y, P, list(LABEL_METRICS))
-        return found
+        return {"predict_seconds": time.perf_counter() - started} | describe_degrees(test, P, "prediction")
 
 
-def _describe(part: Part, degrees: NDArray[np.float64], zeros: Convention) -> dict[str, Any]:
+def describe_degrees(part: Part, degrees: NDArray[np.float64], task: str) -> dict[str, Any]:
     """Scores against the true degrees; where these are unknown, degrees to compare with those of other methods."""
     if part.D is None:
-        return {"scores": {}, "paper_zeros": {}, "degrees": degrees[:_DEGREES].round(4).tolist()}
+        scores = score_all(part.Y, degrees, list(LABEL_METRICS)) if task == "prediction" else {}
+        return {"scores": scores, "paper_zeros": {}, "degrees": degrees[:_DEGREES].round(4).tolist()}
+    zeros: Convention = "dldl-recovery" if task == "recovery" else "dldl"
     paper = score_all(part.D, degrees, _ZEROS_MATTER, convention=zeros)
     return {"scores": score_all(part.D, degrees), "paper_zeros": paper}
 

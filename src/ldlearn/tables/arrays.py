@@ -18,10 +18,18 @@ from ldlearn.tables.source import Input, Kind, Source, make_frame
 from ldlearn.tables.sparse_table import SparseTable
 
 _USUAL_NAMES = {
-    "X": ("X", "features", "feature", "data"),
-    "D": ("D", "labels", "label_distribution", "label_distributions", "distributions", "distribution"),
+    "X": ("X", "features", "feature", "data", "trainFeature"),
+    "D": (
+        "D",
+        "labels",
+        "label_distribution",
+        "label_distributions",
+        "distributions",
+        "distribution",
+        "trainDistribution",
+    ),
     "counts": ("counts", "votes"),
-    "Y": ("Y", "logical_label", "logical_labels", "logicalLabel", "target", "targets", "label"),
+    "Y": ("Y", "logical_label", "logical_labels", "logicalLabel", "target", "targets", "label", "trainLogical"),
 }
 
 

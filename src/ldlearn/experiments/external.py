@@ -1,0 +1,185 @@
+"""Predictions made elsewhere: splits of a plan are written to files, and predictions for them become records."""
+
+import io
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+from numpy.typing import NDArray
+
+from ldlearn.core.targets import check_distributions
+from ldlearn.evaluation import Record, append_records, read_records
+from ldlearn.evaluation.record_files import CELLS, RECORDS
+from ldlearn.exceptions import FileError, InputError
+from ldlearn.experiments.cells import split_key
+from ldlearn.experiments.engine import lock_folder, write_cells
+from ldlearn.experiments.plan import Plan, load_plan
+from ldlearn.experiments.search import describe_degrees
+from ldlearn.experiments.sources import AnyDataset, DatasetSpec
+from ldlearn.experiments.splits import Split, make_split
+from ldlearn.tables.atomic import write_file
+from ldlearn.tables.content import dense
+from ldlearn.tables.formats import open_table
+from ldlearn.tables.limits import DEFAULT_MAX_BYTES
+from ldlearn.tables.mat import is_mat73, read_mat73
+from ldlearn.tables.mat5 import read_mat5
+from ldlearn.tables.npz import read_npy, read_npz
+
+PREDICTION, RECOVERY = "prediction", "recovery"  # the arrays that are imported
+
+
+def export_splits(plan: Plan | str | os.PathLike[str], folder: str | os.PathLike[str]) -> list[Path]:
+    """Write the splits of a plan, for methods that run elsewhere.
+
+    ``FOLDER/DATASET/REPEAT.npz`` and ``.mat`` contain ``trainFeature``, ``trainLogical`` (0/1 labels) and, if degrees
+    are known, ``trainDistribution``; the same for ``validation`` and ``test``; ``trainIndex``, ``validationIndex`` and
+    ``testIndex``, rows of the data set that count from 0 in ``.npz`` and from 1 in ``.mat``; and ``label_names``.
+
+    Parameters
+    ----------
+    plan : Plan, str or path-like
+        A plan, the path of its file, or the name of a shipped one.
+    folder : path-like
+
+    Returns
+    -------
+    list of Path
+        The files.
+    """
+    plan = plan if isinstance(plan, Plan) else load_plan(plan)
+    written = []
+    for spec, data, repeat, split in _splits(plan):
+        arrays: dict[str, Any] = {"label_names": np.array(data.label_names, dtype=str)}
+        for part in ("train", "validation", "test"):
+            rows = getattr(split, part)
+            arrays |= {f"{part}Feature": dense(rows.X), f"{part}Logical": rows.Y, f"{part}Index": rows.rows}
+            arrays |= {} if rows.D is None else {f"{part}Distribution": rows.D}
+        place = Path(folder) / spec.name
+        place.mkdir(parents=True, exist_ok=True)
+        packed, matlab = io.BytesIO(), io.BytesIO()
+        np.savez_compressed(packed, **arrays)
+        from_one = {name: array + 1 for name, array in arrays.items() if name.endswith("Index")}
+        names = {"label_names": np.array(data.label_names, dtype=object)}
+        scipy.io.savemat(matlab, arrays | from_one | names, do_compression=True)
+        written += [write_file(place / f"{repeat}.npz", packed.getvalue())]
+        written += [write_file(place / f"{repeat}.mat", matlab.getvalue())]
+    return written
+
+
+def import_predictions(
+    run_dir: str | os.PathLike[str], method: str, folder: str | os.PathLike[str], *, trained_on: str = "logical"
+) -> list[Record]:
+    """Score predictions made elsewhere, and add them to a run as records, which are ranked, tested and reported.
+
+    Parameters
+    ----------
+    run_dir : path-like
+        Folder of a run; its plan defines the splits.
+    method : str
+        Name of the method in tables; " (external)" is appended.
+    folder : path-like
+        ``FOLDER/DATASET/REPEAT`` with the ending ``.npz`` or ``.mat`` contains the arrays ``prediction`` of shape
+        (n_test, n_labels), ``recovery`` of shape (n_train, n_labels), or both; ``.npy`` and ``.csv`` contain the
+        prediction. Rows are in the order of `export_splits`, and columns in that of the labels; a ``.csv`` file has a
+        header with the names of the labels, in any order.
+    trained_on : {"logical", "truth"}, default="logical"
+        What the method was trained on: 0/1 labels or true degrees.
+
+    Returns
+    -------
+    list of Record
+        One for each data set and repeat. If any file is missing or wrong, nothing is added.
+    """
+    if trained_on not in ("logical", "truth"):
+        raise InputError(f"trained_on must be logical or truth, got {trained_on!r}.")
+    path = Path(run_dir)
+    plan = load_plan(path / "plan.toml")
+    name = f"{method} (external)"
+    if name in {spec.name for spec in plan.methods}:
+        raise InputError(f"The plan has a method {name!r}; choose another name.")
+    found = [
+        _record(name, spec, data, plan, repeat, split, Path(folder), trained_on)
+        for spec, data, repeat, split in _splits(plan)
+    ]
+    with lock_folder(path), append_records(path / RECORDS) as append:
+        for record in found:
+            append(record)
+        write_cells(path / CELLS, plan, read_records(path, history=True))
+    return found
+
+
+def _splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, Split]]:
+    for spec in plan.datasets:
+        data = spec.load(plan.protocol.seed, needs_truth=False)
+        for repeat in range(plan.protocol.n_repeats):
+            yield spec, data, repeat, make_split(data, spec, plan.protocol, repeat)
+
+
+def _record(
+    method: str,
+    spec: DatasetSpec,
+    data: AnyDataset,
+    plan: Plan,
+    repeat: int,
+    split: Split,
+    folder: Path,
+    trained_on: str,
+) -> Record:
+    arrays, where = _read_arrays(folder / spec.name / str(repeat), list(data.label_names))
+    outcome: dict[str, Any] = {"paper_zeros": {}, "degrees": {}}
+    for task, part in ((RECOVERY, split.train), (PREDICTION, split.test)):
+        if task not in arrays:
+            continue
+        if arrays[task].shape != part.Y.shape:
+            shapes = f"shape {arrays[task].shape} instead of {part.Y.shape}"
+            raise InputError(f"{where}: {task} has {shapes}, the rows and labels of the split.")
+        try:
+            degrees = check_distributions(arrays[task])
+        except InputError as error:
+            raise InputError(f"{where}: {task}: {error}") from None
+        facts = describe_degrees(part, degrees, task)
+        outcome[task] = facts["scores"]
+        for key in ("paper_zeros", "degrees"):
+            outcome[key] |= {task: facts[key]} if key in facts else {}
+    if not (RECOVERY in outcome or PREDICTION in outcome):
+        raise InputError(f"{where}: there is neither {PREDICTION!r} nor {RECOVERY!r}; it has {', '.join(arrays)}.")
+    kind = "learner" if trained_on == "truth" else "two-step"
+    if RECOVERY in outcome:
+        kind = "joint" if PREDICTION in outcome else "enhancer"
+    return Record(
+        cell=split_key(spec, plan.protocol, repeat, method=method),
+        dataset=spec.name,
+        method=method,
+        repeat=repeat,
+        status="ok",
+        kind=kind,
+        external=True,
+        trained_on=trained_on,
+        sizes=split.record,
+        label_names=list(data.label_names),
+        **outcome,
+    )
+
+
+def _read_arrays(stem: Path, labels: list[str]) -> tuple[dict[str, NDArray[Any]], Path]:
+    """The arrays of the file with this stem, and its path."""
+    present = [path for ending in (".npz", ".mat", ".npy", ".csv") if (path := Path(f"{stem}{ending}")).is_file()]
+    if len(present) != 1:
+        problem = "there is no file" if not present else f"there are {len(present)} files"
+        raise FileError(f"{stem}: {problem} with predictions of this split; write one: .npz, .mat, .npy or .csv.")
+    (path,) = present
+    match path.suffix:
+        case ".npz":
+            return read_npz(path, DEFAULT_MAX_BYTES), path
+        case ".mat":
+            return (read_mat73 if is_mat73(path) else read_mat5)(path, DEFAULT_MAX_BYTES), path
+        case ".npy":
+            return {PREDICTION: read_npy(path, DEFAULT_MAX_BYTES)}, path
+    with open_table(str(path)) as source:
+        if set(source.names) != set(labels):
+            raise InputError(f"{path}: its header must have the names of the labels: {', '.join(labels)}.")
+        frame = source.read(dict.fromkeys(source.names, "any"))
+    return {PREDICTION: frame[labels].to_numpy(dtype=float)}, path

@@ -1,0 +1,166 @@
+"""Predictions made elsewhere: splits out, degrees in, ranked like any other method."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.io
+from tiny_plans import tiny_dict
+
+from ldlearn import MeanLDL, UniformLE
+from ldlearn.cli.main import main
+from ldlearn.evaluation import Results, read_records
+from ldlearn.exceptions import FileError, InputError
+from ldlearn.experiments import Plan, export_splits, import_predictions, run_plan
+from ldlearn.metrics import intersection
+
+METHODS = {"UniformLE": {}, "UniformLE + MeanLDL": {"estimator": "UniformLE", "learner": "MeanLDL"}}
+NAME = "Numpy (external)"
+
+
+@pytest.fixture
+def plan():
+    return Plan.from_dict(tiny_dict(methods=METHODS))
+
+
+@pytest.fixture
+def run(plan, tmp_path):
+    run_plan(plan, tmp_path / "run")
+    export_splits(plan, tmp_path / "splits")
+    return tmp_path
+
+
+def call(*words):
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    return ended.value.code
+
+
+def predict_elsewhere(split):
+    """Equal shares of the positive labels, and their mean for new rows, in plain numpy."""
+    D = split["trainLogical"] / split["trainLogical"].sum(axis=1, keepdims=True)
+    return D, np.tile(D.mean(axis=0), (len(split["testFeature"]), 1))
+
+
+def write_predictions(folder, ending="npz"):
+    for file in sorted((folder / "splits" / "made").glob("*.npz")):
+        with np.load(file, allow_pickle=False) as split:
+            D, P = predict_elsewhere(split)
+            names = [str(name) for name in split["label_names"]]
+        target = folder / "theirs" / "made" / file.with_suffix(f".{ending}").name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if ending == "npz":
+            np.savez(target, recovery=D, prediction=P)
+        elif ending == "mat":
+            scipy.io.savemat(target, {"recovery": D, "prediction": P})
+        elif ending == "npy":
+            np.save(target, P)
+        else:  # columns in another order than the labels
+            table = ",".join(names[::-1]) + "\n"
+            target.write_text(table + "\n".join(",".join(map(repr, row[::-1].tolist())) for row in P) + "\n")
+
+
+def test_splits_are_those_of_the_run(run, plan):
+    with np.load(run / "splits" / "made" / "1.npz", allow_pickle=False) as split:
+        arrays = dict(split)
+    matlab = scipy.io.loadmat(run / "splits" / "made" / "1.mat")
+    rows = np.concatenate([arrays[f"{part}Index"] for part in ("train", "validation", "test")])
+    np.testing.assert_array_equal(np.sort(rows), np.arange(60))
+    np.testing.assert_array_equal(matlab["trainIndex"].ravel(), arrays["trainIndex"] + 1)
+    np.testing.assert_allclose(matlab["testFeature"], arrays["testFeature"])
+    assert arrays["trainFeature"].mean() == pytest.approx(0.0, abs=1e-12)  # scaled by the training rows
+    records = read_records(run / "run")
+    recorded = next(r for r in records if r.method == "UniformLE" and r.repeat == 1)
+    recovered = UniformLE().fit_enhance(arrays["trainFeature"], arrays["trainLogical"])
+    assert recorded.recovery["intersection"] == pytest.approx(intersection(arrays["trainDistribution"], recovered))
+
+
+@pytest.mark.parametrize("ending", ["npz", "mat", "npy", "csv"])
+def test_the_same_predictions_get_the_same_scores(run, ending):
+    write_predictions(run, ending)
+    assert call("import-predictions", str(run / "run"), "--method", "Numpy", "--from", str(run / "theirs")) == 0
+    records = read_records(run / "run")
+    ours = {r.repeat: r.prediction for r in records if r.method == "UniformLE + MeanLDL"}
+    theirs = {r.repeat: r for r in records if r.method == NAME}
+    assert theirs.keys() == ours.keys() == {0, 1}
+    for repeat, record in theirs.items():
+        assert record.external
+        assert record.prediction == pytest.approx(ours[repeat], nan_ok=True)
+        assert (record.recovery is not None) == (ending in ("npz", "mat"))
+
+
+def test_they_are_ranked_and_reported(run):
+    write_predictions(run)
+    import_predictions(run / "run", "Numpy", run / "theirs")
+    assert NAME in {record.method for record in Results(read_records(run / "run")).records}
+    assert call("report", str(run / "run")) == 0
+    page = next((run / "run").rglob("*.html")).read_text(encoding="utf-8")
+    assert NAME in page
+
+
+def test_they_stay_when_the_run_continues_and_go_with_their_splits(run, plan):
+    write_predictions(run)
+    import_predictions(run / "run", "Numpy", run / "theirs")
+    assert run_plan(plan, run / "run").computed == 0
+    assert NAME in {record.method for record in read_records(run / "run")}
+    other = Plan.from_dict(tiny_dict(methods=METHODS, protocol={"repeats": 2, "seed": 5}))
+    run_plan(other, run / "run")
+    assert NAME not in {record.method for record in read_records(run / "run")}
+
+
+def wrong(folder, change):
+    path = folder / "theirs" / "made" / "1.npz"
+    with np.load(path) as arrays:
+        np.savez(path, **change(dict(arrays)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda a: a | {"prediction": a["prediction"][1:]}, "shape"),
+        (lambda a: a | {"prediction": a["prediction"][:, :2]}, "shape"),
+        (lambda a: a | {"prediction": 2 * a["prediction"]}, "sum to 1"),
+        (lambda a: a | {"recovery": -a["recovery"]}, "negative"),
+        (lambda a: {"other": a["prediction"]}, "neither 'prediction' nor 'recovery'"),
+    ],
+)
+def test_wrong_files_add_nothing(run, change, message):
+    write_predictions(run)
+    wrong(run, change)
+    before = (run / "run" / "records.jsonl").read_bytes()
+    with pytest.raises(InputError, match=rf"1\.npz.*{message}"):
+        import_predictions(run / "run", "Numpy", run / "theirs")
+    assert (run / "run" / "records.jsonl").read_bytes() == before
+
+
+def test_a_missing_file_is_named(run, capsys):
+    write_predictions(run)
+    (run / "theirs" / "made" / "1.npz").unlink()
+    with pytest.raises(FileError, match=r"made/1: there is no file"):
+        import_predictions(run / "run", "Numpy", run / "theirs")
+    assert call("import-predictions", str(run / "run"), "--method", "Numpy", "--from", str(run / "theirs")) == 2
+
+
+def test_learners_on_truth(run):
+    write_predictions(run, "npy")
+    records = import_predictions(run / "run", "Numpy", run / "theirs", trained_on="truth")
+    assert {record.kind for record in records} == {"learner"}
+    with pytest.raises(InputError, match="trained_on"):
+        import_predictions(run / "run", "Numpy", run / "theirs", trained_on="nothing")
+
+
+def test_export_by_the_command(tmp_path, plan):
+    (tmp_path / "plan.toml").write_text(plan.to_toml())
+    assert call("run", str(tmp_path / "plan.toml"), "--export-splits", str(tmp_path / "out")) == 0
+    assert sorted(path.name for path in (tmp_path / "out" / "made").iterdir()) == ["0.mat", "0.npz", "1.mat", "1.npz"]
+    assert not (tmp_path / "records.jsonl").exists()
+    assert call("run", str(tmp_path / "plan.toml")) == 2
+
+
+def test_constant_predictions_are_the_baseline(run):
+    """The example is what `UniformLE + MeanLDL` does."""
+    with np.load(run / "splits" / "made" / "0.npz") as split:
+        D, P = predict_elsewhere(split)
+        expected = MeanLDL().fit(split["trainFeature"], D).predict(split["testFeature"])
+    np.testing.assert_allclose(P, expected)
+    assert json.loads((run / "run" / "cells.json").read_text())
