@@ -1,4 +1,6 @@
-"""The commands that help to annotate: browse."""
+"""The commands that help to annotate: browse, explain."""
+
+import json
 
 
 def test_browse(run, here, model):
@@ -11,3 +13,16 @@ def test_browse(run, here, model):
     assert "no-such" in run("browse", "no-such.csv", "-m", model, "-o", "p.html").message
     refused = run("browse", "data.csv", "-m", model, "-o", "page.html", "--no-clobber")
     assert (refused.code, "page.html" in refused.message) == (2, True)
+
+
+def test_explain(run, here, model):
+    done = run("explain", "data.csv", "-m", model, "--row", "17", "--top", "2")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0].split() == ["Row", "17:", "contribution", "of", "sky", "mountain", "sea"]
+    assert [line.split()[0] for line in lines[3:5]] == ["(1", "sum"]
+    found = json.loads(run("explain", "data.csv", "-m", model, "--row", "17", "--json").out)
+    total = sum(part["sea"] for part in found["contributions"])
+    assert f"{total:+.3f}" == lines[4].split()[-1]
+    missing = run("explain", "data.csv", "-m", model, "--row", "81")
+    assert (missing.code, "no row 81" in missing.message) == (2, True)

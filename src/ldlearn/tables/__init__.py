@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ldlearn.tables.description import write_card as write_card
     from ldlearn.tables.embedding import NamedEmbedding as NamedEmbedding
     from ldlearn.tables.embedding import import_embedding as import_embedding
+    from ldlearn.tables.explanation import Explanation as Explanation
+    from ldlearn.tables.explanation import explain_row as explain_row
     from ldlearn.tables.features import TablePreprocessing as TablePreprocessing
     from ldlearn.tables.labelled_table import PreparedTable as PreparedTable
     from ldlearn.tables.labelled_table import prepare_table as prepare_table
@@ -35,6 +37,7 @@ else:
         "comparison": ("Comparison", "compare_tables"),
         "description": ("describe_file", "describe_model", "write_card"),
         "embedding": ("NamedEmbedding", "import_embedding"),
+        "explanation": ("Explanation", "explain_row"),
         "features": ("TablePreprocessing",),
         "labelled_table": ("PreparedTable", "prepare_table"),
         "model_files": ("load_model", "load_table_model", "save_model"),

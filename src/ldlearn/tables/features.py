@@ -49,6 +49,8 @@ class TablePreprocessing:
         The values of each categorical column, sorted.
     encoders : dict of str to transformer
         What makes features of each text column.
+    feature_means : ndarray of shape (n_features,)
+        Means of the resulting features over the training rows.
     sparse : bool
         Whether the result is a CSR matrix.
     """
@@ -62,6 +64,7 @@ class TablePreprocessing:
     modes: list[str]
     categories: list[list[str]]
     encoders: dict[str, Any]
+    feature_means: Matrix
     sparse: bool = False
 
     @classmethod
@@ -85,14 +88,16 @@ class TablePreprocessing:
         columns = zip(types.categorical, modes, strict=True)
         categories = [sorted({*cleaned[name].dropna(), mode}) for name, mode in columns]
         encoders = {name: _fit_encoder(cleaned[name], name, embedding) for name in types.texts}
-        learned = (medians, means, scales, modes, categories, encoders)
+        learned = (medians, means, scales, modes, categories, encoders, np.empty(0))
         preprocessing = cls(tuple(names), types.categorical, types.texts, *learned)
         parts = preprocessing._parts(cleaned)
         size = sum(part.shape[0] * part.shape[1] for part in parts)
         nonzero = sum(part.nnz if scipy.sparse.issparse(part) else part.size for part in parts)
         # A sparse table stays sparse: made dense, it may not fit into memory.
         preprocessing.sparse = isinstance(cleaned, SparseTable) or (sparse and nonzero < SPARSE_BELOW * size)
-        return preprocessing, preprocessing._join(parts)
+        X = preprocessing._join(parts)
+        preprocessing.feature_means = np.asarray(X.mean(axis=0), dtype=np.float64)
+        return preprocessing, X
 
     @property
     def embedded(self) -> bool:

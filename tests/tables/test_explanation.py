@@ -1,0 +1,96 @@
+"""Contributions to the prediction for one row: exact sums, and what a change of one column does."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from example_tables import LABELS, make_table
+
+from ldlearn.exceptions import ParameterError, TableError
+from ldlearn.joint import DLDL
+from ldlearn.learning import AAKNN
+from ldlearn.tables import TableModel, explain_row, load_table_model, save_model
+
+FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
+
+
+@pytest.fixture(scope="module")
+def table():
+    table = make_table(60)
+    table["when"] = pd.date_range("2024-01-01", periods=60, freq="9D").astype(str)
+    words = np.array(["lake", "rock", "wave", "cloud", "path"])
+    picks = np.random.default_rng(0).integers(5, size=(60, 3))
+    table["note"] = [f"{' and '.join(words[row])}, seen number {k}" for k, row in enumerate(picks)]
+    return table
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return TableModel.fit(table, LABELS, estimator=DLDL(**FAST), id="key", date="when", text="note")
+
+
+def centred_logs(degrees):
+    logs = np.log(np.asarray(degrees))
+    return logs - logs.mean(axis=-1, keepdims=True)
+
+
+def test_contributions_sum_to_the_difference_from_the_average_row(table, model):
+    X = model.transform(table)
+    X = X.toarray() if hasattr(X, "toarray") else X
+    average = model.estimator.predict(X.mean(axis=0, keepdims=True))[0]
+    for row in (0, 3, 17):  # in row 3 a number is missing
+        found = explain_row(table, model, row)
+        assert np.allclose(found.degrees, model.predict(table.loc[[row]]).to_numpy()[0])
+        assert np.allclose(found.average_degrees, average)
+        difference = centred_logs(found.degrees) - centred_logs(average)
+        assert np.allclose(found.contributions.sum(axis=0), difference)
+        assert np.allclose(found.contributions.sum(axis=1), 0)
+        sizes = np.abs(found.contributions).max(axis=1)
+        assert (np.diff(sizes) <= 0).all()
+
+
+def test_a_contribution_is_what_a_change_of_the_column_to_its_mean_undoes(table, model):
+    found = explain_row(table, model, 17)
+    changed = table.loc[[17]].assign(height=table["height"].mean())
+    difference = centred_logs(found.degrees) - centred_logs(model.predict(changed).to_numpy()[0])
+    part = next(k for k, name in enumerate(found.parts) if name.startswith("height "))
+    assert np.allclose(found.contributions[part], difference)
+
+
+def test_a_contribution_of_a_category_averages_over_its_changes(table, model):
+    """The mean of centred log-degrees over the training values of a column is the reference for its contribution."""
+    found = explain_row(table, model, 17)
+    places = table["place"].fillna(model.preprocessing.modes[0])
+    changed = pd.concat([table.loc[[17]]] * len(table)).assign(place=places.to_numpy())
+    mean = centred_logs(model.predict(changed).to_numpy()).mean(axis=0)
+    part = next(k for k, name in enumerate(found.parts) if name.startswith("place "))
+    assert np.allclose(found.contributions[part], centred_logs(found.degrees) - mean)
+
+
+def test_each_word_of_the_row_is_a_part(table, model):
+    found = explain_row(table, model, 17)
+    words = {name.removeprefix("note: ") for name in found.parts if name.startswith("note: ")}
+    said = set(table.loc[17, "note"].replace(",", "").split())
+    assert words == (said & set(model.preprocessing.encoders["note"].vocabulary)) | {"(absent words)"}
+    assert sum(name.startswith("when ") for name in found.parts) == 1
+
+
+def test_a_model_file_and_a_table_file(table, model, tmp_path):
+    table.to_csv(tmp_path / "t.csv", index=False)
+    save_model(model, tmp_path / "m.ldl")
+    read = explain_row(str(tmp_path / "t.csv"), str(tmp_path / "m.ldl"), 18)
+    assert np.allclose(read.contributions, explain_row(table, model, 17).contributions)
+    assert load_table_model(tmp_path / "m.ldl").preprocessing.feature_means.shape == (model.estimator.n_features_in_,)
+    with pytest.raises(TableError, match="no row 0"):
+        explain_row(str(tmp_path / "t.csv"), model, 0)
+    with pytest.raises(TableError, match="60 rows"):
+        explain_row(str(tmp_path / "t.csv"), model, 61)
+
+
+def test_other_models_are_refused(table):
+    degrees = table.assign(**dict.fromkeys(LABELS, 1 / 3))
+    fitted = TableModel.fit(degrees, LABELS, estimator=AAKNN(), numeric="height", features="height")
+    with pytest.raises(ParameterError, match="AAKNN is not linear"):
+        explain_row(table, fitted, 3)
+    mapped = TableModel.fit(table, LABELS, estimator=DLDL(feature_map="rbf", **FAST), features="height")
+    with pytest.raises(ParameterError, match="not linear"):
+        explain_row(table, mapped, 3)
