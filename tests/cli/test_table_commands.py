@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 from functools import cache
 
@@ -283,6 +284,9 @@ def test_inspect_and_the_model_card(model, run):
     for part in parts:
         assert part in page
     assert "http" not in page.replace("http-equiv", "")
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1].split("; ")
+    assert {"default-src 'none'", "base-uri 'none'", "form-action 'none'"} <= set(policy)
+    assert "script-src" not in page
     for part in ("<main>", 'scope="col"', 'scope="row"', 'tabindex="0"', "prefers-color-scheme: dark", 'role="img"'):
         assert part in page
     known = json.loads(run("inspect", model, "--json").out)

@@ -244,6 +244,14 @@ def test_hdf5_that_points_at_other_files(tmp_path):
     with h5py.File(path, "w", userblock_size=512) as file:
         file["X"] = h5py.ExternalLink(str(secret), "/x")
     refused(path, "another file")
+    with h5py.File(tmp_path / "other.mat", "w") as file:
+        file["values"] = np.ones(2)
+    for linked in ("data", "ir", "jc"):
+        write_mat73(path, LabelDataset(X=scipy.sparse.csr_matrix(np.eye(2)), D=np.eye(2)))
+        with h5py.File(path, "r+") as file:
+            del file["X"][linked]
+            file["X"][linked] = h5py.ExternalLink("other.mat", "/values")
+        refused(path, f"'{linked}' points at another file")
 
 
 def test_hdf5_whose_empty_array_is_not_empty(tmp_path, little_memory):

@@ -39,11 +39,12 @@ def datasets(draw, labels=("D", "Y", "counts", "DY"), sparse=False):
         X = scipy.sparse.csr_matrix(np.where(np.isfinite(X), X, 0))
     votes = draw(arrays(np.int64, (n, c), elements=st.integers(0, 9)))
     votes[:, 0] += 1
+    logical = (votes > 3).astype(draw(st.sampled_from([np.int8, np.float64, bool])))
     fields = {
         "D": {"D": votes / votes.sum(axis=1, keepdims=True)},
-        "Y": {"Y": (votes > 3).astype(np.int8)},
+        "Y": {"Y": logical},
         "counts": {"D": votes / votes.sum(axis=1, keepdims=True), "counts": votes},
-        "DY": {"D": votes / votes.sum(axis=1, keepdims=True), "Y": (votes > 3).astype(np.int8)},
+        "DY": {"D": votes / votes.sum(axis=1, keepdims=True), "Y": logical},
     }[draw(st.sampled_from(labels))]
     names = draw(st.lists(name_text, min_size=m + c, max_size=m + c, unique=True))
     texts = {key: draw(name_text) for key in TEXTS}
@@ -74,6 +75,7 @@ def assert_same_numbers(left, right):
 marked = LabelDataset(
     X=np.ones((2, 1)), D=np.full((2, 2), 0.5), feature_names=["X:"], label_names=["D:", "D:a"], name="marked"
 )
+float_labels = LabelDataset(X=np.array([[1.0], [-0.0]]), Y=np.eye(2), feature_names=["x"], label_names=["votes:", "Y:"])
 
 
 @pytest.mark.parametrize("suffix", KEEP_ALL)
@@ -152,6 +154,8 @@ def test_json_lines_hold_data_sets_too(tmp_path):
 
 @settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(data=datasets(labels=("D", "Y", "counts")))
+@example(marked)
+@example(float_labels)
 def test_arff_keeps_numbers_and_names(data):
     broken = [name for name in (*data.feature_names, *data.label_names, data.name) if set("\r\n") & set(name)]
     if broken:

@@ -14,6 +14,7 @@ from ldlearn.cli.main import main
 from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables import delimited, load_model
+from ldlearn.tables.delimited import _RowLengthCheck
 from ldlearn.tables.delimited_dialect import Dialect, detect_dialect
 from ldlearn.tables.formats import open_table, write_table
 from ldlearn.tables.values import read_numbers
@@ -423,3 +424,24 @@ def test_numbers_are_read_exactly(tmp_path):
     values = rng.normal(size=5000) * 10.0 ** rng.integers(-300, 300, 5000)
     (tmp_path / "x.csv").write_text("a,b\n" + "".join(f"{value!r},1\n" for value in values.tolist()))
     assert read_table(tmp_path / "x.csv")[0]["a"].tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("header", [b"a" * (17 << 20), b"," * 1_000_001, b'"' + b"\t" * 1_100_000])
+def test_the_size_of_the_header_is_limited(tmp_path, header):
+    path = tmp_path / "x.csv"
+    path.write_bytes(header + b"\n1\n")
+    with pytest.raises(TableError, match="first line is longer than 16 MB or has more than 1,000,000 columns"):
+        open_table(str(path)).__enter__()
+
+
+@pytest.mark.parametrize("function", ["read", "_check"])
+def test_ctrl_c_stays_an_interrupt_while_pandas_reads(tmp_path, monkeypatch, function):
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n1,2\n")
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_RowLengthCheck, function, interrupted)
+    with pytest.raises(KeyboardInterrupt), open_table(str(path)) as table:
+        table.read({"a": "any"})

@@ -2,6 +2,7 @@
 
 import datetime
 import errno
+import zipfile
 from pathlib import Path
 from unittest import mock
 
@@ -107,6 +108,79 @@ def test_a_cell_far_away_is_refused_before_memory_is_taken(tmp_path):
     book.save(tmp_path / "x.xlsx")
     with pytest.raises(TableError, match=r"549,755,813,888 bytes of memory"), open_table(str(tmp_path / "x.xlsx")):
         pass
+
+
+SHEET = "xl/worksheets/sheet1.xml"
+SHARED_TEXTS = """<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><t>{}</t></si></sst>"""
+
+
+def repack(path, edit):
+    """Change the parts of a workbook, a dict of names to texts."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name).decode() for name in archive.namelist()}
+    edit(parts)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+
+
+def add_cells(parts, cells):
+    parts[SHEET] = parts[SHEET].replace("</sheetData>", f"{cells}</sheetData>")
+
+
+def hide_far_cell(parts):
+    add_cells(parts, '<row r = "1048576"><c r = "XFD1048576"><v>1</v></c></row>')
+    parts["xl/other.xml"] = parts.pop(SHEET)
+    for name in ("xl/_rels/workbook.xml.rels", "[Content_Types].xml"):
+        parts[name] = parts[name].replace("worksheets/sheet1.xml", "other.xml")
+
+
+def add_cells_without_references(parts):
+    add_cells(parts, f'<row r="1000000">{"<c><v>1</v></c>" * 300}</row>')
+
+
+def repeat_shared_text(parts):
+    add_cells(parts, '<row r="4"><c r="A4" t="s"><v>0</v></c><c r="B4" t="s"><v> +00</v></c></row>' * 40)
+    parts["xl/texts.xml"] = SHARED_TEXTS.format("x" * (30 << 20))
+    parts["xl/decoy.xml"] = SHARED_TEXTS.format("</t></si><si><t>" * 5)
+
+
+DOCTYPE = "<!DOCTYPE x [<!ENTITY a 'text'>]>"
+BOMBS = {
+    "a document type": (lambda parts: parts.update({SHEET: DOCTYPE + parts[SHEET]}), "document type"),
+    "one of lower case": (lambda parts: parts.update({"xl/t.xml": DOCTYPE.lower()}), "document type"),
+    "a long cell": (lambda parts: add_cells(parts, LONG_CELL.format("x" * 32_768)), "32,767 characters"),
+    "a far cell elsewhere": (hide_far_cell, "bytes of memory"),
+    "cells without references": (add_cells_without_references, "9,600,000,000 bytes of memory"),
+    "a text in many cells": (repeat_shared_text, "bytes of memory"),
+}
+LONG_CELL = '<row r="4"><c r="A4" t="inlineStr"><is><t>{}</t></is></c></row>'
+
+
+@pytest.mark.parametrize("case", BOMBS)
+def test_workbooks_that_would_take_all_memory_are_refused(tmp_path, case):
+    edit, message = BOMBS[case]
+    name = workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2], [3, 4]])
+    repack(name, edit)
+    with pytest.raises(TableError, match=message):
+        read(name)
+
+
+def test_a_cell_may_have_as_many_characters_as_excel_allows(tmp_path):
+    name = workbook(tmp_path / "x.xlsx", [["a", "b"], ["x", 2], ["&" * 32_767, 4]])
+    assert read(name)[0]["a"].tolist()[1] == "&" * 32_767
+    with pytest.raises(TableError, match="32,767 characters"):
+        write_table(name, [{"a": np.array(["x" * 32_768], dtype=object)}])
+
+
+def test_texts_that_look_like_formulas_or_errors_are_texts(tmp_path):
+    texts = ["=1+1", "=", "#N/A", "#DIV/0!", "+1", "-1", "@x", "plain"]
+    name = str(tmp_path / "x.xlsx")
+    write_table(name, [{"=id": np.array(texts, dtype=object), "#N/A": np.arange(8.0)}])
+    with open_table(name) as table:
+        assert table.names == ["=id", "#N/A"]
+        assert table.read({"=id": "text"})["=id"].tolist() == texts
+    assert {cell.data_type for cell in openpyxl.load_workbook(name).active["A"]} == {"s"}
 
 
 def test_whole_numbers_are_texts_without_a_fraction(tmp_path):

@@ -22,7 +22,7 @@ from ldlearn.datasets import (
 )
 from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables import load_model
-from ldlearn.tables.formats import FORMATS, Format, format_of, open_table, write_table
+from ldlearn.tables.formats import FORMATS, Format, check_output, format_of, open_table, write_table
 from ldlearn.tables.source import Source, make_frame
 
 KNOWN = {"csv", "tsv", "jsonl", "json", "parquet", "feather", "npz", "npy", "mat", "xlsx", "arff"}
@@ -221,6 +221,19 @@ def test_a_table_without_names_of_its_own(tmp_path):
         with open_table(str(tmp_path / name)) as table:
             assert table.names == names
             assert table.read(dict.fromkeys(names, "any")).to_numpy().tolist() == [[1.5, 0.25, 0.75], [2, 0.5, 0.5]]
+
+
+def test_the_file_of_standard_input_is_not_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "x.csv"
+    path.write_text("a\n1\n")
+    with path.open() as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        check_output(str(tmp_path / "y.csv"), ["-"])
+        with pytest.raises(FileError, match="same file as the input -"):
+            check_output(str(path), ["-"])
+    for gone in (stdin, None, io.StringIO()):  # closed, absent, no file
+        monkeypatch.setattr("sys.stdin", gone)
+        check_output(str(path), ["-"])
 
 
 def test_bytes_are_counted_for_progress(tmp_path):

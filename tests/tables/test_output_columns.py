@@ -74,12 +74,17 @@ def test_an_empty_table_still_has_its_columns(folder, tmp_path):
 
 
 def test_formulas_in_kept_texts_are_disarmed(folder, tmp_path):
-    table = make_table().assign(remark="=1+1")
-    table.to_csv(tmp_path / "data.csv", index=False)
-    predict_table(
-        str(tmp_path / "data.csv"), str(folder / "m.ldl"), str(tmp_path / "out.csv"), keep="remark", safe_csv=True
-    )
-    assert set(pd.read_csv(tmp_path / "out.csv")["remark"]) == {"'=1+1"}
+    table = make_table().assign(remark="=1+1").rename(columns={"sky": "@sky"})
+    data, out = str(tmp_path / "data.csv"), str(tmp_path / "out.csv")
+    table.assign(**{"=cmd": 5}).to_csv(data, index=False)
+    predict_table(data, str(folder / "m.ldl"), out, keep="remark,=cmd", safe_csv=True)
+    assert set(pd.read_csv(out)["remark"]) == {"'=1+1"}
+    assert set(pd.read_csv(out)["'=cmd"]) == {5}
+    options = {"labels": "@sky,mountain,sea", "method": "UniformLE", "features": "height"}
+    enhance_table(data, out, **options, safe_csv=True)
+    assert list(pd.read_csv(out)) == ["'@sky", "mountain", "sea"]
+    enhance_table(data, out, **options)
+    assert list(pd.read_csv(out)) == ["@sky", "mountain", "sea"]
 
 
 def test_mistakes_are_told(folder, tmp_path):

@@ -97,7 +97,7 @@ class WritingOptions:
     raters: Annotated[float | None, Option(metavar="N", help="For --interval: number of raters of a row.")] = None
     flag_far: Annotated[bool, Option("--flag-far", help="Add a column far: 1 if the row is far from training.")] = False
     keep: Annotated[str | None, Option(metavar="COLS", help="Columns of DATA to write too.")] = None
-    safe_csv: Annotated[bool, Option("--safe-csv", help="Escape identifiers that begin like formulas.")] = False
+    safe_csv: Annotated[bool, Option("--safe-csv", help="Escape names and texts that begin like formulas.")] = False
 
 
 def split_names(names: str | None) -> list[str] | None:

@@ -17,7 +17,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.columns import MARKS, check_distinct, is_number
+from ldlearn.tables.columns import MARKS, check_distinct, is_number, safe_name
 from ldlearn.tables.content import Content
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import check_declared, check_total
@@ -53,8 +53,10 @@ class ArffSource(RowSource):
         self.texts = {"name": _unquote(self._relation).split(": -C")[0]}
         # The .xml names each label; the option only counts them.
         labels = self._mulan_labels() or self._meka_labels()
-        is_categorical = all(self._categories[i] is not None for i in labels)
-        self.labels = {"Y" if is_categorical else self._field: labels} if labels else {}
+        field = "Y" if all(self._categories[i] is not None for i in labels) else self._field
+        self.labels = {field: labels} if labels else {}
+        marked = set(labels)
+        self.names = [safe_name(name, field if i in marked else "X") for i, name in enumerate(self.names)]
         lines = (text for line in self._file if (text := line.strip()) and text[0] != "%")
         first = list(islice(lines, 1))
         self._is_sparse = bool(first) and first[0].startswith("{")
@@ -207,8 +209,8 @@ def _row(x: Any, y: NDArray[Any]) -> str:
 
 
 def _digits(value: Any) -> str:
-    # repr gives as few digits as read back the same number.
-    return "?" if value != value else repr(value)
+    # repr gives as few digits as read back the same number. True and 1.0 are written as 1, a category of 0/1 labels.
+    return "?" if value != value else repr(+value).removesuffix(".0")
 
 
 ARFF = Format("ARFF", ArffSource, write_content=_write)

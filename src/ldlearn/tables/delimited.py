@@ -13,6 +13,7 @@ from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import is_number
 from ldlearn.tables.delimited_dialect import SAMPLE_BYTES, detect_dialect
 from ldlearn.tables.formats import Format
+from ldlearn.tables.limits import MOST_NAMES
 from ldlearn.tables.sink import Output, Table
 from ldlearn.tables.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Input, Kind, Source, make_frame
 from ldlearn.tables.values import MISSING, import_pandas, is_padded
@@ -44,6 +45,9 @@ class DelimitedSource(Source):
                 raise TableError(f"it is no text table but looks like .{ending}; give it the ending that says so.")
         if len(sample) == SAMPLE_BYTES and b"\n" not in sample:
             sample = given.file.peek(_LONGEST_HEADER)
+        line = sample.partition(b"\n")[0]
+        if len(line) == _LONGEST_HEADER or max(map(line.count, b",;\t|")) >= MOST_NAMES:
+            raise TableError(f"its first line is longer than 16 MB or has more than {MOST_NAMES:,} columns.")
         self._dialect = detect_dialect(sample, given.dialect, delimiter, is_whole=len(sample) < SAMPLE_BYTES)
         if self._dialect.messages:
             given.log(", and ".join(self._dialect.messages))
@@ -103,9 +107,9 @@ class DelimitedSource(Source):
             )
             with reader:
                 yield from (self._block(frame, kinds) for frame in reader if len(frame))
-        except pandas.errors.ParserError:
-            if file.interrupt is not None:  # pandas replaces it
-                raise file.interrupt from None
+        except pandas.errors.ParserError as error:
+            if "Calling read(" in str(error):  # pandas passes on errors of the file, but replaces Ctrl-C
+                raise KeyboardInterrupt from None
             raise
 
     def _block(self, frame: Any, kinds: Mapping[int, Kind]) -> Any:
@@ -150,18 +154,13 @@ class _RowLengthCheck:
         self._finds_long_rows = finds_long_rows
         self._is_checked = width > 1 and len(self._delimiter) == 1
         self._rest, self._n_rows = b"", 0
-        self.interrupt: KeyboardInterrupt | None = None
 
     def __iter__(self) -> Iterator[bytes]:  # pandas asks whether there is such a method
         raise NotImplementedError
 
     def read(self, size: int = -1) -> bytes:
         """Read and check some bytes."""
-        try:
-            block = self._file.read(size)
-        except KeyboardInterrupt as interrupt:
-            self.interrupt = interrupt
-            raise
+        block = self._file.read(size)
         if self._is_checked:
             self._check(self._rest + (block or b"\n"))
         return block

@@ -3,8 +3,11 @@
 import datetime
 import re
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from functools import reduce
+from itertools import zip_longest
 from typing import Any
 
 from numpy.typing import NDArray
@@ -17,6 +20,11 @@ from ldlearn.tables.sink import Output, Table
 from ldlearn.tables.source import Input, Kind, RowSource, as_column
 
 Row = Sequence[Any]
+
+_MOST_CHARACTERS = 32_767  # of a cell, by Excel's specification
+_DOCTYPE = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
+_ROW, _CELL, _SHARED_TEXT = (re.compile(rb"<(?:[\w.-]+:)?%s(?=[\s/>])" % tag) for tag in (b"row", b"c", b"si"))
+_VALUE = re.compile(rb"<(?:[\w.-]+:)?v(?:\s[^<>]*)?>\s*\+?0*(\d{1,9})\s*<")  # perhaps the number of a shared text
 
 
 class ExcelSource(RowSource):
@@ -65,23 +73,35 @@ class ExcelSource(RowSource):
 
 
 def _check_size(given: Input) -> None:
-    """Refuse a workbook that would take too much memory.
+    """Refuse a workbook that would take too much memory, by whatever name it calls its parts.
 
-    Calamine makes a matrix that reaches to the last row and column of a sheet, and ends the process if it does not
-    fit: a file with two cells could ask for 500 GB.
+    Calamine makes a matrix that reaches to the last row and column of a sheet, in which every cell has its own copy of
+    a shared text, and ends the process if that does not fit: a file with two cells could ask for 500 GB.
     """
+    limit = min(given.max_bytes, 2 << 30)
+    values: Counter[bytes] = Counter()
+    text_sizes: list[int] = []
     with zipfile.ZipFile(given.path) as archive:
         declared = sum(member.file_size for member in archive.infolist())
         check_declared(declared, given.size)
         check_total(declared, given.max_bytes)
         for member in archive.infolist():
-            if "worksheets/" not in member.filename:
-                continue
             xml = archive.read(member)
-            columns = set(re.findall(rb"""\br=["']([A-Za-z]{1,3})\d""", xml))
-            n_columns = max(map(_column_number, columns), default=0)
-            n_rows = max(map(int, set(re.findall(rb"""\br=["'][A-Za-z]*(\d{1,18})""", xml))), default=0)
-            check_total(32 * n_rows * n_columns, min(given.max_bytes, 2 << 30))
+            if _DOCTYPE.search(xml):
+                raise TableError("it has a document type declaration, which no workbook needs; it is refused.")
+            columns = set(re.findall(rb"""\br\s*=\s*["']([A-Za-z]{1,3})\d""", xml))
+            n_cells = max(len(_CELL.findall(row)) for row in _ROW.split(xml))  # cells may have no reference
+            n_columns = max([n_cells, *map(_column_number, columns)])
+            n_rows = max(map(int, set(re.findall(rb"""\br\s*=\s*["'][A-Za-z]*(\d{1,18})""", xml))), default=0)
+            check_total(32 * n_rows * n_columns, limit)
+            values.update(_VALUE.findall(xml))
+            sizes = map(len, _SHARED_TEXT.split(xml)[1:])
+            text_sizes = [max(pair) for pair in zip_longest(text_sizes, sizes, fillvalue=0)]
+    check_total(sum(n * text_sizes[int(k)] for k, n in values.items() if int(k) < len(text_sizes)), limit)
+
+
+def _cell_too_long() -> TableError:
+    return TableError(f"a cell has more than {_MOST_CHARACTERS:,} characters, which no workbook can hold.")
 
 
 def _column_number(letters: bytes) -> int:
@@ -94,6 +114,8 @@ def _count_filled(row: Row) -> int:
 
 def _plain(cell: Any) -> Any:
     """Whole numbers without a fraction, dates and times as a text table would have them, nothing as None."""
+    if isinstance(cell, str) and len(cell) > _MOST_CHARACTERS:
+        raise _cell_too_long()
     if isinstance(cell, float) and cell.is_integer():
         return int(cell)
     if isinstance(cell, datetime.date | datetime.time | datetime.timedelta):
@@ -103,15 +125,27 @@ def _plain(cell: Any) -> Any:
 
 def _write(output: Output, tables: Iterator[Table]) -> None:
     """Write one sheet."""
-    book = import_optional("openpyxl", "tables", "Excel files").Workbook(write_only=True)
+    openpyxl = import_optional("openpyxl", "tables", "Excel files")
+    book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("table")
-    for k, table in enumerate(tables):
-        # openpyxl keeps the rows in a file of its own, which may find no room before ours does.
-        with naming_system_errors(output.name, "written"):
-            if k == 0:
-                sheet.append(list(table))
-            for row in zip(*(column.tolist() for column in table.values()), strict=True):
-                sheet.append([None if cell != cell else cell for cell in row])  # a workbook has no NaN
+
+    def make_cell(value: Any) -> Any:
+        if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
+            raise _cell_too_long()
+        if not isinstance(value, str) or not value.startswith(("=", "#")):
+            return None if value != value else value  # a workbook has no NaN
+        cell = openpyxl.cell.WriteOnlyCell(sheet, value)
+        cell.data_type = "s"  # neither a formula nor an error
+        return cell
+
+    with closing(sheet):
+        for k, table in enumerate(tables):
+            # openpyxl keeps the rows in a file of its own, which may find no room before ours does.
+            with naming_system_errors(output.name, "written"):
+                if k == 0:
+                    sheet.append([make_cell(name) for name in table])
+                for row in zip(*(column.tolist() for column in table.values()), strict=True):
+                    sheet.append([make_cell(value) for value in row])
     book.save(output.seekable)
 
 

@@ -1,5 +1,7 @@
 """The formats by ending, and opening a table to read or to write."""
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -191,7 +193,7 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
     path = Path(name)
     if path.is_file():
         for other in inputs:
-            if Path(other).exists() and path.samefile(other):
+            if _is_input(path, other):
                 raise FileError(f"{name}: it is the same file as the input {other}, which would be lost; name another.")
         if not overwrite:
             raise FileError(f"{name}: there is such a file already, and it is not to be replaced; name another.")
@@ -199,6 +201,15 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
         raise FileError(f"{name}: it is a folder; name a file in it.")
     if not path.absolute().parent.is_dir():
         raise FileError(f"{name}: the folder {str(path.parent)!r} does not exist; make it first.")
+
+
+def _is_input(path: Path, given: str) -> bool:
+    if given != PIPE:
+        return Path(given).exists() and path.samefile(given)
+    try:
+        return os.path.samestat(os.fstat(sys.stdin.fileno()), path.stat())
+    except (AttributeError, OSError, ValueError):  # standard input is closed, or no file
+        return False
 
 
 def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), given: str | None = None) -> None:

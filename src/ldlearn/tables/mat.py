@@ -47,11 +47,16 @@ def read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
     with h5py.File(path, "r") as file:
         # MATLAB keeps what cells and objects refer to under names such as #refs#.
         for name in (name for name in file if not name.startswith("#")):
-            if not isinstance(file.get(name, getlink=True), h5py.HardLink):
-                raise TableError(f"{name!r} points at another file, which is not followed.")
-            if (value := _load(h5py, file[name], path, max_bytes)) is not None:
+            if (value := _load(h5py, _member(h5py, file, name), path, max_bytes)) is not None:
                 arrays[name] = value
     return arrays
+
+
+def _member(h5py: Any, group: Any, name: str) -> Any:
+    """An item of a group, or None; links, which may lead to other files, are refused."""
+    if not isinstance(group.get(name, getlink=True), h5py.HardLink | None):
+        raise TableError(f"{name!r} points at another file, which is not followed.")
+    return group.get(name)
 
 
 def _load(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
@@ -86,7 +91,7 @@ def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
     n_rows = int(group.attrs["MATLAB_sparse"])
     # Rows without entries take memory, too, once the matrix is stored by rows.
     check_declared(8 * n_rows, path.stat().st_size)
-    items = [group.get(key) for key in ("data", "ir", "jc")]
+    items = [_member(h5py, group, key) for key in ("data", "ir", "jc")]
     if not isinstance(items[2], h5py.Dataset):
         raise TableError(f"the sparse array {group.name!r} has no columns.")
     starts = np.ravel(_numbers(items[2], path, max_bytes))

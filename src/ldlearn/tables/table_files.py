@@ -97,7 +97,7 @@ def predict_table(
     keep : str or sequence, optional
         Columns of the table that are written too, between the id and the degrees.
     safe_csv : bool, default=False
-        Put an apostrophe before ids and kept texts that a spreadsheet would take for a formula.
+        Put an apostrophe before names of columns, ids and kept texts that a spreadsheet would take for a formula.
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional

@@ -169,13 +169,17 @@ class Writer:
             else:  # in files with types, chunks of a column must not differ in them
                 column = values.to_numpy(dtype=None if self.format in _TEXT_FORMATS else np.float64)
             degrees.insert(place, name, column)
-        return degrees
+        return degrees.rename(columns=_without_formula) if self.safe_csv else degrees
 
     def _texts(self, values: Any) -> Any:
         """Texts; only a missing one stays empty."""
         missing = values.isna().to_numpy()
         texts = ["" if gone else str(value) for value, gone in zip(values.tolist(), missing, strict=True)]
         if self.safe_csv:
-            texts = ["'" + text if text.startswith(_FORMULA_MARKS) else text for text in texts]
+            texts = [_without_formula(text) for text in texts]
         # As objects: an array of texts gives each the room of the longest.
         return import_pandas().Series(texts, dtype=object).to_numpy()
+
+
+def _without_formula(text: str) -> str:
+    return "'" + text if text.startswith(_FORMULA_MARKS) else text
