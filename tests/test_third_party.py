@@ -14,6 +14,7 @@ from tiny_plans import tiny_dict
 
 from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.discovery import estimator_name, external_methods, find_estimator
+from ldlearn.base.parameters import PositiveInt, estimator_dataclass
 from ldlearn.cli.main import main
 from ldlearn.compose.method_names import make_predictor, method_name
 from ldlearn.core.simplex import normalize_rows
@@ -159,11 +160,11 @@ class NotNormalised(Sound):
         self.label_distributions_ = 2.0 * normalize_rows(Y.astype(X.dtype))
 
 
+@estimator_dataclass
 class NoConvergence(Sound):
     __doc__ = Sound.__doc__.replace("positive labels", "positive labels; max_iter has no effect")
 
-    def __init__(self, max_iter=3):
-        self.max_iter = max_iter
+    max_iter: PositiveInt = 3
 
 
 class UsesGlobalGenerator(Sound):

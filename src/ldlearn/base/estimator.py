@@ -4,7 +4,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial, wraps
-from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
@@ -17,14 +16,10 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from ldlearn.base.sklearn_private import (
     ADAPTERS_MANAGER,
-    Interval,
     InvalidParameterError,
-    StrOptions,
     check_sample_weight,
     get_container_adapter,
 )
-from ldlearn.core.negative_labels import ZEROS
-from ldlearn.core.simplex import OUTPUT_MAPS
 from ldlearn.core.targets import label_names, label_order
 from ldlearn.exceptions import InputError, ParameterError, suggest_name
 
@@ -109,18 +104,7 @@ class LabelEstimator(BaseEstimator):
     float32_tolerance: ClassVar[float] = 1e-3  # how far float32 input may move the result
     # Parameters under which the method is small and quick; every check is run with each of them.
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({},)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
-    # Parameters that mean the same in every method that has them.
-    _common_constraints: ClassVar[dict[str, list[Any]]] = {
-        "fit_intercept": ["boolean"],
-        "zeros": [StrOptions(set(ZEROS))],
-        "kappa": [Interval(Real, 0, None, closed="neither"), None],
-        **{name: [Interval(Real, 0, None, closed="left")] for name in ("l2", "lam", "tol")},
-        **{name: [Interval(Integral, 1, None, closed="left")] for name in ("max_iter", "n_neighbors")},
-        "normalize": [StrOptions(set(OUTPUT_MAPS))],
-        "random_state": ["random_state"],
-        "standardize": ["boolean"],
-    }
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}  # what parameters may be; see `estimator_dataclass`
     _convergence_advice: ClassVar[str] = "raise max_iter, or loosen tol."  # the end of the warning
 
     set_output = set_output
@@ -128,10 +112,6 @@ class LabelEstimator(BaseEstimator):
     def capabilities(self) -> Capabilities:
         """What the estimator accepts and promises with its current parameters."""
         return Capabilities()
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        cls._parameter_constraints = cls._common_constraints | cls._parameter_constraints
 
     def _validate_params(self) -> None:
         with raise_input_errors():

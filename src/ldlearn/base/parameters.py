@@ -17,7 +17,7 @@ PositiveInt = Annotated[int, Interval(Integral, 1, None, closed="left")]
 OutputMap = Annotated[str, StrOptions(set(OUTPUT_MAPS))]
 RandomState = Annotated[Any, "random_state"]
 
-_PLAIN_TYPES = {bool: "boolean", float: Real, int: Integral, NoneType: None, str: str}
+_CONSTRAINTS: dict[type, Any] = {bool: "boolean", float: Real, int: Integral, NoneType: None}
 _Class = TypeVar("_Class", bound=type[LabelEstimator])
 
 
@@ -57,5 +57,5 @@ def _constraints(hint: Any) -> Iterator[Any]:
     elif origin in (Union, UnionType):
         for argument in arguments:
             yield from _constraints(argument)
-    elif hint in _PLAIN_TYPES:
-        yield _PLAIN_TYPES[hint]
+    elif isinstance(hint, type):
+        yield _CONSTRAINTS.get(hint, hint)

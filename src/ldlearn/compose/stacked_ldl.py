@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable
+from dataclasses import KW_ONLY
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
+from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.simplex import Array, Mask, SampleWeight, clip_degrees, normalize_rows
@@ -32,6 +34,7 @@ Loss = Callable[[Array], tuple[float, Array]]
 _PRIOR = 3.0  # log-likelihood by which other members have to be better before they outweigh the first one
 
 
+@estimator_dataclass
 class StackedLDL(SampleWeightMixin, JointModel):
     r"""A mixture of several predictors, linear and not, learned from 0/1 labels.
 
@@ -107,16 +110,11 @@ class StackedLDL(SampleWeightMixin, JointModel):
         },
     )
     float32_tolerance = 1e-2
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "members": [list, None],
-        "teacher": [DLDL, None],
-        "max_rows": [Interval(Integral, 10, None, closed="left")],
-    }
 
-    def __init__(self, members: Members | None = None, *, teacher: DLDL | None = None, max_rows: int = 4000) -> None:
-        self.members = members
-        self.teacher = teacher
-        self.max_rows = max_rows
+    members: Annotated[Members, list] | None = None
+    _: KW_ONLY
+    teacher: DLDL | None = None
+    max_rows: Annotated[int, Interval(Integral, 10, None, closed="left")] = 4000
 
     def capabilities(self) -> Capabilities:
         """Those that all members have; folds and networks depend on rounding errors."""

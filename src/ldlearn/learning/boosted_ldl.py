@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from functools import cached_property
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,8 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.resources import thread_count
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, mean_logits, softmax
 from ldlearn.core.targets import check_distributions, check_logical
@@ -22,6 +24,7 @@ from ldlearn.exceptions import InputError, ModelFileError, import_optional
 _MAX_TEXT_BYTES = 1 << 28  # of the trees of a model
 
 
+@estimator_dataclass
 class BoostedLDL(SampleWeightMixin, Learner):
     r"""Gradient-boosted trees with soft targets, by LightGBM (extra ``boost``).
 
@@ -88,41 +91,18 @@ class BoostedLDL(SampleWeightMixin, Learner):
 
     float32_tolerance = 1e-2
     _test_params = ({"n_estimators": 3, "min_samples_leaf": 2, "l2": 0.1, "max_features": 1.0},)
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "target": [StrOptions({"degrees", "votes"})],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "max_leaf_nodes": [Interval(Integral, 2, None, closed="left")],
-        "min_samples_leaf": [Interval(Integral, 1, None, closed="left")],
-        "max_features": [Interval(Real, 0, 1, closed="right")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "categorical_features": ["array-like", None],
-    }
 
-    def __init__(
-        self,
-        target: str = "degrees",
-        *,
-        n_estimators: int = 200,
-        learning_rate: float = 0.15,
-        max_leaf_nodes: int = 8,
-        min_samples_leaf: int = 20,
-        l2: float = 10.0,
-        max_features: float = 0.3,
-        n_iter_no_change: int = 10,
-        categorical_features: Any = None,
-        random_state: Any = 0,
-    ) -> None:
-        self.target = target
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.max_leaf_nodes = max_leaf_nodes
-        self.min_samples_leaf = min_samples_leaf
-        self.l2 = l2
-        self.max_features = max_features
-        self.n_iter_no_change = n_iter_no_change
-        self.categorical_features = categorical_features
-        self.random_state = random_state
+    target: Literal["degrees", "votes"] = "degrees"
+    _: KW_ONLY
+    n_estimators: PositiveInt = 200
+    learning_rate: Positive = 0.15
+    max_leaf_nodes: Annotated[int, Interval(Integral, 2, None, closed="left")] = 8
+    min_samples_leaf: PositiveInt = 20
+    l2: NonNegative = 10.0
+    max_features: Annotated[float, Interval(Real, 0, 1, closed="right")] = 0.3
+    n_iter_no_change: PositiveInt = 10
+    categorical_features: Annotated[Any, "array-like"] | None = None
+    random_state: RandomState = 0
 
     def capabilities(self) -> Capabilities:
         """Ties between splits are broken by the order of rows, and sizes of leaves count rows, not weights."""
