@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 from inspect import get_annotations
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from ldlearn.base.estimator import LabelEstimator
 from ldlearn.base.sklearn_private import Interval, StrOptions
@@ -45,6 +45,7 @@ def estimator_dataclass(cls: _Class) -> _Class:
             hints |= get_annotations(base, eval_str=True)
     declared = {field.name: list(_constraints(hints[field.name])) for field in fields(cls)}
     cls._parameter_constraints = cls._parameter_constraints | {name: each for name, each in declared.items() if each}
+    cls.__init__.__annotations__ = get_type_hints(cls.__init__)  # without constraints, for `help`
     return cls
 
 
@@ -57,5 +58,5 @@ def _constraints(hint: Any) -> Iterator[Any]:
     elif origin in (Union, UnionType):
         for argument in arguments:
             yield from _constraints(argument)
-    elif isinstance(hint, type):
+    elif isinstance(hint, type) and hint is not Any:
         yield _CONSTRAINTS.get(hint, hint)
