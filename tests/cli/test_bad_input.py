@@ -20,11 +20,11 @@ def write(text: str | bytes, name: str = "data.csv") -> None:
 
 
 def cell(row: int, column: str, value: str):
-    """A way to spoil the table: put a text into one cell, rows counted from 1."""
+    """A way to spoil the table: put a text into one cell, rows counted as in a spreadsheet."""
 
     def spoil() -> None:
         table = make_table().astype(object)
-        table.loc[row - 1, column] = value
+        table.loc[row - 2, column] = value
         table.to_csv("data.csv", index=False)
 
     return spoil
@@ -62,7 +62,7 @@ TABLES = {
     "no such encoding": (NOTHING, (*FIT, "--encoding", "klingon"), ["no encoding 'klingon'"]),
     "wrong delimiter": (NOTHING, (*FIT, "--delimiter", ";"), ["labels: there is no column 'sky'"]),
     "a row too long": (
-        text(lambda s: s.replace("\nr6,", "\nr6,9,")), FIT, ["data.csv, row 7: it has 8 values for 7 columns"],
+        text(lambda s: s.replace("\nr6,", "\nr6,9,")), FIT, ["data.csv, row 8: it has 8 values for 7 columns"],
     ),
     "not UTF-8": (
         text(lambda s: s.encode().replace(b"inland", b"inl\xe4nd", 1)), (*FIT, "--encoding", "utf-8"),
@@ -73,7 +73,7 @@ TABLES = {
     ),
     "binary": (lambda: write(b"PK\x03\x04" + bytes(50)), FIT, ["data.csv: it is no text table"]),
     "two columns of one name": (text(lambda s: s.replace("wet", "height", 1)), FIT, ["'height'", "two columns"]),
-    "column without a name": (text(lambda s: s.replace("wet", "", 1)), FIT, ["column 3 has no name"]),
+    "column without a name": (text(lambda s: s.replace("wet", "", 1)), FIT, ["position 2", "has no name"]),
     "no such label": (NOTHING, ("fit", "data.csv", "-l", "sky,montain", "-o", "o.ldl"),
         ["data.csv: labels: there is no column 'montain'", "did you mean mountain?"]),
     "label twice": (NOTHING, ("fit", "data.csv", "-l", "sky,sky", "-o", "o.ldl"), ["labels", "'sky' twice"]),
@@ -85,7 +85,7 @@ TABLES = {
     ),
     "feature is a label": (NOTHING, (*FIT, "--features", "wet,sea"), ["labels and features both name 'sea'"]),
     "id is a label": (NOTHING, ("fit", "data.csv", "-l", "sky,sea", "--id", "sea", "-o", "o.ldl"), ["'sea'", "id"]),
-    "no feature left": (NOTHING, ("fit", "data.csv", "-l", "1:7", "-o", "o.ldl"), ["no column is left"]),
+    "no feature left": (NOTHING, ("fit", "data.csv", "-l", "0:6", "-o", "o.ldl"), ["no column is left"]),
     "categorical no feature": (NOTHING, (*FIT, "--categorical", "key"), ["categorical names 'key'"]),
     "label 2": (cell(4, "sea", "2"), FIT, ["data.csv, row 4, column 'sea': 2 is neither 0 nor 1"]),
     "label missing": (
@@ -93,18 +93,18 @@ TABLES = {
     ),
     "label a word": (cell(2, "sky", "maybe"), FIT, ["column 'sky': 'maybe' is not a finite number; write 0 or 1"]),
     "no positive label": (
-        frame(lambda t: t.assign(sky=0, sea=0)), FIT, ["data.csv: rows 1,", "more): no label is 1", "drop such rows"],
+        frame(lambda t: t.assign(sky=0, sea=0)), FIT, ["data.csv: rows 2,", "more): no label is 1", "drop such rows"],
     ),
     "degrees for DLDL": (
-        frame(lambda t: t.assign(sky=0.5, mountain=0.25, sea=0.25)), FIT, ["row 1", "0.5 is neither", "SABFGS"],
+        frame(lambda t: t.assign(sky=0.5, mountain=0.25, sea=0.25)), FIT, ["row 2", "0.5 is neither", "SABFGS"],
     ),
     "degrees off": (
         frame(lambda t: t.assign(sky=0.5, mountain=0.25, sea=0.5)), (*FIT, "--method", "SABFGS"),
-        ["data.csv, row 1", "sum to 1.25"],
+        ["data.csv, row 2", "sum to 1.25"],
     ),
     "negative degree": (
         frame(lambda t: t.assign(sky=1.5, mountain=-0.5, sea=0.0)), (*FIT, "--method", "SABFGS"),
-        ["row 1, column 'mountain'", "-0.5 is negative"],
+        ["row 2, column 'mountain'", "-0.5 is negative"],
     ),
     "one label": (
         lambda: None, ("fit", "data.csv", "-l", "sky", "--id", "key", "-o", "o.ldl"), ["'sky'", "name at least two"],
@@ -135,7 +135,7 @@ USAGE = {
     "no such folder": (("fit", "data.csv", "-l", "sky", "-o", "no/m.ldl"), ["the folder 'no' does not exist"]),
     "no such format": ((*FIT, "--from", "xml"), ["'xml' is none of csv, "]),
     "json beside a table": (("predict", "data.csv", "-m", "model.ldl", "--json"), ["both table and JSON"]),
-    "enhance without anything": (("enhance", "data.csv"), ["give either --model, or --labels"]),
+    "enhance without anything": (("enhance", "data.csv"), ["give either a model, or labels"]),
     "enhance by a learner": (("enhance", "data.csv", "-l", "sky", "--method", "SABFGS"), ["learns from degrees"]),
     "no such metric": (("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosin"), ["'cosin'", "cosine"]),
     "output of unknown kind": ((*PREDICT[:-1], "out.xls"), ["out.xls", "'.xls' is none of"]),
@@ -180,7 +180,7 @@ PREDICTING = {
     ),
     "texts for numbers": (
         frame(lambda t: t.assign(wet="moist")), PREDICT,
-        ["data.csv, row 1, column 'wet': 80 of 80 values do not have the type", "('moist')"],
+        ["data.csv, row 2, column 'wet': 80 of 80 values do not have the type", "('moist')"],
     ),
     "infinite number": (cell(12, "wet", "-inf"), PREDICT, ["row 12, column 'wet': -inf is not a finite number"]),
     "no such id": (lambda: None, (*PREDICT, "--id", "name"), ["1 id column is missing: 'name'"]),
@@ -189,19 +189,19 @@ PREDICTING = {
         frame(lambda t: t.drop(columns="sea")), ("enhance", "data.csv", "-m", "model.ldl"), ["label column", "'sea'"],
     ),
     "enhance degrees": (
-        frame(lambda t: t.assign(sea=0.5)), ("enhance", "data.csv", "-m", "model.ldl"), ["row 1, column 'sea'", "0.5"],
+        frame(lambda t: t.assign(sea=0.5)), ("enhance", "data.csv", "-m", "model.ldl"), ["row 2, column 'sea'", "0.5"],
     ),
     "enhance an empty row": (
         frame(lambda t: t.assign(sky=0, sea=0, mountain=0)), ("enhance", "data.csv", "-m", "model.ldl"), ["no label"],
     ),
     "evaluate votes": (
-        frame(lambda t: t.assign(sea=7)), ("evaluate", "data.csv", "-m", "model.ldl"), ["data.csv, row 1", "sum to"],
+        frame(lambda t: t.assign(sea=7)), ("evaluate", "data.csv", "-m", "model.ldl"), ["data.csv, row 2", "sum to"],
     ),
     "metric of degrees on labels": (
         NOTHING, ("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosine"), ["cosine needs true degrees"],
     ),
     "evaluate nothing": (frame(lambda t: t[:0]), ("evaluate", "data.csv", "-m", "model.ldl"), ["has no rows"]),
-    "a row too short": (text(lambda s: s + "r99,1\n"), PREDICT, ["row 81: it has 2 values"]),
+    "a row too short": (text(lambda s: s + "r99,1\n"), PREDICT, ["row 82: it has 2 values"]),
 }  # fmt: skip
 
 

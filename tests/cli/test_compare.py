@@ -63,8 +63,8 @@ def test_other_columns_are_left_out_by_labels(pair, capsys):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("x,y\n0.5,0.6\n0.5,0.5\n", ", row 1: the labels"),
-        ("x,y\n0.5,0.5\n1.5,-0.5\n", ", row 2, column 'y': the degree -0.5 is negative; if other"),
+        ("x,y\n0.5,0.6\n0.5,0.5\n", ", row 2: the labels"),
+        ("x,y\n0.5,0.5\n1.5,-0.5\n", ", row 3, column 'y': the degree -0.5 is negative; if other"),
         ("x,y\n0.5,0.5\n", "has 2 rows but"),
         ("x,z\n0.5,0.5\n0.5,0.5\n", "is only in"),
     ],
@@ -106,9 +106,9 @@ def test_ids_have_to_be_named(pair, capsys, keys):
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        (["r0", "r1", "r1"], "b.csv, column 'key': the id 'r1' names more than one row"),
+        (["r0", "r1", "r1"], "b.csv: Column 'key': the identifier 'r1' is not unique: rows 3, 4."),
         (["r0", "r1", "r9"], "b.csv lacks rows that "),
-        (["r0", "r1", ""], "b.csv, row 3, column 'key': the id is missing"),
+        (["r0", "r1", ""], "b.csv, row 4, column 'key': the id is missing"),
     ],
 )
 def test_ids_that_do_not_match(keys, message, tmp_path, capsys):

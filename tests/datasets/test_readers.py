@@ -106,7 +106,7 @@ def test_two_columns_of_one_name_are_chosen_by_index(tmp_path):
 @pytest.mark.parametrize("cell", ["tall", "1,5", "0x10"])
 def test_text_where_a_number_should_be(tmp_path, cell):
     path = write(tmp_path, TABLE.replace("2.5,", f'"{cell}",'))
-    with pytest.raises(DatasetError, match=f"row 2, column 'width': '{cell}' is not a finite number"):
+    with pytest.raises(DatasetError, match=f"row 3, column 'width': '{cell}' is not a finite number"):
         read_dataset(path, labels="emo_*")
 
 
@@ -118,7 +118,7 @@ def test_text_in_columns_that_are_not_wanted_does_not_matter(tmp_path):
 @pytest.mark.parametrize("line", ["0,3,1,1.5", "0,3,1,1.5,10,11"])
 def test_rows_of_another_length(tmp_path, line):
     path = write(tmp_path, TABLE + line + "\n")
-    with pytest.raises(DatasetError, match=r"row 4: it has [46] values for 5 columns"):
+    with pytest.raises(DatasetError, match=r"row 5: it has [46] values for 5 columns"):
         read_dataset(path, labels="emo_*")
 
 
@@ -137,7 +137,7 @@ def test_missing_features_are_nan_and_missing_degrees_are_an_error(tmp_path, mis
     path = write(tmp_path, f"x,p,q\n{missing},0.5,0.5\n")
     assert np.isnan(read_dataset(path, labels=["p", "q"]).X[0, 0])
     path = write(tmp_path, f"x,p,q\n1,0.5,0.5\n1,{missing},0.5\n")
-    with pytest.raises(DatasetError, match=r"row 2: NaN .*label 'p'"):
+    with pytest.raises(DatasetError, match=r"row 3: NaN .*label 'p'"):
         read_dataset(path, labels=["p", "q"])
 
 
@@ -154,7 +154,7 @@ def test_row_problems_are_listed_with_row_numbers(tmp_path):
         "sums to 0": [2],
         "does not sum to 1": [3, 5],
     }
-    for part in (str(path), "row 5: NaN", "row 2: negative degree", "row 3", "rows 4, 6", "normalise=True"):
+    for part in (str(path), "row 6: NaN", "row 3: negative degree", "row 4", "rows 5, 7", "normalise=True"):
         assert part in str(caught.value)
 
 
@@ -197,9 +197,9 @@ def test_the_kind_can_be_told(tmp_path):
     np.testing.assert_array_equal(read_dataset(path, labels=[1, 2], kind="distribution").D, [[0, 1], [1, 0]])
     np.testing.assert_array_equal(read_dataset(path, labels=[1, 2], kind="votes").counts, [[0, 1], [1, 0]])
     path = write(tmp_path, "x,p,q\n1,2,1\n1,0,0\n")
-    with pytest.raises(DatasetError, match=r"row 2: degrees that sum to 0"):
+    with pytest.raises(DatasetError, match=r"row 3: degrees that sum to 0"):
         read_dataset(path, labels=[1, 2])
-    with pytest.raises(DatasetError, match=r"row 1, column 'p': logical labels must be 0 or 1, got 2.0"):
+    with pytest.raises(DatasetError, match=r"row 2, column 'p': logical labels must be 0 or 1, got 2.0"):
         read_dataset(path, labels=[1, 2], kind="logical")
     with pytest.raises(DatasetError, match="kind must be one of"):
         read_dataset(path, labels=[1, 2], kind="other")

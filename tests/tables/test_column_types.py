@@ -444,7 +444,7 @@ def test_enhance_without_a_model_says_what_it_left_out(tmp_path, monkeypatch):
     table.to_csv("data.csv", index=False)
     notes = enhance_table("data.csv", "out.csv", labels=LABELS, method="PriorLE").messages
     assert notes == [
-        "Column 'wet': 1 cell counts as missing: row 5 'moist'.",
+        "Column 'wet': 1 cell counts as missing: row 6 'moist'.",
         "Columns left out (the same value in every row): 'flat'.",
     ]
 

@@ -81,7 +81,7 @@ def test_a_workbook_may_come_through_a_pipe(tmp_path, monkeypatch):
 
 def test_errors_name_row_and_column(tmp_path):
     name = workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2], ["tall", 3]])
-    with pytest.raises(DatasetError, match="row 2, column 'a': 'tall' is not a finite number"):
+    with pytest.raises(DatasetError, match="row 3, column 'a': 'tall' is not a finite number"):
         read_dataset(name, "a", "b")
     with pytest.raises(TableError, match=r"e\.xlsx: the file is empty"), open_table(workbook(tmp_path / "e.xlsx", [])):
         pass

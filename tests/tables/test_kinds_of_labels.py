@@ -165,7 +165,7 @@ def test_fractions_are_no_votes(tables, tmp_path):
         TableModel.fit(table, NAMES, kind="votes")
     model = TableModel.fit(beside(features, counts), NAMES, estimator=AAKNN(3), kind="votes")
     table.to_csv(tmp_path / "votes.csv", index=False)
-    with pytest.raises(TableError, match=r"row 8, column 'sea': 0\.29 is no count of votes"):
+    with pytest.raises(TableError, match=r"row 9, column 'sea': 0\.29 is no count of votes"):
         evaluate_table(str(tmp_path / "votes.csv"), model, kind="votes")
 
 
@@ -236,7 +236,7 @@ def test_lists_in_files_and_empty_cells(tables, tmp_path):
     assert evaluate_table(str(path), model).rows == 80
     cells[7] = ""
     features.assign(tags=cells).to_csv(path, index=False)
-    with pytest.raises(TableError, match="row 8: no label is 1"):
+    with pytest.raises(TableError, match="row 9: no label is 1"):
         fit_table(str(path), "tags", separator="/", on_message=said.append)
     assert said[1:] == said[:1]  # how lists were read is said before a fit can fail for it
 

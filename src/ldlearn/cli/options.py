@@ -39,7 +39,7 @@ Model = Annotated[str, Option("--model", "-m", metavar="FILE", help="Model file 
 Output = Annotated[
     str, Option("--output", "-o", metavar="FILE", show_default=False, help="Table to write; default: standard output.")
 ]
-Labels = Annotated[str, Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9.")]
+Labels = Annotated[str, Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9 or l.npy.")]
 LabelKind = Annotated[
     str, Option("--kind", metavar="KIND", show_default=False, help="votes (counts); mixed (0/1, degrees).")
 ]

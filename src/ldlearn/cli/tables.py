@@ -105,8 +105,6 @@ def enhance(
     ldlearn enhance data.csv --labels sky,sea --method PriorLE -o degrees.csv
     """
     console.check_one_stdout(output, as_json)
-    if (model is None) == (labels is None):
-        raise typer.BadParameter("give either --model, or --labels to fit on.", param_hint="--model")
     if model is not None:
         opt.load_embedding(embedding, model)
     elif embedding is not None:
@@ -161,6 +159,7 @@ def evaluate(
     data: opt.Data,
     model: opt.Model,
     metrics: opt.Metrics = None,
+    labels: Annotated[str | None, typer.Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")] = None,
     kind: opt.LabelKind = "auto",
     embedding: opt.Embedding = None,
     format: opt.From = None,
@@ -177,7 +176,8 @@ def evaluate(
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
     opt.load_embedding(embedding, model)
-    wanted: dict[str, Any] = {"metrics": opt.split_names(metrics), "kind": kind, "format": format, "dialect": dialect}
+    wanted: dict[str, Any] = {"metrics": opt.split_names(metrics), "labels": labels, "kind": kind}
+    wanted |= {"format": format, "dialect": dialect}
     found = tables.evaluate_table(data, model, **wanted, on_message=console.log, progress=console.progress)
     for message in found.messages:
         console.log(message)

@@ -83,9 +83,10 @@ class LabelDataset:
         self._set("label_names", _names(self.label_names, default_label_names(n_labels), "label"))
         if self.D is not None:
             advice = "Correct these rows, or divide by the row sums first if they are votes."
-            raise_row_problems(self.D, self.label_names, where=f"D of {self.name!r}", advice=advice)
+            where, rows = f"D of {self.name!r}", range(len(self.D))
+            raise_row_problems(self.D, self.label_names, where=where, advice=advice, rows=rows)
         if self.Y is not None:
-            raise_not_logical(self.Y, self.label_names, f"Y of {self.name!r}")
+            raise_not_logical(self.Y, self.label_names, f"Y of {self.name!r}", range(len(self.Y)))
 
     def _set(self, field: str, value: Any) -> None:
         object.__setattr__(self, field, value)  # a frozen dataclass offers no other way to tidy its input

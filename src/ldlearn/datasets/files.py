@@ -163,7 +163,8 @@ def _read_matrices(
     for field, matrix in matrices.items():
         # A file may state what its matrices contain: one-hot degrees must not be taken for 0/1 labels.
         kind_of_field = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
-        fields |= as_fields(matrix, kind_of_field, label_names, where, normalise)
+        rows = range(source.first_row, source.first_row + len(matrix))
+        fields |= as_fields(matrix, kind_of_field, label_names, where, rows, normalise=normalise)
     return X, fields, label_names
 
 

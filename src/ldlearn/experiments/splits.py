@@ -124,7 +124,7 @@ def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
     Y: NDArray[Any] = np.asarray(data.Y)
     empty = ~Y.any(axis=1)  # NaN counts as True: the label may be positive
     if empty.any():
-        where = describe_rows(empty, range(1, len(Y) + 1))
+        where = describe_rows(empty, data.frame.index if isinstance(data, PreparedTable) else range(1, len(Y) + 1))
         raise InputError(f"{spec.name!r}, {where}: no label is 1; drop such rows.")
     return Y if np.isnan(Y).any() else Y.astype(np.int8)
 

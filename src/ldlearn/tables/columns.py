@@ -4,7 +4,7 @@
 ``age``       the column of this name, and no other
 ``emo_*``     every column whose name begins so
 ``x1:x20``    from one column to another in the order of the file, both included; an end may be left
-              out, or be a position counted from 1
+              out, or be a position counted from 0, as the names of nameless columns are
 ``a,emo_*``   several of these; a name that holds a comma is put in double quotes
 3, -1         from Python: a position counted from 0, or from the end
 slice(2, 5)   from Python: positions, as in a list
@@ -116,13 +116,13 @@ class FeatureColumns(TypedDict, total=False):
 
 def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureColumns]) -> TableColumns:
     """Find the columns that are wanted: by name, prefix (``emb_*``), range (``x1:x20``) or position."""
-    names = source.names
     given: dict[str, Any] = {option: choice for option, choice in wanted.items() if _is_given(option, choice)}
     # Keys of a mapping are choices, too.
     found = {
         option: source.find(list(choice) if isinstance(choice, Mapping) else choice, option)
         for option, choice in {"labels": labels, **given}.items()
     }
+    names = source.names  # after `find`, which may have joined a file of labels
     found["id"] = found.get("id", [])[:1]
     features = found.setdefault("features", source.rest({*found["labels"], *found["id"]}))
     _check_disjoint(names, found, ("labels", "id", "features"))
@@ -233,8 +233,8 @@ def _end(names: Sequence[str], end: str, default: int, option: str) -> int:
     # Before positions: a column may be called 3.
     if end in names:
         return list(names).index(end)
-    if end.isascii() and end.isdigit() and 1 <= int(end) <= len(names):
-        return int(end) - 1
+    if end.isascii() and end.isdigit() and int(end) < len(names):
+        return int(end)
     raise _no_such_column(names, end, option)
 
 

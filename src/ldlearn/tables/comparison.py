@@ -13,7 +13,7 @@ from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.source import OnMessage
-from ldlearn.tables.values import check_degrees, import_pandas, to_numbers, to_texts
+from ldlearn.tables.values import check_degrees, describe_repeated, import_pandas, to_numbers, to_texts
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,6 @@ def _identifiers(column: Any, id: str) -> Any:
     ids = import_pandas().Index(to_texts(column, id))
     if ids.hasnans:
         raise TableError("the id is missing.", row=column.index[int(np.argmax(ids.isna()))], column=id)
-    if not ids.is_unique:
-        repeated = ids[ids.duplicated()]
-        raise TableError(f"the id {repeated[0]!r} names more than one row ({len(repeated)} such row(s)).", column=id)
+    for problem in describe_repeated(column):
+        raise TableError(problem)
     return ids

@@ -55,6 +55,9 @@ class DelimitedSource(Source):
         _check_header(header, sample, self._dialect.encoding)
         self._file = _as_utf8(given.file, self._dialect.encoding)
         has_header = not _is_row_of_numbers(header)
+        # A spreadsheet shows a name that has line breaks in one row; other lines between header and table are empty.
+        header_rows = self._dialect.header_lines - sum(name.count("\n") for name in header)
+        self.first_row = 1 + self._dialect.lines_above + has_header * header_rows
         for _ in range(self._dialect.lines_above + has_header * self._dialect.header_lines):
             self._file.readline(_LONGEST_HEADER)
         if not has_header:
@@ -87,7 +90,9 @@ class DelimitedSource(Source):
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
             options["float_precision"] = "round_trip"  # the default of later versions
         all_columns = len(kinds) == self._width
-        file = _RowLengthCheck(self._file, self._width, self._dialect.delimiter, finds_long_rows=all_columns)
+        file = _RowLengthCheck(
+            self._file, self._width, self._dialect.delimiter, self.first_row, finds_long_rows=all_columns
+        )
         try:
             reader = pandas.read_csv(
                 file,
@@ -106,19 +111,22 @@ class DelimitedSource(Source):
                 **options,
             )
             with reader:
-                yield from (self._block(frame, kinds) for frame in reader if len(frame))
+                yield from (self._block(frame, kinds, file.empty_rows) for frame in reader if len(frame))
         except pandas.errors.ParserError as error:
             if "Calling read(" in str(error):  # pandas passes on errors of the file, but replaces Ctrl-C
                 raise KeyboardInterrupt from None
             raise
 
-    def _block(self, frame: Any, kinds: Mapping[int, Kind]) -> Any:
+    def _block(self, frame: Any, kinds: Mapping[int, Kind], empty_rows: list[int]) -> Any:
         numeric = [i for i, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind in "iuf"]
         # Converted at once: a call for each of 10,000 columns is slow.
         matrix = (frame if len(numeric) == frame.shape[1] else frame[numeric]).to_numpy(np.float64)
         columns = dict(zip(numeric, matrix.T, strict=True))
         columns |= {i: self._texts(frame[i], kinds[i]) for i in frame.columns.difference(numeric)}
-        return make_frame({i: columns[i] for i in kinds}, int(frame.index[0]) + 1)
+        block = make_frame({i: columns[i] for i in kinds}, int(frame.index[0]) + self.first_row)
+        if empty_rows:  # which pandas does not count
+            block.index += np.searchsorted(empty_rows, frame.index, side="right")
+        return block
 
     def _texts(self, column: Any, kind: Kind) -> NDArray[Any]:
         if column.dtype == bool:
@@ -147,13 +155,16 @@ class _RowLengthCheck:
 
     Rows are no longer counted after a quote within a cell that does not begin with one, which is a mere character. If
     pandas finds long rows itself, which it does when it reads all columns, totals suffice to find short ones.
+
+    ``empty_rows`` has the number of filled rows before every empty one.
     """
 
-    def __init__(self, file: CountedFile, width: int, delimiter: str, *, finds_long_rows: bool) -> None:
+    def __init__(self, file: CountedFile, width: int, delimiter: str, first_row: int, *, finds_long_rows: bool) -> None:
         self._file, self._width, self._delimiter = file, width, delimiter.encode()
         self._finds_long_rows = finds_long_rows
         self._is_checked = width > 1 and len(self._delimiter) == 1
-        self._rest, self._n_rows = b"", 0
+        self._rest, self._row = b"", first_row
+        self._first_row, self.empty_rows = first_row, list[int]()
 
     def __iter__(self) -> Iterator[bytes]:  # pandas asks whether there is such a method
         raise NotImplementedError
@@ -182,22 +193,21 @@ class _RowLengthCheck:
         is_end, is_delimiter, self._rest = is_end[:n_complete], is_delimiter[:n_complete], text[n_complete:]
         n_rows = int(np.count_nonzero(is_end))
         if self._finds_long_rows and np.count_nonzero(is_delimiter) == n_rows * (self._width - 1):
-            self._n_rows += n_rows
+            self._row += n_rows
             return
         ends, delimiters = np.flatnonzero(is_end), np.flatnonzero(is_delimiter)
         widths = np.diff(np.searchsorted(delimiters, ends), prepend=0) + 1
         starts = np.append(0, ends + 1)
-        n_empty = 0
         for k in np.flatnonzero(widths != self._width):
             if not text[starts[k] : ends[k]].strip():
-                n_empty += 1
+                self.empty_rows.append(self._row + int(k) - self._first_row - len(self.empty_rows))
                 continue
             advice = "put values that hold the separator in quotes"
             if widths[k] < self._width:
                 advice = "if it is cut short, complete it; if it is a remark and no row, delete it"
             problem = f"it has {widths[k]} values for {self._width} columns; {advice}."
-            raise TableError(problem, row=self._n_rows + int(k) + 1 - n_empty)
-        self._n_rows += n_rows - n_empty
+            raise TableError(problem, row=self._row + int(k))
+        self._row += n_rows
 
 
 def _as_utf8(file: CountedFile, encoding: str) -> CountedFile:

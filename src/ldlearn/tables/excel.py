@@ -4,12 +4,13 @@ import datetime
 import re
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import reduce
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
@@ -42,7 +43,9 @@ class ExcelSource(RowSource):
                 raise TableError(f"it cannot be read as an Excel workbook: {error}") from None
             raise
         self._columns = [j for j, cell in enumerate(rows[header]) if cell != ""]
-        self._rows = iter([row for row in rows[header + 1 :] if _count_filled(row)])
+        self._filled = np.array([k for k in range(header + 1, len(rows)) if _count_filled(rows[k])], dtype=int)
+        self._rows = (rows[k] for k in self._filled)
+        self.first_row = header + 2
         if max(map(_count_filled, rows[header:])) > len(self._columns):
             given.log("columns without a name in the header are left out")
         if len(book.sheet_names) > 1:
@@ -66,6 +69,12 @@ class ExcelSource(RowSource):
         if not found:
             raise TableError("the file is empty; a row with the names of the columns is needed.")
         return found[0]
+
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+        """See `Source.blocks`."""
+        for block in super().blocks(kinds):
+            block.index = self._filled[block.index - 1] + 1
+            yield block
 
     def _column(self, rows: list[Row], position: int, kind: Kind, first: int) -> NDArray[Any]:
         j = self._columns[position]

@@ -38,7 +38,7 @@ FORMATS = {
     "svmlight": "ldlearn.tables.libsvm:LIBSVM",
 }
 
-_FIRST_COLUMN = "column1"
+_FIRST_COLUMN = "column0"
 _PLAIN_TEXTS = (".txt", ".dat", ".data", ".tab", "")
 _OTHER_SPREADSHEETS = (".xls", ".xlsb", ".xlsm", ".ods", ".numbers")
 _STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # nothing can be moved to their place
@@ -170,7 +170,8 @@ def _check_names(table: Source) -> None:
         table.names[0] = _FIRST_COLUMN
         table.given.log(f"its first column has no name in the header, and is called {_FIRST_COLUMN}")
     if "" in table.names:
-        raise TableError(f"column {table.names.index('') + 1} has no name in the header; give it one.")
+        problem = f"the column at position {table.names.index('')}, counted from 0, has no name in the header"
+        raise TableError(f"{problem}; give it one.")
     check_distinct(table.names)
 
 

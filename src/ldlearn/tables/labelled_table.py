@@ -27,7 +27,13 @@ from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import PIPE, Kind, OnMessage, Source
 from ldlearn.tables.sparse_table import SparseTable
 from ldlearn.tables.table_labels import TableLabels, check_two_labels
-from ldlearn.tables.values import are_logical, check_all_known, import_pandas, rescale_rounded_degrees, to_labels
+from ldlearn.tables.values import (
+    are_logical,
+    check_all_known,
+    import_pandas,
+    rescale_rounded_degrees,
+    to_labels,
+)
 
 Rows = NDArray[np.intp]
 
@@ -41,6 +47,7 @@ class TableInput:
     dialect: Dialect | None = None
     on_message: OnMessage | None = None
     progress: Progress = silent
+    label_file: str | None = None  # joined to the columns of a NumPy array
 
     @property
     def display_name(self) -> str:
@@ -75,6 +82,8 @@ class TableInput:
             self.progress(task, size, is_bytes=True) as on_progress,
             open_table(self.name, self.format, on_progress, dialect=self.dialect, on_message=self.on_message) as source,
         ):
+            if self.label_file is not None:
+                source.find(self.label_file)
             yield source
 
 
@@ -302,7 +311,7 @@ def prepare_table(
         unknown = bool(np.isnan(targets).any())
         if unknown and not (are_logical(targets) and kind in ("auto", "logical")):
             check_all_known(targets, names, table.labels.rows, "only of 0/1 labels some may be unknown.")
-    fields = (
-        {"Y": targets} if unknown else as_fields(rescale_rounded_degrees(targets), kind, names, data, normalise=False)
-    )
+    degrees = rescale_rounded_degrees(targets)
+    rows = table.labels.rows
+    fields = {"Y": targets} if unknown else as_fields(degrees, kind, names, data, rows, normalise=False)
     return PreparedTable(name, frame, types, list(names), **fields, report=report)

@@ -18,7 +18,7 @@ from ldlearn.tables.content import META, Content
 from ldlearn.tables.formats import Format
 from ldlearn.tables.limits import MOST_NAMES, check_declared, check_total
 from ldlearn.tables.sink import Output, check_dense, check_numbers_only
-from ldlearn.tables.source import PIPE, Input
+from ldlearn.tables.source import PIPE, Input, reading
 
 _SPARSE = ("data", "indices", "indptr", "shape", "format")  # how scipy.sparse.save_npz stores a matrix
 
@@ -99,8 +99,12 @@ class NpySource(ArraySource):
         """See `ArraySource.find`."""
         if not isinstance(choice, str | os.PathLike) or not os.fspath(choice).endswith(".npy"):
             return super().find(choice, option)
-        beside = Path(self.given.name).parent / choice
-        matrix = read_npy(Path(choice) if Path(choice).is_file() else beside, self.given.max_bytes)
+        path = Path(choice) if Path(choice).is_file() else Path(self.given.name).parent / choice
+        labels = Input(str(path), max_bytes=self.given.max_bytes, title=self.given.title)
+        with reading(labels):
+            matrix = read_npy(labels.path, labels.max_bytes)
+            if matrix.ndim != 2:
+                raise TableError(f"a matrix with a column for each label is needed, not the shape {matrix.shape}.")
         # The columns of both files are named and numbered anew.
         ArraySource.__init__(self, self.given, self._arrays | {"label": matrix})
         return self._groups["label"]

@@ -54,9 +54,13 @@ class Source:
         Columns that have no name in the file.
     texts : dict of str to str
         Name, source, licence, citation and description of a data set.
+    first_row : int
+        Number of the first row in messages. A spreadsheet shows the header as row 1, so the first row below it is row
+        2; rows of formats without a header, such as arrays, count from 1.
     """
 
     names: list[str]
+    first_row: int = 1
     labels: Mapping[str, list[int]] = {}
     features: list[int] | None = None
     made_up: frozenset[int] = frozenset()
@@ -68,7 +72,8 @@ class Source:
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """The rows in one or more data frames with the columns in ``kinds``, named by their positions.
 
-        The index counts rows from 1 (a header is no row). Sparse matrices come as a `SparseTable`.
+        The index has the row numbers of messages, which begin with ``first_row``; empty rows are counted and left out.
+        Sparse matrices come as a `SparseTable`.
         """
         raise NotImplementedError
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Unpack
+from typing import Any, TypeGuard, Unpack
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import PIPE, Kind, OnMessage, Source
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import import_pandas, to_labels
+from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
 from ldlearn.tables.writing import Writer, Writing, WrittenTable
 
 
@@ -138,16 +138,18 @@ def enhance_table(
     model : str or TableModel, optional
         The model, or its file. Without one, a method is fitted.
     labels, features, numeric, categorical, date, text, ignore, method, params, separator
-        As for `fit_table`; only without a model, which knows its own.
+        As for `fit_table`; only without a model, which knows its own. Beside a model, ``labels`` may be a NumPy file of
+        the labels, if the table is one of features only.
     id, format, to, dialect, on_message, round, interval, raters, flag_far, keep, safe_csv, overwrite, progress
         As for `predict_table`.
     """
-    if (model is None) == (labels is None):
+    label_file = labels if _is_label_file(labels) else None
+    if (model is None) == (labels is None) and label_file is None:
         raise ParameterError("give either a model, or labels to fit a method on.")
     wanted: Any = dict(options)
     writing: Any = {name: wanted.pop(name) for name in wanted.keys() & Writing.__annotations__}
-    writer = Writer(output, [data, model], **writing)
-    table_input = TableInput(data, format, dialect, on_message, progress)
+    writer = Writer(output, [data, model, label_file], **writing)
+    table_input = TableInput(data, format, dialect, on_message, progress, label_file if model else None)
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params)
         table = read_labelled(table_input, labels, wanted, separator=separator, keep=writer.keep)
@@ -170,6 +172,7 @@ def evaluate_table(
     model: str | TableModel,
     *,
     metrics: Sequence[str] | str | None = None,
+    labels: str | None = None,
     kind: str = "auto",
     format: str | None = None,
     dialect: Dialect | None = None,
@@ -186,6 +189,8 @@ def evaluate_table(
         The model, or its file.
     metrics : sequence of str or "all", optional
         Names of `ldlearn.metrics` that fit such labels; by default the usual ones.
+    labels : str, optional
+        A NumPy file of the labels, if the table is one of features only.
     kind : {"auto", "votes", "mixed"}, default="auto"
         What the label columns hold. The shares of counts of votes are degrees, and a row counts as often as it has
         votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
@@ -198,8 +203,10 @@ def evaluate_table(
     """
     for name in () if metrics is None or wants_all(metrics) else metrics:
         get_metric(name)  # a wrong name fails before the table is read
+    if labels is not None and not _is_label_file(labels):
+        raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
-    table_input = TableInput(data, format, dialect, on_message, progress)
+    table_input = TableInput(data, format, dialect, on_message, progress, labels)
     truths, predictions, rows, report = [], [], [], CellReport(decimal=table_input.decimal)
     with table_input.opened("rows") as source:
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
@@ -219,6 +226,10 @@ def evaluate_table(
     better = clearly_better(*advantage_over_constant(truth, P, mean, logical))
     truth_kind = "0/1 labels" if logical else "true degrees"
     return Evaluation(len(P), truth_kind, scores, better, left_out + report.messages())
+
+
+def _is_label_file(labels: Columns) -> TypeGuard[str]:
+    return isinstance(labels, str) and labels.endswith(".npy")
 
 
 def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, where: str) -> WrittenTable:
@@ -249,6 +260,7 @@ def _stream(
     count, report, n_labels = 0, CellReport(decimal=table_input.decimal), len(model.labels)
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
+    ids: list[Any] = []
     with table_input.opened("rows") as source:
         id = id_column(source, model, id)
         kept = find_kept(source, writer.keep, id, model.labels)
@@ -258,6 +270,7 @@ def _stream(
             nonlocal count
             for frame in source.chunks(kinds):
                 count += len(frame)
+                ids.extend([frame[id]] if labels and id is not None else [])  # predict needs constant memory
                 yield writer.rows(frame, apply(frame, report, uncertainty=uncertainty), id, kept, n_labels)
             if not count:  # a table without rows still has columns
                 pandas, degrees = import_pandas(), [*model.labels, *uncertainty.names]
@@ -265,7 +278,8 @@ def _stream(
                 yield writer.rows(frame, nothing, id, kept, n_labels)
 
         write_table(writer.output, tables(), model.labels, writer.format)
-    return WrittenTable(count, list(model.labels), writer.output, report.messages())
+    repeated = describe_repeated(import_pandas().concat(ids)) if ids else []
+    return WrittenTable(count, list(model.labels), writer.output, report.messages() + repeated)
 
 
 def columns_to_read(

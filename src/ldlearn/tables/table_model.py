@@ -17,7 +17,14 @@ from ldlearn.tables.features import TablePreprocessing, clean_features, summariz
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import LabelledTable, as_frame, label_frame
 from ldlearn.tables.table_labels import TrainingTargets, mean_distribution
-from ldlearn.tables.values import check_all_known, check_logical_labels, check_some_label, import_pandas, to_labels
+from ldlearn.tables.values import (
+    check_all_known,
+    check_logical_labels,
+    check_some_label,
+    describe_repeated,
+    import_pandas,
+    to_labels,
+)
 from ldlearn.tables.writing import Uncertainty
 
 
@@ -140,6 +147,7 @@ class TableModel:
         targets, labels = table.labels.for_estimator(estimator), tuple(table.labels.names)
         preprocessing, X = TablePreprocessing.fit(cleaned, types, sparse=sparse, embedding=embedding)
         T, columns = targets.truth, summarize_columns(cleaned, types, report)
+        repeated = [] if table.columns.id is None else describe_repeated(table.frame[table.columns.id])
         facts = {
             "rows": len(T),
             "transformed_features": X.shape[1],
@@ -149,7 +157,7 @@ class TableModel:
             "mean_distribution": mean_distribution(T).tolist(),
             "holdout": None,
             **columns,
-            "warnings": [*targets.messages, *columns["warnings"]],
+            "warnings": [*targets.messages, *columns["warnings"], *repeated],
         }
         if table.listed is not None:
             facts["label_list"] = table.listed._asdict()

@@ -103,6 +103,17 @@ def _text(value: Any, row: object, column: str) -> str:
     raise TableError(f"{problem}; convert it, or leave the column out.", row=row, column=column)
 
 
+def describe_repeated(ids: Any) -> list[str]:
+    """A sentence about the identifiers of a column that occur in several rows; none if all differ."""
+    texts = import_pandas().Series(to_texts(ids, str(ids.name)), ids.index, dtype=object).dropna()
+    repeated = texts[texts.duplicated()].unique()
+    if not len(repeated):
+        return []
+    rows = describe_rows(texts == repeated[0], texts.index)
+    others = f" ({len(repeated)} such identifiers)" if len(repeated) > 1 else ""
+    return [f"Column {str(ids.name)!r}: the identifier {repeated[0]!r} is not unique: {rows}{others}."]
+
+
 def is_label_word(value: Any) -> bool:
     """Whether a text is one of the words that stand for 0 and 1."""
     return str(value).strip().lower() in _LABEL_WORDS
