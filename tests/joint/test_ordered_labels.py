@@ -7,8 +7,10 @@ from scipy.special import xlogy
 
 from ldlearn import DLDL
 from ldlearn.exceptions import ParameterError
+from ldlearn.joint import ordered_labels
 from ldlearn.joint.ordered_labels import roughness
 from ldlearn.metrics import intersection
+from ldlearn.solvers.features import Features
 
 
 def objective(model, X, D):
@@ -63,6 +65,22 @@ def test_the_weight_is_chosen_by_the_labels_alone():
     assert recovered > intersection(D, plain.label_distributions_) + 0.003
     order = np.array([4, 0, 7, 2, 8, 5, 1, 6, 3])
     assert DLDL(beta=model.beta_, gamma=model.gamma_, ordered=True).fit(X, Y[:, order]).ordered_ < model.ordered_
+
+
+@pytest.mark.parametrize(("z", "expected"), [(0.9, 0.0), (1.2, 0.03)])
+def test_a_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(50, 2)), rng.random((50, 4)) < 0.5
+    noise = rng.normal(size=50)
+    gain = noise - noise.mean() + z * noise.std(ddof=1) / np.sqrt(50)
+
+    def likelihoods(split, penalty, *_):
+        rows = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in split.X_test]
+        return {0.0: 0.0, 0.03: 1.0, 0.1: -1.0}[penalty] * gain[rows]
+
+    monkeypatch.setattr(ordered_labels, "_held_out_likelihoods", likelihoods)
+    values = {"beta": 1.0, "gamma": 1.0, "max_iter": 2}
+    assert ordered_labels.select_ordered_penalty(Features(X), Y, None, **values)[0] == expected
 
 
 def test_what_cannot_be_is_refused():

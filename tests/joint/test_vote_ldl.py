@@ -151,3 +151,12 @@ def test_dldl_and_votes_agree_on_the_feature_map():
     ]
     np.testing.assert_array_equal(maps[0].components_, maps[1].components_)
     assert maps[0].gamma == maps[1].gamma
+
+
+def test_the_typical_number_of_raters_counts_rows_by_their_weights():
+    rng = np.random.default_rng(0)
+    X, raters, weights = rng.normal(size=(40, 2)), rng.integers(2, 30, size=40), rng.integers(1, 5, size=40)
+    Y = rng.multinomial(raters, [0.6, 0.3, 0.1]) > 0
+    weighted = VoteLDL(gamma=1.0).fit(X, Y, sample_weight=weights.astype(float), n_raters=raters)
+    repeated = VoteLDL(gamma=1.0).fit(*(np.repeat(A, weights, axis=0) for A in (X, Y)), n_raters=raters.repeat(weights))
+    np.testing.assert_allclose(weighted.enhance(X, Y), repeated.enhance(X, Y), atol=1e-6)

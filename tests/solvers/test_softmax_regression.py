@@ -485,6 +485,31 @@ def test_the_bound_holds_for_any_intercept(seed):
         assert 0.0 < loss - best.loss <= np.vdot(g, g) / (4.0 * l2) + left + 1e-9
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_the_dual_point_of_unbalanced_predictions_is_mixed_as_stated(seed):
+    """Q = (1 - e) P + e E has the column sums of D; the dual at Q, with the bound of its entropy, gives the gap."""
+    rng = np.random.default_rng(seed)
+    X, D, l2 = rng.normal(size=(50, 3)), rng.dirichlet(np.ones(4), size=50), 0.3
+    rows = SparseObjective(Features(X), sparse.csr_array(D))
+    W, b = rng.normal(size=(3, 4)), rng.normal(size=4)
+    _, _, left = balance_labels(rows.at(W, b, exact=True), rows.n, l2, goal=np.inf)
+    centred = X - X.mean(axis=0)
+    P = softmax(centred @ W + b)
+    e = np.max(1.0 - D.sum(axis=0) / P.sum(axis=0))
+    E = (D.sum(axis=0) - (1.0 - e) * P.sum(axis=0)) / (e * len(X))
+    assert E.min() >= -1e-12
+    Q = (1.0 - e) * P + e * E
+    np.testing.assert_allclose(Q.sum(axis=0), D.sum(axis=0))
+
+    def gap(dual_entropy, dual):  # of -<D, ln P> + l2 |W|^2; the entropy of Q is at least dual_entropy
+        slope = centred.T @ (dual - D)
+        return -np.sum(D * np.log(P)) + l2 * np.sum(W**2) - dual_entropy + np.sum(slope**2) / (4.0 * l2)
+
+    entropy = -np.sum(P * np.log(P))
+    balanced = np.sum((centred.T @ (P - D) + 2.0 * l2 * W) ** 2) / (4.0 * l2)
+    assert balanced + left == pytest.approx(gap((1.0 - e) * entropy, Q), rel=1e-6)
+
+
 @pytest.mark.parametrize("scale", [1e39, 1e-39])
 def test_many_labels_and_features_that_single_precision_cannot_write(scale):
     X, D = few_of_many()

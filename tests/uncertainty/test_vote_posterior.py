@@ -206,3 +206,31 @@ def test_shares_that_vanish_in_floating_point_have_votes_and_slopes():
     ahead, behind = (log_expected_votes(logP[:, 3:5] + sign * step, True) for sign in (1, -1))
     np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * step), rise[:, 3:5], rtol=1e-6)
     np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * step), bend[:, 3:5], rtol=1e-4, atol=1e-9)
+
+
+def test_shares_of_very_many_votes_are_as_uncertain_as_degrees():
+    """Then votes are not random, and the uncertainty of the coefficients alone remains."""
+    X, votes, _ = rows_of_votes(300)
+    posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
+    many = replace(posterior, log_rates=np.full_like(posterior.log_rates, np.log(1e7)))
+    central = np.exp(many._scores(X - many.mean)[0])
+    rows = np.flatnonzero((central / central.sum(axis=1, keepdims=True)).min(axis=1) > 0.05)
+    shares = many.vote_intervals(X[rows], np.ones((len(rows), 4), dtype=bool), 0.5)
+    np.testing.assert_allclose(shares, many.degree_intervals(X[rows], 0.5), atol=0.003)
+
+
+def test_evidence_is_conditional_on_a_positive_label_if_every_row_has_one():
+    X, votes, _ = rows_of_votes(80, rate=2.0)
+    features, Y = Features(X), votes > 0
+    fit = vote_regression(features, Y, l2=1.0)
+    one_without = Y.copy()
+    one_without[0] = False
+    values = [
+        module._negative_log_evidence(
+            fit, False, 1.0, features, {"Y": labels, "observed": None, "offset": 0.0}, scale=3.0
+        )
+        for labels in (Y, one_without)
+    ]
+    P = softmax(X @ fit.coef + fit.intercept)
+    any_positive = 1.0 - np.exp(-np.exp(fit.log_rate) * P).prod(axis=1)
+    assert values[0] - values[1] == pytest.approx(3.0 * np.log(any_positive).sum())
