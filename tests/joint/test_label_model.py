@@ -7,6 +7,7 @@ from protocol import load
 from scipy import sparse
 
 from ldlearn.core import binarize, resources
+from ldlearn.core.votes import competing_votes
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import competition_test, label_model
@@ -106,11 +107,14 @@ def test_models_are_compared_at_the_penalty_of_the_vote_model():
     splits = validation_splits(Features(X), Y)
     votes = validate_vote_model(splits)
     expected = []
-    for split, theta in zip(splits, votes.thetas, strict=True):
-        l2 = votes.penalty_ratio * default_gamma(split.features)
-        fit = vote_regression(split.features, split.Y, l2=l2, competing=False)
-        independent = split.log_likelihoods(split.X_test @ fit.coef + fit.intercept)
-        expected.append(independent - split.log_likelihoods(theta))
+    for split in splits:
+        options = {"l2": votes.penalty_ratio * default_gamma(split.features), "weak_prior": True}
+        competing, independent = (
+            vote_regression(split.features, split.Y, competing=c, **options) for c in (True, False)
+        )
+        Z = [split.X_test @ fit.coef + fit.intercept for fit in (competing, independent)]
+        theta = competing_votes(Z[0], competing.log_rate)
+        expected.append(split.log_likelihoods(Z[1]) - split.log_likelihoods(theta))
     difference = np.concatenate(expected)
     z = difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference)))
     assert competition_test(X, Y).z == pytest.approx(z, abs=0.02)

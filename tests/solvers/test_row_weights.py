@@ -90,8 +90,8 @@ def test_unknown_labels_are_no_part_of_the_vote_likelihood(competing):
         W, b, rate = v[: m * c].reshape(m, c), v[m * c : -1], v[-1]
         votes = [np.exp(rate) * softmax(R) if competing else np.exp(R) for R in (centred @ W + b, b[None])]
         logs = np.where(Y, np.log1p(-np.exp(-votes[0])), -votes[0])
-        prior = np.log(np.sqrt(votes[1]) + 1 / np.sqrt(votes[1])).sum()
-        return float(prior - (w[:, None] * observed * logs).sum()) + 0.5 * float(np.sum(W**2))
+        half = 0.5 * np.log1p(-np.exp(-votes[1])) - 0.5 * votes[1]
+        return -float((w[:, None] * observed * logs).sum() + half.sum()) + 0.5 * float(np.sum(W**2))
 
     fit = vote_regression(
         Features(X, True, w.astype(float)), Y, l2=0.5, competing=competing, observed=observed, tol=1e-13

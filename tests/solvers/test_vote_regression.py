@@ -28,7 +28,7 @@ LINKS = {"votes": {}, "fixed raters": {"fixed_raters": True}, "presence": {"comp
 EVERY_LINK = pytest.mark.parametrize("link", LINKS)
 
 
-def objective(v, X, Y, l2, link, offset=0.0):
+def objective(v, X, Y, l2, link, offset=0.0, weak_prior=False):
     """The stated objective, term by term: likelihood, prior at the mean features, penalty."""
     m, c = X.shape[1], Y.shape[1]
     W, b, rate = v[: m * c].reshape(m, c), v[m * c : -1], v[-1]
@@ -41,22 +41,26 @@ def objective(v, X, Y, l2, link, offset=0.0):
         "presence": np.exp(rows),
     }[link]
     votes, at_mean = votes[:-1], votes[-1]
-    prior = np.sum(np.log(np.sqrt(at_mean) + 1 / np.sqrt(at_mean)))  # ln(2 cosh(theta / 2))
+    prior = 0.5 * np.sum(at_mean - np.log1p(-np.exp(-at_mean)))  # half a positive, half a negative label
+    if weak_prior:
+        prior = np.sum(np.log(np.sqrt(at_mean) + 1 / np.sqrt(at_mean)))  # ln(2 cosh(theta / 2))
     return prior - np.sum(Y * np.log1p(-np.exp(-votes)) - (1 - Y) * votes) + l2 * np.sum(W**2)
 
 
+@pytest.mark.parametrize("weak", [False, True], ids=["half row", "weak prior"])
 @EVERY_LINK
-def test_the_minimum_is_that_of_a_generic_solver(link):
+def test_the_minimum_is_that_of_a_generic_solver(link, weak):
     X, Y, _ = problem()
-    fit = vote_regression(Features(X), Y, l2=0.7, **LINKS[link], tol=1e-12)
+    fit = vote_regression(Features(X), Y, l2=0.7, **LINKS[link], weak_prior=weak, tol=1e-12)
     start = np.zeros(4 * 5 + 5 + 1)
-    found = minimize(objective, start, (X, Y, 0.7, link), method="BFGS", options={"gtol": 1e-4})
+    given = (X, Y, 0.7, link, 0.0, weak)
+    found = minimize(objective, start, given, method="BFGS", options={"gtol": 1e-4})
     assert fit.converged
     assert fit.loss <= found.fun + 1e-6
     assert fit.loss == pytest.approx(found.fun, rel=1e-5)
     v = np.concatenate([fit.coef.ravel(), fit.intercept + X.mean(axis=0) @ fit.coef, [fit.log_rate]])
-    assert fit.loss == pytest.approx(objective(v, X, Y, 0.7, link), rel=1e-10)
-    gradient = approx_fprime(v, objective, 1e-6, X, Y, 0.7, link)
+    assert fit.loss == pytest.approx(objective(v, *given), rel=1e-10)
+    gradient = approx_fprime(v, objective, 1e-6, *given)
     assert np.abs(gradient[:-1]).max() < 1e-2
     assert (np.diff(fit.path) <= 0).all()
 
@@ -66,7 +70,7 @@ def test_the_minimum_is_that_of_a_generic_solver(link):
 def test_derivatives_by_finite_differences(link, counted):
     rng = np.random.default_rng(3)
     Y = np.vstack([rng.random((6, 4)) < 0.5, np.full(4, 0.5)])
-    labels = module.Labels(Y, rng.integers(1, 3, size=(7, 4)).astype(float) if counted else None, prior_row=counted)
+    labels = module.Labels(Y, rng.integers(1, 3, size=(7, 4)).astype(float) if counted else None, weak_prior=counted)
     offset = rng.normal(size=7)
     model = module._Independent(labels)
     if link != "presence":
@@ -89,7 +93,11 @@ def test_constant_models_are_posterior_modes(competing):
     _, Y, _ = problem()
     Y = np.column_stack([Y, np.ones(len(Y)), np.zeros(len(Y))]).astype(bool)
     n, counts = len(Y), Y.sum(axis=0)
-    fit = vote_regression(Features(np.zeros((n, 1))), Y, l2=1.0, competing=competing, tol=1e-14)
+    options = {"l2": 1.0, "competing": competing, "tol": 1e-14}
+    fit = vote_regression(Features(np.zeros((n, 1))), Y, **options)
+    theta = competing_votes(fit.scores, fit.log_rate) if competing else fit.scores
+    np.testing.assert_allclose(-np.expm1(-np.exp(theta[0])), (counts + 0.5) / (n + 1), atol=1e-6)
+    fit = vote_regression(Features(np.zeros((n, 1))), Y, weak_prior=True, **options)
     theta = competing_votes(fit.scores, fit.log_rate) if competing else fit.scores
 
     def slope(theta, k):  # of k labels positive and n - k negative, and of the prior
@@ -104,8 +112,9 @@ def test_the_number_of_many_raters_is_estimated_without_bias():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     P = softmax(X @ rng.normal(size=(2, 4)) * 1.5)
-    rates = [np.exp(vote_regression(Features(X), rng.multinomial(50, P) > 0, l2=0.2).log_rate) for _ in range(5)]
-    assert 43.0 < np.exp(np.mean(np.log(rates))) < 57.0
+    draws = [rng.multinomial(50, P) > 0 for _ in range(5)]
+    rates = [vote_regression(Features(X), Y, l2=0.2, weak_prior=True).log_rate for Y in draws]
+    assert 43.0 < np.exp(np.mean(rates)) < 57.0
 
 
 def test_offsets_are_known_parts_of_the_rate():

@@ -116,7 +116,7 @@ class _BlockVotes:
         self.c, self.total = len(counts), float(counts.max()) + 1.0
         self.rates = positive_rates(positives, counts)
         self.votes = -np.log1p(-self.rates)
-        self.added = Competing(Labels(np.full((1, self.c), 0.5), None, prior_row=True), 0.0)
+        self.added = Competing(Labels(np.full((1, self.c), 0.5), None), 0.0)
 
     def constant(self) -> tuple[Any, float]:
         """The best intercepts and ln(lambda) without features."""

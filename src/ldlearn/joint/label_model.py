@@ -37,7 +37,7 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
     best, best_mean = ValidatedModel(1.0, np.empty(0), (), ()), -np.inf
     fits: Sequence[VoteFit | None] = [None] * len(splits)
     for ratio in _PENALTY_RATIOS if splits else ():
-        parts, thetas, fits = _validate(splits, ratio, fits, competing=True)
+        parts, thetas, fits = _validate(splits, ratio, fits)
         mean = float(np.average(parts, weights=validation_weights(splits)))
         if mean < best_mean:
             break
@@ -46,17 +46,17 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
 
 
 def _validate(
-    splits: list[Split], ratio: float, starts: Sequence[VoteFit | None], *, competing: bool
+    splits: list[Split], ratio: float, starts: Sequence[VoteFit | None], **options: Any
 ) -> tuple[NDArray[np.float64], tuple[Array, ...], tuple[VoteFit, ...]]:
     """Log-likelihoods of all validation rows; theta of the validation rows and the fit of each split."""
 
     def validate(pair: tuple[Split, VoteFit | None]) -> tuple[NDArray[np.float64], Array, VoteFit]:
         split, start = pair
         l2 = ratio * split.default_gamma
-        options: dict[str, Any] = {"competing": competing, "observed": split.observed, "tol": VALIDATION_TOL}
-        fit = vote_regression(split.features, split.Y, l2=l2, start=start, **options)
+        labels: dict[str, Any] = {"Y": split.Y, "observed": split.observed}
+        fit = vote_regression(split.features, **labels, l2=l2, start=start, tol=VALIDATION_TOL, **options)
         Z = np.asarray(split.X_test @ fit.coef + fit.intercept, dtype=np.float64)
-        theta = competing_votes(Z, fit.log_rate) if competing else Z
+        theta = competing_votes(Z, fit.log_rate) if options.get("competing", True) else Z
         return split.log_likelihoods(theta), theta, fit
 
     pairs = list(zip(splits, starts, strict=True))
@@ -144,8 +144,11 @@ def compare_models(splits: list[Split], competing: ValidatedModel, level: float 
     """Compare the model of competing labels with that of independent labels."""
     if not splits:
         return CompetitionResult(True, False, 0.0, 0.5, 0, "too few rows to test whether labels compete")
-    independent, *_ = _validate(splits, competing.penalty_ratio, [None] * len(splits), competing=False)
-    difference, weights = independent - competing.log_likelihoods, validation_weights(splits)
+    # The weak prior, because half a negative label costs the two models differently.
+    ratio, cold = competing.penalty_ratio, [None] * len(splits)
+    votes, *_ = _validate(splits, ratio, competing.fits, weak_prior=True)
+    independent, *_ = _validate(splits, ratio, cold, competing=False, weak_prior=True)
+    difference, weights = independent - votes, validation_weights(splits)
     z, gain = paired_z(difference, weights), float(np.average(difference, weights=weights))
     p_value = float(norm.sf(z))
     fixed = _has_fixed_cardinality(splits)

@@ -53,6 +53,7 @@ def vote_regression(
     fixed_raters: bool = False,
     observed: Mask | None = None,
     offset: float | Vector = 0.0,
+    weak_prior: bool = False,
     start: VoteFit | Start | None = None,
     tol: float = 1e-8,
     max_iter: int = 100,
@@ -65,10 +66,11 @@ def vote_regression(
     stationary point. The preconditioner is ``scatter(X) (x) C + 2 l2 I`` with C the mean over rows of the curvature in
     the scores, its negative part left out.
 
-    The loss includes ``ln(2 cosh(theta_j / 2))`` of a row with the mean features: the log-prior that makes
-    ``exp(theta_j)`` finite for a label that is always or never positive. Its slope is at most 1/2, so that it hardly
-    matters otherwise. Half a positive and half a negative label of such a row would not do: with many votes a negative
-    label is so unlikely that half of one reduces lambda considerably.
+    One row is added to the data: it has the mean features, and each of its labels is 1/2. So a label that is always or
+    never positive gets finite coefficients, and without features the estimate is ``(k + 1/2) / (n + 1)`` for a label
+    that is positive in k of n rows. With many votes a negative label is so unlikely that half of one reduces lambda
+    considerably; with ``weak_prior`` the loss of that row is ``ln(2 cosh(theta_j / 2))`` instead, whose slope is at
+    most 1/2.
 
     Rows are weighted by the sample weights of the features, and unknown labels are ignored.
 
@@ -85,6 +87,8 @@ def vote_regression(
         Mask of the observed labels; all by default.
     offset : float or ndarray of shape (n_samples,), default=0
         Known part of ln(lambda) of each row, such as the log of its number of raters. Only for competing labels.
+    weak_prior : bool, default=False
+        Estimates are nearly unbiased, but if nearly all labels are positive, degrees are hardly determined.
     start : VoteFit or Start, default=None
         Warm start: an earlier fit on the same features, or any coefficients.
     tol : float, default=1e-8
@@ -103,7 +107,9 @@ def vote_regression(
     array([[2.48, 0.61],
            [0.61, 2.48]])
     """
-    link = _make_link(features, Y, observed, offset, competing=competing, fixed_raters=fixed_raters)
+    labels = _labels_and_prior(features, Y, observed, weak_prior)
+    offsets = _with_mean(offset, features.sample_weight)
+    link = Competing(labels, offsets, fixed_raters) if competing else _Independent(labels)
     fit = minimize(link, Design(features, Y.shape[1]), l2=l2, start=start, tol=tol, max_iter=max_iter)
     return replace(fit, scores=fit.scores[:-1])
 
@@ -145,15 +151,10 @@ def minimize(
     )
 
 
-def _make_link(
-    features: Features, Y: Mask, observed: Mask | None, offset: float | Vector, *, competing: bool, fixed_raters: bool
-) -> Link:
+def _labels_and_prior(features: Features, Y: Mask, observed: Mask | None, weak_prior: bool) -> Labels:
     counts = label_counts(features.sample_weight, observed)
     counts = None if counts is None else np.vstack([counts, np.ones((1, counts.shape[1]))])
-    labels = Labels(np.vstack([Y, np.full(Y.shape[1], 0.5)]), counts, prior_row=True)
-    if not competing:
-        return _Independent(labels)
-    return Competing(labels, _with_mean(offset, features.sample_weight), fixed_raters)
+    return Labels(np.vstack([Y, np.full(Y.shape[1], 0.5)]), counts, weak_prior=weak_prior)
 
 
 @dataclass(frozen=True)
@@ -185,22 +186,22 @@ class Link(Protocol):
 
 
 class Labels:
-    """Labels and their weights (`label_counts`); the last row may be that of the prior, whose labels are 1/2."""
+    """Labels and their weights (`label_counts`); the last row may be that of a weak prior."""
 
-    def __init__(self, Y: Array, counts: Array | None, *, prior_row: bool = False) -> None:
-        self.Y, self.counts, self.prior_row = Y, counts, prior_row
+    def __init__(self, Y: Array, counts: Array | None, *, weak_prior: bool = False) -> None:
+        self.Y, self.counts, self.weak_prior = Y, counts, weak_prior
 
     def loss(self, theta: Array) -> float:
         """Negative log-likelihood and log-prior."""
         found = losses(theta, self.Y)
-        if self.prior_row:
+        if self.weak_prior:
             found[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
         return float((found if self.counts is None else found * self.counts).sum())
 
     def slopes(self, theta: Array) -> tuple[Array, Array]:
         """First and second derivatives of the loss of each label."""
         first, second = slopes(theta, self.Y)
-        if self.prior_row:
+        if self.weak_prior:
             tanh = np.tanh(0.5 * theta[-1])
             first[-1], second[-1] = 0.5 * tanh, 0.25 * (1.0 - tanh**2)
         return (first, second) if self.counts is None else (first * self.counts, second * self.counts)

@@ -61,10 +61,11 @@ def vote_posterior(
         sample = Features(features.X[rows], features.fit_intercept, sample_weight)
     labels: dict[str, Any] = {"Y": Y, "observed": observed, "offset": offset}
     part = {name: value if value is None or np.ndim(value) == 0 else value[rows] for name, value in labels.items()}
-    penalty, fit = l2, vote_regression(sample, l2=l2, tol=1e-4, **part)
+    options: dict[str, Any] = {"weak_prior": True, "tol": 1e-4, **part}
+    penalty, fit = l2, vote_regression(sample, l2=l2, **options)
     for _ in range(3):
         penalty = _likelier_penalty(_Information.of(sample, fit, False, part), fit, penalty, l2)
-        fit = vote_regression(sample, l2=penalty, start=fit, tol=1e-4, **part)
+        fit = vote_regression(sample, l2=penalty, start=fit, **options)
     start: Start | VoteFit = fit
     if start_coef is not None and step > 1:
         coef, intercept = start_coef
@@ -73,8 +74,8 @@ def vote_posterior(
         start = Start(coef, intercept, profile_log_rate(logP, Y, offset, counts=counts))
     fits = {}
     for fixed in (False, True):  # the second fit starts from the first
-        options: dict[str, Any] = {"l2": penalty, "start": start, "fixed_raters": fixed, "tol": 0.01 / features.n}
-        start = fits[fixed] = vote_regression(features, **labels, **options)
+        options = {"l2": penalty, "fixed_raters": fixed, "weak_prior": True, "tol": 0.01 / features.n, **labels}
+        start = fits[fixed] = vote_regression(features, start=start, **options)
     scale = features.total / sample.total
     losses = {fixed: _negative_log_evidence(fit, fixed, penalty, sample, part, scale) for fixed, fit in fits.items()}
     best = min(losses, key=losses.__getitem__)
