@@ -239,7 +239,7 @@ def test_a_label_that_is_called_like_a_column(write):
     [
         ("a.csv", "photo,who,tag\n1,2,3\n", "name the column of the labels with label; the columns are 'photo'"),
         ("a.csv", "photo,rater,label\n1,2,3\n", "name the column of the items with item"),
-        ("a.csv", "item,label\n,x\n", "row 1, column 'item': the item is missing"),
+        ("a.csv", "item,label\n,x\n", "row 2, column 'item': the item is missing"),
         ("a.csv", "item,label\n1,\n", "no annotation has a label"),
         ("a.json", "[1, 2]", "a list of JSON objects is needed"),
         ("a.json", "[]", "a list of JSON objects is needed"),

@@ -6,7 +6,7 @@ Studio's short JSON and CSV, surveys) has columns for the item, maybe the rater,
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -169,11 +169,11 @@ class LongFormat:
         found = ", ".join(f"{role} {name!r}" for role, name in self.roles.items())
         return f"one annotation a row: {found}" + ("" if self.item else "; each row is an item of its own")
 
-    def parse_rows(self, rows: Iterable[Mapping[str, Any]]) -> list[Annotation]:
-        """The annotations in the rows of the table."""
+    def parse_rows(self, rows: Mapping[int, Mapping[str, Any]]) -> list[Annotation]:
+        """The annotations in the rows of the table, by their numbers in messages."""
         found = []
-        for number, row in enumerate(rows, start=1):
-            item = as_text(row.get(self.item)) if self.item else str(number)
+        for position, (number, row) in enumerate(rows.items(), start=1):
+            item = as_text(row.get(self.item)) if self.item else str(position)
             if item is None:
                 raise TableError("the item is missing; every annotation needs one.", row=number, column=self.item)
             rater = as_text(row.get(self.rater)) if self.rater else None

@@ -117,8 +117,8 @@ def read_annotations(
     for path in files:
         with naming(path):
             rows, names = _read_rows(path, format, dialect, given)
-            if is_task(rows[0]):
-                annotations += parse_tasks(rows, label)
+            if is_task(next(iter(rows.values()))):
+                annotations += parse_tasks(list(rows.values()), label)
                 messages.append(_TASKS)
             else:
                 columns = find_long_format(names, given, single_file)
@@ -136,21 +136,22 @@ def count_tasks(tasks: Sequence[Mapping[str, Any]]) -> Annotations:
 
 def _read_rows(
     path: str, format: str | None, dialect: Dialect | None, given: Mapping[str, str | None]
-) -> tuple[list[dict[str, Any]], list[str]]:
-    """The rows of a table, or the objects of a JSON file, and the names of the columns."""
+) -> tuple[dict[int, dict[str, Any]], list[str]]:
+    """The rows of a table, or the objects of a JSON file, by row number, and the names of the columns."""
     if format_of(path, format) in ("json", "jsonl"):
         opened = Input(path, title="JSON")
         with opened.stack, reading(opened):
-            rows = parse_list(opened) if format_of(path, format) == "json" else list(parse_lines(opened))
-        names = list(dict.fromkeys(name for row in rows for name in row))
+            objects = parse_list(opened) if format_of(path, format) == "json" else list(parse_lines(opened))
+        rows = dict(enumerate(objects, start=1))
+        names = list(dict.fromkeys(name for row in objects for name in row))
     else:
         with open_table(path, format, dialect=dialect) as source:
             names = source.names
             # As texts: the item 007 stays 007.
             texts = find_long_format(names, given).roles.values()
             kinds: dict[str, Kind] = {name: "text" if name in texts else "any" for name in names}
-            rows = source.read(kinds).to_dict("records")
-    if not any(rows):
+            rows = source.read(kinds).to_dict("index")
+    if not any(rows.values()):
         raise TableError("the file is empty, or all of its objects are.")
     return rows, names
 
