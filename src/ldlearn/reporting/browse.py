@@ -100,7 +100,7 @@ class _Series:
 
     name: str
     degrees: Array
-    bounds: tuple[Array, Array] | None
+    bounds: Any  # lower and upper ends, or None
 
     def packed(self) -> dict[str, Any]:
         low, high = (None, None) if self.bounds is None else map(_pack_degrees, self.bounds)
@@ -120,22 +120,28 @@ class _Page:
 
     @classmethod
     def of(cls, rows: ModelRows, model: TableModel, interval: float, raters: float | None) -> Self:
-        posterior = _posterior(model.estimator)
-        series, options = [], {"coverage": interval, "n_raters": raters}
-        has_intervals = posterior is not None and posterior.posterior is not None
+        posterior, series, messages = _posterior(model.estimator), list[_Series](), list[str]()
+
+        def find_bounds(verb: str, *inputs: Any) -> Any:
+            if posterior is None:
+                return None
+            try:
+                return getattr(model.estimator, f"{verb}_interval")(*inputs, coverage=interval, n_raters=raters)
+            except InputError as error:  # the model cannot give these
+                messages.append(str(error))
+                return None
+
         if rows.degrees is not None:
-            bounds = None
-            if has_intervals and rows.recovered.any():
-                bounds = (np.full_like(rows.predicted, np.nan), np.full_like(rows.predicted, np.nan))
-                given = (rows.X[rows.recovered], rows.labels[rows.recovered])  # type: ignore[index]
-                for end, found in zip(bounds, model.estimator.enhance_interval(*given, **options), strict=True):
-                    end[rows.recovered] = found
-            series.append(_Series("recovered" if rows.recovered.any() else "given", rows.degrees, bounds))
-        bounds = model.estimator.predict_interval(rows.X, **options) if has_intervals else None
-        series.append(_Series("predicted", rows.predicted, bounds))
+            known, bounds = rows.recovered, None
+            if known.any():
+                found = find_bounds("enhance", rows.X[known], rows.labels[known])  # type: ignore[index]
+                bounds = None if found is None else tuple(np.full_like(rows.predicted, np.nan) for _ in found)
+                for end, values in zip(bounds or (), found or (), strict=True):
+                    end[known] = values
+            series.append(_Series("recovered" if known.any() else "given", rows.degrees, bounds))
+        series.append(_Series("predicted", rows.predicted, find_bounds("predict", rows.X)))
         scores = {"entropy": _first_known([entr(each.degrees).sum(axis=1) for each in series])}
-        if has_intervals:
-            widths = [np.subtract(*each.bounds[::-1]).mean(axis=1) for each in series if each.bounds is not None]
+        if widths := [np.subtract(*each.bounds[::-1]).mean(axis=1) for each in series if each.bounds is not None]:
             scores["interval width"] = _first_known(widths)
         if rows.labels is not None:
             scores["disagreement"] = np.nansum(label_losses(rows.predicted, rows.labels), axis=1)
@@ -156,7 +162,8 @@ class _Page:
             "series": [each.packed() for each in series],
             "scores": [{"name": name, "values": _pack(values, "<f4")} for name, values in scores.items()],
         }
-        messages = [f"texts are cut after {_MAX_CHARS:,} characters."] if is_cut else []
+        if is_cut:
+            messages.append(f"Texts are cut after {_MAX_CHARS:,} characters.")
         return cls(rows, series, scores, interval, script_json(data), messages)
 
     @property
