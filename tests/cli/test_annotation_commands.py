@@ -24,5 +24,5 @@ def test_explain(run, here, model):
     found = json.loads(run("explain", "data.csv", "-m", model, "--row", "17", "--json").out)
     total = sum(part["sea"] for part in found["contributions"])
     assert f"{total:+.3f}" == lines[4].split()[-1]
-    missing = run("explain", "data.csv", "-m", model, "--row", "81")
-    assert (missing.code, "no row 81" in missing.message) == (2, True)
+    missing = run("explain", "data.csv", "-m", model, "--row", "82")
+    assert (missing.code, "no row 82" in missing.message) == (2, True)

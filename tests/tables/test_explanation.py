@@ -77,13 +77,13 @@ def test_each_word_of_the_row_is_a_part(table, model):
 def test_a_model_file_and_a_table_file(table, model, tmp_path):
     table.to_csv(tmp_path / "t.csv", index=False)
     save_model(model, tmp_path / "m.ldl")
-    read = explain_row(str(tmp_path / "t.csv"), str(tmp_path / "m.ldl"), 18)
+    read = explain_row(str(tmp_path / "t.csv"), str(tmp_path / "m.ldl"), 19)
     assert np.allclose(read.contributions, explain_row(table, model, 17).contributions)
     assert load_table_model(tmp_path / "m.ldl").preprocessing.feature_means.shape == (model.estimator.n_features_in_,)
-    with pytest.raises(TableError, match="no row 0"):
-        explain_row(str(tmp_path / "t.csv"), model, 0)
+    with pytest.raises(TableError, match="no row 1"):  # the header
+        explain_row(str(tmp_path / "t.csv"), model, 1)
     with pytest.raises(TableError, match="60 rows"):
-        explain_row(str(tmp_path / "t.csv"), model, 61)
+        explain_row(str(tmp_path / "t.csv"), model, 62)
 
 
 def test_other_models_are_refused(table):

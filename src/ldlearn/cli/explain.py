@@ -13,7 +13,7 @@ from ldlearn.tables import explain_row
 def explain(
     data: opt.Data,
     model: opt.Model,
-    row: Annotated[int, typer.Option(metavar="N", help="Number of the row, from 1 without the header.")],
+    row: Annotated[int, typer.Option(metavar="N", help="Number of the row; the header is row 1.")],
     top: Annotated[int, typer.Option(metavar="N", help="How many contributions to print.", min=1)] = 10,
     embedding: opt.Embedding = None,
     format: opt.From = None,

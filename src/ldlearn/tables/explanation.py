@@ -88,7 +88,7 @@ def explain_row(
     model : str or TableModel
         The model, or its file.
     row : int or label
-        The number of the row, counted from 1 without the header; of a data frame its label in the index.
+        The number of the row as in messages (the header is row 1); of a data frame its label in the index.
     format, dialect, on_message
         As for `predict_table`.
 
