@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ldlearn.core import binarize, softmax
+
 LABELS = ["sky", "mountain", "sea"]
 
 
@@ -25,6 +27,24 @@ def make_table(n: int = 80, seed: int = 0) -> pd.DataFrame:
     table.loc[[3, 11], "wet"] = np.nan
     table.loc[5, "place"] = None
     return table
+
+
+REASONS = ["price", "quality", "service", "location", "brand", "habit"]
+
+
+def make_survey(seed: int = 0, n: int = 1200, n_features: int = 6) -> tuple[pd.DataFrame, np.ndarray]:
+    """Answers to a survey, and the true degrees of six reasons: respondents name those with a degree above 0.2.
+
+    Two rows name none.
+    """
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, n_features))
+    scores = 0.65 * X @ rng.normal(size=(n_features, 6)) / np.sqrt(n_features) + 0.3 * rng.normal(size=6)
+    D = softmax(scores + 0.5 * rng.normal(size=(n, 6)))
+    Y = binarize(D, delta=0.2) | binarize(D, "top-k", k=1)
+    Y[[40, 41]] = 0
+    columns = {f"x{j}": X[:, j].round(4) for j in range(n_features)} | dict(zip(REASONS, Y.T, strict=True))
+    return pd.DataFrame({"id": [f"r{i}" for i in range(n)]} | columns), D
 
 
 def parts_of(model: bytes) -> tuple[dict[str, Any], bytes]:

@@ -93,7 +93,7 @@ TABLES = {
     ),
     "label a word": (cell(2, "sky", "maybe"), FIT, ["column 'sky': 'maybe' is not a finite number; write 0 or 1"]),
     "no positive label": (
-        frame(lambda t: t.assign(sky=0, sea=0)), FIT, ["data.csv: rows 2,", "more): no label is 1", "drop such rows"],
+        frame(lambda t: t.assign(sky=0, sea=0)), FIT, ["data.csv: rows 2,", "more): no label is 1", "--empty-rows"],
     ),
     "degrees for DLDL": (
         frame(lambda t: t.assign(sky=0.5, mountain=0.25, sea=0.25)), FIT, ["row 2", "0.5 is neither", "SABFGS"],

@@ -230,7 +230,7 @@ def test_lists_in_files_and_empty_cells(tables, tmp_path):
     cells = ["/".join(n for n, count in zip(NAMES, row, strict=True) if count) for row in counts]
     features.assign(tags=cells).to_csv(path, index=False)
     said = []
-    model = fit_table(str(path), "tags", separator="/", params={"beta": 1.0}, on_message=said.append)
+    model = fit_table(str(path), "tags", separator="/", params={"beta": 1.0}, zeros="none", on_message=said.append)
     assert said == [f"{path}: the column 'tags' holds lists of labels, separated by '/': 'hill', 'sea', 'sky'."]
     assert model.labels == ("hill", "sea", "sky")
     assert evaluate_table(str(path), model).rows == 80

@@ -78,7 +78,7 @@ def test_labels_are_read_once(files, monkeypatch):
 
     seen = []
     monkeypatch.setattr(
-        labelled_table, "to_labels", lambda frame, names: seen.append(names) or values.to_labels(frame, names)
+        labelled_table, "to_labels", lambda frame, names, blank: seen.append(names) or values.to_labels(frame, names)
     )
     fit_table("data.csv", LABELS, "m.ldl", id="key")
     assert seen == [LABELS]

@@ -22,7 +22,7 @@ from ldlearn.tables import TableModel, export_onnx, fit_and_check, load_model, s
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.description import strongest_features
 from ldlearn.tables.linear import linear_softmax
-from ldlearn.tables.table_fit import _predict_by_classifier, held_out_scores
+from ldlearn.tables.table_fit import _fit_classifier, held_out_scores
 from ldlearn.tables.values import is_numeric, to_labels, to_numbers, to_texts
 
 FEATURES = ["height", "wet", "place"]
@@ -197,7 +197,7 @@ def test_a_classifier_of_each_label_stands_beside_the_baselines_where_it_is_quic
     scores = {score.name: score for score in held_out_scores(load_model(tmp_path / "m.ldl").facts)}
     likely = scores["vote_likelihood"]
     assert likely.mean < likely.classifier < 0
-    assert _predict_by_classifier(x, labels.to_numpy(dtype=float), x, max_size=100) is None
+    assert _fit_classifier(DLDL(), x, labels.to_numpy(dtype=float), max_size=100) is None
     exact = fit_and_check(table.assign(low=0.25, high=0.75), ["low", "high"], estimator=SABFGS())
     assert all(score.classifier is None for score in held_out_scores(exact.facts))
 

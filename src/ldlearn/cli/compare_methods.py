@@ -1,6 +1,7 @@
 """`ldlearn compare-methods`: a plan for one table, its run and its report, in one line."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -11,7 +12,8 @@ from ldlearn.cli.console import print_result
 from ldlearn.cli.run import run_and_report
 from ldlearn.exceptions import MissingDependencyError
 from ldlearn.experiments import plan_for_table
-from ldlearn.experiments.own_table import METHODS
+from ldlearn.experiments.methods import MethodSpec
+from ldlearn.experiments.own_table import best_method
 from ldlearn.reporting import write_report
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.source import PIPE
@@ -24,12 +26,13 @@ def compare_methods(
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder of the run; default: DATA-methods.")
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="As DLDL,VoteLDL,GLLE+SABFGS; default: seven common ones.")
+        str | None, typer.Option(metavar="NAMES", help="As DLDL,VoteLDL,GLLE+SABFGS; default: those that suit --zeros.")
     ] = None,
     repeats: Annotated[int, typer.Option(min=1, help="Random splits into training and test rows.")] = 5,
     seed: Annotated[int, typer.Option(help="Random seed of the splits.")] = 0,
     *,
     features: opt.FeatureOptions,
+    cells: opt.LabelOptions,
     dialect: opt.DialectOptions,
     jobs: opt.Jobs = 1,
     quiet: opt.Quiet = False,
@@ -46,15 +49,20 @@ def compare_methods(
     """
     if data == PIPE:
         raise typer.BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
-    names, columns = opt.split_names(methods) or METHODS, vars(features) | vars(dialect)
+    columns = vars(features) | vars(dialect) | {"blank": cells.blank, "empty_rows": cells.empty_rows}
     options: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": log_message}
-    plan, table = plan_for_table(data, labels, methods=names, **options)
+    plan, table = plan_for_table(data, labels, methods=opt.split_names(methods), zeros=cells.zeros, **options)
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:
         for line in [*describe_types(table.types.describe()), *table.report.messages()]:
             log_message(line)
     # The table that was read for the plan is not read a second time.
-    run_and_report(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
+    found = run_and_report(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
+    if not quiet and (best := best_method(plan, found.records)) is not None:
+        spec, messages = best
+        given = {"labels": labels} | vars(features) | vars(dialect) | vars(cells)
+        for line in [*messages, f"Fit it: ldlearn fit {quote(data)} {_options(spec, given)} -o model.ldl"]:
+            print_result(line)
     try:
         page = write_report(folder)
     except MissingDependencyError as error:  # the tables are printed, and `ldlearn report` can follow later
@@ -62,3 +70,13 @@ def compare_methods(
         return
     if not quiet:
         print_result(f"Report: {page}")
+
+
+def _options(spec: MethodSpec, given: dict[str, Any]) -> str:
+    """The options of `fit` for a method of the plan, and those that were given here."""
+    method = spec.estimator + (f"+{spec.learner}" if spec.learner else "")
+    options = {"method": method} | {name: value for name, value in given.items() if value not in (None, "error")}
+    settings = [f"--set {name}={value}" for name, value in spec.params.items() if name not in options]
+    return " ".join(
+        [*(f"--{name.replace('_', '-')} {quote(str(value))}" for name, value in options.items()), *settings]
+    )

@@ -21,6 +21,7 @@ def import_(
     item: Annotated[str | None, typer.Option(metavar="COL", help="Item column; default: found by name.")] = None,
     rater: Annotated[str | None, typer.Option(metavar="COL", help="Rater column; default: found by name.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COL", help="Label column; in Label Studio: question.")] = None,
+    zeros: Annotated[str | None, typer.Option(metavar="none|less", help="0 means none, or less: for fit.")] = None,
     format: opt.From = None,
     *,
     dialect: opt.DialectOptions,
@@ -51,5 +52,5 @@ def import_(
         # quoted: the line is meant to be pasted into a shell
         columns = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
         # Counts of 0 and 1 look like 0/1 labels.
-        columns += " --kind votes" * (found.kind == "votes")
+        columns += " --kind votes" * (found.kind == "votes") + (f" --zeros {zeros}" if zeros else "")
         print_result(f"Next: ldlearn fit {quote(output)} {columns} -o model.ldl")

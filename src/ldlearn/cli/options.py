@@ -43,6 +43,7 @@ Labels = Annotated[str, Option("--labels", "-l", metavar="COLS", help="Labels: a
 LabelKind = Annotated[
     str, Option("--kind", metavar="KIND", show_default=False, help="votes (counts); mixed (0/1, degrees).")
 ]
+Blank = Annotated[int | None, Option(metavar="0", min=0, max=0, help="Empty label cells are 0; default: unknown.")]
 Separator = Annotated[str | None, Option(metavar="CHAR", help="Separates the labels in a single column of lists.")]
 Embedding = Annotated[str | None, Option(metavar="NAME", help="Embedding of text columns, as module:function.")]
 Id = Annotated[str | None, Option("--id", metavar="COL", help="Identifier column.")]
@@ -74,6 +75,19 @@ class FeatureOptions:
     text: Annotated[str | None, Option(metavar="COLS", help="Text features: TF-IDF, or an embedding.")] = None
     ignore: Annotated[str | None, Option(metavar="COLS", help="Columns to leave out.")] = None
     id: Id = None
+
+
+@dataclass(frozen=True)
+class LabelOptions:
+    """The meaning of 0 and of empty cells: arguments of `ldlearn.tables.fit_table`."""
+
+    zeros: Annotated[
+        str | None, Option(metavar="none|less", help="0 means none (default), or less: not a main label.")
+    ] = None
+    empty_rows: Annotated[
+        str, Option(metavar="HOW", show_default=False, help="Rows of 0 only: error (default), drop, unknown.")
+    ] = "error"
+    blank: Blank = None
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ def report(
     print_result(f"Report: {write_report(run_dir, output)}")
 
 
-def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any) -> None:
+def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any) -> RunSummary:
     """Run a plan with options of `run_plan`, and print its tables."""
     if quiet and log:
         raise typer.BadParameter("choose one of --quiet and --log.")
@@ -76,6 +76,7 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
         reason = next((record.message for record in found.records), "it has none").rstrip(".")
         where = found.path / "records.jsonl"
         raise LDLearnError(f"No cell of the plan could be computed ({reason}); {where} has the reason for each.")
+    return found
 
 
 def _print_summary(console: Console, plan: Plan, found: RunSummary) -> None:

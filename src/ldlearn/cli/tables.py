@@ -27,6 +27,7 @@ def fit(
     method: opt.Method = None,
     set: opt.Settings = None,
     kind: opt.LabelKind = "auto",
+    cells: opt.LabelOptions,
     separator: opt.Separator = None,
     holdout: Annotated[float, typer.Option(metavar="F", help="Fraction of held-out rows.")] = 0.2,
     intervals: Annotated[
@@ -35,15 +36,18 @@ def fit(
     format: opt.From = None,
     dialect: opt.DialectOptions,
     scheduler: opt.Scheduler = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Explain how hyperparameters were selected.")] = False,
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
 ) -> None:
     """Fit a model on a table with 0/1 label columns, and score it on held-out rows.
 
-    An empty label is unknown.
+    An empty label is unknown. A 0 means that the label does not apply; if it only means that the label is not among
+    the main ones, say --zeros less.
 
     \b
     ldlearn fit data.csv --labels sky,mountain,sea --id key -o model.ldl
+    ldlearn fit survey.csv -l 'reason_*' --zeros less --empty-rows drop -o m.ldl
     ldlearn fit data.csv -l 'emo_*' --features x1:x20 --set alpha=0.1 -o m.ldl
     ldlearn fit 'part-*.parquet' -l a,b,c --scheduler tcp://host:8786 -o m.ldl
     """
@@ -54,15 +58,22 @@ def fit(
     wanted["params"] = dict(set or ())
     local: dict[str, Any] = {"kind": kind, "separator": separator, "format": format, "intervals": intervals}
     if scheduler is not None:
-        refused = local | vars(dialect) | {"embedding": embedding}
-        for name in (name for name, value in refused.items() if value not in (None, False, "auto")):
+        refused = local | vars(dialect) | {"embedding": embedding, "empty_rows": cells.empty_rows, "blank": cells.blank}
+        for name in (name for name, value in refused.items() if value not in (None, False, "auto", "error")):
             raise typer.BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
+        wanted["params"] |= {} if cells.zeros is None else {"zeros": cells.zeros}
         # only with a scheduler: it needs Dask
         from ldlearn.tables.table_parts import fit_parts
 
         model = fit_parts(data, labels, output, scheduler=scheduler, **wanted)
     else:
-        local |= {"holdout": holdout, "dialect": dialect, "on_message": console.log, "progress": console.progress}
+        local |= {
+            **vars(cells),
+            "holdout": holdout,
+            "dialect": dialect,
+            "on_message": console.log,
+            "progress": console.progress,
+        }
         local["embedding"] = None if embedding is None else tables.import_embedding(embedding)
         model = tables.fit_table(data, labels, output, **wanted, **local)
     if as_json:
@@ -77,7 +88,11 @@ def fit(
     if missing := model.facts["missing"]:
         console.print_result(f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
     if selected := getattr(model.estimator, "selection_summary_", ""):
-        console.print_result(f"Selected by the 0/1 labels: {selected}.")
+        values = {name: getattr(model.estimator, f"{name}_", None) for name in ("beta", "gamma")}
+        chosen = ", ".join(f"{name}={value:.3g}" for name, value in values.items() if value is not None)
+        console.print_result(f"Hyperparameters selected by the 0/1 labels: {chosen} (--verbose explains how).")
+        if verbose:
+            console.print_result(f"  {selected}.")
     console.report_quality(model.facts)
 
 
@@ -90,6 +105,7 @@ def enhance(
     features: opt.FeatureOptions,
     method: opt.Method = None,
     set: opt.Settings = None,
+    cells: opt.LabelOptions,
     separator: opt.Separator = None,
     embedding: opt.Embedding = None,
     format: opt.From = None,
@@ -110,7 +126,14 @@ def enhance(
     elif embedding is not None:
         raise typer.BadParameter("only a model that was fitted with one takes it.", param_hint="--embedding")
     wanted: dict[str, Any] = {"labels": labels, "method": method, "params": dict(set or ()), "separator": separator}
-    wanted |= {"format": format, "dialect": dialect, **vars(features), **vars(writing), "overwrite": not no_clobber}
+    wanted |= {
+        "format": format,
+        "dialect": dialect,
+        **vars(cells),
+        **vars(features),
+        **vars(writing),
+        "overwrite": not no_clobber,
+    }
     progress = console.progress_unless_printed(output)
     written = tables.enhance_table(data, output, model=model, **wanted, on_message=console.log, progress=progress)
     console.report_written(written, as_json)
@@ -161,6 +184,7 @@ def evaluate(
     metrics: opt.Metrics = None,
     labels: Annotated[str | None, typer.Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")] = None,
     kind: opt.LabelKind = "auto",
+    blank: opt.Blank = None,
     embedding: opt.Embedding = None,
     format: opt.From = None,
     *,
@@ -169,7 +193,8 @@ def evaluate(
 ) -> None:
     """Score a model against true degrees or 0/1 labels; compare with baselines.
 
-    "mean" predicts the mean training distribution for every row, "uniform" equal degrees.
+    "mean" predicts the mean training distribution for every row, "uniform" equal degrees; "classifier" is a logistic
+    regression for each label, its probabilities normalised (FromClassifier).
 
     \b
     ldlearn evaluate test.csv --model model.ldl
@@ -177,7 +202,7 @@ def evaluate(
     """
     opt.load_embedding(embedding, model)
     wanted: dict[str, Any] = {"metrics": opt.split_names(metrics), "labels": labels, "kind": kind}
-    wanted |= {"format": format, "dialect": dialect}
+    wanted |= {"blank": blank, "format": format, "dialect": dialect}
     found = tables.evaluate_table(data, model, **wanted, on_message=console.log, progress=console.progress)
     for message in found.messages:
         console.log(message)
@@ -185,8 +210,8 @@ def evaluate(
         console.print_json(found.as_dict())
         return
     console.print_scores(found.scores, f"{found.rows:,} rows, {found.truth}")
-    if not found.better_than_baselines:
-        console.warn("the predictions are no better than one prediction for all rows.")
+    for warning in found.warnings:
+        console.warn(warning)
 
 
 def compare(

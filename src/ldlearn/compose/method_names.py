@@ -13,7 +13,12 @@ from ldlearn.learning import SABFGS
 DEFAULT_METHOD = "DLDL"
 
 
-def make_predictor(method: str = DEFAULT_METHOD, params: Mapping[str, Any] | None = None, logical: bool = True) -> Any:
+def make_predictor(
+    method: str = DEFAULT_METHOD,
+    params: Mapping[str, Any] | None = None,
+    logical: bool = True,
+    zeros: str | None = None,
+) -> Any:
     """An unfitted estimator that predicts, from its name and parameters.
 
     Parameters
@@ -25,6 +30,8 @@ def make_predictor(method: str = DEFAULT_METHOD, params: Mapping[str, Any] | Non
         Parameters; in two steps the step need not be said where only one step has the parameter.
     logical : bool, default=True
         Whether the labels are 0/1. Learners need degrees: equal shares of the positive labels come first.
+    zeros : {"none", "less"}, optional
+        What a 0 means; a method that assumes something else is refused. None leaves it to the method.
 
     Examples
     --------
@@ -32,15 +39,32 @@ def make_predictor(method: str = DEFAULT_METHOD, params: Mapping[str, Any] | Non
     >>> make_predictor("UniformLE+AAKNN")
     EnhanceThenLearn(enhancer=UniformLE(), learner=AAKNN())
     """
-    return _with_params(_compose([_find(name) for name in method.split("+")], method, logical), params or {})
+    estimator = _compose([_find(name) for name in method.split("+")], method, logical)
+    return _set_zeros(_with_params(estimator, params or {}), zeros)
 
 
-def make_enhancer(method: str = DEFAULT_METHOD, params: Mapping[str, Any] | None = None) -> Any:
+def make_enhancer(
+    method: str = DEFAULT_METHOD, params: Mapping[str, Any] | None = None, zeros: str | None = None
+) -> Any:
     """An unfitted estimator that gives degrees to the rows it is fitted on."""
     cls = _find(method)
     if cls.kind == "learner":
         raise ParameterError(f"{cls.__name__} learns from degrees; it does not recover them.")
-    return _with_params(cls(), params or {})
+    return _set_zeros(_with_params(cls(), params or {}), zeros)
+
+
+def _set_zeros(estimator: Any, zeros: str | None) -> Any:
+    """Set what a 0 means; refuse a method without the parameter that assumes something else."""
+    names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "zeros"]
+    if zeros is not None and names:
+        return _with_params(estimator, dict.fromkeys(names, zeros))
+    if zeros is not None and estimator.capabilities().keeps_zeros != (zeros == "none"):
+        assumed = "degree 0" if zeros == "less" else "a degree"
+        raise ParameterError(
+            f"{method_name(estimator)} gives {assumed} to negative labels, which does not suit zeros={zeros!r}; use "
+            f"DLDL, VoteLDL{', FromClassifier or LP' if zeros == 'less' else ' or FromClassifier'}."
+        )
+    return estimator
 
 
 def method_name(estimator: Any) -> str:

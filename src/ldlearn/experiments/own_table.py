@@ -9,25 +9,33 @@ from typing import Any
 import numpy as np
 
 from ldlearn.base.discovery import estimator_name, find_estimator
+from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Plan
+from ldlearn.joint import DLDL
 from ldlearn.learning import SABFGS
-from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE
+from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE, get_metric
 from ldlearn.tables import PreparedTable
 from ldlearn.tables.source import OnMessage
+from ldlearn.tables.table_labels import TableLabels
 
-# The default: DLDL, the vote model, a plain classifier, two steps, and constants as baselines.
-METHODS = (
-    "DLDL", "VoteLDL", "FromClassifier", "PriorLE+SABFGS", "UniformLE+SABFGS", "PriorLE+MeanLDL", "UniformLE+MeanLDL"
-)  # fmt: skip
+VOTES = "FromClassifier votes"  # with the link "votes"
+CLASSIFIERS = ("FromClassifier", VOTES)
+_CONSTANTS = ("PriorLE+MeanLDL", "UniformLE+MeanLDL")
+# The default for each meaning of 0: joint models, a plain classifier with both links, two steps, and constants.
+METHODS = {
+    "none": ("DLDL", "VoteLDL", *CLASSIFIERS, "PriorLE+SABFGS", "UniformLE+SABFGS", *_CONSTANTS),
+    "less": ("DLDL", "VoteLDL", *CLASSIFIERS, "LP+SABFGS", *_CONSTANTS),
+}
 
 
 def plan_for_table(
     path: str,
     labels: str,
     *,
-    methods: Sequence[str] = METHODS,
+    methods: Sequence[str] | None = None,
+    zeros: str | None = None,
     repeats: int = 5,
     seed: int = 0,
     columns: Mapping[str, Any] | None = None,
@@ -41,8 +49,11 @@ def plan_for_table(
         The table: 0/1 labels (some may be unknown), counts of votes, or degrees.
     labels : str
         Its label columns.
-    methods : sequence of str
-        Joint models, enhancers (a learner follows) and pairs ``ENHANCER+LEARNER``.
+    methods : sequence of str, optional
+        Joint models, enhancers (a learner follows) and pairs ``ENHANCER+LEARNER``; by default those that suit the
+        meaning of 0.
+    zeros : {"none", "less"}, optional
+        What a 0 means; see `ldlearn.DLDL`. None assumes "none" and reports the mean number of positive labels.
     repeats, seed : int
         Of shuffled splits into 60 % training, 20 % validation and 20 % test rows.
     columns : mapping, optional
@@ -65,10 +76,12 @@ def plan_for_table(
             "protocol": {"repeats": repeats, "seed": seed},
             "selection": {"mode": "logical"},  # nothing is tuned
             "datasets": {name: source},
-            "methods": dict(map(_method, methods)),
+            "methods": dict(_method(name, zeros) for name in methods or METHODS[zeros or "none"]),
         }
     )
     table = plan.datasets[0].prepare(on_message)
+    if zeros is None and on_message is not None and table.Y is not None:
+        TableLabels(table.label_names, table.Y, None).report_zeros(DLDL(), on_message)
     has_truth, protocol = table.D is not None, plan.protocol
     if has_truth and table.counts is not None:
         protocol = replace(protocol, threshold=0.0)  # a label with any vote is positive
@@ -113,13 +126,40 @@ def _describe_labels(table: PreparedTable) -> str:
     return "trained on which labels have a degree above 0.01, scored by the degrees"
 
 
-def _method(written: str) -> tuple[str, dict[str, Any]]:
+def best_method(plan: Plan, records: Sequence[Record]) -> tuple[MethodSpec, list[str]] | None:
+    """The method with the best predictions, and what to say about it; None if no method has finished.
+
+    Predictions of 0/1 labels are compared by the vote log-likelihood, as by `fit_table`; those of degrees by the
+    intersection.
+    """
+    logical = plan.metrics == LABEL_HEADLINE
+    metric = get_metric("vote_likelihood" if logical else "intersection")
+    table = Results(records).table("prediction", metric)
+    if table is None or not table.ranked:
+        return None
+    specs, dataset = {spec.name: spec for spec in plan.methods}, plan.datasets[0].name
+    names = [method.name for method in table.ranked]
+    listed = ", ".join(f"{name} {table.score(name, dataset).mean:.3f}" for name in names[:3])
+    messages = [f"Best predictions: {names[0]} ({metric.title.lower()}: {listed})."]
+    classifier = "FromClassifier" if specs[names[0]].params.get("zeros") == "less" else VOTES
+    if {classifier, "DLDL"} <= set(names) and names.index(classifier) < names.index("DLDL"):
+        gain = table.score(classifier, dataset).mean - table.score("DLDL", dataset).mean
+        what = "held-out labels" if logical else "degrees"
+        messages.append(f"A plain classifier predicts {what} better than DLDL (by {gain:.3g} per row).")
+    return specs[names[0]], messages
+
+
+def _method(written: str, zeros: str | None) -> tuple[str, dict[str, Any]]:
     """Name and table of a plan for ``DLDL``, ``GLLE`` or ``GLLE+SABFGS``."""
-    first, *others = [find_estimator(part) for part in written.split("+")]
+    params: dict[str, Any] = {"link": "votes"} if written == VOTES else {}
+    first, *others = [find_estimator(part) for part in written.removesuffix(" votes").split("+")]
+    if zeros is not None and "zeros" in first().get_params():
+        params["zeros"] = zeros
+    options = {"params": params} if params else {}
     if first.kind == "learner" or len(others) > 1 or any(other.kind != "learner" for other in others):
         raise ParameterError(f"{written!r} learns from no 0/1 labels; write ENHANCER+LEARNER, as UniformLE+SABFGS.")
     if first.kind == "joint" and not others:
-        return first.__name__, {"estimator": estimator_name(first)}
+        return VOTES if written == VOTES else first.__name__, {"estimator": estimator_name(first)} | options
     learner = others[0] if others else SABFGS
-    steps = {"estimator": estimator_name(first), "learner": estimator_name(learner)}
+    steps = {"estimator": estimator_name(first), "learner": estimator_name(learner)} | options
     return f"{first.__name__} + {learner.__name__}", steps

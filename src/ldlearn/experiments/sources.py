@@ -26,7 +26,7 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
 }
 _DIALECT_KEYS = ("delimiter", "decimal", "encoding")
 _READ_KEYS = ("features", "labels", "kind", "normalise", *_DIALECT_KEYS)
-_TABLE_KEYS = ("id", "numeric", "categorical", "date", "text", "ignore")
+_TABLE_KEYS = ("blank", "empty_rows", "id", "numeric", "categorical", "date", "text", "ignore")
 
 
 @dataclass(frozen=True)

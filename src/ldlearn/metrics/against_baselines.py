@@ -25,7 +25,7 @@ class Score:
     model, mean, uniform : float
         The value of the model; of the mean training distribution for every row; of equal shares for every row.
     classifier : float or None
-        The value of `FromClassifier`, fitted to the same rows; None if there is none.
+        The value of a plain classifier, `FromClassifier` fitted to the same rows; None if there is none.
     """
 
     name: str
@@ -43,9 +43,9 @@ class Score:
 
     @property
     def beats_baselines(self) -> bool:
-        """Whether the model is better than both baselines."""
-        sign = 1 if self.greater_is_better else -1
-        return sign * self.model > sign * (max if self.greater_is_better else min)(self.mean, self.uniform)
+        """Whether the model is better than every baseline: mean, equal shares and, if there is one, the classifier."""
+        baselines = [value for value in (self.mean, self.uniform, self.classifier) if value is not None]
+        return self.model > max(baselines) if self.greater_is_better else self.model < min(baselines)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values that are there, for JSON and model files."""
@@ -143,6 +143,19 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
         baseline = np.tile(mean, (len(P), 1))
         # A predicted degree of 0 where the truth is positive would make the divergence infinite.
         gain = per_row("kl_divergence", truth, baseline + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
+    return _mean_and_error(gain)
+
+
+def advantage_of_classifier(truth: Matrix, P: Matrix, classifier: Matrix, logical: bool) -> tuple[float, float]:
+    """Mean advantage per row of a classifier over the predictions P, and its standard error.
+
+    In the vote log-likelihood of 0/1 labels, or in the intersection with true degrees.
+    """
+    metric = "vote_likelihood" if logical else "intersection"
+    return _mean_and_error(per_row(metric, truth, classifier) - per_row(metric, truth, P))
+
+
+def _mean_and_error(gain: NDArray[np.float64]) -> tuple[float, float]:
     # The standard error of a single row is unknown: infinite.
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("inf")
 

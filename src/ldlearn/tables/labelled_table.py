@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ from ldlearn.tables.table_labels import TableLabels, check_two_labels
 from ldlearn.tables.values import (
     are_logical,
     check_all_known,
+    check_some_label,
     import_pandas,
     rescale_rounded_degrees,
     to_labels,
@@ -134,14 +135,21 @@ class LabelledTable:
         return cleaned, types, report
 
 
-def label_frame(
-    table: Any, labels: Columns, wanted: FeatureColumns, kind: str = "auto", separator: str | None = None
-) -> LabelledTable:
+class LabelReading(TypedDict, total=False):
+    """How the cells of label columns are read: see `fit_table`."""
+
+    kind: str
+    separator: str | None
+    blank: float | None
+    empty_rows: str
+
+
+def label_frame(table: Any, labels: Columns, wanted: FeatureColumns, **reading: Unpack[LabelReading]) -> LabelledTable:
     """The columns of a data frame that are wanted, and its labels."""
     frame = as_frame(table)
     if not len(frame):
         raise TableError("the table has no rows.")
-    return _with_labels(frame, choose_columns(FrameSource(frame), labels, **wanted), kind, separator)
+    return _with_labels(frame, choose_columns(FrameSource(frame), labels, **wanted), **reading)
 
 
 def read_labelled(
@@ -149,9 +157,8 @@ def read_labelled(
     labels: Columns,
     wanted: FeatureColumns,
     *,
-    kind: str = "auto",
-    separator: str | None = None,
     keep: Columns = None,
+    **reading: Unpack[LabelReading],
 ) -> LabelledTable:
     """Read the columns of a file that are wanted, and its labels; logs how a column of lists was read."""
     with table_input.opened("reading") as source:
@@ -159,9 +166,11 @@ def read_labelled(
         named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
         columns = replace(columns, kept=find_kept(source, keep, columns.id, named))
         table = _keep_spelling(_read_columns(source, columns), columns.features, table_input)
-        found = replace(_with_labels(table, columns, kind, separator), decimal=table_input.decimal)
+        found = replace(_with_labels(table, columns, **reading), decimal=table_input.decimal)
     if found.listed is not None:
         table_input.log(found.listed.describe(found.columns.labels))
+    if dropped := len(table) - len(found.labels.values):
+        table_input.log(f"{dropped} rows without a positive label are left out.")
     return found
 
 
@@ -182,7 +191,14 @@ def _is_mixed(series: Any) -> bool:
     return bool(0.1 < texts.mean() < 1)
 
 
-def _with_labels(frame: Any, columns: TableColumns, kind: str, separator: str | None) -> LabelledTable:
+def _with_labels(
+    frame: Any,
+    columns: TableColumns,
+    kind: str = "auto",
+    separator: str | None = None,
+    blank: float | None = None,
+    empty_rows: str = "error",
+) -> LabelledTable:
     """Only a single label column can hold lists, which become a column for each label."""
     expanded, names, listed = frame, columns.labels, None
     if len(names) == 1 or separator is not None:
@@ -190,8 +206,10 @@ def _with_labels(frame: Any, columns: TableColumns, kind: str, separator: str | 
     # The 0/1 columns have taken its place.
     if listed is not None and listed.column in columns.kept:
         expanded = expanded.assign(**{listed.column: frame[listed.column]})
-    read = TableLabels(names, to_labels(expanded, names), frame.index, kind)
-    return LabelledTable(expanded, replace(columns, labels=names), read, listed)
+    read = TableLabels(names, to_labels(expanded, names, blank), frame.index, kind)
+    read, rows = read.handle_empty_rows(empty_rows)
+    kept = expanded if len(rows) == len(frame) else expanded.iloc[rows]
+    return LabelledTable(kept, replace(columns, labels=names), read, listed)
 
 
 def as_frame(table: Any) -> Any:
@@ -281,6 +299,8 @@ def prepare_table(
     labels: Columns,
     *,
     kind: str = "auto",
+    blank: float | None = None,
+    empty_rows: str = "error",
     name: str = "table",
     dialect: Dialect | None = None,
     on_message: OnMessage | None = None,
@@ -292,7 +312,7 @@ def prepare_table(
     ----------
     data : str
         The table.
-    labels, features, numeric, categorical, date, text, ignore, id, dialect, on_message
+    labels, blank, empty_rows, features, numeric, categorical, date, text, ignore, id, dialect, on_message
         As for `fit_table`.
     kind : {"auto", "distribution", "votes", "logical"}, default="auto"
         What the labels are; see `ldlearn.datasets.read_dataset`.
@@ -303,11 +323,14 @@ def prepare_table(
     -------
     PreparedTable
     """
-    table = read_labelled(TableInput(data, dialect=dialect, on_message=on_message), labels, columns)
+    table_input = TableInput(data, dialect=dialect, on_message=on_message)
+    table = read_labelled(table_input, labels, columns, blank=blank, empty_rows=empty_rows)
     names, targets = table.labels.names, table.labels.values
     with naming(data):
         frame, types, report = table.clean(sparse=True)
         check_two_labels(names)
+        if table.labels.is_logical and kind in ("auto", "logical"):
+            check_some_label(targets, table.labels.rows)
         unknown = bool(np.isnan(targets).any())
         if unknown and not (are_logical(targets) and kind in ("auto", "logical")):
             check_all_known(targets, names, table.labels.rows, "only of 0/1 labels some may be unknown.")

@@ -130,6 +130,7 @@ def _check_parts(model: Any) -> None:
     if isinstance(model, TableModel):
         labels = list(model.labels)
         same = labels == list(estimator.label_names_) == list(model.facts["label_means"])
+        same &= model.classifier is None or len(labels) == len(model.classifier.label_names_)
         if not same or len(model.facts["mean_distribution"]) != len(labels) or not hasattr(estimator, "predict"):
             raise ModelFileError("its parts are not those of a table model")
 

@@ -11,6 +11,7 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import (
     Score,
+    advantage_of_classifier,
     advantage_over_constant,
     clearly_better,
     scorable_rows,
@@ -21,10 +22,11 @@ from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns, find_kept
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import naming, write_table
-from ldlearn.tables.labelled_table import LabelledTable, TableInput, read_labelled
+from ldlearn.tables.labelled_table import LabelledTable, LabelReading, TableInput, read_labelled
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import PIPE, Kind, OnMessage, Source
+from ldlearn.tables.table_fit import describe_classifier
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
@@ -40,9 +42,11 @@ class Evaluation:
     rows : int
     truth : {"0/1 labels", "true degrees"}
     scores : list of Score
-        Beside two baselines: the mean training distribution for every row, and equal shares.
+        Beside the baselines: the mean training distribution for every row, equal shares, and a plain classifier.
     better_than_baselines : bool
         Whether the model beats the mean distribution by more than chance.
+    warnings : list of str
+        If it does not, or if the classifier is better by more than chance.
     messages : list of str
         What the user should know.
     """
@@ -51,6 +55,7 @@ class Evaluation:
     truth: str
     scores: list[Score]
     better_than_baselines: bool
+    warnings: list[str]
     messages: list[str]
 
     def as_dict(self) -> dict[str, Any]:
@@ -120,7 +125,10 @@ def enhance_table(
     labels: Columns | None = None,
     method: str | None = None,
     params: Mapping[str, Any] | None = None,
+    zeros: str | None = None,
     separator: str | None = None,
+    blank: float | None = None,
+    empty_rows: str = "error",
     format: str | None = None,
     dialect: Dialect | None = None,
     on_message: OnMessage | None = None,
@@ -137,9 +145,11 @@ def enhance_table(
         The table to write; standard output by default.
     model : str or TableModel, optional
         The model, or its file. Without one, a method is fitted.
-    labels, features, numeric, categorical, date, text, ignore, method, params, separator
+    labels, features, numeric, categorical, date, text, ignore, method, params, zeros, separator
         As for `fit_table`; only without a model, which knows its own. Beside a model, ``labels`` may be a NumPy file of
         the labels, if the table is one of features only.
+    blank, empty_rows
+        As for `fit_table`.
     id, format, to, dialect, on_message, round, interval, raters, flag_far, keep, safe_csv, overwrite, progress
         As for `predict_table`.
     """
@@ -151,17 +161,27 @@ def enhance_table(
     writer = Writer(output, [data, model, label_file], **writing)
     table_input = TableInput(data, format, dialect, on_message, progress, label_file if model else None)
     if model is None:
-        estimator = make_enhancer(method or DEFAULT_METHOD, params)
-        table = read_labelled(table_input, labels, wanted, separator=separator, keep=writer.keep)
-        return _enhance_by_fitting(table, estimator, writer, table_input.display_name)
+        estimator = make_enhancer(method or DEFAULT_METHOD, params, zeros)
+        reading: LabelReading = {"separator": separator, "blank": blank, "empty_rows": empty_rows}
+        table = read_labelled(table_input, labels, wanted, keep=writer.keep, **reading)
+        written = _enhance_by_fitting(table, estimator, writer, table_input.display_name)
+        if on_message is not None and zeros is None and "zeros" not in (params or {}):
+            table.labels.report_zeros(estimator, on_message)
+        return written
     id = wanted.pop("id", None)
-    for name, value in (wanted | {"method": method, "set": params or None, "separator": separator}).items():
+    for name, value in (
+        wanted | {"method": method, "set": params or None, "zeros": zeros, "separator": separator}
+    ).items():
         if value is not None:
             raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
     loaded = load_table_model(model)
     with naming(str(model)):
         loaded.check_can_enhance()
-    found = _stream(table_input, loaded, loaded.enhance, loaded.labels, writer, id)
+
+    def label(frame: Any) -> Any:
+        return loaded.read_labels(frame, blank, empty_rows)
+
+    found = _stream(table_input, loaded, loaded.enhance, loaded.labels, writer, id, label)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -174,6 +194,7 @@ def evaluate_table(
     metrics: Sequence[str] | str | None = None,
     labels: str | None = None,
     kind: str = "auto",
+    blank: float | None = None,
     format: str | None = None,
     dialect: Dialect | None = None,
     on_message: OnMessage | None = None,
@@ -194,6 +215,8 @@ def evaluate_table(
     kind : {"auto", "votes", "mixed"}, default="auto"
         What the label columns hold. The shares of counts of votes are degrees, and a row counts as often as it has
         votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
+    blank : float, optional
+        Value of empty label cells; by default they are unknown.
     format : str, optional
         Format of the table if its name does not tell.
     dialect, on_message
@@ -207,11 +230,16 @@ def evaluate_table(
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
     table_input = TableInput(data, format, dialect, on_message, progress, labels)
-    truths, predictions, rows, report = [], [], [], CellReport(decimal=table_input.decimal)
+    truths, predictions, rows = [], [], []
+    by_classifier: list[Any] = []
+    report = CellReport(decimal=table_input.decimal)
     with table_input.opened("rows") as source:
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
-            truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels))
-            predictions.append(loaded.predict(frame, report).to_numpy())
+            truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels, blank))
+            X = loaded.transform(frame, report)
+            predictions.append(np.asarray(loaded.estimator.predict(X)))
+            if loaded.classifier is not None:
+                by_classifier.append(loaded.classifier.predict(X))
             rows.extend(frame.index)
         if not rows:
             raise TableError("the table has no rows.")
@@ -222,10 +250,15 @@ def evaluate_table(
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
     truth, P, weights = truth[observed], P[observed], None if weights is None else weights[observed]
     mean = np.asarray(loaded.facts["mean_distribution"])
-    scores = score_predictions(truth, P, mean, metrics, logical=logical, weights=weights)
+    classifier = np.concatenate(by_classifier)[observed] if by_classifier else None
+    scores = score_predictions(truth, P, mean, metrics, logical=logical, weights=weights, classifier=classifier)
     better = clearly_better(*advantage_over_constant(truth, P, mean, logical))
+    warnings = [] if better else ["The predictions are no better than one prediction for all rows."]
+    if classifier is not None:
+        advantage = advantage_of_classifier(truth, P, classifier, logical)
+        warnings += filter(None, [describe_classifier(*advantage, loaded.estimator)])
     truth_kind = "0/1 labels" if logical else "true degrees"
-    return Evaluation(len(P), truth_kind, scores, better, left_out + report.messages())
+    return Evaluation(len(P), truth_kind, scores, better, warnings, left_out + report.messages())
 
 
 def _is_label_file(labels: Columns) -> TypeGuard[str]:
@@ -255,6 +288,7 @@ def _stream(
     labels: tuple[str, ...],
     writer: Writer,
     id: str | None,
+    prepare: Callable[[Any], Any] = lambda frame: frame,
 ) -> WrittenTable:
     """Apply a model to a table in chunks; ``labels`` are columns needed besides the features."""
     count, report, n_labels = 0, CellReport(decimal=table_input.decimal), len(model.labels)
@@ -268,7 +302,7 @@ def _stream(
 
         def tables() -> Iterator[Any]:
             nonlocal count
-            for frame in source.chunks(kinds):
+            for frame in map(prepare, source.chunks(kinds)):
                 count += len(frame)
                 ids.extend([frame[id]] if labels and id is not None else [])  # predict needs constant memory
                 yield writer.rows(frame, apply(frame, report, uncertainty=uncertainty), id, kept, n_labels)

@@ -7,11 +7,13 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn.compose.from_classifier import FromClassifier, plain_classifier
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.exceptions import ParameterError, format_list
 from ldlearn.metrics.against_baselines import (
     Score,
+    advantage_of_classifier,
     advantage_over_constant,
     clearly_better,
     scorable_rows,
@@ -21,7 +23,7 @@ from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import check_output, naming
-from ldlearn.tables.labelled_table import LabelledTable, TableInput, label_frame, read_labelled
+from ldlearn.tables.labelled_table import LabelledTable, LabelReading, TableInput, label_frame, read_labelled
 from ldlearn.tables.model_files import save_model
 from ldlearn.tables.progress import Progress, silent
 from ldlearn.tables.source import OnMessage
@@ -43,8 +45,11 @@ def fit_table(
     params: Mapping[str, Any] | None = None,
     holdout: float = 0.2,
     intervals: bool = False,
+    zeros: str | None = None,
     kind: str = "auto",
     separator: str | None = None,
+    blank: float | None = None,
+    empty_rows: str = "error",
     format: str | None = None,
     dialect: Dialect | None = None,
     on_message: OnMessage | None = None,
@@ -80,10 +85,16 @@ def fit_table(
         Fraction of the rows that a second fit is validated on; 0 for none.
     intervals : bool, default=False
         Whether the model file is to hold what intervals and the flag of far rows need; see `save_model`.
+    zeros : {"none", "less"}, optional
+        What a 0 means; see `ldlearn.DLDL`. None assumes "none" and reports the mean number of positive labels.
     kind : {"auto", "votes", "mixed"}, default="auto"
         What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, have to be declared.
     separator : str, optional
         What separates labels in one column of lists; found by default.
+    blank : float, optional
+        Value of empty label cells; by default they are unknown.
+    empty_rows : {"error", "drop", "unknown"}, default="error"
+        Rows whose labels are all 0: an error, left out, or labels that are unknown.
     format : str, optional
         Format of the table if its name does not tell.
     dialect : Dialect, optional
@@ -103,16 +114,19 @@ def fit_table(
         raise ParameterError(f"holdout must be at least 0 and below 1, got {holdout:g}.")
     if output is not None:
         check_output(output, [data], overwrite=overwrite)
-    estimator = make_predictor(method, params)  # wrong parameters fail before the table is read
+    estimator = make_predictor(method, params, zeros=zeros)  # wrong parameters fail before the table is read
     if intervals:
         check_gives_intervals(estimator)
     table_input = TableInput(data, format, dialect, on_message, progress)
-    table = read_labelled(table_input, labels, columns, kind=kind, separator=separator)
+    reading: LabelReading = {"kind": kind, "separator": separator, "blank": blank, "empty_rows": empty_rows}
+    table = read_labelled(table_input, labels, columns, **reading)
     with naming(table_input.display_name):
-        estimator = make_predictor(method, params, logical=table.labels.is_logical)
+        estimator = make_predictor(method, params, logical=table.labels.is_logical, zeros=zeros)
         with progress("fitting", None):
             model = _fit_and_check(table, estimator, embedding, holdout)
         model.facts["source"] = table_input.identity()
+    if on_message is not None and zeros is None and "zeros" not in (params or {}):
+        table.labels.report_zeros(estimator, on_message)
     if output is not None:
         save_model(model, output, intervals=intervals)
     return model
@@ -154,25 +168,30 @@ def fit_and_check(
     >>> model.facts["holdout"]["better_than_baselines"]
     True
     """
-    return _fit_and_check(label_frame(table, labels, columns, kind, separator), estimator, embedding, holdout, seed)
+    return _fit_and_check(
+        label_frame(table, labels, columns, kind=kind, separator=separator), estimator, embedding, holdout, seed
+    )
 
 
 def _fit_and_check(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int = 0) -> TableModel:
     # Kept with the model, so that readers of its file or its card see the warnings, too.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        model, _, targets = TableModel.fit_labelled(table, estimator, embedding)
+        model, X, targets = TableModel.fit_labelled(table, estimator, embedding)
+    if holdout > 0 and targets.kind == "0/1":
+        model.classifier = _fit_classifier(model.estimator, X, targets.truth)
     held = _hold_out(table, model, targets, embedding, holdout, seed) if holdout > 0 else "not asked for"
     if isinstance(held, dict):
         model.facts["holdout"] = held
         scores = [] if held["better_than_baselines"] else [describe_signal(held)]
+        scores += [describe_classifier(held["classifier_gain"], held["classifier_error"], model.estimator)]
     else:
         scores = [f"The model was not validated on held-out rows: {held}."]
     model.facts["warnings"] = [
         *dict.fromkeys(" ".join(str(warning.message).split()) for warning in caught),
         *_check_labels(targets.truth, model.labels),
         *model.facts["warnings"],
-        *scores,
+        *filter(None, scores),
     ]
     return model
 
@@ -199,7 +218,8 @@ def _hold_out(
     except ValueError as error:
         return f"a fit without them failed ({error})"
     logical, T, T_test = targets.kind == "0/1", targets.truth[train], targets.truth[test]
-    classifier = _predict_by_classifier(X, T, X_test) if logical else None
+    fitted = None if model.classifier is None else _fit_classifier(model.estimator, X, T)
+    classifier = None if fitted is None else np.asarray(fitted.predict(X_test))
     observed = scorable_rows(T_test, logical)
     # A single row has no standard error.
     if observed.sum() < 2:
@@ -208,6 +228,7 @@ def _hold_out(
     classifier = None if classifier is None else classifier[observed]
     truth = np.asarray(T_test[observed] if logical else normalize_rows(T_test[observed]), dtype=np.float64)
     advantage, standard_error = advantage_over_constant(truth, P, mean, logical)
+    gain = (None, None) if classifier is None else advantage_of_classifier(truth, P, classifier, logical)
     scores = score_predictions(truth, P, mean, logical=logical, classifier=classifier)
     return {
         "rows": len(P),
@@ -217,26 +238,44 @@ def _hold_out(
         "advantage": advantage,
         "standard_error": standard_error,
         "better_than_baselines": clearly_better(advantage, standard_error),
+        "classifier_gain": gain[0],
+        "classifier_error": gain[1],
     }
 
 
-def _predict_by_classifier(X: Any, T: Matrix, X_test: Any, max_size: int = 3_000_000) -> Matrix | None:
-    """Predictions of the obvious baseline, one classifier per label and normalisation.
+def _fit_classifier(estimator: Any, X: Any, T: Matrix, max_size: int = 3_000_000) -> Any:
+    """The plain classifier that a method is compared with, for the same meaning of 0.
 
-    None if it would be slow (features times labels above ``max_size``) or fails: validation does not depend on it.
+    None if it is the method itself, would be slow (numbers times labels above ``max_size``) or fails: validation does
+    not depend on it.
     """
     # A classifier refuses rows without a positive label.
     rows = np.nansum(T, axis=1) > 0
-    if rows.sum() * X.shape[1] * T.shape[1] > max_size:
+    if isinstance(estimator, FromClassifier) or rows.sum() * X.shape[1] * T.shape[1] > max_size:
         return None
-    from ldlearn.compose import FromClassifier
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return np.asarray(FromClassifier(link="votes").fit(X[rows], T[rows]).predict(X_test))
+            found = plain_classifier(_zeros_of(estimator)).fit(X[rows], T[rows])
     except ValueError:
         return None
+    del found.label_distributions_  # only its predictions are needed
+    return found
+
+
+def _zeros_of(estimator: Any) -> str:
+    return "none" if estimator.capabilities().keeps_zeros else "less"
+
+
+def describe_classifier(gain: float | None, error: float | None, estimator: Any) -> str:
+    """That a plain classifier is better, if it is by more than chance; otherwise nothing."""
+    if gain is None or error is None or not clearly_better(gain, error):
+        return ""
+    option = "--zeros less" if _zeros_of(estimator) == "less" else "--set link=votes"
+    return (
+        f"A plain classifier predicts held-out labels better (by {gain:.3g} per row, 95 % interval "
+        f"{gain - 1.96 * error:.3g} to {gain + 1.96 * error:.3g}): use `--method FromClassifier` with `{option}`."
+    )
 
 
 def describe_signal(held: dict[str, Any]) -> str:
@@ -261,7 +300,7 @@ def _check_labels(T: Matrix, labels: Sequence[str], rare: int = 5) -> list[str]:
     positive, observed = (T > 0).sum(axis=0), (~np.isnan(T)).sum(axis=0)
     groups = {"Labels never seen (positive in no row, so their degrees mean nothing)": positive == 0}
     if are_logical(T):
-        message = "Labels always positive (1 wherever they are known; write 0 where an empty cell means no)"
+        message = "Labels always positive (1 wherever they are known; use --blank 0 if an empty cell means no)"
         groups[message] = (positive == observed) & (observed > 0)
         message = f"Rare labels (1 in fewer than {rare} rows, so their degrees are unreliable)"
         groups[message] = (positive > 0) & (positive < min(rare, len(T)))

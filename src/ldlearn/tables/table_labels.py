@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn.core.negative_labels import PositiveLabels, count_moments
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.core.targets import fill_unknown, split_observed, votes_to_degrees
 from ldlearn.exceptions import ParameterError, TableError
+from ldlearn.tables.source import OnMessage
 from ldlearn.tables.values import (
     are_logical,
     check_all_known,
@@ -20,12 +22,14 @@ from ldlearn.tables.values import (
     check_logical_labels,
     check_some_label,
     check_votes,
+    find_empty_rows,
 )
 
 Matrix = NDArray[np.float64]
 
 _TAKES_DISTRIBUTIONS = "learner"
 _KINDS = ("auto", "votes", "mixed")
+EMPTY_ROWS = ("error", "drop", "unknown")
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,29 @@ class TableLabels:
         row_data = {key: value for key, value in row_data.items() if key in accepted}
         return TrainingTargets(y, row_data, degrees, "votes", messages)
 
+    def handle_empty_rows(self, how: str) -> tuple[TableLabels, NDArray[np.intp]]:
+        """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown; also the rows that are left."""
+        if how not in EMPTY_ROWS:
+            raise ParameterError(f"empty_rows must be one of {', '.join(EMPTY_ROWS)}, got {how!r}.")
+        empty = find_empty_rows(self.values) & self.is_logical
+        if how == "drop":
+            rows = np.flatnonzero(~empty)
+            return self.take(rows), rows
+        values = np.where(empty[:, None], np.nan, self.values) if how == "unknown" else self.values
+        return replace(self, values=values), np.arange(len(values))
+
+    def report_zeros(self, estimator: Any, on_message: OnMessage) -> None:
+        """Report that a 0 is taken for none, if the method assumes that, and how many labels are positive."""
+        if not (self.is_logical and estimator.capabilities().keeps_zeros):
+            return
+        found = PositiveLabels.of(*count_moments(*split_observed(_to_logical(self.values))))
+        n_labels = len(self.names)
+        message = f"0 is taken to mean none; rows have {found.per_row:.2g} of {n_labels} labels positive on average"
+        if found.is_selection or 4 * found.per_row <= n_labels:
+            reason = "and their number hardly varies" if found.is_selection else "which is few"
+            message += f", {reason}: use --zeros less if 0 means less, not among the main ones"
+        on_message(f"{message}.")
+
     def check(self, estimator: Any) -> Matrix:
         """The labels, which must be of the kind that the estimator takes."""
         if estimator.kind == _TAKES_DISTRIBUTIONS:
@@ -150,7 +177,7 @@ class TableLabels:
         # Of a single label every 0 is an empty row: that sentence would not help.
         if (self.values == 0).any():
             check_two_labels(self.names)
-        check_some_label(self.values, self.rows, "drop such rows.")
+        check_some_label(self.values, self.rows)
         return self.values
 
     def truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:

@@ -16,7 +16,7 @@ from ldlearn.tables.columns import Columns, FeatureColumns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import LabelledTable, as_frame, label_frame
-from ldlearn.tables.table_labels import TrainingTargets, mean_distribution
+from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
 from ldlearn.tables.values import (
     check_all_known,
     check_logical_labels,
@@ -52,6 +52,8 @@ class TableModel:
         The feature columns of dates, and the form of each.
     texts : tuple of str
         The feature columns of prose.
+    classifier : FromClassifier or None
+        A plain classifier fitted to the same rows, which evaluations compare the estimator with.
 
     Examples
     --------
@@ -80,6 +82,7 @@ class TableModel:
     facts: dict[str, Any] = field(default_factory=dict)
     dates: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
+    classifier: Any = None
 
     @classmethod
     def fit(
@@ -121,7 +124,9 @@ class TableModel:
         separator : str, optional
             What separates labels in one column of lists; found by default, see `expand_label_list`.
         """
-        return cls.fit_labelled(label_frame(table, labels, columns, kind, separator), estimator, embedding)[0]
+        return cls.fit_labelled(
+            label_frame(table, labels, columns, kind=kind, separator=separator), estimator, embedding
+        )[0]
 
     @classmethod
     def fit_labelled(
@@ -247,10 +252,18 @@ class TableModel:
         check_logical_labels(Y, self.labels, frame.index, "only 0/1 labels can be enhanced.")
         if not self.estimator.capabilities().unknown_labels:
             check_all_known(Y, self.labels, frame.index)
-        check_some_label(Y, frame.index, "drop such rows.")
+        check_some_label(Y, frame.index)
         X = self.transform(frame, report)
         further = {} if uncertainty is None else uncertainty.columns(self.estimator, X, Y)
         return self._to_frame(self.estimator.enhance(X, Y), frame, table, further)
+
+    def read_labels(self, table: Any, blank: float | None = None, empty_rows: str = "error") -> Any:
+        """A table with 0/1 label columns as `enhance` takes them; see `fit_table` for blank cells and empty rows."""
+        frame = self.with_label_columns(as_frame(table))
+        check_columns(list(frame.columns), self.labels, "label")
+        labels = TableLabels(self.labels, to_labels(frame, self.labels, blank), frame.index)
+        labels, rows = labels.handle_empty_rows(empty_rows)
+        return frame.iloc[rows].assign(**dict(zip(self.labels, labels.values.T, strict=True)))
 
     @property
     def label_list(self) -> LabelList | None:

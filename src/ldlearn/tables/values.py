@@ -16,7 +16,7 @@ _DIGIT = re.compile(r"\d")
 _PADDED = re.compile(r"0\d+")
 # As Python and spreadsheets write them; the same value must be the same category.
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
-_LABEL_WORDS = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+_LABEL_WORDS = {"true": 1.0, "yes": 1.0, "x": 1.0, "✓": 1.0, "☑": 1.0, "false": 0.0, "no": 0.0}
 
 
 def import_pandas() -> Any:
@@ -119,9 +119,13 @@ def is_label_word(value: Any) -> bool:
     return str(value).strip().lower() in _LABEL_WORDS
 
 
-def to_labels(frame: Any, labels: Sequence[str]) -> NDArray[np.float64]:
-    """Label columns as a matrix: numbers, or the words true/false and yes/no; NaN where the cell is empty."""
-    return np.column_stack([_to_label(frame[name], name) for name in labels])
+def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> NDArray[np.float64]:
+    """Label columns as a matrix: numbers, true/false, yes/no, or a mark; ``blank``, or NaN, where the cell is empty.
+
+    Positive are also x, ✓ and ☑, and the text of the option itself: the name of the column, or the only text in it.
+    """
+    Y = np.column_stack([_to_label(frame[name], name) for name in labels])
+    return Y if blank is None else np.where(np.isnan(Y), blank, Y)
 
 
 def _to_label(series: Any, column: str) -> NDArray[np.float64]:
@@ -131,7 +135,10 @@ def _to_label(series: Any, column: str) -> NDArray[np.float64]:
         words = texts.map(_LABEL_WORDS).to_numpy(dtype=np.float64)
         numbers = np.where(texts.str.endswith("%"), numbers / 100, numbers)
         numbers = np.where(np.isnan(words), numbers, words)
-    advice = "write 0 or 1, yes or no, true or false, nothing if it is unknown, or drop the row."
+        filled = texts[~is_missing(series)]
+        option = filled.iloc[0] if filled.nunique() == 1 else column.strip().lower()
+        numbers = np.where(np.isnan(numbers) & (texts == option), 1.0, numbers)
+    advice = "write 0 or 1, yes or no, x or nothing, or drop the row."
     return _check_finite(numbers, series, column, advice)
 
 
@@ -213,10 +220,16 @@ def _other_kind(targets: NDArray[np.float64], row: int) -> str:
     return "" if (targets % 1).any() else "; for counts of votes use kind='votes' (--kind votes)"
 
 
-def check_some_label(targets: NDArray[np.float64], rows: Any, advice: str) -> None:
+def find_empty_rows(targets: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which rows have only labels that are 0."""
+    return np.asarray((targets == 0).all(axis=1))
+
+
+def check_some_label(targets: NDArray[np.float64], rows: Any) -> None:
     """Refuse rows without a positive label, unless some are unknown."""
-    empty = ~((targets > 0) | np.isnan(targets)).any(axis=1)
+    empty = find_empty_rows(targets)
     if empty.any():
+        advice = "leave them out or take their labels as unknown (--empty-rows drop or unknown)."
         raise TableError(f"{describe_rows(empty, rows)}: no label is 1; {advice}")
 
 

@@ -1,0 +1,208 @@
+"""What 0 and empty cells mean, and the comparison with a plain classifier, in every command."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from example_tables import REASONS, make_survey
+from scipy.special import expit
+
+from ldlearn import SABFGS, FromClassifier
+from ldlearn.enhancement import LP
+from ldlearn.metrics import intersection
+
+LABELS = ("-l", "price:habit", "--id", "id")
+FEATURES = [f"x{j}" for j in range(6)]
+
+
+@pytest.fixture(autouse=True)
+def no_report(monkeypatch):
+    """Only the tables of `compare-methods` are of interest here, and figures take long."""
+    monkeypatch.setattr("ldlearn.cli.compare_methods.write_report", lambda folder: folder)
+
+
+@pytest.fixture(scope="module")
+def survey():
+    return make_survey()
+
+
+@pytest.fixture
+def files(survey, tmp_path, monkeypatch):
+    """The survey in two files; the first has the two rows without a reason."""
+    monkeypatch.chdir(tmp_path)
+    survey[0][:840].to_csv("survey.csv", index=False)
+    survey[0][840:].to_csv("new.csv", index=False)
+    return survey
+
+
+def test_the_survey_suggests_less_and_less_is_as_good_as_lp_and_the_classifier(files, run):
+    table, D = files
+    refused = run("fit", "survey.csv", *LABELS, "-o", "m.ldl")
+    assert refused.code == 2
+    assert refused.message.count("--empty-rows") == 1
+    plain = run("fit", "survey.csv", *LABELS, "--empty-rows", "drop", "-o", "m.ldl")
+    assert "2 rows without a positive label are left out" in plain.message
+    assert "use --zeros less" in plain.message
+    assert " of 6 labels positive on average" in plain.message
+    less = run("fit", "survey.csv", *LABELS, "--empty-rows", "drop", "--zeros", "less", "-o", "less.ldl")
+    assert less.code == 0, less.err
+    assert "--zeros" not in less.message
+    run("enhance", "survey.csv", "-m", "less.ldl", "--empty-rows", "drop", "-o", "recovered.csv")
+    run("predict", "new.csv", "-m", "less.ldl", "-o", "predicted.csv")
+    rows = np.setdiff1d(np.arange(840), [40, 41])
+    X, Y = table[FEATURES].to_numpy()[rows], table[REASONS].to_numpy()[rows]
+    mean, std = X.mean(axis=0), X.std(axis=0)
+    X, X_new = (X - mean) / std, (table[FEATURES].to_numpy()[840:] - mean) / std
+    by_propagation, classifier = LP().fit_enhance(X, Y), FromClassifier().fit(X, Y)
+    recovery = intersection(D[rows], pd.read_csv("recovered.csv")[REASONS])
+    assert recovery > intersection(D[rows], by_propagation) - 0.01
+    assert recovery > intersection(D[rows], classifier.label_distributions_) - 0.01
+    prediction = intersection(D[840:], pd.read_csv("predicted.csv")[REASONS])
+    assert prediction > intersection(D[840:], classifier.predict(X_new)) - 0.01
+    assert prediction > intersection(D[840:], SABFGS().fit(X, by_propagation).predict(X_new)) - 0.01
+
+
+@pytest.mark.parametrize("method", ["VoteLDL", "FromClassifier", "UniformLE+SABFGS", "LP"])
+def test_rows_without_a_positive_label_are_left_out_for_every_method(method, files, run):
+    small = files[0][:60]
+    small.to_csv("small.csv", index=False)
+    words = ("small.csv", *LABELS, "--method", method, "--holdout", "0", "-o", "m.ldl")
+    assert run("fit", *words).code == 2
+    found = run("fit", *words, "--empty-rows", "drop", "--json")
+    assert json.loads(found.out)["data"]["rows"] == 58
+
+
+def test_labels_of_such_rows_may_be_unknown_and_their_degrees_are_predicted(files, run):
+    files[0][:80].to_csv("small.csv", index=False)
+    settings = ("--set", "beta=1", "--set", "gamma=1")
+    run("fit", "small.csv", *LABELS, *settings, "--empty-rows", "unknown", "--holdout", "0", "-o", "m.ldl")
+    done = run("enhance", "small.csv", "-m", "m.ldl", "--empty-rows", "unknown", "-o", "degrees.csv")
+    assert done.code == 0, done.err
+    degrees = pd.read_csv("degrees.csv")[REASONS].to_numpy()
+    assert len(degrees) == 80
+    assert (degrees[40:42] > 0).all()
+    assert (
+        "must be one of error, drop, unknown"
+        in run("fit", "small.csv", *LABELS, "--empty-rows", "no", "-o", "m.ldl").message
+    )
+
+
+@pytest.mark.parametrize("mark", ["1", "x", "X", "✓", "☑", "yes", None])
+def test_marks_and_the_text_of_the_option_are_positive_and_blank_may_be_0(mark, files, run):
+    table = files[0][:60].drop([40, 41])
+    marked = table.copy()
+    for number, name in enumerate(REASONS):
+        text = mark or (name.upper() if number % 2 else "a text of the option")
+        marked[name] = np.where(table[name] == 1, text, "")
+    marked.to_csv("marked.csv", index=False)
+    found = run("fit", "marked.csv", *LABELS, "--blank", "0", "--method", "UniformLE+SABFGS", "-o", "m.ldl", "--json")
+    means = json.loads(found.out)["data"]["label_means"]
+    assert list(means.values()) == pytest.approx(table[REASONS].mean().tolist())
+    unknown = run("fit", "marked.csv", *LABELS, "--set", "beta=1", "--set", "gamma=1", "-o", "m.ldl")
+    assert "--blank 0" in unknown.message
+    assert run("fit", "marked.csv", *LABELS, "--blank", "1", "-o", "m.ldl").code == 2
+
+
+def test_a_method_that_assumes_another_meaning_is_refused(files, run):
+    words = ("fit", "survey.csv", *LABELS, "--empty-rows", "drop", "-o", "m.ldl", "--method")
+    assert "LP" in run(*words, "UniformLE", "--zeros", "less").message
+    assert "DLDL" in run(*words, "LP", "--zeros", "none").message
+    assert "none, less" in run(*words, "DLDL", "--zeros", "some").message.replace("'", "").replace(
+        "{less, none}", "none, less"
+    )
+
+
+def test_one_sentence_explains_the_hyperparameters_and_verbose_the_rest(files, run):
+    files[0][50:130].to_csv("small.csv", index=False)
+    brief = run("fit", "small.csv", *LABELS, "-o", "m.ldl").out
+    assert "Hyperparameters selected by the 0/1 labels: beta=" in brief
+    assert "default" not in brief
+    assert "times the default" in run("fit", "small.csv", *LABELS, "--verbose", "-o", "m.ldl").out
+    assert "times the default" in run("inspect", "m.ldl").out
+
+
+def test_import_passes_the_meaning_on_to_fit(here, run):
+    pd.DataFrame({"item": [1, 1, 2], "rater": ["a", "b", "a"], "label": ["sky", "sea", "sea"]}).to_csv(
+        "long.csv", index=False
+    )
+    words = (
+        "import",
+        "long.csv",
+        "--item",
+        "item",
+        "--rater",
+        "rater",
+        "--label",
+        "label",
+        "--as",
+        "labels",
+        "-o",
+        "t.csv",
+    )
+    assert "--zeros less -o model.ldl" in run(*words, "--zeros", "less").out
+    assert "--zeros" not in run(*words).out
+
+
+def presence(seed: int, n: int = 460, c: int = 5) -> pd.DataFrame:
+    """Labels that do not compete: each depends on the features by itself, as a classifier assumes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 6))
+    Y = (rng.random((n, c)) < expit(X @ rng.normal(size=(6, c)) * 1.2 - 0.6)).astype(int)
+    return labelled(X, Y)
+
+
+def thresholds() -> pd.DataFrame:
+    """The same score above five thresholds."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(500, 4))
+    score = X[:, 0] + 0.5 * rng.normal(size=500)
+    return labelled(X, (score[:, None] > [-1.0, -0.5, 0.0, 0.5, 1.0]).astype(int))
+
+
+def labelled(X: np.ndarray, Y: np.ndarray) -> pd.DataFrame:
+    rows = Y.any(axis=1)
+    columns = {f"x{j}": X[rows, j] for j in range(X.shape[1])} | {f"y{j}": Y[rows, j] for j in range(Y.shape[1])}
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: presence(0), lambda: presence(5, c=8), thresholds], ids=["five", "eight", "steps"]
+)
+def test_a_better_classifier_is_named_by_fit_card_evaluate_and_compare_methods(make, tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    table, labels = make(), ("-l", "y*")
+    table.to_csv("all.csv", index=False)
+    finding = "A plain classifier predicts held-out labels better"
+    fitted = run("fit", "all.csv", *labels, "-o", "m.ldl")
+    assert finding in fitted.message
+    assert "use `--method FromClassifier`" in fitted.message
+    assert "no better than a baseline" in fitted.out
+    run("inspect", "m.ldl", "--html", "card.html")
+    card = (tmp_path / "card.html").read_text(encoding="utf-8")
+    assert card.count(finding) == 2  # the verdict, and a warning
+    assert "no better</span>" in card
+    # On the rows that the model was fitted on, the model and the classifier have the same advantage.
+    assert finding in run("evaluate", "all.csv", "-m", "m.ldl").message
+    methods = ("--methods", "DLDL,FromClassifier votes", "--repeats", "2", "-o", "run")
+    compared = run("compare-methods", "all.csv", *labels, *methods).out
+    assert "Best predictions: FromClassifier votes" in compared
+    assert f"{finding} than DLDL" in compared
+    assert "--method FromClassifier" in compared
+    assert "--set link=votes" in compared
+
+
+def test_compare_methods_tries_what_suits_the_meaning_and_prints_a_command_that_works(files, run, tmp_path):
+    files[0][50:170].to_csv("small.csv", index=False)
+    out = run("compare-methods", "small.csv", *LABELS, "--zeros", "less", "--repeats", "1", "-o", "run").out
+    for name in ("DLDL", "VoteLDL", "FromClassifier votes", "LP + SABFGS"):
+        assert name in out
+    assert "UniformLE + SABFGS" not in out
+    command = next(line for line in out.splitlines() if line.startswith("Fit it: ldlearn "))
+    assert "--zeros less" in command
+    assert run(*command.removeprefix("Fit it: ldlearn ").split()).code == 0
+    refused = run("compare-methods", "survey.csv", *LABELS, "-o", "other")
+    assert refused.code == 2
+    assert refused.err.count("no label is 1") == 1
