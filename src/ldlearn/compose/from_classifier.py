@@ -218,7 +218,7 @@ def _positive_probabilities(probabilities: Any) -> NDArray[np.float64]:
     return np.asarray(probabilities, dtype=np.float64)
 
 
-def plain_classifier(zeros: str) -> FromClassifier:
+def plain_classifier(zeros: Literal["none", "less"]) -> FromClassifier:
     """The classifier that other methods are compared with: votes if 0 means none, probabilities if it means less."""
     return FromClassifier(link="votes") if zeros == "none" else FromClassifier(zeros=zeros)
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -263,7 +263,7 @@ def _fit_classifier(estimator: Any, X: Any, T: Matrix, max_size: int = 3_000_000
     return found
 
 
-def _zeros_of(estimator: Any) -> str:
+def _zeros_of(estimator: Any) -> Literal["none", "less"]:
     return "none" if estimator.capabilities().keeps_zeros else "less"
 
 
