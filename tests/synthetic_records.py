@@ -119,6 +119,7 @@ def _record(dataset, labels, method, facts, repeat, n_rows, seed):
             truth=truth[:12].tolist(),
             logical=logical[:12].tolist(),
             recovered=recovered[:12].tolist() if recovers else None,
+            texts=[f"text {row} <&>" for row in range(100 * repeat, 100 * repeat + 12)],
         ),
         convergence=_convergence(distance, rng) if method.startswith("DLDL") else None,
         seconds={"select": 10 * distance, "fit": distance + 0.01 * repeat, "predict": 0.001 * (1 + seed[2])},

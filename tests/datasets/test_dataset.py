@@ -56,6 +56,7 @@ def test_names_of_data_frames_are_kept(library):
         ({"Y": np.ones((6, 2))}, "one shape"),
         ({"Y": np.full((6, 3), 2)}, "row 0.*'a'.*0 or 1"),
         ({"label_names": ["a"]}, "1 label names were given for 3"),
+        ({"texts": ["a"]}, "6 rows but there are 1 texts"),
         ({"feature_names": ["a"]}, "1 feature names were given for 2"),
     ],
 )

@@ -44,6 +44,7 @@ def test_the_docstring_of_vader_tweets_tells_where_they_come_from():
 def test_vader_texts_belong_to_their_votes_and_name_no_user():
     texts, data = load_vader_texts(), load_vader_tweets()
     assert len(set(texts)) == data.n_samples
+    assert data.take([5, 2]).texts == [texts[5], texts[2]]
     mean = data.D @ np.arange(-4, 5)
     # Words of known sentiment: a shift by one row would leave both groups at the mean of all rows.
     for word, sign in (("awesome", 1), ("happy", 1), ("hate", -1), ("worst", -1)):

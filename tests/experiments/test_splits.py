@@ -66,3 +66,21 @@ def test_a_part_without_rows_is_an_error():
     data = LabelDataset(X=np.zeros((2, 1)), D=np.full((2, 2), 0.5))
     with pytest.raises(ValueError, match="validation part of 'tiny' has no rows"):
         make_split(data, DatasetSpec("tiny"), Protocol(), 0)
+
+
+def test_training_rows_are_shown_by_their_texts_or_first_features(tmp_path):
+    pd = pytest.importorskip("pandas")
+    data = make_label_distributions(n_samples=20, n_features=6, n_labels=3)
+    spec = DatasetSpec("set")
+    split = make_split(data, spec, Protocol(), 0)
+    row = data.X[split.train.rows[1]]
+    assert split.texts[1] == ", ".join(f"x{j} {row[j]:g}" for j in range(4))
+    words = [f"the text of row {i} has some words" for i in range(20)]
+    with_texts = LabelDataset(X=data.X, D=data.D, texts=words)
+    assert make_split(with_texts, spec, Protocol(), 0).texts[1] == words[split.train.rows[1]]
+    labels = pd.DataFrame(data.logical(), columns=["a", "b", "c"])
+    table = pd.DataFrame({"size": np.arange(20) ** 2, "words": words}).join(labels)
+    for frame, shown in ((table, words), (table.drop(columns="words"), [f"size {i**2}" for i in range(20)])):
+        frame.to_csv(tmp_path / "table.csv", index=False)
+        spec = DatasetSpec("table", path=str(tmp_path / "table.csv"), preprocess=True, read={"labels": ["a", "b", "c"]})
+        assert make_split(spec.load(needs_truth=False), spec, Protocol(), 0).texts[1] == shown[split.train.rows[1]]

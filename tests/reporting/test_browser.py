@@ -1,6 +1,7 @@
 """The page in a real browser: sorting, picking, no error, no sideways scrolling on a phone."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from synthetic_records import hostile_records, make_records, only_metrics
@@ -19,6 +20,18 @@ def page_file(tmp_path_factory):
     return Report(records, TWO_METRICS).write(tmp_path_factory.mktemp("report"), formats=[])
 
 
+@pytest.fixture
+def open_page(open_page):
+    """Open a page with its sections unfolded; they are folded at first."""
+
+    def opened(path, **options):
+        page = open_page(path, **options)
+        page.evaluate("all('details.fold').forEach((part) => { part.open = true; })")
+        return page
+
+    return opened
+
+
 def visible_table(page, task):
     return page.locator(f"#{task} .metric:not([hidden]) table.scores")
 
@@ -30,6 +43,7 @@ def column(page, task, index):
 
 def test_sorting_a_column_by_mouse_and_by_keyboard(open_page, page_file):
     page = open_page(page_file)
+    page.select_option("#pick-metric", "chebyshev")
     head = visible_table(page, "recovery").locator("thead th").nth(1)
     head.locator("button").click()
     assert head.get_attribute("aria-sort") == "ascending"
@@ -48,7 +62,7 @@ def test_sorting_a_column_by_mouse_and_by_keyboard(open_page, page_file):
 def test_switching_the_metric_changes_every_section(open_page, page_file):
     page = open_page(page_file)
     assert page.locator("#recovery .metric:visible").count() == 1
-    page.select_option("#pick-metric", "intersection")
+    assert page.locator("#pick-metric").input_value() == "intersection"  # whatever the plan names first
     for section in ("summary", "recovery", "prediction"):
         shown = page.locator(f"#{section} [data-metric]:visible")
         assert shown.count() >= 1
@@ -60,6 +74,7 @@ def test_switching_the_metric_changes_every_section(open_page, page_file):
 
 def test_picking_a_data_set_shows_its_scores_on_a_scale(open_page, page_file):
     page = open_page(page_file)
+    page.select_option("#pick-metric", "chebyshev")
     page.select_option("#pick-dataset", "yeast")
     heads = visible_table(page, "recovery").locator("thead th:visible")
     assert [h.inner_text().split()[0] for h in heads.all()][:2] == ["Method", "yeast"]
@@ -111,15 +126,26 @@ def test_picking_a_sample_draws_its_distributions(open_page, page_file):
     assert page.locator("#sample-row").input_value() == "4"
 
 
-def test_sections_fold_and_a_link_opens_its_own(open_page, page_file):
+def test_sections_are_folded_and_a_link_opens_its_own(open_page, page_file):
     page = open_page(page_file)
-    assert page.locator("#recovery table.scores:visible").count() == 1
-    assert not page.locator("#cost table").is_visible()
+    page.reload()
+    assert page.locator("#row table").is_visible()
+    assert page.locator("#reading dl").is_visible()
+    for section in ("summary", "recovery", "prediction", "cost"):
+        assert not page.locator(f"#{section} details > :not(summary)").first.is_visible()
     page.click('.links a[href="#cost"]')
     assert page.locator("#cost table").is_visible()
-    page.click("#recovery > details > summary")
-    assert page.locator("#recovery table.scores:visible").count() == 0
     assert page.evaluate("document.documentElement.scrollHeight") < 6 * 900
+
+
+def test_columns_do_not_overlap_on_a_phone(open_page, page_file):
+    page = open_page(page_file, width=390, height=844)
+    for table in page.locator("table:visible").all():
+        boxes = [
+            box for cell in table.locator("tbody tr").first.locator("th, td").all() if (box := cell.bounding_box())
+        ]
+        for left, right in pairwise(boxes):
+            assert left["x"] + left["width"] <= right["x"] + 1
 
 
 def test_sensitivity_follows_its_pickers(open_page, page_file):

@@ -10,7 +10,7 @@ from synthetic_records import DATASETS, METHODS, make_records
 from ldlearn.evaluation import GridPoint, Results, bonferroni_dunn, difference, friedman
 from ldlearn.evaluation.formatting import enumerate_names
 from ldlearn.metrics import METRICS
-from ldlearn.reporting.conclusions import compare_methods, format_p, summarize, summarize_dataset
+from ldlearn.reporting.conclusions import answer, compare_methods, format_p, summarize, summarize_dataset
 from ldlearn.reporting.run_summary import describe_selection
 
 MANY = {f"set{i}": ["a", "b", "c"] for i in range(8)}
@@ -48,6 +48,31 @@ def test_the_summary_names_the_best_and_those_below_a_baseline():
     assert baseline in said[-1]
     assert below
     assert all(name in said[-1] for name in below)
+
+
+def with_intersection(**scores):
+    """Two data sets in which methods share this much of the mass in each of two repeats."""
+    methods = {name: THREE[name] for name in scores}
+    for record in make_records({"x": ["a", "b"]}, methods, repeats=2, missing=()):
+        yield replace(record, recovery={"intersection": scores[record.method][record.repeat]})
+
+
+@pytest.mark.parametrize(("scores", "claim"), [([0.64, 0.65], "significant"), ([0.51, 0.76], "not significant")])
+def test_the_answer_is_one_sentence_in_percent(scores, claim):
+    results, table = table_of(with_intersection(A=scores, UniformLE=[0.5, 0.51]), "intersection")
+    said = answer(results, table, "x")
+    own = f"{50 * sum(scores):.0f}"
+    assert said.startswith(f"On labelled rows of x A shares {own} % of the mass with the truth")
+    assert "the best baseline (UniformLE) 50 %" in said or "51 %" in said
+    assert said.endswith(f"the difference is {claim}.")
+
+
+def test_the_answer_is_about_the_subject_of_the_plan_even_if_it_is_not_the_best():
+    scores = {"A": [0.5, 0.5], "B": [0.9, 0.9], "UniformLE": [0.7, 0.7]}
+    results, table = table_of(with_intersection(**scores), "intersection", subject="A")
+    assert "A shares 50 %" in answer(results, table, "x")
+    one_repeat = [record for record in with_intersection(A=[0.5, 0], UniformLE=[0.4, 0]) if record.repeat == 0]
+    assert "too few" in answer(*table_of(one_repeat, "intersection"), "x")
 
 
 def test_ties_are_named():

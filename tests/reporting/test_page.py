@@ -12,7 +12,7 @@ from synthetic_records import DATASETS, HOSTILE, METHODS, hostile_records, make_
 from ldlearn.evaluation import Results
 from ldlearn.evaluation.text_tables import number
 from ldlearn.reporting import Report
-from ldlearn.reporting.page import page_data, samples, script_json
+from ldlearn.reporting.page import example, page_data, samples, script_json
 from ldlearn.reporting.run_summary import summarize_convergence
 
 RECORDS = make_records(repeats=2, failed=[("yeast", "FCM")])
@@ -93,6 +93,23 @@ def test_the_plan_gives_title_description_and_metrics(html, page):
     assert "A test of everything." in page.text()
     options = [a["value"] for tag, a in page.elements if tag == "option"]
     assert options[:3] == ["intersection", "chebyshev", "clark"]
+
+
+def test_the_page_starts_with_a_row_and_a_sentence_for_each_question(page):
+    titles = [text for where, text in page.texts if where[-1:] == ("h2",)]
+    assert titles[:3] == ["One row", "Results", "How to read this"]
+    assert sum("of the mass with the truth" in text for _, text in page.texts) == 2 * len(DATASETS)
+
+
+def test_the_row_has_a_typical_intersection_and_its_text(report):
+    stored = samples(report.results)
+    shown = example(report.results, stored)
+    rows = {row["row"]: row for row in stored[shown["dataset"]]["rows"]}
+    overlap = {n: sum(map(min, row["truth"], row["degrees"]["DLDL"])) for n, row in rows.items()}
+    assert shown["method"] == "DLDL"
+    assert 3 <= sum(value < overlap[shown["row"]] for value in overlap.values()) <= 8  # of twelve
+    assert [label["degree"] for label in shown["labels"]] == rows[shown["row"]]["degrees"]["DLDL"]
+    assert shown["text"] == f"text {shown['row']} <&>"
 
 
 def test_every_score_is_in_the_page(report, page):

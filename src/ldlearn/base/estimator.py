@@ -203,15 +203,6 @@ class LabelEstimator(BaseEstimator):
         with explain_overflow(X):
             self._fit(X, T, **row_data)
 
-    def _rounds(self, path: list[float], before: float = np.inf) -> Iterator[None]:
-        """Rounds, each of which appends the objective to ``path``, until it falls by at most ``tol``, relatively."""
-        self.converged_ = False
-        while not self.converged_ and len(path) < self.max_iter:
-            yield
-            self.converged_ = bool(before - path[-1] <= self.tol * abs(path[-1]))
-            before = path[-1]
-        self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
-
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
         accepted: dict[str, Any] = {
             "accept_sparse": "csr" if self.capabilities().sparse else False,

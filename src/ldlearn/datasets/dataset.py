@@ -43,6 +43,8 @@ class LabelDataset:
         What a user should know before using it, its traps included.
     counts : ndarray of shape (n_samples, n_labels), optional
         The votes of which `D` holds the shares.
+    texts : sequence of str of length n_samples, optional
+        The texts from which the features were computed.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class LabelDataset:
     checksum: str = ""
     description: str = ""
     counts: Any = None
+    texts: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         # Names first: what becomes of a data frame below has none.
@@ -78,6 +81,8 @@ class LabelDataset:
             if len(matrix) != n_rows:
                 raise DatasetError(f"X has {n_rows} rows but {field} has {len(matrix)}; they must match.")
             self._set(field, matrix)
+        if len(self.texts) not in (0, self.n_samples):
+            raise DatasetError(f"X has {self.n_samples} rows but there are {len(self.texts)} texts; they must match.")
         n_features, n_labels = self.X.shape[1], self._label_shape()[1]
         self._set("feature_names", _names(self.feature_names, [f"x{i}" for i in range(n_features)], "feature"))
         self._set("label_names", _names(self.label_names, default_label_names(n_labels), "label"))
@@ -160,6 +165,8 @@ class LabelDataset:
     def take(self, rows: Any) -> LabelDataset:
         """Return the data set of these rows (indices, a slice or a boolean mask), names and origin kept."""
         parts: dict[str, Any] = {field: getattr(self, field)[rows] for field in ("X", *self._label_fields())}
+        if self.texts:
+            parts["texts"] = np.array(self.texts, dtype=object)[rows].tolist()
         return dataclasses.replace(self, **parts)
 
     def split(self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0) -> tuple[LabelDataset, ...]:

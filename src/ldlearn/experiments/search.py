@@ -20,12 +20,11 @@ from ldlearn.exceptions import InputError
 from ldlearn.experiments.cells import Cell, GridIndex, estimator_indices
 from ldlearn.experiments.methods import build, grid_points, resolve
 from ldlearn.experiments.plan import Selection
-from ldlearn.experiments.splits import Part, Split
+from ldlearn.experiments.splits import N_SHOWN, Part, Split
 from ldlearn.learning import SABFGS
 from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
 from ldlearn.metrics.inputs import Convention
 
-_SAMPLES = 12  # training rows whose degrees a record keeps, for pictures
 _DEGREES = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
 _ZEROS_MATTER = ("clark", "canberra", "kl_divergence")  # they divide by degrees
 _ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
@@ -322,12 +321,12 @@ class _CellSearch:
         found["seconds"] |= {"fit": round(shown.seconds, 4), "predict": round(facts.get("predict_seconds", 0.0), 4)}
 
     def _recovered(self, model: Any) -> dict[str, Any]:
-        train, shown = self.split.train, slice(None, _SAMPLES)
+        train, shown = self.split.train, slice(None, N_SHOWN)
         D = np.asarray(model.label_distributions_, dtype=np.float64)
         truth = None if train.D is None else train.D[shown].round(4).tolist()
         # Pictures have no sign for labels that are not observed.
         labels = None if np.isnan(train.Y[shown]).any() else train.Y[shown].astype(int).tolist()
-        samples = Samples(train.rows[shown].tolist(), truth, labels, D[shown].round(4).tolist())
+        samples = Samples(train.rows[shown].tolist(), truth, labels, D[shown].round(4).tolist(), list(self.split.texts))
         return describe_degrees(train, D, "recovery") | {"samples": samples, "convergence": _convergence(model)}
 
     def _predicted(self, model: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Splitting, binarising and scaling the rows of a data set for one repeat."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,12 +12,15 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 from ldlearn.core.logical import binarize
 from ldlearn.core.targets import check_distributions
 from ldlearn.datasets.dataset import split_rows
+from ldlearn.evaluation.formatting import format_value
 from ldlearn.exceptions import InputError, describe_rows
 from ldlearn.experiments.plan import Protocol
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.tables import PreparedTable
 
 Rows = NDArray[np.intp]
+N_SHOWN = 12  # training rows that a record keeps for figures
+_FEATURES_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -41,11 +45,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Split:
-    """Training, validation and test part."""
+    """Training, validation and test part, and the texts or some features of the first training rows."""
 
     train: Part
     validation: Part
     test: Part
+    texts: Sequence[str] = ()
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -116,7 +121,26 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
         scaler = _make_scaler(protocol.scaling, data.X).fit(_copy_floats(data.X[rows[0]]))
         features = [scaler.transform(_copy_floats(data.X[part])) for part in rows]
     degrees = [None if D is None else D[part] for part in rows]
-    return Split(*(Part(part, X, Y[part], D) for part, X, D in zip(rows, features, degrees, strict=True)))
+    train, validation, test = (Part(part, X, Y[part], D) for part, X, D in zip(rows, features, degrees, strict=True))
+    return Split(train, validation, test, _describe(data, train.rows[:N_SHOWN]))
+
+
+def _describe(data: AnyDataset, rows: Rows) -> list[str]:
+    """What a reader can recognise rows by: the text, or else the first features."""
+    names: Sequence[str]
+    if isinstance(data, PreparedTable):
+        frame = data.frame.iloc[rows]
+        names = data.types.texts[:1] or tuple(frame.columns[:_FEATURES_SHOWN])
+        cells = list(zip(*(np.asarray(frame[name]).tolist() for name in names), strict=True))
+        if data.types.texts:
+            return [str(text) for (text,) in cells]
+    else:
+        shown = data.take(rows)
+        if shown.texts:
+            return list(shown.texts)
+        X = shown.X[:, :_FEATURES_SHOWN]
+        names, cells = data.feature_names[:_FEATURES_SHOWN], (X.toarray() if sparse.issparse(X) else X).tolist()
+    return [", ".join(f"{name} {format_value(cell)}" for name, cell in zip(names, row, strict=True)) for row in cells]
 
 
 def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:

@@ -28,6 +28,30 @@ class Conclusion(NamedTuple):
     pairs: ev.PostHocResult | None = None
 
 
+def answer(results: Results, table: TaskTable, dataset: str) -> str:
+    """One sentence on the intersection of the subject of the plan, or of the best method, and of the best baseline."""
+    means = {m.name: table.score(m.name, dataset).mean for m in table.methods if table.score(m.name, dataset).spread}
+    own = [m.name for m in table.methods if m.name in means and not (m.is_baseline or m.is_reference)]
+    baseline = ev.best_baselines(table).get(dataset)
+    rows = f"{'labelled' if table.task == 'recovery' else 'new'} rows of {dataset}"
+    if not own:
+        return f"No method has a result on {rows} beside baselines."
+    method = results.subject if results.subject in own else max(own, key=means.__getitem__)
+    sentence = f"On {rows} {method} shares {_percent(means[method])} of the mass with the truth"
+    if baseline is None:
+        return f"{sentence}."
+    gap = ev.difference(results, table, method, baseline, dataset)
+    if gap is None or math.isnan(gap.margin):
+        test = "one repeat is too few for a test of the difference"
+    else:
+        test = f"the difference is {'' if gap.is_clear else 'not '}significant"
+    return f"{sentence}, the best baseline ({baseline}) {_percent(means[baseline])}; {test}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %"
+
+
 def summarize(results: Results, table: TaskTable) -> list[str]:
     """Differences to the best baseline, average ranks, the second method, the subject of the plan, and baselines."""
     names, ranks, n = [method.name for method in table.ranked], table.average_ranks, len(table.datasets)

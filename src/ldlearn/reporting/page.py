@@ -4,7 +4,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
@@ -14,8 +14,10 @@ from ldlearn.evaluation.record import is_number
 from ldlearn.evaluation.text_tables import agreement_table, cost_table, number, rank_text, score_table
 from ldlearn.exceptions import import_optional
 from ldlearn.reporting import style
-from ldlearn.reporting.conclusions import summarize, summarize_dataset
+from ldlearn.reporting.conclusions import answer, summarize, summarize_dataset
 from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summarize_convergence
+
+_LABELS_SHOWN = 9  # in the example at the top of the page
 
 # Colours of the displays, and their names in the style sheet of the page.
 _THEME = {getattr(style, name.upper()): name for name in ("ink", "muted", "rule", "band")}
@@ -62,7 +64,7 @@ def environment() -> Any:
     made = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), **options)
     made.filters |= {"number": number, "rank": rank_text, "duration": format_duration}
     made.filters |= {"markdown": markdown_text, "latex": latex}
-    functions = (summarize, summarize_dataset, plural, score_table, agreement_table, cost_table)
+    functions = (answer, summarize, summarize_dataset, plural, score_table, agreement_table, cost_table)
     made.globals |= {function.__name__: function for function in functions}
     return made
 
@@ -105,9 +107,31 @@ def samples(results: Results) -> dict[str, Any]:
             for place, row in enumerate(first.rows):
                 entry = {name: _round_all(matrix[place]) if matrix else None for name, matrix in known.items()}
                 degrees = {name: _round_all(matrix[place]) for name, matrix in recovered.items() if matrix}
-                rows.append({"row": row, "degrees": degrees} | entry)
+                text = first.texts[place] if first.texts else ""
+                rows.append({"row": row, "text": text, "degrees": degrees} | entry)
             data[dataset.name] = {"labels": dataset.label_names, "rows": rows}
     return data
+
+
+def example(results: Results, stored: Mapping[str, Any]) -> dict[str, Any] | None:
+    """A short row of the first data set with typical intersection, and its degrees by the subject of the plan."""
+    if not stored:
+        return None
+    dataset, found = next(iter(stored.items()))
+    rows = found["rows"]
+    method = results.subject if results.subject in rows[0]["degrees"] else next(iter(rows[0]["degrees"]))
+    if rows[0]["truth"]:
+        by_overlap = sorted(rows, key=lambda row: sum(map(min, row["truth"], row["degrees"][method])))
+        rows = by_overlap[len(rows) // 4 : len(rows) - len(rows) // 4]  # between the quartiles
+    row = min(rows, key=lambda row: len(row["text"]))
+    columns = {"logical": row["logical"], "degree": row["degrees"][method], "truth": row["truth"]}
+    labels = [
+        {"name": name} | {key: values[j] if values else None for key, values in columns.items()}
+        for j, name in enumerate(found["labels"])
+    ]
+    largest = sorted(labels, key=lambda label: -max(label["degree"], label["truth"] or 0.0))[:_LABELS_SHOWN]
+    shown = [label for label in labels if label in largest]
+    return {"dataset": dataset, "method": method, "row": row["row"], "text": row["text"], "labels": shown}
 
 
 def sensitivity(results: Results) -> dict[str, Any]:

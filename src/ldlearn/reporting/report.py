@@ -20,7 +20,7 @@ from ldlearn.reporting import experiment_displays as displays
 from ldlearn.reporting.conclusions import compare_methods
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.model_displays import DistributionBarsDisplay
-from ldlearn.reporting.page import inline_svg, page_data, render, render_page, script_json
+from ldlearn.reporting.page import example, inline_svg, page_data, render, render_page, script_json
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
 from ldlearn.tables.atomic import write_file
 
@@ -68,7 +68,9 @@ class Report:
         self.plan_text = plan
         # Not as a Plan: a report must not fail because the plan, or its data, cannot be used here.
         self.plan: dict[str, Any] = tomllib.loads(plan) if plan else {}
-        headline, subject = self.plan.get("metrics") or HEADLINE_METRICS, str(self.plan.get("subject") or "")
+        metrics, subject = self.plan.get("metrics") or HEADLINE_METRICS, str(self.plan.get("subject") or "")
+        # The metric that needs no explanation is first, where the plan has it.
+        headline = sorted(metrics, key=lambda name: name != "intersection")
         self.results = Results(records, headline, subject)
         if not self.results.records:
             raise InputError("There are no records to report; run the plan first.")
@@ -117,7 +119,8 @@ class Report:
     def html(self) -> str:
         """The page."""
         figures = {name: inline_svg(svg, name) for name, svg in self._page_svgs.items()}
-        return render_page(self, figures=figures, data=script_json(self._page_data))
+        shown = example(self.results, self._page_data["samples"])
+        return render_page(self, figures=figures, example=shown, data=script_json(self._page_data))
 
     @cached_property
     def _page_figures(self) -> dict[str, Display]:

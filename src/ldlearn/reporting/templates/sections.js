@@ -27,6 +27,8 @@ function drawSample() {
   const stored = DATA.samples[one("#sample-dataset").value];
   const sample = stored?.rows[Number(one("#sample-row").value)];
   if (!sample) return;
+  one("#sample-text").textContent = sample.text;
+  one("#sample-text").hidden = !sample.text;
   const [labels, reduce] = mostImportant(stored.labels, [sample.truth, ...Object.values(sample.degrees)]);
   const [truth, logical] = [reduce(sample.truth), reduce(sample.logical)];
   const found = Object.entries(sample.degrees).map(([method, degrees]) => ({
@@ -112,7 +114,7 @@ const powerOfTen = (power) => (Number.isInteger(power) ? `1e${power}` : "");
 function hideIfEmpty(section, data) {
   if (Object.keys(data).length > 0) return;
   for (const part of all("form, .intro, .key", one(section))) part.hidden = true;
-  if (!one(".empty", one(section))) one(section).append(make("p", { class: "empty" }, "The records hold nothing to show here."));
+  if (!one(".empty", one(section))) one("details", one(section)).append(make("p", { class: "empty" }, "The records hold nothing to show here."));
 }
 
 function followDataset(dataset) {
@@ -137,7 +139,6 @@ addEventListener("hashchange", () => unfold(location.hash));
 addEventListener("beforeprint", () => all("details.fold").forEach((part) => { part.open = true; }));
 for (const link of all(".links a")) link.addEventListener("click", () => unfold(link.getAttribute("href")));
 unfold(location.hash);
-all("table[data-sortable]").forEach(markSorted);
 for (const head of all("th[aria-sort]")) one("button", head).addEventListener("click", () => sortBy(head));
 for (const form of all("form")) form.addEventListener("submit", (event) => event.preventDefault());
 setOptions(one("#sample-dataset"), Object.keys(DATA.samples));

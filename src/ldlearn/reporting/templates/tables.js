@@ -17,14 +17,6 @@ function sortRows(table, head, order) {
   rows.sort((a, b) => compare(valueOf(a), valueOf(b), sign));
   for (const other of all("th[aria-sort]", table)) other.setAttribute("aria-sort", other === head ? order : "none");
   one("tbody", table).append(...rows);
-  markSorted(table);
-}
-
-/** The cells of the column that a table is sorted by: on a phone they stay in view. The first column does anyway. */
-function markSorted(table) {
-  const heads = [...one("thead tr", table).children];
-  const column = heads.findIndex((head, place) => place > 0 && /ending$/.test(head.getAttribute("aria-sort") ?? ""));
-  for (const row of all("tr", table)) [...row.children].forEach((cell, place) => cell.classList.toggle("sorted", place === column));
 }
 
 /** Empty cells come last whatever the order. */
