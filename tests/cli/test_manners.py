@@ -206,7 +206,7 @@ def test_the_shell_completes_commands_and_methods():
 def test_the_demo_runs_and_shows_what_to_type(here, run):
     result = run("demo", "--rows", "200")
     assert result.code == 0, result.err
-    for command in ("fit", "enhance", "predict", "evaluate", "inspect"):
+    for command in ("fit", "enhance", "predict", "evaluate", "inspect", "browse"):
         assert f"$ ldlearn {command} ldlearn-demo/" in result.out
     made = {
         "train.csv",
@@ -216,6 +216,7 @@ def test_the_demo_runs_and_shows_what_to_type(here, run):
         "degrees.csv",
         "predicted.csv",
         "card.html",
+        "browse.html",
         "figure.png",
     }
     assert set(os.listdir("ldlearn-demo")) >= made
