@@ -24,14 +24,17 @@ def default_gamma(features: Features, *, warn: bool = False) -> float:
     Parameters
     ----------
     features : Features
+        Or rows in blocks on a cluster, where outlying rows count: finding them would take two more passes.
     warn : bool, default=False
         Whether to warn about such rows and columns.
     """
     features = features.original
     if not np.isfinite(features.spread.sum()):
         raise OverflowError("The squares of the features overflow.")
-    distances = _squared_distances(features)
-    near = distances <= _OUTLYING * _median(distances)
+    near = np.ones(features.n, dtype=bool)
+    if isinstance(features, Features):
+        distances = _squared_distances(features)
+        near = distances <= _OUTLYING * _median(distances)
     rows: Any = features
     if not near.all():
         weights = features.sample_weight
