@@ -97,6 +97,7 @@ def test_the_number_of_rounds_is_the_best_on_validation_rows():
     noise = rng.dirichlet(np.ones(3), size=120)
     stopped = BoostedLDL(n_estimators=200, min_samples_leaf=2).fit(X, noise)
     assert stopped.n_estimators_ < 30
+    assert stopped.trees_.tobytes().count(b"Tree=") == 3 * stopped.n_estimators_
     validation = np.arange(120) % 3 == 0
     signal = np.where(X[:, :1] > 0, [[0.8, 0.1, 0.1]], [[0.1, 0.1, 0.8]])
     learned = BoostedLDL(n_estimators=50).fit(X, signal, validation=validation)

@@ -203,7 +203,7 @@ class BoostedLDL(SampleWeightMixin, Learner):
         )
         self.n_estimators_ = booster.best_iteration
         # Only the trees, without their sizes in bytes: a reader would have to check those, too.
-        text = booster.model_to_string(num_iteration=booster.best_iteration).partition("end of trees")[0]
+        text = booster.model_to_string().partition("end of trees")[0]
         head, _, trees = text.partition("tree_sizes=")
         text = head + trees.partition("\n")[2] + "end of trees\n"
         self.trees_ = np.frombuffer(text.encode(), dtype=np.uint8)

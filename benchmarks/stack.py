@@ -1,0 +1,159 @@
+"""How well do StackedLDL and other predictors learn from 0/1 labels?
+
+``python benchmarks/stack.py [NAME ...]`` prints Markdown tables. Each data set (``vader_tweets``, embedded, and the
+``.mat`` files in a folder beside the repository) is split with seeds 0, 1 and 2: 720 training rows (60 % if there are
+fewer than 1,200 rows), at most 2,000 test rows, features standardised on the training rows. 0/1 labels are made in two
+ways: a label is positive if its degree exceeds 0.01, or if it gets one of 20 votes. True degrees are used for the last
+two predictors only. "variant selected on the others" is the variant of StackedLDL with the largest mean intersection
+on the other data sets.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ldlearn import DLDL, MLPLDL, SABFGS, BoostedLDL, FromClassifier, StackedLDL, VoteLDL
+from ldlearn.core import binarize
+from ldlearn.metrics import chebyshev, intersection, kl_divergence
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+from protocol import load
+from shared_data import SHARED
+
+WAYS, SEEDS = ("above 0.01", "20 votes"), (0, 1, 2)
+METRICS = {"intersection": intersection, "KL": kl_divergence, "Chebyshev": chebyshev}
+L2_RATIOS = (0.003, 0.03, 0.3, 3.0)  # of the penalty to the number of features
+
+
+class Split:
+    def __init__(self, name: str, way: str, seed: int) -> None:
+        X, D = load(name)
+        rng = np.random.default_rng(seed)
+        order = rng.permutation(len(X))
+        n = min(720, int(0.6 * len(X)))
+        train, test = order[:n], order[n : n + 2000]
+        mean, std = X[train].mean(axis=0), X[train].std(axis=0)
+        X = (X - mean) / np.where(std > 0, std, 1.0)
+        Y = binarize(D) if way == WAYS[0] else (rng.multinomial(20, D / D.sum(axis=1, keepdims=True)) > 0).astype(int)
+        self.X, self.D, self.Y, self.X_test, self.D_test = X[train], D[train], Y[train], X[test], D[test]
+        self.teacher = DLDL().fit(self.X, self.Y)
+
+
+def stack(split: Split, members: Callable[[DLDL, VoteLDL], list[tuple[str, Any]]]) -> StackedLDL:
+    """A stack with the default members but for what ``members`` changes."""
+    return StackedLDL(members(split.teacher, VoteLDL().fit(split.X, split.Y))).fit(split.X, split.Y)
+
+
+def members(l2: float = 0.03, boosted: tuple[str, ...] = ("votes",)) -> Callable[[DLDL, VoteLDL], Any]:
+    def make(teacher: DLDL, votes: VoteLDL) -> list[tuple[str, Any]]:
+        linear = ("linear", SABFGS(l2=teacher.gamma_))
+        networks, voting = ("networks", MLPLDL(l2=l2)), ("votes", VoteLDL(gamma=votes.gamma_))
+        trees = [(f"boosted {target}", BoostedLDL(target, n_estimators=60)) for target in boosted]
+        return [linear, networks, voting, *trees]
+
+    return make
+
+
+def tuned_on_truth(split: Split) -> SABFGS:
+    """The linear predictor with the penalty that is best on a third of the training rows, fitted to true degrees."""
+    n, m = 2 * len(split.X) // 3, split.X.shape[1]
+    models = [SABFGS(l2=ratio * m) for ratio in L2_RATIOS]
+    scores = [model.fit(split.X[:n], split.D[:n]).score(split.X[n:], split.D[n:]) for model in models]
+    return models[int(np.argmax(scores))].fit(split.X, split.D)
+
+
+VARIANTS: dict[str, Callable[[Split], Any]] = {
+    "`StackedLDL()`": lambda split: StackedLDL().fit(split.X, split.Y),
+    "and boosted degrees": lambda split: stack(split, members(boosted=("votes", "degrees"))),
+    "networks with l2=0.01": lambda split: stack(split, members(l2=0.01)),
+    "networks with l2=0.1": lambda split: stack(split, members(l2=0.1)),
+}
+PREDICTORS: dict[str, Callable[[Split], Any]] = {
+    '`FromClassifier(link="votes")`': lambda split: FromClassifier(link="votes").fit(split.X, split.Y),
+    "`VoteLDL()`": lambda split: VoteLDL().fit(split.X, split.Y),
+    "`DLDL()`": lambda split: DLDL().fit(split.X, split.Y),
+    '`DLDL(label_model="votes")`': lambda split: DLDL(label_model="votes").fit(split.X, split.Y),
+    "`MLPLDL()` on DLDL's degrees": lambda split: MLPLDL().fit(split.X, split.teacher.label_distributions_),
+    "`BoostedLDL()` on DLDL's degrees": lambda split: BoostedLDL().fit(split.X, split.teacher.label_distributions_),
+    '`BoostedLDL("votes")`': lambda split: BoostedLDL("votes").fit(split.X, split.Y),
+    "`StackedLDL()` without LightGBM": lambda split: stack(split, members(boosted=())),
+    **VARIANTS,
+    "linear on true degrees, tuned": tuned_on_truth,
+    "`BoostedLDL()` on true degrees": lambda split: BoostedLDL().fit(split.X, split.D),
+}
+REFERENCE, SELECTED = "`DLDL()`", "variant selected on the others"
+
+
+def measure(names: list[str]) -> dict[tuple[str, str, str], list[float]]:
+    """Mean over seeds of each metric of prediction, recovery and CPU time, by data set, way and predictor."""
+    found: dict[tuple[str, str, str], list[float]] = {}
+    for name in names:
+        for way in WAYS:
+            rows: dict[str, list[list[float]]] = {}
+            for seed in SEEDS:
+                split = Split(name, way, seed)
+                for title, fit in PREDICTORS.items():
+                    start = time.process_time()
+                    model = fit(split)
+                    seconds = time.process_time() - start
+                    predicted = model.predict(split.X_test)
+                    recovered = getattr(model, "label_distributions_", None)
+                    recovery = np.nan if recovered is None else intersection(split.D, recovered)
+                    scores = [metric(split.D_test, predicted) for metric in METRICS.values()]
+                    rows.setdefault(title, []).append([*scores, recovery, seconds])
+            found |= {(name, way, title): list(np.mean(values, axis=0)) for title, values in rows.items()}
+            print(f"{name}, {way}", file=sys.stderr, flush=True)
+        if name == names[-1] and len(names) > 1:
+            found |= selected_on_others(found, names)
+    return found
+
+
+def selected_on_others(found: dict[tuple[str, str, str], list[float]], names: list[str]) -> dict[Any, list[float]]:
+    selected = {}
+    for name in names:
+        others = [other for other in names if other != name]
+        means = {
+            title: np.mean([found[other, way, title][0] for other in others for way in WAYS]) for title in VARIANTS
+        }
+        best = max(means, key=lambda title: means[title])
+        selected |= {(name, way, SELECTED): found[name, way, best] for way in WAYS}
+    return selected
+
+
+def main(names: list[str]) -> int:
+    warnings.simplefilter("ignore")  # of convergence, on some of the data sets
+    folder = SHARED / "datasets"
+    names = names or ["vader_tweets", *sorted(path.stem for path in folder.glob("*.mat"))]
+    found = measure(names)
+    titles = list(dict.fromkeys(title for *_, title in found))
+    cells = [(name, way) for name in names for way in WAYS]
+    print("| predictor | " + " | ".join(METRICS) + " | gain | worst | recovery | worst | CPU |")
+    print("|---|" + "---|" * (len(METRICS) + 5))
+    reference = np.array([found[*cell, REFERENCE] for cell in cells])
+    for title in titles:
+        values = np.array([found[*cell, title] for cell in cells])
+        difference = values - reference
+        shown = [f"{value:.3f}" for value in values[:, : len(METRICS)].mean(axis=0)]
+        shown += [f"{difference[:, 0].mean():+.4f}", f"{difference[:, 0].min():+.4f}"]
+        has_recovery = np.isfinite(values[:, 3]).all()
+        shown += [f"{difference[:, 3].mean():+.4f}", f"{difference[:, 3].min():+.4f}"] if has_recovery else ["", ""]
+        shown.append(f"{values[:, 4].sum() / reference[:, 4].sum():.1f}")
+        print(f"| {title} | " + " | ".join(shown) + " |")
+    compared = [REFERENCE, "`StackedLDL()` without LightGBM", "`StackedLDL()`"]
+    print("\n| data set | 0/1 labels | " + " | ".join(compared) + " |\n|---|---|" + "---|" * len(compared))
+    for cell in cells:
+        shown = [f"{found[*cell, title][0]:.3f}" for title in compared]
+        print(f"| {cell[0]} | {cell[1]} | " + " | ".join(shown) + " |")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
