@@ -1,15 +1,16 @@
 """How well do StackedLDL and other predictors learn from 0/1 labels?
 
-``python benchmarks/stack.py [NAME ...]`` prints Markdown tables. Each data set (``vader_tweets``, embedded, and the
-``.mat`` files in a folder beside the repository) is split with seeds 0, 1 and 2: 720 training rows (60 % if there are
-fewer than 1,200 rows), at most 2,000 test rows, features standardised on the training rows. 0/1 labels are made in two
-ways: a label is positive if its degree exceeds 0.01, or if it gets one of 20 votes. True degrees are used for the last
-two predictors only. "variant selected on the others" is the variant of StackedLDL with the largest mean intersection
-on the other data sets.
+``python benchmarks/stack.py [--seeds N] [NAME ...]`` prints Markdown tables. Each data set (``vader_tweets``, embedded,
+and the ``.mat`` files in a folder beside the repository) is split N times, by default three: 720 training rows (60 % if
+there are fewer than 1,200 rows), at most 2,000 test rows, features standardised on the training rows. 0/1 labels are
+made in two ways: a label is positive if its degree exceeds 0.01, or if it gets one of 20 votes. True degrees are used
+for the last two predictors only. "variant selected on the others" is the variant of StackedLDL with the largest mean
+intersection on the other data sets.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 import warnings
@@ -28,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from protocol import load
 from shared_data import SHARED
 
-WAYS, SEEDS = ("above 0.01", "20 votes"), (0, 1, 2)
+WAYS = ("above 0.01", "20 votes")
 METRICS = {"intersection": intersection, "KL": kl_divergence, "Chebyshev": chebyshev}
 L2_RATIOS = (0.003, 0.03, 0.3, 3.0)  # of the penalty to the number of features
 
@@ -52,10 +53,10 @@ def stack(split: Split, members: Callable[[DLDL, VoteLDL], list[tuple[str, Any]]
     return StackedLDL(members(split.teacher, VoteLDL().fit(split.X, split.Y))).fit(split.X, split.Y)
 
 
-def members(l2: float = 0.03, boosted: tuple[str, ...] = ("votes",)) -> Callable[[DLDL, VoteLDL], Any]:
+def members(*boosted: str) -> Callable[[DLDL, VoteLDL], Any]:
     def make(teacher: DLDL, votes: VoteLDL) -> list[tuple[str, Any]]:
         linear = ("linear", SABFGS(l2=teacher.gamma_))
-        networks, voting = ("networks", MLPLDL(l2=l2)), ("votes", VoteLDL(gamma=votes.gamma_))
+        networks, voting = ("networks", MLPLDL()), ("votes", VoteLDL(gamma=votes.gamma_))
         trees = [(f"boosted {target}", BoostedLDL(target, n_estimators=60)) for target in boosted]
         return [linear, networks, voting, *trees]
 
@@ -72,9 +73,7 @@ def tuned_on_truth(split: Split) -> SABFGS:
 
 VARIANTS: dict[str, Callable[[Split], Any]] = {
     "`StackedLDL()`": lambda split: StackedLDL().fit(split.X, split.Y),
-    "and boosted degrees": lambda split: stack(split, members(boosted=("votes", "degrees"))),
-    "networks with l2=0.01": lambda split: stack(split, members(l2=0.01)),
-    "networks with l2=0.1": lambda split: stack(split, members(l2=0.1)),
+    "and boosted degrees": lambda split: stack(split, members("votes", "degrees")),
 }
 PREDICTORS: dict[str, Callable[[Split], Any]] = {
     '`FromClassifier(link="votes")`': lambda split: FromClassifier(link="votes").fit(split.X, split.Y),
@@ -84,7 +83,7 @@ PREDICTORS: dict[str, Callable[[Split], Any]] = {
     "`MLPLDL()` on DLDL's degrees": lambda split: MLPLDL().fit(split.X, split.teacher.label_distributions_),
     "`BoostedLDL()` on DLDL's degrees": lambda split: BoostedLDL().fit(split.X, split.teacher.label_distributions_),
     '`BoostedLDL("votes")`': lambda split: BoostedLDL("votes").fit(split.X, split.Y),
-    "`StackedLDL()` without LightGBM": lambda split: stack(split, members(boosted=())),
+    "`StackedLDL()` without LightGBM": lambda split: stack(split, members()),
     **VARIANTS,
     "linear on true degrees, tuned": tuned_on_truth,
     "`BoostedLDL()` on true degrees": lambda split: BoostedLDL().fit(split.X, split.D),
@@ -92,13 +91,13 @@ PREDICTORS: dict[str, Callable[[Split], Any]] = {
 REFERENCE, SELECTED = "`DLDL()`", "variant selected on the others"
 
 
-def measure(names: list[str]) -> dict[tuple[str, str, str], list[float]]:
+def measure(names: list[str], n_seeds: int) -> dict[tuple[str, str, str], list[float]]:
     """Mean over seeds of each metric of prediction, recovery and CPU time, by data set, way and predictor."""
     found: dict[tuple[str, str, str], list[float]] = {}
     for name in names:
         for way in WAYS:
             rows: dict[str, list[list[float]]] = {}
-            for seed in SEEDS:
+            for seed in range(n_seeds):
                 split = Split(name, way, seed)
                 for title, fit in PREDICTORS.items():
                     start = time.process_time()
@@ -111,9 +110,7 @@ def measure(names: list[str]) -> dict[tuple[str, str, str], list[float]]:
                     rows.setdefault(title, []).append([*scores, recovery, seconds])
             found |= {(name, way, title): list(np.mean(values, axis=0)) for title, values in rows.items()}
             print(f"{name}, {way}", file=sys.stderr, flush=True)
-        if name == names[-1] and len(names) > 1:
-            found |= selected_on_others(found, names)
-    return found
+    return found | selected_on_others(found, names) if len(names) > 1 else found
 
 
 def selected_on_others(found: dict[tuple[str, str, str], list[float]], names: list[str]) -> dict[Any, list[float]]:
@@ -128,11 +125,15 @@ def selected_on_others(found: dict[tuple[str, str, str], list[float]], names: li
     return selected
 
 
-def main(names: list[str]) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--seeds", type=int, default=3)
+    given = parser.parse_args()
     warnings.simplefilter("ignore")  # of convergence, on some of the data sets
     folder = SHARED / "datasets"
-    names = names or ["vader_tweets", *sorted(path.stem for path in folder.glob("*.mat"))]
-    found = measure(names)
+    names = given.names or ["vader_tweets", *sorted(path.stem for path in folder.glob("*.mat"))]
+    found = measure(names, given.seeds)
     titles = list(dict.fromkeys(title for *_, title in found))
     cells = [(name, way) for name in names for way in WAYS]
     print("| predictor | " + " | ".join(METRICS) + " | gain | worst | recovery | worst | CPU |")
@@ -156,4 +157,4 @@ def main(names: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -31,7 +31,7 @@ from ldlearn.solvers.newton_simplex import newton_simplex
 
 Members = list[tuple[str, Any]]
 Loss = Callable[[Array], tuple[float, Array]]
-_PRIOR = 3.0  # log-likelihood by which other members have to be better before they outweigh the first one
+_PRIOR = 5.0  # log-likelihood by which other members have to be better before they outweigh the first one
 
 
 @estimator_dataclass
@@ -46,12 +46,13 @@ class StackedLDL(SampleWeightMixin, JointModel):
        ``BoostedLDL("votes")`` on the 0/1 labels. :math:`P_k` are its out-of-fold predictions of the training rows; for
        new rows the models of the folds are averaged.
     3. Neutral degrees N are the average of the D-step of DLDL with the teacher's beta and of the expected votes
-       (`VoteLDL`), both given the mean of the members' out-of-fold predictions.
+       (`VoteLDL`), both given the out-of-fold predictions of the first member. (Given the mean of all members, one bad
+       member would change the degrees that it is compared with.)
     4. The weights w of the members are the average of two solutions on the simplex,
 
        .. math::
 
-          \max_w\; \ln P(Y | \lambda \sum_k w_k P_k) + 3 \ln w_1, \qquad \min_w\; KL(N, \sum_k w_k P_k),
+          \max_w\; \ln P(Y | \lambda \sum_k w_k P_k) + 5 \ln w_1, \qquad \min_w\; KL(N, \sum_k w_k P_k),
 
        the first being the likelihood of `VoteLDL`; the first member is the reference that others have to outdo.
     5. The prediction is :math:`\sum_k w_k P_k`; recovered degrees are the D-step given this mixture, out of fold for
@@ -142,11 +143,9 @@ class StackedLDL(SampleWeightMixin, JointModel):
         members = _default_members(teacher, X, labels, counts) if self.members is None else self._given_members()
         self.beta_ = teacher.beta_
         P = self._fit_members(members, X, labels, teacher.label_distributions_, sample_weight)
-        mean = P.mean(axis=0)
         cell_weights = label_counts(sample_weight, observed)
-        log_rate = profile_log_rate(np.log(mean), Y, counts=cell_weights)
-        by_votes = normalize_rows(expected_votes(np.log(mean) + log_rate, Y, observed))
-        neutral = (self._recover(mean, Y, observed) + by_votes) / 2.0
+        neutral = self._neutral_degrees(np.log(P[0]), Y, observed, cell_weights)
+        log_rate = profile_log_rate(np.log(P.mean(axis=0)), Y, counts=cell_weights)
         likeliest = minimize_on_simplex(vote_loss(P, Y, log_rate, cell_weights), len(P))
         nearest = minimize_on_simplex(degree_loss(P, neutral, sample_weight), len(P))
         self.member_weights_ = (likeliest + nearest) / 2.0
@@ -184,6 +183,11 @@ class StackedLDL(SampleWeightMixin, JointModel):
         if not predictions:
             raise InputError("All members of StackedLDL failed; fit them on their own to see why.")
         return np.stack(predictions)
+
+    def _neutral_degrees(self, logP: Array, Y: Mask, observed: Mask | None, cell_weights: Array | None) -> Array:
+        log_rate = profile_log_rate(logP, Y, counts=cell_weights)
+        by_votes = normalize_rows(expected_votes(logP + log_rate, Y, observed))
+        return np.asarray((self._recover(np.exp(logP), Y, observed) + by_votes) / 2.0)
 
     def _recover(self, P: Array, Y: Mask, observed: Mask | None = None) -> Array:
         """The D-step given predictions P."""
