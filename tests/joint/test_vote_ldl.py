@@ -75,6 +75,22 @@ def test_recovers_more_than_equal_shares_and_than_the_old_rule():
     assert model.objective_ == model.objective_path_[-1]
 
 
+def test_a_label_that_is_always_positive_does_not_take_all_votes():
+    """Its likelihood has no maximum: without the row of half labels, or with a weak prior, lambda is above 1e6."""
+    rng = np.random.default_rng(0)
+    X, W = rng.normal(size=(200, 3)), rng.normal(size=(3, 4))
+    W[:, 0] = 0.0
+    D = softmax(0.5 * X @ W)
+    Y = D > 0.15
+    Y[:, 0] = True
+    model = VoteLDL().fit(X, Y)
+    equal = intersection(D, UniformLE().fit_enhance(X, Y))
+    for degrees in (model.label_distributions_, model.predict(X)):
+        assert degrees[:, 0].mean() < 0.5
+        assert intersection(D, degrees) > equal - 0.1
+    assert model.lambda_ < 100.0
+
+
 def test_degrees_are_the_stated_ones():
     data = make_label_distributions(200, 5, 4, labels="votes", n_raters=5)
     model = VoteLDL(gamma=1.0).fit(data.X, data.Y)
