@@ -1,4 +1,4 @@
-"""The commands that help to annotate: browse, explain."""
+"""The commands that help to annotate: browse, explain, ask."""
 
 import json
 
@@ -26,3 +26,12 @@ def test_explain(run, here, model):
     assert f"{total:+.3f}" == lines[4].split()[-1]
     missing = run("explain", "data.csv", "-m", model, "--row", "82")
     assert (missing.code, "no row 82" in missing.message) == (2, True)
+
+
+def test_ask(run, here, model):
+    done = run("ask", "data.csv", "-m", model, "-n", "5", "-o", "ask.csv")
+    assert done.code == 0, done.err
+    assert "look wrong" in done.message
+    lines = (here / "ask.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "key,height,wet,place,rank,expected_error,suspicious"
+    assert 6 <= len(lines) <= 11

@@ -249,7 +249,7 @@ def test_selection_and_export(open_page, page_file, table, model, tmp_path):
         page.click("#export")
     download.value.save_as(tmp_path / "rows.csv")
     found = pd.read_csv(tmp_path / "rows.csv")
-    assert found["row"].tolist() == ["r1", "r3"]
+    assert found["key"].tolist() == ["r1", "r3"]
     assert found["note"].tolist() == table["note"].iloc[[1, 3]].tolist()
     assert np.array_equal(found[LABELS], table[LABELS].iloc[[1, 3]])
     P = model.predict(table.iloc[[1, 3]]).to_numpy()

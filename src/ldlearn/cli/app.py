@@ -42,6 +42,7 @@ COMMANDS = (
     Command("evaluate", "Score a model against true degrees or 0/1 labels; compare with baselines.", file="tables"),
     Command("browse", "Write a page to browse rows: texts, labels, degrees; search, sort, select, export."),
     Command("explain", "Explain one prediction: contributions of words and columns to each label."),
+    Command("ask", "Choose rows to annotate next, and flag labels that look wrong."),
     Command("inspect", "Show the training data, parameters, scores and warnings of a model.", file="models"),
     Command("export", "Write a linear model as ONNX, its preprocessing included.", file="models"),
     Command("compare", "Compare two files of distributions row by row: mean of every metric.", file="tables"),

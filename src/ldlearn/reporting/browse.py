@@ -155,6 +155,7 @@ class _Page:
             cells[name] = [_shorten(text) for text in texts]
         data = {
             "labels": model.labels,
+            "id": rows.id,
             "names": [_shorten(name) for name in rows.names],
             "columns": list(cells),
             "cells": list(cells.values()),

@@ -6,6 +6,7 @@ Public names are imported on first use: reading a file must not pay for scikit-l
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from ldlearn.tables.ask import ask_table as ask_table
     from ldlearn.tables.comparison import Comparison as Comparison
     from ldlearn.tables.comparison import compare_tables as compare_tables
     from ldlearn.tables.description import describe_file as describe_file
@@ -34,6 +35,7 @@ else:
     from importlib import import_module
 
     _MODULES = {
+        "ask": ("ask_table",),
         "comparison": ("Comparison", "compare_tables"),
         "description": ("describe_file", "describe_model", "write_card"),
         "embedding": ("NamedEmbedding", "import_embedding"),

@@ -137,12 +137,13 @@ def explain_row(
 
 
 def _find_row(chunks: Iterator[Any], row: Any) -> Any:
-    count = 0
+    seen: list[object] = []
     for frame in chunks:
-        count += len(frame)
         if row in frame.index:
             return frame.loc[[row]]
-    raise TableError(f"there is no row {row}; the table has {count:,} rows.")
+        seen += [frame.index[0], frame.index[-1]] if len(frame) else []
+    known = f"its rows are {seen[0]} to {seen[-1]}" if seen else "the table has no rows"
+    raise TableError(f"there is no row {row}; {known}.")
 
 
 def _group_features(model: TableModel, frame: Any, x: Matrix) -> dict[str, list[int]]:

@@ -29,8 +29,10 @@ class ModelRows:
 
     Attributes
     ----------
+    id : str
+        Name of the identifier column; "row" if there is none.
     names : list of str
-        Identifiers; numbers of the rows if there is no such column.
+        Identifiers, or numbers of the rows.
     cells : DataFrame
         The columns that tell a reader which row this is: those to keep, or the texts, or the first features.
     X : array or CSR matrix of shape (n_samples, n_features)
@@ -48,6 +50,7 @@ class ModelRows:
         What the user should know.
     """
 
+    id: str
     names: list[str]
     cells: Any
     X: Any
@@ -115,9 +118,8 @@ def _apply(frame: Any, roles: _Roles, model: TableModel, report: CellReport, kin
                 degrees[recovered] = model.estimator.enhance(X[recovered], labels[recovered])
     names = frame.index if roles.id is None else frame[roles.id]
     texts = ["" if value != value else str(value) for value in names]
-    return ModelRows(
-        texts, frame[roles.shown], X, predicted, labels, degrees, n_votes, recovered, messages + report.messages()
-    )
+    known = (X, predicted, labels, degrees, n_votes, recovered, messages + report.messages())
+    return ModelRows(roles.id or "row", texts, frame[roles.shown], *known)
 
 
 def label_losses(P: Matrix, labels: Matrix) -> Matrix:

@@ -194,7 +194,7 @@ function openRow(row) {
 const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
 
 function csv(rows) {
-  const heads = ["row", ...data.columns, ...(given ? data.labels : [])];
+  const heads = [data.id, ...data.columns, ...(given ? data.labels : [])];
   for (const { name, low } of series) {
     for (const label of data.labels) heads.push(`${label}_${name}`, ...(low ? [`${label}_${name}_low`, `${label}_${name}_high`] : []));
   }

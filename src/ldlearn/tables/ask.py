@@ -1,0 +1,241 @@
+"""Which rows to annotate next, and which labels look wrong."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.preprocessing import normalize
+
+from ldlearn.core.simplex import Array
+from ldlearn.exceptions import ParameterError, TableError
+from ldlearn.tables.columns import Columns
+from ldlearn.tables.delimited_dialect import Dialect
+from ldlearn.tables.formats import check_output, format_of, write_table
+from ldlearn.tables.labelled_table import TableInput
+from ldlearn.tables.model_files import load_table_model
+from ldlearn.tables.model_rows import ModelRows, label_losses, read_model_rows
+from ldlearn.tables.progress import Progress, silent
+from ldlearn.tables.source import PIPE, OnMessage
+from ldlearn.tables.table_model import TableModel
+from ldlearn.tables.values import import_pandas
+from ldlearn.tables.writing import WrittenTable
+
+_PRIOR_VOTES = 2.0  # that the prediction counts as, beside the votes of a row
+_MAX_CANDIDATES = 5000  # among which similar rows are avoided
+_MIN_ROWS = 20  # with labels, to look for suspicious ones
+_ADDED = ("rank", "expected_error", "suspicious")
+
+
+@dataclass(frozen=True)
+class Questions:
+    """Rows to annotate next, and labels that look wrong.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_questions,)
+        Positions of the rows to annotate, the most useful first.
+    errors : ndarray of shape (n_samples,)
+        Expected squared errors of the degrees of each row.
+    suspicious : boolean ndarray of shape (n_samples, n_labels)
+        0/1 labels that look wrong; none if there are no labels to compare.
+    probabilities : ndarray of shape (n_samples, n_labels) or None
+        Of the given 0/1 labels, predicted by models that were fitted without the row.
+    """
+
+    rows: NDArray[np.intp]
+    errors: NDArray[np.float64]
+    suspicious: NDArray[np.bool_]
+    probabilities: Array | None
+
+
+def ask_table(
+    data: Any,
+    model: str | TableModel,
+    output: str = PIPE,
+    *,
+    n: int = 50,
+    id: str | None = None,
+    keep: Columns = None,
+    kind: str = "auto",
+    format: str | None = None,
+    dialect: Dialect | None = None,
+    to: str | None = None,
+    overwrite: bool = True,
+    on_message: OnMessage | None = None,
+    progress: Progress = silent,
+) -> WrittenTable:
+    """Write the rows that should be annotated next, and the labels that look wrong.
+
+    The table has the identifier, the texts (or what ``keep`` names), ``rank`` (see `choose_rows`), ``expected_error``
+    (see `expected_errors`), and ``suspicious``: labels that look wrong (see `find_suspicious`), with the probability
+    of what is given. The `n` rows to annotate come first, then up to `n` other rows with suspicious labels, without a
+    rank.
+
+    Parameters
+    ----------
+    data : str or DataFrame
+        The table, with labels (0/1 or votes) of all, some or no rows.
+    model : str or TableModel
+        The model, or its file.
+    output : str, default="-"
+    n : int, default=50
+        How many rows to ask for.
+    id, keep, kind, format, dialect, to, overwrite, on_message, progress
+        As for `ldlearn.reporting.write_browse_page` and `predict_table`.
+
+    Returns
+    -------
+    WrittenTable
+    """
+    if n < 1:
+        raise ParameterError(f"n must be at least 1, got {n}.")
+    check_output(output, [name for name in (data, model) if isinstance(name, str)], overwrite=overwrite)
+    format_name = format_of(output, to)
+    loaded = load_table_model(model)
+    if isinstance(data, str):
+        data = TableInput(data, format, dialect, on_message, progress)
+    rows = read_model_rows(data, loaded, id=id, keep=keep, kind=kind)
+    for name in set(_ADDED) & {rows.id, *rows.cells.columns}:
+        raise TableError("a column of this name would be added; rename it, or leave it out with keep.", column=name)
+    found = find_questions(rows, loaded, n)
+    written = _to_frame(rows, loaded, found, n)
+    write_table(output, [written], [], format_name)
+    messages = list(rows.messages)
+    if found.probabilities is not None:
+        messages.append(f"{int(found.suspicious.sum()):,} labels of {found.suspicious.size:,} look wrong.")
+    return WrittenTable(len(written), list(loaded.labels), output, messages)
+
+
+def find_questions(rows: ModelRows, model: TableModel, n: int) -> Questions:
+    """Choose rows to annotate, and look for suspicious labels."""
+    errors = expected_errors(rows.predicted, rows.degrees, rows.n_votes)
+    chosen = choose_rows(errors, rows.X, n)
+    suspicious, probabilities = np.zeros(rows.predicted.shape, dtype=bool), None
+    if rows.recovered.sum() >= _MIN_ROWS:
+        labels = np.where(rows.recovered[:, None], rows.labels, np.nan)  # type: ignore[arg-type]
+        probabilities = held_out_probabilities(model.estimator, rows.X, labels)
+        suspicious = find_suspicious(labels, probabilities)
+    return Questions(chosen, errors, suspicious, probabilities)
+
+
+def expected_errors(
+    predicted: Array, degrees: Array | None = None, n_votes: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Expected squared error of the degrees of each row, which a known distribution would remove.
+
+    Votes are drawn from degrees with a Dirichlet prior around the prediction that counts as two votes; recovered
+    degrees count as two votes too, unless their number is known. With N votes in all and the posterior mean m, the
+    degrees d have the expected squared error ``|d - m|^2 + (1 - |m|^2) / (N + 1)``: large if labels and prediction
+    disagree, or if votes of further raters are hard to predict. A row without labels has the predicted degrees.
+    """
+    if degrees is None:
+        degrees = np.full(predicted.shape, np.nan)
+    known = np.asarray(~np.isnan(degrees).any(axis=1))
+    votes = np.where(known, _PRIOR_VOTES if n_votes is None else n_votes, 0.0)[:, None]
+    degrees = np.where(known[:, None], degrees, predicted)
+    mean = (_PRIOR_VOTES * predicted + votes * degrees) / (_PRIOR_VOTES + votes)
+    variance = (1.0 - (mean**2).sum(axis=1)) / (_PRIOR_VOTES + votes[:, 0] + 1.0)
+    return np.asarray(((degrees - mean) ** 2).sum(axis=1) + variance)
+
+
+def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]:
+    """Rows with large scores that are not alike, the best first.
+
+    Greedy maximisation of the determinant of ``diag(scores) (I + C) diag(scores) / 2``, C the cosines between rows
+    (a determinantal point process): the score of a row falls with its similarity to rows chosen before.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_samples,)
+    X : array or sparse matrix of shape (n_samples, n_features)
+    n : int
+
+    Returns
+    -------
+    rows : ndarray of shape (min(n, n_samples),)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> choose_rows(np.array([1.0, 0.99, 0.9]), np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), 2)
+    array([0, 2])
+    """
+    candidates = np.argsort(-scores, kind="stable")[: max(_MAX_CANDIDATES, n)]
+    directions, left = normalize(X[candidates]), np.asarray(scores[candidates], dtype=np.float64)
+    n = min(n, len(candidates))
+    # Rows of the Cholesky factor of (I + C) / 2, and the squared distance of each row from those chosen.
+    factor, residual = np.empty((n, len(candidates))), np.ones(len(candidates))
+    chosen: list[int] = []
+    for k in range(n):
+        score = left**2 * residual
+        score[chosen] = -1.0
+        best = int(np.argmax(score))
+        cosines = directions @ directions[best].T
+        row = 0.5 * np.asarray(cosines.toarray() if hasattr(cosines, "toarray") else cosines).ravel()
+        row[best] += 0.5
+        factor[k] = (row - factor[:k, best] @ factor[:k]) / np.sqrt(residual[best])
+        residual = np.maximum(residual - factor[k] ** 2, 1e-12)
+        chosen.append(best)
+    return np.asarray(candidates[chosen])
+
+
+def held_out_probabilities(estimator: Any, X: Any, labels: Array, n_splits: int = 5) -> Array:
+    """Probability of each given 0/1 label, by models that are fitted without its row; NaN where unknown.
+
+    Hyperparameters that the estimator has selected are kept.
+    """
+    selected = {name: getattr(estimator, f"{name}_", getattr(estimator, name)) for name in estimator.path_params}
+    known = np.flatnonzero(~np.isnan(labels).all(axis=1))
+    predicted = np.full(labels.shape, np.nan)
+    folds = KFold(n_splits, shuffle=True, random_state=0)
+    for train, test in folds.split(known):
+        fitted = clone(estimator).set_params(**selected).fit(X[known[train]], labels[known[train]])
+        predicted[known[test]] = fitted.predict(X[known[test]])
+    found = np.full(labels.shape, np.nan)
+    found[known] = np.exp(-label_losses(predicted[known], np.asarray(labels[known], dtype=np.float64)))
+    return found
+
+
+def find_suspicious(labels: Array, probabilities: Array) -> NDArray[np.bool_]:
+    """0/1 labels that look wrong, by confident learning for each label (as in cleanlab).
+
+    A label is suspicious if the opposite value is likelier than the given one, and at least as likely as it is on
+    average where it was given.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_samples, n_labels)
+    probabilities : ndarray of shape (n_samples, n_labels)
+        Of the given labels, from held-out predictions.
+    """
+    with np.errstate(invalid="ignore"):
+        suspicious = np.zeros(labels.shape, dtype=bool)
+        for value in (0.0, 1.0):
+            opposite = labels == 1.0 - value
+            # Of the opposite value, where it was given.
+            count = opposite.sum(axis=0)
+            usual = np.where(opposite, probabilities, 0.0).sum(axis=0) / np.where(count, count, np.nan)
+            suspicious |= (labels == value) & (1.0 - probabilities >= usual) & (probabilities < 0.5)
+    return suspicious
+
+
+def _to_frame(rows: ModelRows, model: TableModel, found: Questions, n: int) -> Any:
+    """The rows to annotate, then other rows with suspicious labels, the least probable first."""
+    places, notes = found.rows, [""] * len(rows.names)
+    if found.probabilities is not None and rows.labels is not None:
+        probabilities = np.where(found.suspicious, found.probabilities, 1.0)
+        for i, j in np.argwhere(found.suspicious):
+            note = f"{model.labels[j]}={rows.labels[i, j]:.0f} ({probabilities[i, j]:.2f})"
+            notes[i] = f"{notes[i]}; {note}" if notes[i] else note
+        others = np.setdiff1d(np.flatnonzero(found.suspicious.any(axis=1)), places)
+        order = np.argsort(probabilities[others].min(axis=1), kind="stable")
+        places = np.append(places, others[order][:n])
+    ranks = [str(k + 1) if k < len(found.rows) else "" for k in range(len(places))]
+    columns: dict[str, list[Any]] = {rows.id: [rows.names[i] for i in places]}
+    columns |= {name: rows.cells[name].iloc[places].tolist() for name in rows.cells.columns}
+    added = (ranks, found.errors[places].tolist(), [notes[i] for i in places])
+    columns |= dict(zip(_ADDED, added, strict=True))
+    return import_pandas().DataFrame(columns)

@@ -1,0 +1,109 @@
+"""Which rows to annotate next: expected errors, diversity, suspicious labels."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from example_tables import LABELS, make_table
+
+from ldlearn.exceptions import ParameterError, TableError
+from ldlearn.joint import DLDL
+from ldlearn.tables import TableModel, ask_table
+from ldlearn.tables.ask import choose_rows, expected_errors, find_suspicious, held_out_probabilities
+
+FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
+
+
+def test_expected_errors_are_those_of_simulated_degrees():
+    """Degrees of which the prediction counts as two votes, and the posterior given the votes of a row."""
+    rng = np.random.default_rng(0)
+    predicted = np.array([0.5, 0.3, 0.2])
+    votes = np.array([3.0, 0.0, 1.0])
+    drawn = rng.dirichlet(2 * predicted + votes, size=200_000)
+    degrees = votes / votes.sum()
+    simulated = ((drawn - degrees) ** 2).sum(axis=1).mean()
+    assert expected_errors(predicted[None], degrees[None], np.array([4.0])) == pytest.approx(simulated, rel=0.01)
+    unlabelled = ((rng.dirichlet(2 * predicted, size=200_000) - predicted) ** 2).sum(axis=1).mean()
+    assert expected_errors(predicted[None]) == pytest.approx(unlabelled, rel=0.01)
+    assert expected_errors(predicted[None], np.full((1, 3), np.nan)) == pytest.approx(unlabelled, rel=0.01)
+
+
+def test_choice_maximises_the_determinant_greedily():
+    rng = np.random.default_rng(1)
+    X, scores = rng.normal(size=(12, 2)), rng.uniform(0.9, 1.0, size=12)
+    directions = X / np.linalg.norm(X, axis=1, keepdims=True)
+    kernel = np.outer(scores, scores) * (np.eye(12) + directions @ directions.T) / 2
+    chosen = []
+    for _ in range(5):
+        rest = [k for k in range(12) if k not in chosen]
+        chosen.append(max(rest, key=lambda k: np.linalg.det(kernel[np.ix_([*chosen, k], [*chosen, k])])))
+    assert choose_rows(scores, X, 5).tolist() == chosen
+    assert chosen != np.argsort(-scores)[:5].tolist()
+    assert sorted(choose_rows(scores, X, 99)) == list(range(12))
+
+
+def test_confident_learning_by_loops():
+    rng = np.random.default_rng(2)
+    Y = (rng.random((40, 3)) < 0.4).astype(float)
+    Y[5, 1] = np.nan
+    P1 = rng.random((40, 3))  # of the value 1
+    given = np.where(Y == 1, P1, 1 - P1)
+    given[5, 1] = np.nan
+    found = find_suspicious(Y, given)
+    for i in range(40):
+        for j in range(3):
+            if np.isnan(Y[i, j]):
+                assert not found[i, j]
+                continue
+            other = 1 - Y[i, j]
+            p_other = P1[i, j] if other == 1 else 1 - P1[i, j]
+            usual = np.mean([P1[k, j] if other == 1 else 1 - P1[k, j] for k in range(40) if Y[k, j] == other])
+            assert found[i, j] == (p_other > 0.5 and p_other >= usual), (i, j)
+    assert found.any()
+
+
+def test_flipped_labels_are_suspicious():
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 3))
+    Y = (X > 0).astype(float)
+    Y[Y.sum(axis=1) == 0, 0] = 1.0
+    far = np.flatnonzero((X[:, 1] > 1.5) & (Y.sum(axis=1) > 1))[:3]
+    Y[far, 1] = 0.0
+    model = DLDL(**FAST).fit(X, Y)
+    probabilities = held_out_probabilities(model, X, Y)
+    found = find_suspicious(Y, probabilities)
+    assert found[far, 1].all()
+    assert found.mean() < 0.15
+    Y[far[0]] = np.nan
+    assert np.isnan(held_out_probabilities(model, X, Y)[far[0]]).all()
+
+
+def test_the_table(tmp_path):
+    table = make_table(60).astype(dict.fromkeys(LABELS, float))
+    table.loc[[7, 9], LABELS] = np.nan
+    model = TableModel.fit(table.dropna(subset=LABELS), LABELS, estimator=DLDL(**FAST), id="key")
+    written = ask_table(table, model, str(tmp_path / "ask.csv"), n=8, keep="place")
+    found = pd.read_csv(tmp_path / "ask.csv")
+    assert written.rows == len(found) <= 16
+    assert list(found.columns) == ["key", "place", "rank", "expected_error", "suspicious"]
+    assert found["rank"].iloc[:8].tolist() == list(range(1, 9))
+    assert found["rank"].iloc[8:].isna().all()
+    assert found["suspicious"].iloc[8:].notna().all()
+    assert found["key"].is_unique
+    notes = found["suspicious"].dropna().str.extract(r"(\w+)=([01]) \((0\.\d+)\)")
+    rows = table.set_index("key").loc[found["key"][notes.index]]
+    given = [row[label] for (_, row), label in zip(rows.iterrows(), notes[0], strict=True)]
+    assert given == notes[1].astype(float).tolist()
+    assert (notes[2].astype(float) < 0.5).all()
+
+
+def test_rows_without_labels(tmp_path):
+    table = make_table(60)
+    model = TableModel.fit(table, LABELS, estimator=DLDL(**FAST), id="key")
+    ask_table(table.drop(columns=LABELS), model, str(tmp_path / "ask.csv"), n=5)
+    found = pd.read_csv(tmp_path / "ask.csv")
+    assert len(found) == 5
+    assert found["suspicious"].isna().all()
+    with pytest.raises(TableError, match="rank"):
+        ask_table(table.assign(rank=1), model, str(tmp_path / "ask.csv"), keep="rank")
+    with pytest.raises(ParameterError, match="at least 1"):
+        ask_table(table, model, str(tmp_path / "ask.csv"), n=0)
