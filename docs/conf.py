@@ -39,7 +39,7 @@ suppress_warnings = ["config.cache"]  # the scraper of the gallery is an object,
 # Pages
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
 myst_heading_anchors = 3
-executed_not = ["defaults"]  # its figures come from a benchmark that it names
+executed_not = ["research/defaults"]  # its figures come from a benchmark that it names
 
 # Reference
 autosummary_generate = False  # the extension reference writes these pages

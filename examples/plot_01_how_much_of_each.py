@@ -1,29 +1,32 @@
 """
-How much of each label is in a row?
-===================================
+How much of each label is in a text?
+====================================
 
-At least twenty people rated each of these tweets from -4 (very negative) to 4 (very positive). Only 0/1 labels are
-kept: a rating is positive if at least one person chose it. DLDL estimates degrees from them, for the rows it was fitted
+At least twenty people rated each of these texts from -4 (very negative) to 4 (very positive). Only 0/1 labels are
+kept: a label is positive if at least one person chose it. DLDL estimates degrees from them, for the rows it was fitted
 on (recovered) and from the features alone (predicted). Black lines are the true shares of the votes, which were not
 used.
 """
 
+import numpy as np
+
 from ldlearn import DLDL
-from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
 from ldlearn.reporting import DistributionBarsDisplay
 
 tweets = load_vader_tweets()
-X, D = tweets.X[:1500], tweets.D[:1500]
-Y = binarize(D)
+names = ["awful", "bad", "neutral", "good", "great"]
+X, votes = tweets.X[:1500], np.add.reduceat(tweets.D[:1500], [0, 2, 4, 5, 7], axis=1)
+Y = (votes > 0).astype(int)
 
 model = DLDL().fit(X, Y)
 bars = DistributionBarsDisplay.from_distributions(
     {"recovered": model.label_distributions_, "predicted": model.predict(X)},
     logical=Y,
-    truth=D,
-    rows=[0, 1, 2],
-    label_names=tweets.label_names,
+    truth=votes,
+    rows=[36, 84, 130],
+    texts=tweets.texts,
+    label_names=names,
 )
 
 # %%

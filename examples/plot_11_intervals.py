@@ -3,34 +3,39 @@ How certain is a degree?
 ========================
 
 The line through the end of each bar is an interval with a nominal level of 90 %. The interval of a recovered degree is
-for the votes of this tweet, given which ratings got at least one; that of a predicted degree is for the mean over all
-tweets with these features. The latter is therefore shorter and need not contain the true degrees of a single tweet
+for the votes of this text, given which labels got at least one; that of a predicted degree is for the mean over all
+texts with these features. The latter is therefore shorter and need not contain the true degrees of a single text
 (black lines).
 """
 
+import numpy as np
+import pandas as pd
+
 from ldlearn import DLDL, ConformalIntervals
-from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
 from ldlearn.reporting import DistributionBarsDisplay
 
 tweets = load_vader_tweets()
-Y = binarize(tweets.D)
-model = DLDL().fit(tweets.X[:1500], Y[:1500])
+names = ["awful", "bad", "neutral", "good", "great"]
+X, votes = tweets.X, np.add.reduceat(tweets.D, [0, 2, 4, 5, 7], axis=1)
+Y = pd.DataFrame(votes > 0, columns=names).astype(int)
+model = DLDL().fit(X[:1500], Y[:1500])
 bars = DistributionBarsDisplay.from_estimator(
-    model, tweets.X[:1500], Y[:1500], rows=[0, 1, 2], truth=tweets.D[:1500], interval=0.9
+    model, X[:1500], Y[:1500], rows=[36, 84, 130], texts=tweets.texts, truth=votes[:1500], interval=0.9
 )
 
 # %%
-# Intervals for a single new tweet need some rows with true degrees: conformal prediction chooses their width from the
-# errors on 300 rated tweets.
-conformal = ConformalIntervals(model).fit(tweets.X[1500:1800], tweets.D[1500:1800])
-lower, upper = conformal.predict_interval(tweets.X[1800:])
-inside = (lower <= tweets.D[1800:]) & (tweets.D[1800:] <= upper)
+# Intervals for a single new text need some rows with true degrees: conformal prediction chooses their width from the
+# errors on 300 rated texts.
+conformal = ConformalIntervals(model).fit(X[1500:1800], votes[1500:1800])
+lower, upper = conformal.predict_interval(X[3000:])
+inside = (lower <= votes[3000:]) & (votes[3000:] <= upper)
 print(f"coverage: {inside.mean():.2f}")
 new_bars = DistributionBarsDisplay.from_distributions(
-    {"predicted": model.predict(tweets.X[1800:])},
+    {"predicted": model.predict(X[3000:])},
     intervals={"predicted": (lower, upper)},
-    truth=tweets.D[1800:],
-    rows=[0, 1, 2],
-    label_names=tweets.label_names,
+    truth=votes[3000:],
+    rows=[206, 231, 294],
+    texts=tweets.texts[3000:],
+    label_names=names,
 )

@@ -73,6 +73,7 @@ def test_the_pages_quote_the_study_of_selection():
     spec.loader.exec_module(study)
     stored = json.loads(FILE.with_name("selection_without_truth.json").read_text(encoding="utf-8"))
     pages = "".join(
-        (FILE.parents[1] / page).read_text(encoding="utf-8") for page in ("defaults.md", "without_truth.md")
+        (FILE.parents[1] / page).read_text(encoding="utf-8")
+        for page in ("research/defaults.md", "research/without_truth.md")
     )
     assert [line for line in study.report(stored) if line not in pages] == []

@@ -1,4 +1,4 @@
-"""Selection of DLDL's beta and gamma from 0/1 labels alone. docs/defaults.md has the rule and its regret."""
+"""Selection of DLDL's beta and gamma from 0/1 labels alone. docs/research/defaults.md has the rule and its regret."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -125,6 +125,7 @@ class DistributionBarsDisplay(Display):
         y: Any = None,
         *,
         rows: Sequence[int] = (0, 1, 2),
+        texts: Sequence[str] | None = None,
         truth: Any = None,
         interval: float | None = None,
         ax: Any = None,
@@ -139,6 +140,8 @@ class DistributionBarsDisplay(Display):
         y : array-like of shape (n_samples, n_labels), optional
             Logical labels.
         rows : sequence of int
+        texts : sequence of str of length n_samples, optional
+            Headings of the rows; "row 0" and so on by default.
         truth : array-like of shape (n_samples, n_labels), optional
             True distributions.
         interval : float, optional
@@ -166,7 +169,7 @@ class DistributionBarsDisplay(Display):
             if y is not None and "recovered" in found:
                 ends["recovered"] = estimator.enhance_interval(X, y, coverage=interval)
         options = {"label_names": getattr(estimator, "label_names_", None), "intervals": ends, "ax": ax}
-        return cls.from_distributions(found, logical=y, truth=truth, rows=rows, **options)
+        return cls.from_distributions(found, logical=y, truth=truth, rows=rows, texts=texts, **options)
 
     @classmethod
     def from_records(

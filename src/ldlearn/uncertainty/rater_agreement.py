@@ -18,7 +18,7 @@ from scipy.special import betaln, exprel
 Vector = NDArray[np.float64]
 # lambda / kappa if the number of raters is unknown: clusters have 1.17 votes on average. With this assumption the
 # empirical coverage at nominal 90 % is 85 to 95 % for simulated votes of 5 and 20 raters, but 80 % for those of 20
-# raters who agree much (docs/how_sure.md).
+# raters who agree much (docs/research/coverage.md).
 _DEFAULT_OVERDISPERSION = 0.3
 
 
