@@ -23,7 +23,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     ModuleAnalyzer.for_module = _no_comments  # type: ignore[method-assign]
     html._file_checksum = cache(html._file_checksum)
     toctree._patch_cached_sidebar = _sidebar
-    logging.disable(logging.DEBUG)  # tens of thousands of lines that nobody reads
+    logging.disable(logging.DEBUG)  # tens of thousands of lines
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 

@@ -2,7 +2,7 @@
 
 ``python docs/measurements/measure.py RUN_FOLDER`` runs every estimator of the library with its defaults, on data whose
 true distributions are known, and writes ``which_method.json`` beside this file. A run that was interrupted continues.
-Nobody who has only 0/1 labels can tune on the truth, so nothing is tuned.
+With 0/1 labels alone the truth cannot be used for tuning, so nothing is tuned.
 """
 
 from __future__ import annotations

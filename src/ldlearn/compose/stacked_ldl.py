@@ -228,7 +228,7 @@ def _fit_member(member: Any, X: Any, targets: Array, fold: Fold, sample_weight: 
     if sample_weight is not None:
         row_data["sample_weight"] = sample_weight[rows]
     model = clone(member).fit(X[rows], targets[rows], **row_data)
-    vars(model).pop("_training", None)  # rows kept for intervals, which nobody asks members for
+    vars(model).pop("_training", None)  # rows kept for intervals, which members do not need
     return model
 
 

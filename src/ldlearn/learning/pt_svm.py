@@ -174,7 +174,7 @@ class PTSVM(SampleWeightMixin, Learner):
             return beta, float(first) - float(second)  # LIBSVM's answer to a single class
         column, row = np.nonzero(counts.T)
         # Repeated draws are one example with a larger C: the same dual problem, whose box they share.
-        # The seed is for probabilities, which nobody asks for; without one SVC takes it from numpy's global generator.
+        # The seed is for probabilities, which are not used; without one SVC takes it from numpy's global generator.
         limits: dict[str, Any] = {"shrinking": False, "tol": self.tol, "cache_size": self.cache_size}
         name, examples = ("rbf", X[row]) if kernel is None else ("precomputed", kernel[np.ix_(row, row)])
         machine = SVC(C=self.C, kernel=name, gamma=self._gamma, **limits, random_state=0)
