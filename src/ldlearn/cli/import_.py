@@ -20,7 +20,7 @@ def import_(
     ] = "auto",
     item: Annotated[str | None, typer.Option(metavar="COL", help="Item column; default: found by name.")] = None,
     rater: Annotated[str | None, typer.Option(metavar="COL", help="Rater column; default: found by name.")] = None,
-    label: Annotated[str | None, typer.Option(metavar="COL", help="Label column; in Label Studio: question.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="COL", help="Label column, or question of a tool.")] = None,
     zeros: Annotated[str | None, typer.Option(metavar="none|less", help="0 means none, or less: for fit.")] = None,
     format: opt.From = None,
     *,
@@ -29,7 +29,7 @@ def import_(
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Make a table of annotations by raters: Label Studio, doccano, or long format.
+    """Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format.
 
     One row for each item: identifier, text or features, and for each label the number of raters who gave it, or 0/1.
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from ldlearn.exceptions import FileError, ParameterError, TableError, format_list
 from ldlearn.tables.annotation_formats import Annotation, find_long_format, is_empty, is_task, parse_tasks
+from ldlearn.tables.annotation_records import as_task
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.formats import format_of, naming, open_table
@@ -63,19 +64,19 @@ def read_annotations(
     format: str | None = None,
     dialect: Dialect | None = None,
 ) -> Annotations:
-    """Read annotations: an export of Label Studio or doccano, or a long table of items, raters and labels.
+    """Read annotations: an export of an annotation tool, or a long table of items, raters and labels.
 
     Parameters
     ----------
     paths : str or sequence of str
-        The file, or several of one kind (doccano writes one for each annotator): ``.json`` of Label Studio,
-        ``.jsonl`` or ``.json`` of doccano, or any table with one annotation a row.
+        The file, or several of one kind (doccano writes one for each annotator): ``.json`` of Label Studio or Argilla
+        (``records.to_json``), ``.jsonl`` of doccano or Prodigy (``db-out``), or any table with one annotation a row.
     kind : {"auto", "votes", "labels"}, default="auto"
         ``"votes"`` counts the raters who gave a label, ``"labels"`` is 1 where any did; ``"auto"`` counts if any item
         was rated more than once.
     item, rater, label : str, optional
-        The columns of a long table; by default those with usual names. In exports of Label Studio, `label` is the name
-        of the question, needed where there are several.
+        The columns of a long table; by default those with usual names. In exports of Label Studio and Argilla, `label`
+        is the name of the question, needed where there are several.
     format : str, optional
         Format of the files if their names do not show it.
     dialect : Dialect, optional
@@ -142,6 +143,7 @@ def _read_rows(
         opened = Input(path, title="JSON")
         with opened.stack, reading(opened):
             objects = parse_list(opened) if format_of(path, format) == "json" else list(parse_lines(opened))
+        objects = [as_task(found) for found in objects]
         rows = dict(enumerate(objects, start=1))
         names = list(dict.fromkeys(name for row in objects for name in row))
     else:
