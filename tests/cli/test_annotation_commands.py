@@ -1,4 +1,4 @@
-"""The commands that help to annotate: browse, explain, ask."""
+"""The commands that help to annotate: browse, explain, ask, suggest."""
 
 import json
 
@@ -35,3 +35,10 @@ def test_ask(run, here, model):
     lines = (here / "ask.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "key,height,wet,place,rank,expected_error,suspicious"
     assert 6 <= len(lines) <= 11
+
+
+def test_suggest(run, here, model):
+    done = run("suggest", "data.csv", "-m", model, "--for", "argilla", "--question", "view", "-o", "records.json")
+    assert (done.code, done.out) == (0, "80 rows: records.json\n")
+    assert len(json.loads((here / "records.json").read_text(encoding="utf-8"))) == 80
+    assert "label-studio" in run("suggest", "data.csv", "-m", model, "--for", "excel", "-o", "x.json").message

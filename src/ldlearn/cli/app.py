@@ -43,6 +43,7 @@ COMMANDS = (
     Command("browse", "Write a page to browse rows: texts, labels, degrees; search, sort, select, export."),
     Command("explain", "Explain one prediction: contributions of words and columns to each label."),
     Command("ask", "Choose rows to annotate next, and flag labels that look wrong."),
+    Command("suggest", "Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face)."),
     Command("inspect", "Show the training data, parameters, scores and warnings of a model.", file="models"),
     Command("export", "Write a linear model as ONNX, its preprocessing included.", file="models"),
     Command("compare", "Compare two files of distributions row by row: mean of every metric.", file="tables"),

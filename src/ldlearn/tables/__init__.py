@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ldlearn.tables.model_files import load_table_model as load_table_model
     from ldlearn.tables.model_files import save_model as save_model
     from ldlearn.tables.onnx_export import export_onnx as export_onnx
+    from ldlearn.tables.suggestions import write_suggestions as write_suggestions
     from ldlearn.tables.table_files import Evaluation as Evaluation
     from ldlearn.tables.table_files import enhance_table as enhance_table
     from ldlearn.tables.table_files import evaluate_table as evaluate_table
@@ -44,6 +45,7 @@ else:
         "labelled_table": ("PreparedTable", "prepare_table"),
         "model_files": ("load_model", "load_table_model", "save_model"),
         "onnx_export": ("export_onnx",),
+        "suggestions": ("write_suggestions",),
         "table_files": ("Evaluation", "enhance_table", "evaluate_table", "predict_table"),
         "table_fit": ("fit_and_check", "fit_table"),
         "table_model": ("TableModel",),

@@ -7,7 +7,7 @@ from typing import Any
 _PRODIGY_KEYS = {"accept", "label", "answer", "options", "spans", "tokens", "config", "meta", "score", "priority"}
 
 
-def as_task(record: Mapping[str, Any]) -> Mapping[str, Any]:
+def as_task(record: dict[str, Any]) -> dict[str, Any]:
     """A record of Argilla or of Prodigy as a task; any other record unchanged."""
     if isinstance(record.get("responses"), Mapping) and isinstance(record.get("fields"), Mapping):
         return _argilla_task(record)
