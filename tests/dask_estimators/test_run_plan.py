@@ -2,11 +2,12 @@
 
 import os
 import signal
+from functools import partial
 
 import pytest
 from tiny_plans import tiny_plan
 
-from ldlearn.experiments import RunProgress, run_plan
+from ldlearn.experiments import RunProgress, WorkersLostError, run_plan
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
 
@@ -37,6 +38,46 @@ def test_a_cluster_that_loses_a_worker_gives_the_records_of_one_process(tmp_path
     assert killer.killed is not None
     assert [record.comparable for record in run.records] == [record.comparable for record in alone.records]
     assert run.count("ok") == 10
+
+
+class AfterTwoCells(RunProgress):
+    """Calls a function as soon as two cells are recorded."""
+
+    def __init__(self, function):
+        self.function, self.seen = function, 0
+
+    def recorded(self, cell, record):
+        self.seen += 1
+        if self.seen == 2:
+            self.function()
+
+
+def run_until(tmp_path, event, match):
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options, memory_limit=0) as cluster:
+        progress, address = AfterTwoCells(partial(event, cluster)), cluster.scheduler_address
+        with pytest.raises(WorkersLostError, match=match) as caught:
+            run_plan(tiny_plan(), tmp_path, scheduler=address, progress=progress)
+    assert str(caught.value).endswith("of 10 cells are recorded, and the same command continues.")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_scheduler_that_ends_is_one_sentence(tmp_path):
+    run_until(tmp_path, lambda cluster: cluster.close(), match="scheduler ended, or the connection to it was lost; ")
+
+
+def test_a_worker_whose_memory_is_full_is_one_sentence(tmp_path, monkeypatch):
+    monkeypatch.setattr("ldlearn.dask.cluster._POLL_SECONDS", 0.1)
+    monkeypatch.setattr("ldlearn.dask.cluster._NO_WORKER_SECONDS", 0.3)
+
+    def pause(cluster):
+        for worker in cluster.workers.values():
+            cluster.sync(set_status, worker)
+
+    async def set_status(worker):
+        worker.status = distributed.core.Status.paused
+
+    run_until(tmp_path, pause, match="workers have been paused because their memory is full; .*; ")
 
 
 def test_no_scheduler_is_one_sentence(tmp_path, monkeypatch):

@@ -97,6 +97,32 @@ def check_workers(client: Any) -> None:
             )
 
 
+class WorkerWatch:
+    """Ends a wait for results once there has been no worker for a minute that could compute them."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._last_check = self._last_active = time.monotonic()
+
+    def check(self) -> None:
+        """Raise an error if all workers are gone or paused; asks the scheduler every few seconds at most."""
+        now = time.monotonic()
+        if now - self._last_check < _POLL_SECONDS:
+            return
+        self._last_check = now
+        workers = self._client.scheduler_info()["workers"].values()
+        if any(map(_is_active, workers)):
+            self._last_active = now
+        if now - self._last_active > _NO_WORKER_SECONDS:
+            raise ClusterError(f"For {_NO_WORKER_SECONDS:g} seconds {_PAUSED if workers else _GONE}")
+
+
+def _is_active(worker: Any) -> bool:
+    """A worker whose memory is full is paused: it finishes its tasks, but starts no others."""
+    n_executing = worker.get("metrics", {}).get("task_counts", {}).get("executing", 0)
+    return bool(worker["status"] == "running" or n_executing)
+
+
 class BlockRunner:
     """Runs rounds of computation on a cluster: a small message to all blocks, a sum of small arrays back.
 
@@ -155,21 +181,14 @@ class BlockRunner:
         return [work(*block, *message) for block in zip(*blocks, strict=True)]
 
     def _wait_for(self, future: Any) -> Any:
-        idle_since = None
+        watch = WorkerWatch(self.client)
         while True:
             try:
                 return future.result(timeout=_POLL_SECONDS)
             except TimeoutError:
                 if future.status != "pending":  # it has just finished, or the task itself raised TimeoutError
                     return future.result()
-            workers = self.client.scheduler_info()["workers"].values()
-            # A worker whose memory is full is paused: it is listed, but accepts no tasks.
-            if any(worker["status"] == "running" for worker in workers):
-                idle_since = None
-                continue
-            idle_since = idle_since or time.monotonic()
-            if time.monotonic() - idle_since > _NO_WORKER_SECONDS:
-                raise ClusterError(f"For {_NO_WORKER_SECONDS:g} seconds {_PAUSED if workers else _GONE}")
+            watch.check()
 
     @contextmanager
     def _explain_errors(self, made_of: Sequence[Sequence[Any]] = ()) -> Iterator[None]:

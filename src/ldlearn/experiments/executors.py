@@ -30,6 +30,7 @@ Task = tuple[tuple[Cell, ...], AnyDataset]  # cells that share their first step,
 Executor = Callable[[Iterable[Task]], Iterator[list[Record]]]  # records as they are ready, in any order
 
 _THREADS = 1  # of BLAS and OpenMP in a cell: sums of more threads are rounded differently
+_WAIT_SECONDS = 0.05  # between looks at what has been computed on a cluster
 _one_at_a_time = threading.Lock()
 # Cells come split by split, so that all methods of a split share the neighbours of its rows.
 _neighbors = SharedNeighbors()
@@ -143,6 +144,8 @@ def run_on_dask(tasks: Iterable[Task], address: str) -> Iterator[list[Record]]:
 def _results(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:
     from distributed import KilledWorker, as_completed
 
+    from ldlearn.dask.cluster import ClusterError, WorkerWatch
+
     data: dict[int, Any] = {}
     futures = []
     with warnings.catch_warnings():
@@ -156,13 +159,24 @@ def _results(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:
             # Not pure: a task has a time and a memory of its own, so equal tasks are not one task.
             futures.append(client.submit(compute_cells, cells, data[id(dataset)], pure=False))
     try:
-        for future in as_completed(futures, loop=client.loop):
-            yield future.result()
-            future.release()  # a long run would keep all results on the workers
+        completed, watch = as_completed(futures, loop=client.loop), WorkerWatch(client)
+        while not completed.is_empty():
+            for future in completed.next_batch(block=False):
+                yield future.result()
+                future.release()  # a long run would keep all results on the workers
+            time.sleep(_WAIT_SECONDS)
+            watch.check()
     except KilledWorker:
         raise WorkersLostError("Workers of the cluster died repeatedly at the same cells") from None
+    except ClusterError as error:
+        raise WorkersLostError(str(error).rstrip(".")) from None
+    except Exception:
+        if client.status == "running":
+            raise
+        raise WorkersLostError("The Dask scheduler ended, or the connection to it was lost") from None
     finally:
-        client.cancel(futures)  # after Ctrl-C the cluster must not go on
+        if client.status == "running":
+            client.cancel(futures)  # after Ctrl-C the cluster must not go on
 
 
 def _return_dataset(dataset: AnyDataset) -> AnyDataset:

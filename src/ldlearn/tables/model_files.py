@@ -26,15 +26,18 @@ from ldlearn.base.discovery import installed_versions
 from ldlearn.exceptions import FileError, ModelFileError
 from ldlearn.tables.atomic import naming_system_errors, writing
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.model_schema import find_schema, schema_of
+from ldlearn.tables.model_schema import find_schema, is_record, schema_of
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import check_gives_intervals
 
 MAGIC = b"ldlearn-model "
 VERSION = 1
-_MAX_JSON_BYTES = 32 << 20
-_MAX_CONTAINERS = 200_000  # lists and dicts in the JSON: each takes far more memory than the two bytes it is written in
+_MAX_JSON_BYTES = 8 << 20  # 140,000 columns
+# Lists and dicts, and values of the JSON: each takes far more memory than the few bytes it is written in.
+_MAX_CONTAINERS, _MAX_VALUES = 200_000, 500_000
+_MAX_OBJECTS = 5_000
+_MAX_USES = 10  # of an array, on average
 _ARRAY_KINDS = "biuf"
 
 
@@ -99,7 +102,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
             content, arrays = _read(file)
         decoder = _Decoder(arrays)
         model, expected = decoder.decode(content["model"]), decoder.decode(content["probe"])
-        _check_parts(model)
+        _check_parts(model, expected)
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {str(error).rstrip('.')}.") from None
     except FileError:
@@ -122,11 +125,11 @@ def load_table_model(path: str | os.PathLike[str] | TableModel) -> TableModel:
     return loaded
 
 
-def _check_parts(model: Any) -> None:
+def _check_parts(model: Any, probe: Any) -> None:
     """Refuse a model whose parts, each sound in itself, do not belong together."""
     estimator = _estimator_of(model)
-    if not isinstance(estimator, LabelEstimator):
-        raise ModelFileError("it holds no estimator of ldlearn")
+    if not isinstance(estimator, LabelEstimator) or not is_record(probe, "probe"):
+        raise ModelFileError("it holds no estimator of ldlearn, or no predictions of it")
     if isinstance(model, TableModel):
         labels = list(model.labels)
         same = labels == list(estimator.label_names_) == list(model.facts["label_means"])
@@ -190,7 +193,9 @@ class _Decoder:
     """Turns JSON values back into objects."""
 
     def __init__(self, arrays: list[NDArray[Any]]) -> None:
-        self._arrays, self._n_indices = arrays, 0
+        self._arrays, self._n_objects, self._n_indices = arrays, 0, 0
+        self._n_bytes = sum(array.nbytes for array in arrays)
+        self._bytes_left = _MAX_USES * self._n_bytes
 
     def decode(self, value: Any, depth: int = 0) -> Any:
         """The object that JSON values stand for."""
@@ -212,6 +217,8 @@ class _Decoder:
             case {"array": int(position)}:
                 return self._array(position)
             case {"csr": [data, indices, indptr], "shape": [int(n), int(m)]}:
+                if max(n, m) > self._n_bytes:  # a vector of this length is among the arrays of every model
+                    raise ModelFileError("it holds a matrix of an impossible shape")
                 parts = tuple(self._array(position) for position in (data, indices, indptr))
                 matrix = sparse.csr_array(parts, shape=(n, m))
                 matrix.check_format(full_check=True)  # compiled loops would go beyond the arrays
@@ -227,9 +234,10 @@ class _Decoder:
         schema = find_schema(str(name))
         if schema is None:
             raise ModelFileError(f"it names {str(name)[:80]!r}, which is not among the classes a model file may hold")
-        self._n_indices += name == "NearestNeighbors"
-        if self._n_indices > 4:  # each is built again from its rows, which may be the same array
-            raise ModelFileError("it holds more neighbour indices than any model needs")
+        self._n_objects += 1
+        self._n_indices += name == "NearestNeighbors"  # built again from its rows
+        if self._n_objects > _MAX_OBJECTS or self._n_indices > 4:
+            raise ModelFileError("it holds more objects than any model needs")
         attributes = self._items(state, depth)
         schema.check(params, attributes)
         return schema.build(params, attributes)
@@ -237,7 +245,16 @@ class _Decoder:
     def _array(self, position: Any) -> NDArray[Any]:
         if type(position) is not int or not 0 <= position < len(self._arrays):
             raise ModelFileError(f"it refers to the array {position!r:.40}, which it does not hold")
+        self._bytes_left -= self._arrays[position].nbytes
+        if self._bytes_left < 0:  # sparse matrices are checked, and neighbour indices built, each time
+            raise ModelFileError("it refers to its arrays more often than any model needs")
         return self._arrays[position]
+
+
+def _check_json(text: bytes) -> None:
+    n_containers = text.count(b"[") + text.count(b"{")
+    if len(text) > _MAX_JSON_BYTES or n_containers > _MAX_CONTAINERS or text.count(b",") > _MAX_VALUES:
+        raise ModelFileError("it has more names and values than a model file may hold")
 
 
 def _write(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
@@ -245,6 +262,7 @@ def _write(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]])
     blobs = [np.ascontiguousarray(a.T if order else a) for a, order in zip(arrays, columnwise, strict=True)]
     listed = [[a.dtype.str, list(a.shape), order] for a, order in zip(arrays, columnwise, strict=True)]
     text = json.dumps(content | {"arrays": listed}, allow_nan=False, ensure_ascii=False).encode()
+    _check_json(text)
     parts: list[Any] = [len(text).to_bytes(8, "little"), text, *(blob.data for blob in blobs if blob.size)]
     digest = hashlib.sha256()
     for part in parts:
@@ -274,11 +292,8 @@ def _read(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     end = file.seek(0, os.SEEK_END)
     file.seek(start)
     length = int.from_bytes(file.read(8), "little")
-    if length > min(_MAX_JSON_BYTES, end):
-        raise ModelFileError("its JSON has more bytes than any model needs")
-    text = file.read(length)
-    if text.count(b"[") + text.count(b"{") > _MAX_CONTAINERS:
-        raise ModelFileError("its JSON has more lists than any model needs")
+    text = file.read(min(length, _MAX_JSON_BYTES + 1))
+    _check_json(text)
     content = json.loads(text)
     arrays = [_read_array(file, end, *listed) for listed in content["arrays"]]
     if file.tell() != end:
@@ -287,9 +302,11 @@ def _read(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]]:
 
 
 def _read_array(file: BufferedReader, end: int, code: str, shape: list[int], columnwise: bool) -> NDArray[Any]:
-    dtype, size = np.dtype(code), math.prod(shape)
-    if dtype.kind not in _ARRAY_KINDS or not all(type(n) is int and 0 <= n <= end for n in shape):
+    is_possible = len(code) <= len("<f16") and all(type(n) is int and n >= 0 for n in shape)
+    # An array without numbers may not have lengths that the others cannot have: results would have them.
+    if not is_possible or math.prod(n or 1 for n in shape) > end or (dtype := np.dtype(code)).kind not in _ARRAY_KINDS:
         raise ModelFileError("it holds an array that is none of numbers, or of an impossible shape")
+    size = math.prod(shape)
     if size * dtype.itemsize > end - file.tell():
         raise ModelFileError("it lists arrays of more bytes than it has")
     found = np.frombuffer(bytearray(file.read(size * dtype.itemsize)), dtype)

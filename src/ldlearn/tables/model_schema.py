@@ -22,7 +22,7 @@ _SCALARS: dict[str, tuple[type, ...]] = {
     "None": (type(None),), "bool": (bool,), "int": (int,), "float": (float, int), "str": (str,)
 }  # fmt: skip
 _ARRAY_KINDS = {"bool": "b", "int": "iu", "float": "f"}
-_RECORDS = ("facts", "holdout", "score")
+_RECORDS = ("facts", "holdout", "score", "probe")
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Schema:
             constraints = getattr(self.cls, "_parameter_constraints", {})
             validate_parameter_constraints(constraints, params, caller_name=self.name)
         except InvalidParameterError as error:
-            raise ModelFileError(str(error).rstrip(".")) from None
+            raise ModelFileError(" ".join(str(error).split())[:300].rstrip(".")) from None
 
     def build(self, params: dict[str, Any], state: dict[str, Any]) -> Any:
         """An instance with parameters and attributes that were checked."""
@@ -142,12 +142,17 @@ def _fits_type(value: Any, name: str, sizes: dict[str, int]) -> bool:
     if name.startswith("dict of "):
         return isinstance(value, dict) and all(_fits_type(child, name[8:], sizes) for child in value.values())
     if name in _RECORDS:
-        types = _tables()[name]
-        known = isinstance(value, dict) and value.keys() <= types.keys()
-        return bool(known) and all(_fits(value.get(key), types[key], sizes) for key in types)
+        return is_record(value, name, sizes)
     if not rest:
         return type(value).__name__ == name  # nothing is made that is not listed
     return _is_array(value, first) and _has_shape(np.shape(value), rest[1:-1].split(", "), sizes)
+
+
+def is_record(value: Any, name: str, sizes: dict[str, int] | None = None) -> bool:
+    """Whether a value is a dict with the keys of a record of the schema, and values of their types."""
+    types, sizes = _tables()[name], {} if sizes is None else sizes
+    known = isinstance(value, dict) and value.keys() <= types.keys()
+    return bool(known) and all(_fits(value.get(key), types[key], sizes) for key in types)
 
 
 def _is_array(value: Any, kind: str) -> bool:
@@ -155,7 +160,8 @@ def _is_array(value: Any, kind: str) -> bool:
         return bool(sparse.issparse(value))
     if kind == "names":
         listed = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object)
-        return listed and all(type(name) in (str, int, float) for name in value)
+        # Larger integers may have equal hashes, which makes a set of them slow.
+        return listed and all(type(name) in (str, float) or (type(name) is int and abs(name) < 2**53) for name in value)
     return isinstance(value, np.ndarray) and value.dtype.kind in _ARRAY_KINDS[kind]
 
 
