@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from ldlearn import DLDL
+from ldlearn.exceptions import InputError
 from ldlearn.tables import load_model, save_model
 from ldlearn.uncertainty.intervals import TrainingRows
 
@@ -87,6 +88,10 @@ def test_intervals_of_wide_features_survive(tmp_path):
     model = DLDL(beta=1.0, gamma=5.0).fit(X, Y)
     save_model(model, tmp_path / "model.ldl", intervals=True)
     again = load_model(tmp_path / "model.ldl")
-    for ours, theirs in zip(model.predict_interval(X[:5]), again.predict_interval(X[:5]), strict=True):
+    found, stored = model.enhance_interval(X[:5], Y[:5]), again.enhance_interval(X[:5], Y[:5])
+    for ours, theirs in zip(found, stored, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+    for each in (model, again):
+        with pytest.raises(InputError, match="too poorly"):
+            each.predict_interval(X)
     np.testing.assert_array_equal(model.far_from_training(3 * X), again.far_from_training(3 * X))
