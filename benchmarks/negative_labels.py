@@ -3,8 +3,8 @@
 ``python benchmarks/negative_labels.py`` prints Markdown tables: mean intersection over data sets and seeds 0, 1, 2 of
 splits of at most 700 rows, 70 % of them for training, features standardised on these, for five ways of making labels
 and for generated surveys, in which respondents name the reasons whose degree exceeds 0.2. The last table repeats the
-choice of kappa (over the mean number of positive labels: of selections, of other labels) by the mean of recovery and
-prediction without one data set at a time: the choice on the others, and the loss on this set against its best choice.
+choice of kappa (over the mean number of positive labels: of selections, of other labels) without one data set at a
+time. The loss of a choice is that of the mean of recovery and prediction, against the best choice for the set.
 
 The embedded sets are always used, others if they are in the folder beside the repository.
 """
@@ -94,16 +94,20 @@ def main() -> int:
             means = [np.mean([[s[part] for s in scores[method, n, way]] for n in names]) for way in WAYS]
             means.append(np.mean([s[part] for s in scores[method, "survey", "survey"]]))
             print(f"| {method} | " + " | ".join(f"{value:.3f}" for value in means) + " |")
-    print("\n| left out | kappa by the others | loss |\n|---|---|---|")
     sets = {
         n: np.mean([np.mean(rows, axis=0) for (name, _), rows in tried.items() if name == n], axis=0)
         for n in (*names, "survey")
     }
-    for name, values in sets.items():
-        best = int(np.argmax(np.mean([other for n, other in sets.items() if n != name], axis=0)))
-        print(
-            f"| {name} | {CONCENTRATIONS[best][0]:g}, {CONCENTRATIONS[best][1]:g} | {values.max() - values[best]:.3f} |"
-        )
+    losses = np.array([values.max() - values for values in sets.values()])
+    print("\n| kappa of selections, of others | mean loss | worst loss |\n|---|---|---|")
+    for pair, loss in zip(CONCENTRATIONS, losses.T, strict=True):
+        print(f"| {pair[0]:g}, {pair[1]:g} | {loss.mean():.4f} | {loss.max():.4f} |")
+    print("\n| left out | by the mean loss of the others | loss | by their worst loss | loss |\n|---|---|---|---|---|")
+    for k, name in enumerate(sets):
+        others = np.delete(losses, k, axis=0)
+        chosen = [int(np.argmin(others.mean(axis=0))), int(np.argmin(others.max(axis=0)))]
+        columns = [f"{CONCENTRATIONS[c][0]:g}, {CONCENTRATIONS[c][1]:g} | {losses[k, c]:.3f}" for c in chosen]
+        print(f"| {name} | " + " | ".join(columns) + " |")
     return 0
 
 

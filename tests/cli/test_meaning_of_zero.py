@@ -143,7 +143,9 @@ def test_import_passes_the_meaning_on_to_fit(here, run):
         "t.csv",
     )
     assert "--zeros less -o model.ldl" in run(*words, "--zeros", "less").out
-    assert "--zeros" not in run(*words).out
+    unsaid = run(*words)
+    assert "--zeros" not in unsaid.out
+    assert "0 is taken to mean none" in unsaid.message
 
 
 def presence(seed: int, n: int = 460, c: int = 5) -> pd.DataFrame:

@@ -7,9 +7,12 @@ import typer
 
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import check_one_stdout, log, print_json, print_result
+from ldlearn.compose.method_names import make_enhancer
 from ldlearn.tables.annotations import read_annotations
 from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.source import PIPE
+from ldlearn.tables.table_labels import TableLabels
+from ldlearn.tables.values import to_labels
 
 
 def import_(
@@ -44,6 +47,9 @@ def import_(
     write_table(output, [found.table], found.labels, to)
     for message in found.messages:
         log(f"{message}.")
+    if zeros is None and found.kind == "labels":
+        labels = TableLabels(found.labels, to_labels(found.table, found.labels), None)
+        labels.report_zeros(make_enhancer(), log)
     if as_json:
         facts = {"id": found.id, "labels": found.labels, "kind": found.kind, "output": output}
         print_json({"rows": len(found.table)} | facts)

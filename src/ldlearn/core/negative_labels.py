@@ -13,7 +13,7 @@ from ldlearn.core.targets import fill_unknown
 ZEROS = ("none", "less")
 _SELECTION = 0.5  # largest dispersion of the number of positive labels that is taken for a selection
 # kappa over the mean number of positive labels, if they are a selection and if not (benchmarks/negative_labels.py).
-_CONCENTRATIONS = (1.5, 0.5)
+_CONCENTRATIONS = (2.0, 0.25)
 
 
 Moments = tuple[float, NDArray[np.float64], float]
@@ -87,6 +87,6 @@ class PositiveLabels:
         return self.dispersion <= _SELECTION
 
     def concentration(self, zeros: str, kappa: float | None) -> float:
-        """kappa, 1.5 or 0.5 times the mean number of positive labels unless given; 0 if zeros mean none."""
+        """kappa, 2 or 0.25 times the mean number of positive labels unless given; 0 if zeros mean none."""
         default = _CONCENTRATIONS[0 if self.is_selection else 1] * self.per_row
         return 0.0 if zeros == "none" else default if kappa is None else float(kappa)

@@ -223,8 +223,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     row. After the last iteration, W and b are fitted to :math:`(1 - w^2) D + w^2 m`, m the shares of the labels among
     all positive labels (the same mixture twice, first with the prediction m), and D is updated. If the number of
     positive labels of a row varies less than half as much as that of independent labels, labels compete for few
-    places: then :math:`\kappa = 1.5 \lambda`, and ``label_model="auto"`` is taken as "presence"; otherwise
-    :math:`\kappa = 0.5 \lambda`. Both numbers were selected by leaving data sets out (docs/research/without_truth.md).
+    places: then :math:`\kappa = 2 \lambda`, and ``label_model="auto"`` is taken as "presence"; otherwise
+    :math:`\kappa = \lambda / 4`. Both numbers were selected by leaving data sets out (docs/research/without_truth.md).
 
     Departures from the paper: an unpenalised intercept (without one, centred features cannot even express the mean
     distribution); the graph is symmetrised, as the printed identity requires, and off by default; the D-step is
