@@ -1,5 +1,6 @@
 """A plan on a real cluster of worker processes, one of which is killed in the middle of the run."""
 
+import logging
 import os
 import signal
 from functools import partial
@@ -62,8 +63,15 @@ def run_until(tmp_path, event, match):
     assert "\n" not in str(caught.value)
 
 
-def test_a_scheduler_that_ends_is_one_sentence(tmp_path):
-    run_until(tmp_path, lambda cluster: cluster.close(), match="scheduler ended, or the connection to it was lost; ")
+def test_a_scheduler_that_ends_is_one_sentence(tmp_path, caplog):
+    level = logging.getLogger("distributed.client").level
+    try:
+        run_until(
+            tmp_path, lambda cluster: cluster.close(), match="scheduler ended, or the connection to it was lost; "
+        )
+    finally:
+        logging.getLogger("distributed.client").setLevel(level)
+    assert [record for record in caplog.records if record.name == "distributed.client" and record.exc_info] == []
 
 
 def test_a_worker_whose_memory_is_full_is_one_sentence(tmp_path, monkeypatch):

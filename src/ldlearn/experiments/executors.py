@@ -1,5 +1,6 @@
 """Computing cells, always under the same conditions: in this process, in processes of this machine, or on Dask."""
 
+import logging
 import os
 import threading
 import time
@@ -173,6 +174,7 @@ def _results(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:
     except Exception:
         if client.status == "running":
             raise
+        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # tracebacks of attempts to reconnect
         raise WorkersLostError("The Dask scheduler ended, or the connection to it was lost") from None
     finally:
         if client.status == "running":
