@@ -2,7 +2,7 @@
 
 const data = JSON.parse(one("#data").textContent);
 const UNKNOWN = 65535;
-const MOST_LABELS = 8; // bars of a row
+const MOST_LABELS = 10; // bars of a row
 const MOST_PIXELS = 8e6; // browsers limit the height of an element
 const n = data.names.length;
 const c = data.labels.length;
@@ -131,9 +131,12 @@ function figures(row, sort) {
     place ? " · " : "", make("span", { class: String(k) === sort ? "sorted" : null }, `${name} ${short(value)}`)]);
 }
 
+/** Cells with many decimals in three digits; the opened row and the export have all. */
+const brief = (text) => (/^-?\d*\.\d{5,}(e[+-]?\d+)?$/.test(text) ? short(Number(text)) : text);
+
 function makeRow(row, place) {
   const cells = data.columns.flatMap((name, k) => [
-    ...(data.columns.length > 1 ? [make("b", {}, `${k ? " · " : ""}${name} `)] : []), data.cells[k][row]]);
+    ...(data.columns.length > 1 ? [make("b", {}, `${k ? " · " : ""}${name} `)] : []), brief(data.cells[k][row])]);
   const labels = labelsOf(row);
   const lines = Math.floor((Math.max(7.2, 1.3 * labels.length + 1.5) - 4) / 1.33); // of text that fit, see the style sheet
   return make("div", {
@@ -173,13 +176,13 @@ function openRow(row) {
   one("#detail-title").textContent = data.names[row];
   const heads = ["Label", ...(given ? ["0/1"] : []), ...series.map(({ name }) => name)];
   const cell = ({ values, low, high }, k) => {
-    const interval = low !== null && low[k] !== UNKNOWN ? ` (${shownDegree(low[k])}–${shownDegree(high[k])})` : "";
-    return shownDegree(values[k]) + interval;
+    const has = low !== null && low[k] !== UNKNOWN && high[k] > low[k];
+    return [shownDegree(values[k]), ...(has ? [make("small", {}, ` (${shownDegree(low[k])}–${shownDegree(high[k])})`)] : [])];
   };
   const lines = data.labels.map((label, j) => {
     const k = row * c + j;
     const state = given ? [make("td", {}, ["0", "1", "?"][given[k]])] : [];
-    return make("tr", {}, make("th", { scope: "row" }, label), ...state, ...series.map((each) => make("td", {}, cell(each, k))));
+    return make("tr", {}, make("th", { scope: "row" }, label), ...state, ...series.map((each) => make("td", {}, ...cell(each, k))));
   });
   const cells = data.columns.map((name, k) => make("div", {}, make("dt", {}, name), make("dd", {}, data.cells[k][row])));
   one("#detail-body").replaceChildren(
