@@ -1,14 +1,14 @@
 """Regret of selecting beta and gamma from 0/1 labels alone, against the best of a grid that sees the true degrees.
 
 ``python research/selection_without_truth.py [--sets NAME ...] [--folder FOLDER] [--seeds N] [--rows N]
-[--simulations N] [--cache FOLDER] [--write FILE]`` turns real distributions into 0/1 labels in five ways (degree >
+[--cache FOLDER] [--write FILE]`` turns real distributions into 0/1 labels in five ways (degree >
 0.01, degree > 0.1, votes of 5 or 20 raters, the two largest) and fits DLDL on these alone. It prints Markdown:
 
 * the regret of `DLDL()` for every set and way: how far recovery and prediction (mean intersection) stay below the best
   of a grid of beta and gamma that sees the true degrees; and the means of `DLDL()`, `VoteLDL()` and the better of the
   baselines "equal degrees" and "class prior";
 * the regret of taking the point of the grid that is best on a few rows with true degrees;
-* the error rates of `competition_test` on generated labels, and its results on every set.
+* the results of `competition_test` on every set; benchmarks/competition_test.py has its size and power.
 
 ``--write`` stores the figures, and ``--show FILE`` prints stored ones. With a cache, an interrupted run continues.
 Sets other than the embedded ones are .mat files in a folder beside the repository, or in the one named.
@@ -30,7 +30,7 @@ from sklearn.decomposition import PCA
 import ldlearn
 from ldlearn import DLDL, MeanLDL, PriorLE, UniformLE, VoteLDL
 from ldlearn.core import binarize, normalize_rows
-from ldlearn.datasets import make_label_distributions, make_logical_labels
+from ldlearn.datasets import make_logical_labels
 from ldlearn.joint import competition_test, dldl_path
 from ldlearn.metrics import intersection, per_row
 
@@ -53,13 +53,6 @@ METHODS = ("DLDL()", "VoteLDL()", "baseline")
 KNOWN_ROWS = (5, 10, 20, 50, 100)  # with true degrees, for the curve
 DRAWS = 10  # of such rows
 MANY_FEATURES, COMPONENTS = 400, 100  # more features than that are reduced, to keep the run short
-SIMULATIONS: dict[str, dict[str, Any]] = {
-    "votes of 5 raters, uninformative features": {"labels": "votes", "n_raters": 5, "snr": 0.0},
-    "votes of 5 raters": {"labels": "votes", "n_raters": 5},
-    "overdispersed votes of 20 raters": {"labels": "votes", "n_raters": 20, "concentration": 5.0},
-    "presence, weak features": {"labels": "presence", "snr": 0.3},
-    "presence": {"labels": "presence"},
-}
 
 
 def sets() -> list[str]:
@@ -161,17 +154,6 @@ def verdict(name: str, folder: Path | None) -> dict[str, Any]:
     return {"set": name, "z": found.z, "message": found.message.split(" (")[0]}
 
 
-def simulate(count: int) -> dict[str, int]:
-    """In how many of ``count`` generated sets the labels were called independent."""
-    return {
-        title: sum(
-            not competition_test(data.X, data.Y).competing
-            for data in (make_label_distributions(500, 10, 6, random_state=seed, **way) for seed in range(count))
-        )
-        for title, way in SIMULATIONS.items()
-    }
-
-
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     cases = [
         {"set": name, "labels": way, "seed": seed, **cached(name, way, seed, options)}
@@ -185,8 +167,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "seeds": options.seeds,
         "cases": cases,
         "verdicts": [verdict(name, options.folder) for name in options.sets],
-        "simulations": options.simulations,
-        "called independent": simulate(options.simulations),
     }
 
 
@@ -241,11 +221,6 @@ def _regret_row(title: str, lost: np.ndarray) -> str:
 
 
 def verdicts(stored: dict[str, Any]) -> Iterator[str]:
-    yield f"| generated labels, {stored['simulations']} sets each | called independent |"
-    yield "|---|---|"
-    for title, count in stored["called independent"].items():
-        yield f"| {title} | {count} |"
-    yield ""
     yield "| set, labels where a degree exceeds 0.01 | result | z |"
     yield "|---|---|---|"
     for found in stored["verdicts"]:
@@ -267,7 +242,6 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where .mat files of other sets lie")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", type=int, default=1000, help="most rows to fit")
-    parser.add_argument("--simulations", type=int, default=200, help="generated sets for the test of competition")
     parser.add_argument("--cache", type=Path, help="folder of what was computed before")
     parser.add_argument("--write", type=Path, help="JSON file to keep the figures in")
     parser.add_argument("--show", type=Path, help="print the figures of such a file, and measure nothing")

@@ -11,7 +11,7 @@ from ldlearn.core.votes import competing_votes
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import competition_test, label_model
-from ldlearn.joint.label_model import validate_vote_model
+from ldlearn.joint.label_model import compare_models, validate_vote_model
 from ldlearn.joint.validation import paired_z, validation_folds, validation_splits
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
@@ -74,6 +74,12 @@ def test_held_out_rows_are_not_learned_from():
     assert len(found.log_likelihoods) == 400
 
 
+def test_penalties_reach_a_tenth_of_the_default():
+    """Few features that determine the degrees."""
+    data = make_label_distributions(200, 2, 3, snr=np.inf, sharpness=4.0, labels="votes", n_raters=10)
+    assert validate_vote_model(validation_splits(Features(data.X), data.Y > 0)).penalty_ratio == pytest.approx(0.1)
+
+
 def _generated(seed, **options):
     return make_label_distributions(300, 10, 6, random_state=seed, **options)
 
@@ -99,25 +105,36 @@ def test_size_if_degrees_are_imbalanced():
     assert sum(not result.competing for result in found) <= 3
 
 
-def test_models_are_compared_at_the_penalty_of_the_vote_model():
+@pytest.mark.parametrize(("n_noise", "missing"), [(100, 0.0), (10, 0.3)])
+def test_models_are_compared_at_the_penalty_of_the_vote_model(n_noise, missing):
     """In wide data, a smaller penalty would make independent labels look better than votes."""
     data = make_label_distributions(120, 4, 4, labels="votes", n_raters=8, random_state=1)
-    X = np.hstack([data.X, np.random.default_rng(1).normal(size=(120, 100))])
-    Y = data.Y.astype(bool)
-    splits = validation_splits(Features(X), Y)
+    rng = np.random.default_rng(1)
+    X = np.hstack([data.X, rng.normal(size=(120, n_noise))])
+    Y, observed = data.Y.astype(bool), rng.random(data.Y.shape) >= missing
+    splits = validation_splits(Features(X), Y & observed, observed)
     votes = validate_vote_model(splits)
     expected = []
     for split in splits:
-        options = {"l2": votes.penalty_ratio * default_gamma(split.features), "weak_prior": True}
+        options = {"l2": votes.penalty_ratio * default_gamma(split.features), "observed": split.observed}
         competing, independent = (
-            vote_regression(split.features, split.Y, competing=c, **options) for c in (True, False)
+            vote_regression(split.features, split.Y, competing=c, weak_prior=True, **options) for c in (True, False)
         )
         Z = [split.X_test @ fit.coef + fit.intercept for fit in (competing, independent)]
         theta = competing_votes(Z[0], competing.log_rate)
         expected.append(split.log_likelihoods(Z[1]) - split.log_likelihoods(theta))
     difference = np.concatenate(expected)
     z = difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference)))
-    assert competition_test(X, Y).z == pytest.approx(z, abs=0.02)
+    assert competition_test(X, np.where(observed, Y, np.nan)).z == pytest.approx(z, abs=0.02)
+
+
+def test_a_weight_of_two_is_the_row_twice():
+    data = make_label_distributions(60, 3, 4, labels="presence", random_state=1)
+    weights, Y = np.random.default_rng(1).integers(1, 4, size=60), data.Y.astype(bool)
+    weighted = validation_splits(Features(data.X, sample_weight=weights.astype(float)), Y)
+    repeated = validation_splits(Features(np.repeat(data.X, weights, axis=0)), np.repeat(Y, weights, axis=0))
+    found, expected = (compare_models(splits, validate_vote_model(splits)) for splits in (weighted, repeated))
+    assert found.z == pytest.approx(expected.z, abs=0.02)
 
 
 def test_penalties_stop_at_the_first_decrease_of_the_likelihood(monkeypatch):
@@ -194,6 +211,29 @@ def _coins():
     Y = (rng.random((200, 4)) < 0.5).astype(int)
     Y[Y.sum(axis=1) == 0, 0] = 1
     return rng.normal(size=(200, 3)), Y
+
+
+@pytest.mark.parametrize(
+    ("z", "verdict"), [(-1.7, "compete, as votes do"), (-1.6, "undecided"), (1.6, "undecided"), (1.7, "independent of")]
+)
+def test_the_result_is_one_sided_at_the_level(z, verdict, monkeypatch):
+    """The quantile of 0.95 is 1.645."""
+    monkeypatch.setattr(label_model, "paired_z", lambda *_: z)
+    result = competition_test(*_coins())
+    assert verdict in result.message
+    assert result.competing == (z < 1.645)
+
+
+@pytest.mark.parametrize(("n_other", "fixed"), [(4, True), (15, False)])
+def test_a_fixed_number_of_positive_labels_has_a_tenth_of_the_variance_of_independent_ones(n_other, fixed):
+    """Two of four labels in nearly all of 100 rows: independent labels would have a variance of about 1."""
+    rng = np.random.default_rng(0)
+    Y = rng.permuted(np.tile([1, 1, 0, 0], (100, 1)), axis=1)
+    Y[:n_other] = [1, 1, 1, 0]
+    frequency = Y.mean(axis=0)
+    ratio = Y.sum(axis=1).var() / (frequency * (1.0 - frequency)).sum()
+    assert (ratio < 0.05) if fixed else (0.1 < ratio < 0.15)
+    assert competition_test(rng.normal(size=(100, 2)), Y).fixed_cardinality == fixed
 
 
 def test_labels_that_are_all_ticked_tell_nothing():
