@@ -110,7 +110,7 @@ def measure(names: list[str], n_seeds: int) -> dict[tuple[str, str, str], list[f
                     rows.setdefault(title, []).append([*scores, recovery, seconds])
             found |= {(name, way, title): list(np.mean(values, axis=0)) for title, values in rows.items()}
             print(f"{name}, {way}", file=sys.stderr, flush=True)
-    return found | selected_on_others(found, names) if len(names) > 1 else found
+    return found
 
 
 def selected_on_others(found: dict[tuple[str, str, str], list[float]], names: list[str]) -> dict[Any, list[float]]:
@@ -125,15 +125,8 @@ def selected_on_others(found: dict[tuple[str, str, str], list[float]], names: li
     return selected
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("names", nargs="*")
-    parser.add_argument("--seeds", type=int, default=3)
-    given = parser.parse_args()
-    warnings.simplefilter("ignore")  # of convergence, on some of the data sets
-    folder = SHARED / "datasets"
-    names = given.names or ["vader_tweets", *sorted(path.stem for path in folder.glob("*.mat"))]
-    found = measure(names, given.seeds)
+def print_tables(found: dict[tuple[str, str, str], list[float]], names: list[str]) -> None:
+    found = found | selected_on_others(found, names) if len(names) > 1 else found
     titles = list(dict.fromkeys(title for *_, title in found))
     cells = [(name, way) for name in names for way in WAYS]
     print("| predictor | " + " | ".join(METRICS) + " | gain | worst | recovery | worst | CPU |")
@@ -153,6 +146,16 @@ def main() -> int:
     for cell in cells:
         shown = [f"{found[*cell, title][0]:.3f}" for title in compared]
         print(f"| {cell[0]} | {cell[1]} | " + " | ".join(shown) + " |")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--seeds", type=int, default=3)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")  # of convergence, on some of the data sets
+    names = given.names or ["vader_tweets", *sorted(path.stem for path in (SHARED / "datasets").glob("*.mat"))]
+    print_tables(measure(names, given.seeds), names)
     return 0
 
 
