@@ -125,7 +125,7 @@ def test_what_is_learned_from_columns_is_learned_from_training_rows(files):
     np.testing.assert_allclose(ours[:, 0], (filled - filled.mean()) / filled.std())
     assert abs(others[:, 0].mean()) > 1e-3
     moved = PreparedTable(
-        **vars(table) | {"frame": table.frame.assign(height=table.frame["height"].where(table.frame.index <= 20, 1e6))}
+        **vars(table) | {"frame": table.frame.assign(height=table.frame["height"].where(table.frame.index <= 21, 1e6))}
     )
     np.testing.assert_array_equal(moved.features(train, rest)[0], ours)
 
