@@ -26,4 +26,4 @@ for ax, model in zip(axes, dldl_path(data.X, Y, beta=[0.01, 1.0, 100.0]), strict
 
 # %%
 # The number is the intersection with the true degrees. In practice these are not available, so ``beta=None`` selects
-# the value from held-out 0/1 labels; :doc:`/defaults` has the rule and measurements.
+# the value from held-out 0/1 labels; :doc:`/research/defaults` has the rule and measurements.
