@@ -49,6 +49,7 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 default_role = "py:obj"
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 
 # Gallery
 sphinx_gallery_conf = {

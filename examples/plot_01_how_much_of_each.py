@@ -16,7 +16,7 @@ from ldlearn.reporting import DistributionBarsDisplay
 
 tweets = load_vader_tweets()
 names = ["awful", "bad", "neutral", "good", "great"]
-X, votes = tweets.X[:1500], np.add.reduceat(tweets.D[:1500], [0, 2, 4, 5, 7], axis=1)
+X, votes = tweets.X[:3000], np.add.reduceat(tweets.D[:3000], [0, 2, 4, 5, 7], axis=1)
 Y = (votes > 0).astype(int)
 
 model = DLDL().fit(X, Y)

@@ -19,22 +19,23 @@ tweets = load_vader_tweets()
 names = ["awful", "bad", "neutral", "good", "great"]
 X, votes = tweets.X, np.add.reduceat(tweets.D, [0, 2, 4, 5, 7], axis=1)
 Y = pd.DataFrame(votes > 0, columns=names).astype(int)
-model = DLDL().fit(X[:1500], Y[:1500])
+model = DLDL().fit(X[:3000], Y[:3000])
 bars = DistributionBarsDisplay.from_estimator(
-    model, X[:1500], Y[:1500], rows=[36, 84, 130], texts=tweets.texts, truth=votes[:1500], interval=0.9
+    model, X[:3000], Y[:3000], rows=[36, 84, 130], texts=tweets.texts, truth=votes[:3000], interval=0.9
 )
 
 # %%
 # Intervals for a single new text need some rows with true degrees: conformal prediction chooses their width from the
 # errors on 300 rated texts.
-conformal = ConformalIntervals(model).fit(X[1500:1800], votes[1500:1800])
-lower, upper = conformal.predict_interval(X[3000:])
-inside = (lower <= votes[3000:]) & (votes[3000:] <= upper)
+conformal = ConformalIntervals(model).fit(X[3700:4000], votes[3700:4000])
+lower, upper = conformal.predict_interval(X[3000:3700])
+new = votes[3000:3700]
+inside = (lower <= new) & (new <= upper)
 print(f"coverage: {inside.mean():.2f}")
 new_bars = DistributionBarsDisplay.from_distributions(
-    {"predicted": model.predict(X[3000:])},
+    {"predicted": model.predict(X[3000:3700])},
     intervals={"predicted": (lower, upper)},
-    truth=votes[3000:],
+    truth=new,
     rows=[206, 231, 294],
     texts=tweets.texts[3000:],
     label_names=names,

@@ -17,8 +17,6 @@ from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
-_WIDE = 5.5  # inches; wider pictures scroll on a phone instead of shrinking
-
 
 class RunBlocks(SphinxTransform):
     """Put the output of each block behind it."""
@@ -59,9 +57,8 @@ class RunBlocks(SphinxTransform):
         target = Path(self.env.srcdir, "_pictures", name)
         target.parent.mkdir(exist_ok=True)
         display.save(target)
-        wide = ["wide"] if display.figure_.get_figwidth() > _WIDE else []
         alt = f"{type(display).__name__}, drawn by the code above"
-        image = nodes.image(uri=f"/_pictures/{name}", alt=alt, classes=["picture", *wide])
+        image = nodes.image(uri=f"/_pictures/{name}", alt=alt, classes=["picture"])
         return nodes.container("", image, classes=["picture-frame"])
 
 

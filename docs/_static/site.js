@@ -5,9 +5,8 @@ document.addEventListener("DOMContentLoaded", () => {
     const link = summary.closest("li").querySelector(":scope > a");
     if (link) summary.setAttribute("aria-label", `Pages of ${link.textContent.trim()}`);
   }
-  // On a phone wide pictures and formulas scroll.
-  for (const frame of document.querySelectorAll(".picture-frame, .formula")) {
-    const name = frame.querySelector("img")?.alt ?? "Formula";
-    for (const [key, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": name })) frame.setAttribute(key, value);
+  // On a phone wide formulas scroll.
+  for (const frame of document.querySelectorAll(".formula")) {
+    for (const [key, value] of Object.entries({ tabindex: "0", role: "group", "aria-label": "Formula" })) frame.setAttribute(key, value);
   }
 });
