@@ -278,7 +278,7 @@ class TestDistributionBars:
         long, short = DistributionBarsDisplay.from_distributions({"found": np.eye(3)[:, :2]}, **options).axes_
         assert short.get_title(loc="left") == "short"
         assert long.get_title(loc="left").split() == texts[1].split()
-        assert max(map(len, long.get_title(loc="left").splitlines())) <= 30
+        assert max(map(len, long.get_title(loc="left").splitlines())) <= 28
 
     def test_bars_are_the_degrees(self):
         display = EXAMPLES["bars"]()

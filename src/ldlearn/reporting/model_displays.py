@@ -38,7 +38,7 @@ class BarsPanel:
 
     def heading_lines(self) -> list[str]:
         """The heading in lines as long as a panel is wide."""
-        return textwrap.wrap(self.heading, 30, max_lines=4, placeholder=" …")
+        return textwrap.wrap(self.heading, 28, max_lines=4, placeholder=" …")
 
 
 class DistributionBarsDisplay(Display):
