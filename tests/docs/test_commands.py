@@ -29,7 +29,7 @@ def test_every_command_has_a_section(listings):
 
 def test_options_come_from_the_commands(listings):
     listed = {name: listings.command(name) for name in NAMES}
-    assert "| `--labels, -l COLS` | Labels: a,b or emo_* or x1:x9. |" in listed["fit"]
+    assert "| `--labels, -l COLS` | Labels: a,b or emo_* or x1:x9 or l.npy. |" in listed["fit"]
     assert "| `DATA` |" in listed["predict"]
     assert "| `--round N` |" in listed["predict"]
     assert "| `fetch NAME` |" in listed["datasets"]

@@ -67,6 +67,12 @@ const room = () => window.innerHeight;
 const rate = () => Math.max(1, (fullHeight() - room()) / Math.max(1, listHeight() - room()));
 const scrolled = () => Math.max(0, -list.getBoundingClientRect().top);
 
+/** Position in the full list at the upper edge of the window. */
+function offsetAt(top) {
+  const end = Math.max(0, listHeight() - room());
+  return Math.min(top, end) * rate() + Math.max(0, top - end);
+}
+
 function layOut() {
   list.hidden = !shown.length;
   if (list.hidden) return;
@@ -80,7 +86,7 @@ function layOut() {
 
 function drawRows() {
   const top = scrolled();
-  const offset = Math.min(top * rate(), Math.max(0, fullHeight() - 1));
+  const offset = offsetAt(top);
   const first = Math.max(0, Math.floor(offset / height) - 3);
   const last = Math.min(shown.length, Math.ceil((offset + room()) / height) + 3);
   const kept = new Map();
@@ -163,12 +169,13 @@ const toggle = (place) => select([shown[place]], !selected.has(shown[place]));
 function moveTo(place) {
   active = Math.min(Math.max(place, 0), shown.length - 1);
   const tools = one(".tools").offsetHeight;
-  const start = list.getBoundingClientRect().top + window.scrollY;
-  const offset = scrolled() * rate();
+  const { top } = list.getBoundingClientRect();
+  const start = top + window.scrollY;
+  const offset = top > 0 ? -top : offsetAt(-top);
   let wanted = null;
   if (active * height < offset + tools) wanted = active * height - tools;
   if ((active + 1) * height > offset + room()) wanted = (active + 1) * height - room();
-  if (wanted !== null) window.scrollTo({ top: start + wanted / rate(), behavior: "instant" });
+  if (wanted !== null) window.scrollTo({ top: start + (wanted < 0 ? wanted : wanted / rate()), behavior: "instant" });
   drawRows();
 }
 
