@@ -117,7 +117,8 @@ def _parameters(found: Any, inner: dict[str, Any]) -> list[str]:
             continue
         names = ", ".join(param.opts) if param.param_type_name == "option" else ""
         value = "" if getattr(param, "is_flag", False) else (param.metavar or param.name.upper())
-        rows.append(f"| `{before}{' '.join(filter(None, (names, value)))}` | {_tidy(param.help or '')} |")
+        usage = _tidy(before + " ".join(filter(None, (names, value))))
+        rows.append(f"| `{usage}` | {_tidy(param.help or '')} |")
     return rows
 
 
