@@ -198,6 +198,27 @@ def test_huge_widths_of_a_bare_estimator(tmp_path):
     refused(edited(model, content), tmp_path, "other predictions than when it was saved")
 
 
+def test_stored_predictions_are_dense_arrays(model, tmp_path):
+    content = content_of(model)
+    for name, value in (("X", {"csr": [0, 0, 0], "shape": [0, 0]}), ("X", [[1.0]]), ("predict", 1), ("made_up", 1)):
+        changed = content | {"probe": {"dict": content["probe"]["dict"] | {name: value}}}
+        refused(edited(model, changed), tmp_path, "no predictions of it|damaged")
+    refused(edited(model, content | {"probe": {"dict": {}}}), tmp_path, "no predictions of it")
+
+
+def test_limits_of_what_a_file_may_ask_for(model, tmp_path):
+    content = content_of(model)
+    uses = [{"array": k} for k in range(len(content["arrays"]))]
+    refused(change(model, facts=uses * 11), tmp_path, "refers to its arrays more often")
+    refused(change(model, facts={"csr": [0, 0, 0], "shape": [1, 10**9]}), tmp_path, "matrix of an impossible shape")
+    for sign in (1, -1):
+        refused(change(model, labels=[sign * 2**61, "mountain", "sea"]), tmp_path, "TableModel.labels is not")
+    for values in (b"1," * 600_000, b"[]," * 250_000):
+        text = b'{"model": [' + values + b'0], "probe": 1, "arrays": []}'
+        refused(with_text(text), tmp_path, "more names and values")
+    refused(change(model, estimator=instance("DLDL", tol=[["a"] * 3] * 9)), tmp_path, "'tol' parameter")
+
+
 def test_many_neighbour_indices_of_one_array(tmp_path):
     X, D = np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 2), 0.5)
     save_model(AAKNN(3).fit(X, D), tmp_path / "m.ldl")
