@@ -116,7 +116,7 @@ def test_step_2_the_models_of_the_folds_are_averaged(data):
 def test_step_3_neutral_degrees_are_half_d_step_and_half_expected_votes(data, inner):
     StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, data.Y)
     P, N, _ = inner["degree_loss"]
-    p, Y = P[0], np.asarray(data.Y, dtype=bool)
+    p, Y = P.mean(axis=0), np.asarray(data.Y, dtype=bool)
     rate = np.exp(profile_log_rate(np.log(p), Y))
     assert inner["vote_loss"][2] == pytest.approx(profile_log_rate(np.log(P.mean(axis=0)), Y))
     votes = Y * rate * p / (1.0 - np.exp(-rate * p))

@@ -46,8 +46,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
        ``BoostedLDL("votes")`` on the 0/1 labels. :math:`P_k` are its out-of-fold predictions of the training rows; for
        new rows the models of the folds are averaged.
     3. Neutral degrees N are the average of the D-step of DLDL with the teacher's beta and of the expected votes
-       (`VoteLDL`), both given the out-of-fold predictions of the first member. (Given the mean of all members, one bad
-       member would change the degrees that it is compared with.)
+       (`VoteLDL`), both given the mean of the members' out-of-fold predictions.
     4. The weights w of the members are the average of two solutions on the simplex,
 
        .. math::
@@ -144,8 +143,9 @@ class StackedLDL(SampleWeightMixin, JointModel):
         self.beta_ = teacher.beta_
         P = self._fit_members(members, X, labels, teacher.label_distributions_, sample_weight)
         cell_weights = label_counts(sample_weight, observed)
-        neutral = self._neutral_degrees(np.log(P[0]), Y, observed, cell_weights)
-        log_rate = profile_log_rate(np.log(P.mean(axis=0)), Y, counts=cell_weights)
+        mean = np.log(P.mean(axis=0))
+        neutral = self._neutral_degrees(mean, Y, observed, cell_weights)
+        log_rate = profile_log_rate(mean, Y, counts=cell_weights)
         likeliest = minimize_on_simplex(vote_loss(P, Y, log_rate, cell_weights), len(P))
         nearest = minimize_on_simplex(degree_loss(P, neutral, sample_weight), len(P))
         self.member_weights_ = (likeliest + nearest) / 2.0
