@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 if not (ROOT / "docs").is_dir():
     pytest.skip("the documents are not part of this copy of the project", allow_module_level=True)
 SHOWN = (
-    "index", "tutorial", "which_method", "guide/metrics", "guide/commands", "auto_examples/index", "api/estimators"
+    "index", "tutorial", "which_method", "guide/metrics", "guide/commands", "auto_examples/index", "api/estimators",
+    "api/generated/ldlearn.DLDL",
 )  # fmt: skip
 CHECKED = ("index", "guide/commands", "api/estimators")  # by axe-core
 NEEDED = (
@@ -105,6 +106,12 @@ def dead_links(site: Path) -> list[str]:
     return dead
 
 
+# Pictures and names in the contents that begin within the window and reach beyond it
+CUT = """[...document.querySelectorAll("article img, .bd-sidebar-secondary code")]
+    .map((part) => part.getBoundingClientRect())
+    .some((box) => box.width > 0 && box.left < innerWidth && box.right > innerWidth)"""
+
+
 def is_elsewhere(url: str) -> bool:
     return not url.startswith(("file:", "data:", "blob:"))
 
@@ -120,6 +127,8 @@ def problems_in_a_browser(browser: Any, site: Path) -> list[str]:
             page.goto((site / f"{name}.html").as_uri())
             if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
                 found.append(f"{name} scrolls sideways at a width of {width}")
+            if page.evaluate(CUT):
+                found.append(f"{name} has figures or contents that are cut at a width of {width}")
             if name in CHECKED:
                 found.extend(f"{name}, {scheme}, {width} px: {line}" for line in violations(page))
         page.close()
