@@ -32,21 +32,56 @@ def test_it_is_proportional_to_the_sum_of_the_variances(X, container):
 
 
 def test_features_in_their_row_space_have_the_same_penalty():
-    wide = Features(np.random.default_rng(0).normal(size=(20, 90)))
-    assert default_gamma(reduce_to_row_space(wide)) == pytest.approx(default_gamma(wide))
+    X = np.random.default_rng(0).normal(size=(20, 90))
+    for scale in (1.0, 40.0):
+        X[:, 4] *= scale
+        wide = Features(X)
+        reduced = reduce_to_row_space(wide)
+        assert reduced is not wide
+        assert default_gamma(reduced) == pytest.approx(default_gamma(wide))
+
+
+def test_squares_that_overflow_are_an_error(X):
+    with pytest.raises(OverflowError), np.errstate(over="ignore", invalid="ignore"):
+        default_gamma(Features(1e200 * X))
 
 
 @CONTAINERS
 @pytest.mark.parametrize("columns", [slice(None), 2], ids=["row", "cell"])
 def test_an_outlying_row_does_not_count(X, container, columns):
-    expected = default_gamma(Features(np.delete(X, 7, axis=0)))
-    weights = np.ones(100)
+    weights = np.random.default_rng(2).integers(1, 4, size=100).astype(float)
+    expected = default_gamma(Features(np.delete(X, 7, axis=0), sample_weight=np.delete(weights, 7)))
     X[7, columns] = 1e6
     order = np.random.default_rng(1).permutation(100)
     for rows in (np.arange(100), order):
-        given = Features(container(X[rows]), sample_weight=weights)
+        given = Features(container(X[rows]), sample_weight=weights[rows])
         with pytest.warns(UserWarning, match=rf"Row {np.flatnonzero(rows == 7)[0]} of X .*far from all others"):
             assert default_gamma(given, warn=True) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_many_outlying_rows_do_not_count(X, fit_intercept):
+    X += 5.0
+    outlying = np.arange(0, 60, 2)
+    expected = default_gamma(Features(np.delete(X, outlying, axis=0), fit_intercept))
+    X[outlying] = 1e6
+    with pytest.warns(UserWarning, match="Row 0 and 29 more of X"):
+        assert default_gamma(Features(X, fit_intercept), warn=True) == pytest.approx(expected)
+
+
+def test_rows_outlie_if_their_squared_distance_exceeds_a_thousand_times_the_median():
+    X = np.zeros((23, 2))
+    X[:11, 0], X[11:21, 0] = -1.0, 1.0  # medians 0, median distance 1
+    X[22] = 30.0, 10.0
+    assert default_gamma(Features(X)) == pytest.approx(0.03 * X.var(axis=0).sum())
+    X[22] = 30.0, 10.1
+    assert default_gamma(Features(X)) == pytest.approx(0.03 * X[:22].var(axis=0).sum())
+
+
+def test_a_sparse_row_outlies_by_the_sum_of_its_squares():
+    X = np.vstack([np.eye(40), np.full(40, 6.0)])
+    with pytest.warns(UserWarning, match="Row 40 of X"):
+        default_gamma(Features(sparse.csr_array(X)), warn=True)
 
 
 def test_an_outlying_row_is_found_far_from_zero(X):
@@ -66,6 +101,16 @@ def test_a_variance_counts_for_at_most_a_thousand_times_the_median(X):
     X[:, 1] *= 1e4
     with pytest.warns(UserWarning, match="Column 1 and 1 more of X"):
         default_gamma(Features(X), warn=True)
+
+
+@pytest.mark.parametrize("factor", [900.0, 1100.0])
+def test_columns_are_reported_above_a_thousand_times_the_median_variance(X, factor):
+    X /= X.std(axis=0)
+    X[:, 4] *= np.sqrt(factor)
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        default_gamma(Features(X), warn=True)
+    assert ["Column 4" in str(warning.message) for warning in found] == [True] * (factor > 1000.0)
 
 
 def test_constant_and_rare_features_are_not_outlying(X):

@@ -171,6 +171,8 @@ def test_variance_of_scores_and_negative_labels_by_hand(wide):
     contrast = np.eye(4) - 0.25
     variance = np.average(np.einsum("njk,kj->n", V, contrast), weights=weights) / 3
     assert posterior.score_variance == pytest.approx(variance, rel=1e-6)
+    P = softmax((X - posterior.mean) @ posterior.coefs[0] + posterior.intercepts[0])
+    assert np.median(posterior.degree_quantiles) == pytest.approx(np.median(P), abs=1e-3)
     counts = weights[:, None] * observed
     assert posterior.negative_frequency == pytest.approx((counts * ~Y).sum() / counts.sum())
 
@@ -180,8 +182,23 @@ def test_only_uncertain_scores_or_few_negative_labels_prevent_intervals():
     posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
     replace(posterior, score_variance=0.2, negative_frequency=0.2).degree_intervals(X, 0.9)
     for variance, negative in ((0.21, 0.2), (0.2, 0.19)):
-        with pytest.raises(InputError, match=str(variance)):
+        with pytest.raises(InputError, match=rf"variance of {variance},.* labels, {negative}\)"):
             replace(posterior, score_variance=variance, negative_frequency=negative).degree_intervals(X, 0.9)
+
+
+def test_every_fit_has_the_weak_prior(monkeypatch):
+    """Half a negative label would shift the penalty and lambda considerably if nearly all labels are positive."""
+    X, votes, _ = rows_of_votes(60)
+    priors = []
+
+    def recorded(*args, weak_prior=False, **options):
+        priors.append(weak_prior)
+        return vote_regression(*args, weak_prior=weak_prior, **options)
+
+    monkeypatch.setattr(module, "vote_regression", recorded)
+    vote_posterior(Features(X), votes > 0, l2=1.0)
+    assert len(priors) > 2
+    assert all(priors)
 
 
 def test_where_the_search_begins_does_not_matter():
