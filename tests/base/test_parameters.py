@@ -41,7 +41,7 @@ class Special(Example):
 
 
 VALID = [
-    {"penalty": 0}, {"penalty": None}, {"scale": 0.5}, {"scale": "median"}, {"n_jobs": -1}, {"anything": object()},
+    {"penalty": 0}, {"penalty": None}, {"scale": 0.5}, {"scale": "median"}, {"n_jobs": -1}, {"anything": print},
     {"inner": Example()}, {"random_state": 3},
 ]  # fmt: skip
 INVALID = [
