@@ -201,6 +201,13 @@ def test_every_fit_has_the_weak_prior(monkeypatch):
     assert all(priors)
 
 
+def test_the_first_penalty_does_not_matter():
+    X, votes, _ = rows_of_votes(200)
+    small, large = (vote_posterior(Features(X), votes > 0, l2=l2) for l2 in (0.1, 100.0))
+    assert np.abs(small.coefs[0]).sum() == pytest.approx(np.abs(large.coefs[0]).sum(), rel=3e-3)
+    assert small.score_variance == pytest.approx(large.score_variance, rel=3e-3)
+
+
 def test_where_the_search_begins_does_not_matter():
     X, votes, _ = rows_of_votes(2500)
     Y, features, rng = votes > 0, Features(X), np.random.default_rng(1)
