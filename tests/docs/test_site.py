@@ -106,10 +106,9 @@ def dead_links(site: Path) -> list[str]:
     return dead
 
 
-# Pictures and names in the contents that begin within the window and reach beyond it
-CUT = """[...document.querySelectorAll("article img, .bd-sidebar-secondary code")]
-    .map((part) => part.getBoundingClientRect())
-    .some((box) => box.width > 0 && box.left < innerWidth && box.right > innerWidth)"""
+# Pictures and names in the contents that are wider than their column
+CUT = """[...document.querySelectorAll("article img, nav.page-toc code")].some((part) =>
+    part.getBoundingClientRect().right > part.closest("article, nav").getBoundingClientRect().right + 1)"""
 
 
 def is_elsewhere(url: str) -> bool:
