@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from protocol import Split as PaperSplit
 from protocol import load
 from scipy import sparse
 
@@ -98,6 +99,12 @@ def test_size_if_features_are_uninformative():
     assert wrong <= 6
 
 
+def test_independence_needs_both_priors():
+    """Nearly all labels are positive: under the weak prior alone, a difference of 0.001 per row would decide."""
+    split = PaperSplit("SCUT_FBP", 0)
+    assert competition_test(split.X, split.Y).competing
+
+
 def test_size_if_degrees_are_imbalanced():
     """Both models are constant then, at a penalty far above the default."""
     options = {"sharpness": 0.0, "imbalance": 100.0, "labels": "votes", "n_raters": 20}
@@ -114,17 +121,22 @@ def test_models_are_compared_at_the_penalty_of_the_vote_model(n_noise, missing):
     Y, observed = data.Y.astype(bool), rng.random(data.Y.shape) >= missing
     splits = validation_splits(Features(X), Y & observed, observed)
     votes = validate_vote_model(splits)
-    expected = []
-    for split in splits:
-        options = {"l2": votes.penalty_ratio * default_gamma(split.features), "observed": split.observed}
-        competing, independent = (
-            vote_regression(split.features, split.Y, competing=c, weak_prior=True, **options) for c in (True, False)
-        )
-        Z = [split.X_test @ fit.coef + fit.intercept for fit in (competing, independent)]
-        theta = competing_votes(Z[0], competing.log_rate)
-        expected.append(split.log_likelihoods(Z[1]) - split.log_likelihoods(theta))
-    difference = np.concatenate(expected)
-    z = difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference)))
+    statistics = []
+    for weak_prior in (True, False):
+        expected = []
+        for split in splits:
+            options = {"l2": votes.penalty_ratio * default_gamma(split.features), "observed": split.observed}
+            competing, independent = (
+                vote_regression(split.features, split.Y, competing=c, weak_prior=weak_prior, **options)
+                for c in (True, False)
+            )
+            Z = [split.X_test @ fit.coef + fit.intercept for fit in (competing, independent)]
+            theta = competing_votes(Z[0], competing.log_rate)
+            expected.append(split.log_likelihoods(Z[1]) - split.log_likelihoods(theta))
+        difference = np.concatenate(expected)
+        statistics.append(difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference))))
+    z = min(statistics)
+    assert abs(statistics[0] - statistics[1]) > 0.03  # else one of them would do
     assert competition_test(X, np.where(observed, Y, np.nan)).z == pytest.approx(z, abs=0.02)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -99,8 +100,9 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
     Compare two models of 0/1 labels with the same link on held-out rows: ``P(y_j = 1) = 1 - exp(-lambda p_j)``,
     p a softmax of linear scores, and ``1 - exp(-exp(x w_j + b_j))``, both with the penalty that is best for the first:
     with a penalty of its own, the second may win by less shrinkage alone. The statistic is the mean difference of their
-    log-likelihoods over its standard error. Labels are called independent if it is large, unless nearly all rows have
-    equally many positive labels: such labels compete whatever link suits them.
+    log-likelihoods over its standard error, under the weaker and the stronger prior of `VoteLDL`, whichever is smaller.
+    Labels are called independent if it is large, unless nearly all rows have equally many positive labels: such labels
+    compete whatever link suits them.
 
     The test assumes that the number of votes of a row does not depend on its features. If it does, as where difficult
     rows get more raters, competing labels may be called independent at any level.
@@ -144,12 +146,15 @@ def compare_models(splits: list[Split], competing: ValidatedModel, level: float 
     """Compare the model of competing labels with that of independent labels."""
     if not splits:
         return CompetitionResult(True, False, 0.0, 0.5, 0, "too few rows to test whether labels compete")
-    # The weak prior, because half a negative label costs the two models differently.
-    ratio, cold = competing.penalty_ratio, [None] * len(splits)
+    # Under both priors: where nearly all labels are positive, each of them alone may decide.
+    ratio, cold, weights = competing.penalty_ratio, [None] * len(splits), validation_weights(splits)
     votes, *_ = _validate(splits, ratio, competing.fits, weak_prior=True)
-    independent, *_ = _validate(splits, ratio, cold, competing=False, weak_prior=True)
-    difference, weights = independent - votes, validation_weights(splits)
-    z, gain = paired_z(difference, weights), float(np.average(difference, weights=weights))
+    differences = [
+        _validate(splits, ratio, cold, competing=False, weak_prior=True)[0] - votes,
+        _validate(splits, ratio, cold, competing=False)[0] - competing.log_likelihoods,
+    ]
+    z, difference = min(((paired_z(each, weights), each) for each in differences), key=itemgetter(0))
+    gain = float(np.average(difference, weights=weights))
     p_value = float(norm.sf(z))
     fixed = _has_fixed_cardinality(splits)
     verdict = "undecided whether labels compete; they are taken as votes"
