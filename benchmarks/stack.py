@@ -1,7 +1,7 @@
 """How well do StackedLDL and other predictors learn from 0/1 labels?
 
-``python benchmarks/stack.py [--seeds N] [NAME ...]`` prints Markdown tables. Each data set (``vader_tweets``, embedded,
-and the ``.mat`` files in a folder beside the repository) is split N times, by default three: 720 training rows (60 % if
+``python benchmarks/stack.py [--stacks] [--seeds N] [NAME ...]`` prints Markdown tables. Each data set (embedded, and
+the ``.mat`` files in a folder beside the repository) is split N times, by default three: 720 training rows (60 % if
 there are fewer than 1,200 rows), at most 2,000 test rows, features standardised on the training rows. 0/1 labels are
 made in two ways: a label is positive if its degree exceeds 0.01, or if it gets one of 20 votes. True degrees are used
 for the last two predictors only. "variant selected on the others" is the variant of StackedLDL with the largest mean
@@ -14,7 +14,7 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +89,10 @@ PREDICTORS: dict[str, Callable[[Split], Any]] = {
     "`BoostedLDL()` on true degrees": lambda split: BoostedLDL().fit(split.X, split.D),
 }
 REFERENCE, SELECTED = "`DLDL()`", "variant selected on the others"
+COMPARED = (REFERENCE, "`StackedLDL()` without LightGBM", "`StackedLDL()`")
 
 
-def measure(names: list[str], n_seeds: int) -> dict[tuple[str, str, str], list[float]]:
+def measure(names: list[str], n_seeds: int, titles: Iterable[str]) -> dict[tuple[str, str, str], list[float]]:
     """Mean over seeds of each metric of prediction, recovery and CPU time, by data set, way and predictor."""
     found: dict[tuple[str, str, str], list[float]] = {}
     for name in names:
@@ -99,9 +100,9 @@ def measure(names: list[str], n_seeds: int) -> dict[tuple[str, str, str], list[f
             rows: dict[str, list[list[float]]] = {}
             for seed in range(n_seeds):
                 split = Split(name, way, seed)
-                for title, fit in PREDICTORS.items():
+                for title in titles:
                     start = time.process_time()
-                    model = fit(split)
+                    model = PREDICTORS[title](split)
                     seconds = time.process_time() - start
                     predicted = model.predict(split.X_test)
                     recovered = getattr(model, "label_distributions_", None)
@@ -126,8 +127,9 @@ def selected_on_others(found: dict[tuple[str, str, str], list[float]], names: li
 
 
 def print_tables(found: dict[tuple[str, str, str], list[float]], names: list[str]) -> None:
-    found = found | selected_on_others(found, names) if len(names) > 1 else found
     titles = list(dict.fromkeys(title for *_, title in found))
+    if len(names) > 1 and set(VARIANTS) <= set(titles):
+        found, titles = found | selected_on_others(found, names), [*titles, SELECTED]
     cells = [(name, way) for name in names for way in WAYS]
     print("| predictor | " + " | ".join(METRICS) + " | gain | worst | recovery | worst | CPU |")
     print("|---|" + "---|" * (len(METRICS) + 5))
@@ -141,10 +143,9 @@ def print_tables(found: dict[tuple[str, str, str], list[float]], names: list[str
         shown += [f"{difference[:, 3].mean():+.4f}", f"{difference[:, 3].min():+.4f}"] if has_recovery else ["", ""]
         shown.append(f"{values[:, 4].sum() / reference[:, 4].sum():.1f}")
         print(f"| {title} | " + " | ".join(shown) + " |")
-    compared = [REFERENCE, "`StackedLDL()` without LightGBM", "`StackedLDL()`"]
-    print("\n| data set | 0/1 labels | " + " | ".join(compared) + " |\n|---|---|" + "---|" * len(compared))
+    print("\n| data set | 0/1 labels | " + " | ".join(COMPARED) + " |\n|---|---|" + "---|" * len(COMPARED))
     for cell in cells:
-        shown = [f"{found[*cell, title][0]:.3f}" for title in compared]
+        shown = [f"{found[*cell, title][0]:.3f}" for title in COMPARED]
         print(f"| {cell[0]} | {cell[1]} | " + " | ".join(shown) + " |")
 
 
@@ -152,10 +153,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--stacks", action="store_true", help="measure only DLDL() and StackedLDL()")
     given = parser.parse_args()
     warnings.simplefilter("ignore")  # of convergence, on some of the data sets
     names = given.names or ["vader_tweets", *sorted(path.stem for path in (SHARED / "datasets").glob("*.mat"))]
-    print_tables(measure(names, given.seeds), names)
+    print_tables(measure(names, given.seeds, COMPARED if given.stacks else PREDICTORS), names)
     return 0
 
 
