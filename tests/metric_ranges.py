@@ -15,6 +15,12 @@ _HIGHEST = {
     "mean_absolute_error": lambda c: 2.0 / c,
     "expected_label_absolute_error": lambda c: c - 1.0,
     "expected_label_squared_error": lambda c: (c - 1.0) ** 2,
+    "manhattan": lambda c: 2.0,
+    "delta_ldl": math.log,
+    "wasserstein": lambda c: c - 1.0,
+    "cad": lambda c: c - 1.0,
+    "qfd2": lambda c: 2.0 * (c - 1.0) / c,
+    "cjs": lambda c: (c - 1.0) * math.log(2) / 2,
     "vote_likelihood": lambda c: 0.0,
 }
 _LOWEST = {"spearman": -1.0, "kendall": -1.0, "vote_likelihood": -math.inf}

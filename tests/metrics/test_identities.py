@@ -30,8 +30,13 @@ DISTANCES = [
     "threshold_error",
     "expected_label_absolute_error",
     "expected_label_squared_error",
+    "manhattan",
+    "wasserstein",
+    "cad",
+    "qfd2",
+    "cjs",
 ]
-SYMMETRIC = [name for name in METRICS if name not in ("kl_divergence", "error_probability")]
+SYMMETRIC = [name for name in METRICS if name not in ("kl_divergence", "delta_ldl", "error_probability")]
 ORDER_FREE = [name for name, metric in METRICS.items() if not metric.ordinal_only]
 NO_TOP_LABEL = [name for name in ORDER_FREE if name not in ("zero_one_loss", "error_probability")]
 
@@ -72,6 +77,10 @@ def test_identities_and_inequalities(pair):
     np.testing.assert_allclose(v["squared_chord"], 2 - 2 * v["fidelity"], atol=TOL)
     np.testing.assert_allclose(v["mean_squared_error"], v["euclidean"] ** 2 / c, atol=TOL)
     np.testing.assert_allclose(v["mean_absolute_error"], l1 / c, atol=TOL)
+    np.testing.assert_allclose(v["manhattan"], l1, atol=TOL)
+    np.testing.assert_allclose(v["soft_micro_f1"], v["intersection"], atol=TOL)
+    np.testing.assert_allclose(v["po_jsd"], 1 - v["jensen_shannon"] / math.log(2), atol=TOL)
+    np.testing.assert_allclose(v["wasserstein"], v["cad"], atol=TOL)
     np.testing.assert_allclose(v["threshold_agreement"], 1 - v["threshold_error"], atol=TOL)
     np.testing.assert_allclose(v["expected_label_squared_error"], v["expected_label_absolute_error"] ** 2, atol=TOL)
     chain = [
@@ -87,6 +96,10 @@ def test_identities_and_inequalities(pair):
         (v["jensen_shannon"], math.log(2) * l1 / 2),
         (v["squared_chord"], l1),
         (v["squared_chi2"] / 4, v["jensen_shannon"]),
+        (l1 / 2, v["wasserstein"]),
+        (v["expected_label_absolute_error"], v["wasserstein"]),
+        (v["qfd2"], 2 / c * v["cad"]),
+        (v["delta_ldl"], np.log(c)),
     ]
     for small, large in chain:
         assert (small <= large + TOL).all()
@@ -159,6 +172,8 @@ def test_upper_ends_of_the_ranges_are_reached(c):
         assert METRICS[name].function(D, P) == pytest.approx(value_range(name, c)[1]), name
     for name in ("mean_squared_error", "mean_absolute_error", "expected_label_absolute_error"):
         assert METRICS[name].function(D, P) == pytest.approx(value_range(name, c)[1]), name
+    for name in ("manhattan", "wasserstein", "cad", "qfd2", "cjs", "delta_ldl"):
+        assert METRICS[name].function(D, P) == pytest.approx(value_range(name, c)[1], rel=1e-9), name
     if c % 2 == 0:
         half = np.repeat([[2.0 / c, 0.0]], c // 2, axis=0).ravel()[np.newaxis]
         for name in ("clark", "canberra", "wave_hedges"):

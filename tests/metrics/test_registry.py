@@ -20,8 +20,10 @@ from ldlearn.metrics import (
 )
 
 SIMILARITIES = {"cosine", "intersection", "fidelity", "threshold_agreement", "spearman", "kendall"}
+SIMILARITIES |= {"po_jsd", "soft_micro_f1"}
 SIMILARITIES |= {"average_precision", "positive_mass", "vote_likelihood"}
 ALL = {**METRICS, **LABEL_METRICS}
+ORDINAL = {"expected_label_absolute_error", "expected_label_squared_error", "wasserstein", "cad", "qfd2", "cjs"}
 D = np.array([[0.5, 0.5], [1.0, 0.0]])
 P = np.array([[0.25, 0.75], [0.5, 0.5]])
 
@@ -46,7 +48,7 @@ def test_entry(name):
     assert metric.greater_is_better == (name in SIMILARITIES)
     assert metric.symbol == ("↑" if name in SIMILARITIES else "↓")
     assert metric.heading == f"{metric.title} {metric.symbol}"
-    assert metric.ordinal_only == name.startswith("expected_label")
+    assert metric.ordinal_only == (name in ORDINAL)
     assert metric.formula in metric.function.__doc__
 
 

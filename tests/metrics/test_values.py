@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.spatial.distance import jensenshannon
-from scipy.stats import entropy, kendalltau, spearmanr
+from scipy.stats import entropy, kendalltau, spearmanr, wasserstein_distance
 
 from ldlearn import metrics
 from ldlearn.metrics import LABEL_METRICS, METRICS, per_row
@@ -28,6 +29,12 @@ BY_HAND = {
     "wave_hedges": 0.5 + 0.25 + 1,
     "jensen_shannon": 0.5 * (0.6 * math.log(0.6 / 0.45) + 0.4 * math.log(0.4 / 0.35))
     + 0.5 * (0.3 * math.log(0.3 / 0.45) + 0.3 * math.log(0.3 / 0.35) + 0.4 * math.log(2)),
+    "po_jsd": 1.0
+    - 0.5 * (0.6 * math.log2(0.6 / 0.45) + 0.4 * math.log2(0.4 / 0.35))
+    - 0.5 * (0.3 * math.log2(0.3 / 0.45) + 0.3 * math.log2(0.3 / 0.35) + 0.4),
+    "soft_micro_f1": 0.6,
+    "delta_ldl": math.log(1 + 2**0.6 * (4 / 3) ** 0.4) - math.log(1 + 2**0.6 * (4 / 3) ** 0.4 / 3),
+    "manhattan": 0.8,
     "mean_squared_error": 0.26 / 3,
     "mean_absolute_error": 0.8 / 3,
     "zero_one_loss": 1.0,
@@ -36,6 +43,11 @@ BY_HAND = {
     "threshold_agreement": 2 / 3,
     "expected_label_absolute_error": 0.7,  # 2.1 against 1.4
     "expected_label_squared_error": 0.49,
+    "wasserstein": 0.7,  # cumulative 0.6, 1, 1 against 0.3, 0.6, 1
+    "cad": 0.7,
+    "qfd2": 2 / 3 * (0.09 + 0.16),
+    "cjs": 0.5
+    * (0.6 * math.log(0.6 / 0.45) + 0.3 * math.log(0.3 / 0.45) + math.log(1 / 0.8) + 0.6 * math.log(0.6 / 0.8)),
     "spearman": -math.sqrt(3) / 2,  # centred ranks (1, 0, -1) and (-.5, -.5, 1)
     "kendall": -2 / math.sqrt(6),  # 3 pairs untied in d, 2 in p, both discordant
 }
@@ -65,7 +77,16 @@ def loops(d, p):
     def kl(a, b):
         return sum(x * math.log(x / y) for x, y in zip(a, b, strict=True) if x > 0)
 
-    middle = [(x + y) / 2 for x, y in pairs]
+    def js(a, b):
+        middle = [(x + y) / 2 for x, y in zip(a, b, strict=True)]
+        return (kl(a, middle) + kl(b, middle)) / 2
+
+    def exceeds_smoothly(divergence, delta):
+        return quad(lambda t: 1 / (1 + math.exp(t - divergence)), 0, delta)[0]
+
+    sums_d, sums_p = ([sum(row[: j + 1]) for j in range(c)] for row in (d, p))
+    q = [x - y for x, y in pairs]
+    divergence = kl(d, [max(y, np.finfo(float).eps) for y in p])
     top_d, top_p = list(d).index(max(d)), list(p).index(max(p))
     expected = sum((j + 1) * (x - y) for j, (x, y) in enumerate(pairs))
     disagree = sum((x > 0.01) != (y > 0.01) for x, y in pairs) / c
@@ -73,7 +94,7 @@ def loops(d, p):
         "chebyshev": max(abs(x - y) for x, y in pairs),
         "clark": math.sqrt(sum(ratio((x - y) ** 2, (x + y) ** 2) for x, y in pairs)),
         "canberra": sum(ratio(abs(x - y), x + y) for x, y in pairs),
-        "kl_divergence": kl(d, [max(y, np.finfo(float).eps) for y in p]),
+        "kl_divergence": divergence,
         "cosine": sum(x * y for x, y in pairs) / math.sqrt(sum(x * x for x in d)) / math.sqrt(sum(y * y for y in p)),
         "intersection": sum(min(x, y) for x, y in pairs),
         "euclidean": math.sqrt(sum((x - y) ** 2 for x, y in pairs)),
@@ -82,7 +103,11 @@ def loops(d, p):
         "fidelity": sum(math.sqrt(x * y) for x, y in pairs),
         "squared_chord": sum((math.sqrt(x) - math.sqrt(y)) ** 2 for x, y in pairs),
         "wave_hedges": sum(ratio(abs(x - y), max(x, y)) for x, y in pairs),
-        "jensen_shannon": (kl(d, middle) + kl(p, middle)) / 2,
+        "jensen_shannon": js(d, p),
+        "po_jsd": 1 - js(d, p) / math.log(2),
+        "soft_micro_f1": 2 * sum(min(x, y) for x, y in pairs) / sum(x + y for x, y in pairs),
+        "delta_ldl": exceeds_smoothly(divergence, math.log(c)),
+        "manhattan": sum(abs(x - y) for x, y in pairs),
         "mean_squared_error": sum((x - y) ** 2 for x, y in pairs) / c,
         "mean_absolute_error": sum(abs(x - y) for x, y in pairs) / c,
         "zero_one_loss": float(top_d != top_p),
@@ -91,6 +116,10 @@ def loops(d, p):
         "threshold_agreement": 1 - disagree,
         "expected_label_absolute_error": abs(expected),
         "expected_label_squared_error": expected**2,
+        "wasserstein": wasserstein_distance(range(c), range(c), d, p),
+        "cad": sum(abs(x - y) for x, y in zip(sums_d, sums_p, strict=True)),
+        "qfd2": sum((1 - abs(j - k) / c) * q[j] * q[k] for j in range(c) for k in range(c)),
+        "cjs": js(sums_d, sums_p),
         "spearman": spearmanr(d, p).statistic,
         "kendall": kendalltau(d, p).statistic,
     }
@@ -200,9 +229,33 @@ def test_positions_of_ordinal_labels():
     D, P = [[1.0, 0.0, 0.0]], [[0.0, 0.5, 0.5]]
     assert metrics.expected_label_absolute_error(D, P, positions=[-4, 0, 4]) == 6.0
     assert metrics.expected_label_squared_error(D, P, positions=[-4, 0, 4]) == 36.0
+    for positions in ([4, -3, 0], [0, 0, 7]):
+        work = wasserstein_distance(positions, positions, D[0], P[0])
+        assert metrics.wasserstein(D, P, positions=positions) == pytest.approx(work)
     for positions in ([1, 2], [1, 2, np.nan], [[1, 2, 3]]):
-        with pytest.raises(ValueError, match="positions must hold 3 finite numbers"):
-            metrics.expected_label_absolute_error(D, P, positions=positions)
+        for metric in (metrics.expected_label_absolute_error, metrics.wasserstein):
+            with pytest.raises(ValueError, match="positions must hold 3 finite numbers"):
+                metric(D, P, positions=positions)
+
+
+def test_the_micro_average_of_f1_adds_up_all_rows(pair_with_zeros_and_ties):
+    D, P = pair_with_zeros_and_ties
+    assert metrics.soft_micro_f1(D, P) == pytest.approx(2 * np.minimum(D, P).sum() / (D + P).sum())
+
+
+def test_quadratic_form_distance_is_that_of_cumulative_distributions(pair_with_zeros_and_ties):
+    D, P = pair_with_zeros_and_ties
+    squares = (np.cumsum(D - P, axis=1) ** 2).sum(axis=1)
+    np.testing.assert_allclose(per_row("qfd2", D, P), 2 / D.shape[1] * squares, atol=1e-12)
+
+
+def test_a_large_divergence_counts_delta():
+    assert metrics.delta_ldl([[1.0, 0.0]], [[0.0, 1.0]], delta=0.25) == pytest.approx(0.25)
+    assert metrics.delta_ldl([[0.5, 0.5]], [[0.5, 0.5]], delta=0.25) == pytest.approx(
+        math.log(2 / (1 + math.exp(-0.25)))
+    )
+    with pytest.raises(ValueError, match="delta must be"):
+        metrics.delta_ldl([[1.0, 0.0]], [[0.0, 1.0]], delta=-1.0)
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])

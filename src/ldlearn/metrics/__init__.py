@@ -23,13 +23,17 @@ from ldlearn.metrics.distributions import (
     chebyshev,
     clark,
     cosine,
+    delta_ldl,
     euclidean,
     fidelity,
     intersection,
     jensen_shannon,
     kl_divergence,
+    manhattan,
     mean_absolute_error,
     mean_squared_error,
+    po_jsd,
+    soft_micro_f1,
     sorensen,
     squared_chi2,
     squared_chord,
@@ -38,13 +42,19 @@ from ldlearn.metrics.distributions import (
 from ldlearn.metrics.inputs import CONVENTIONS
 from ldlearn.metrics.labels import (
     error_probability,
-    expected_label_absolute_error,
-    expected_label_squared_error,
     kendall,
     spearman,
     threshold_agreement,
     threshold_error,
     zero_one_loss,
+)
+from ldlearn.metrics.ordinal import (
+    cad,
+    cjs,
+    expected_label_absolute_error,
+    expected_label_squared_error,
+    qfd2,
+    wasserstein,
 )
 from ldlearn.metrics.registry import (
     HEADLINE_METRICS,
@@ -65,7 +75,8 @@ __all__ = ["CONVENTIONS", "METRICS", "LABEL_METRICS", "USUAL_METRICS", "HEADLINE
 __all__ += ["Metric", "SCORERS", "get_metric", "get_scorer", "per_row", "score_all"]
 __all__ += ["chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection", "euclidean", "sorensen"]
 __all__ += ["squared_chi2", "fidelity", "squared_chord", "wave_hedges", "jensen_shannon"]
-__all__ += ["mean_squared_error", "mean_absolute_error"]
+__all__ += ["mean_squared_error", "mean_absolute_error", "manhattan", "po_jsd", "soft_micro_f1", "delta_ldl"]
 __all__ += ["zero_one_loss", "error_probability", "threshold_error", "threshold_agreement"]
 __all__ += ["expected_label_absolute_error", "expected_label_squared_error", "spearman", "kendall"]
+__all__ += ["wasserstein", "cad", "qfd2", "cjs"]
 __all__ += ["average_precision", "ranking_loss", "top_label_error", "positive_mass", "vote_likelihood"]

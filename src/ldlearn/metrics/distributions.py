@@ -170,6 +170,89 @@ def jensen_shannon(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     return _sum(kl_div(2 * D_true, twice_middle) + kl_div(2 * D_pred, twice_middle)) / 4
 
 
+@register("PO-JSD", "1 - JS(d, p) / ln 2", greater_is_better=True)
+def po_jsd(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """One minus the Jensen-Shannon divergence in bits.
+
+    Notes
+    -----
+    From Kurniawan et al., "Training and Evaluating with Human Label Variation", 2025 (arXiv 2502.01891).
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import po_jsd
+    >>> po_jsd([[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]])  # (0 + 1) / 2
+    0.5
+    """
+    twice_middle = D_true + D_pred
+    return 1.0 - _sum(kl_div(2 * D_true, twice_middle) + kl_div(2 * D_pred, twice_middle)) / (4 * math.log(2))
+
+
+@register("Soft micro-F1", "2 sum_j min(d_j, p_j) / sum_j (d_j + p_j)", greater_is_better=True)
+def soft_micro_f1(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """F1 score of fuzzy sets; for distributions the intersection.
+
+    Notes
+    -----
+    From Kurniawan et al., "Training and Evaluating with Human Label Variation", 2025 (arXiv 2502.01891), which adds up
+    numerator and denominator over all rows: for distributions the same, since every denominator is 2.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import soft_micro_f1
+    >>> soft_micro_f1([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
+    0.5
+    """
+    return 2.0 * _ratio(_sum(np.minimum(D_true, D_pred)), _sum(D_true + D_pred))
+
+
+@register("DeltaLDL", "softplus(KL(d, p)) - softplus(KL(d, p) - delta)")
+def delta_ldl(D_true: FloatArray, D_pred: FloatArray, *, delta: float | None = None) -> FloatArray:
+    """Smoothed share of the thresholds from 0 to delta that the Kullback-Leibler divergence exceeds, times delta.
+
+    It is the integral of ``1 / (1 + exp(t - KL))`` over t from 0 to delta: large divergences count alike.
+
+    Other Parameters
+    ----------------
+    delta : float, optional
+        Largest threshold; ln c by default. Li et al. take the mean divergence of the truth from equal degrees, which is
+        smaller and depends on the data set.
+
+    Notes
+    -----
+    From Li et al., "Approximately Correct Label Distribution Learning", ICML 2025. A perfect prediction has the value
+    ``ln(2 / (1 + exp(-delta)))``, not 0.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import delta_ldl
+    >>> delta_ldl([[1.0, 0.0]], [[0.5, 0.5]])  # ln(1 + 2) - ln(1 + 1)
+    0.4054...
+    """
+    delta = math.log(D_true.shape[1]) if delta is None else delta
+    if not 0 <= delta < math.inf:
+        raise InputError(f"delta must be a finite number >= 0, got {delta!r}.")
+    divergence = _sum(rel_entr(D_true, np.maximum(D_pred, EPS)))
+    return np.asarray(np.logaddexp(0.0, divergence) - np.logaddexp(0.0, divergence - delta))
+
+
+@register("Manhattan", "sum_j |d_j - p_j|")
+def manhattan(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+    """Sum of the absolute differences; for distributions twice one minus the intersection.
+
+    Notes
+    -----
+    The metric of unordered labels in LeWiDi 2025.
+
+    Examples
+    --------
+    >>> from ldlearn.metrics import manhattan
+    >>> manhattan([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
+    1.0
+    """
+    return _sum(np.abs(D_true - D_pred))
+
+
 @register("Mean squared error", "sum_j (d_j - p_j)^2 / c")
 def mean_squared_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Squared difference, averaged over the labels."""
