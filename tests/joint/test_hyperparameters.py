@@ -15,8 +15,7 @@ from ldlearn.joint.label_model import validate_vote_model
 from ldlearn.joint.validation import validation_folds, validation_splits
 from ldlearn.metrics import intersection
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
-from ldlearn.solvers.row_space import reduce_to_row_space
+from ldlearn.solvers.features import Features, reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
 
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

@@ -7,8 +7,8 @@ from scipy.special import xlogy
 
 from ldlearn import DLDL
 from ldlearn.exceptions import ParameterError
-from ldlearn.joint import ordered_labels
-from ldlearn.joint.ordered_labels import roughness
+from ldlearn.joint import hyperparameters
+from ldlearn.joint.alternation import roughness
 from ldlearn.metrics import intersection
 from ldlearn.solvers.features import Features
 
@@ -78,9 +78,9 @@ def test_a_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeyp
         rows = [int(np.flatnonzero((row == X).all(axis=1))[0]) for row in split.X_test]
         return {0.0: 0.0, 0.03: 1.0, 0.1: -1.0}[penalty] * gain[rows]
 
-    monkeypatch.setattr(ordered_labels, "_held_out_likelihoods", likelihoods)
+    monkeypatch.setattr(hyperparameters, "_held_out_likelihoods", likelihoods)
     values = {"beta": 1.0, "gamma": 1.0, "max_iter": 2}
-    assert ordered_labels.select_ordered_penalty(Features(X), Y, None, **values)[0] == expected
+    assert hyperparameters.select_ordered_penalty(Features(X), Y, None, **values)[0] == expected
 
 
 def test_what_cannot_be_is_refused():

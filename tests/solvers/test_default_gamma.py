@@ -10,8 +10,7 @@ from ldlearn import DLDL, VoteLDL
 from ldlearn.datasets import make_label_distributions
 from ldlearn.metrics import intersection
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
-from ldlearn.solvers.row_space import reduce_to_row_space
+from ldlearn.solvers.features import Features, reduce_to_row_space
 
 CONTAINERS = pytest.mark.parametrize("container", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 

@@ -11,8 +11,7 @@ from ldlearn import DLDL
 from ldlearn.core import softmax
 from ldlearn.exceptions import InputError
 from ldlearn.joint import VoteLDL, dldl, vote_ldl
-from ldlearn.solvers.features import Features
-from ldlearn.solvers.row_space import RowSpace, reduce_to_row_space
+from ldlearn.solvers.features import Features, RowSpace, reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty import vote_posterior as module

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ldlearn.uncertainty.rater_agreement import excess_variance, find_concentration, probability_of_no_vote
+from ldlearn.uncertainty.vote_intervals import excess_variance, find_concentration, probability_of_no_vote
 
 SHARES = np.random.default_rng(0).dirichlet([0.8] * 4, size=50).ravel()
 positive = st.floats(0.1, 100.0)

@@ -10,12 +10,10 @@ from scipy.stats import nbinom
 from ldlearn.core import softmax
 from ldlearn.core.votes import log_expected_votes
 from ldlearn.exceptions import InputError
-from ldlearn.solvers.features import Features
-from ldlearn.solvers.row_space import reduce_to_row_space
+from ldlearn.solvers.features import Features, reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty import vote_posterior as module
-from ldlearn.uncertainty.rater_agreement import excess_variance
-from ldlearn.uncertainty.vote_intervals import _Votes
+from ldlearn.uncertainty.vote_intervals import _Votes, excess_variance
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
 

@@ -17,7 +17,7 @@ from ldlearn.dask.rows import BlockColumns, BlockObjective, Coefficients
 from ldlearn.dask.training import BlockTargets, TrainingBlocks
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms, alternate
-from ldlearn.joint.dldl import select_penalties
+from ldlearn.joint.hyperparameters import select_penalties
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize
 

@@ -12,8 +12,7 @@ from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, ref
 from ldlearn.core.simplex import Array
 from ldlearn.dask.training import BlockTargets, LazyRows, TrainingBlocks
 from ldlearn.joint.validation import project_rows, third_moments
-from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.row_space import reduce_to_row_space
+from ldlearn.solvers.features import CentredColumns, Features, reduce_to_row_space
 from ldlearn.solvers.softmax_objective import LocalObjective
 from ldlearn.solvers.softmax_regression import ObjectiveAt
 

@@ -1,6 +1,6 @@
 """Label enhancement: degrees for the training rows from their 0/1 labels. One file per method."""
 
-from ldlearn.enhancement.baselines import PriorLE, ProjectedPriorLE, UniformLE
+from ldlearn.enhancement.baselines import PriorLE, ProjectedPriorLE, SoftmaxLE, UniformLE
 from ldlearn.enhancement.bd_le import BDLE
 from ldlearn.enhancement.fcm import FCM
 from ldlearn.enhancement.fle import FLE
@@ -11,7 +11,6 @@ from ldlearn.enhancement.lemll import LEMLL
 from ldlearn.enhancement.lesc import LESC
 from ldlearn.enhancement.lp import LP
 from ldlearn.enhancement.ml import ML
-from ldlearn.enhancement.softmax import SoftmaxLE
 
 __all__ = [
     "BDLE",

@@ -1,6 +1,7 @@
 """ML: the label manifold, labels rebuilt like the features from the same neighbours."""
 
 from dataclasses import KW_ONLY
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,8 +10,7 @@ from scipy import sparse
 from ldlearn.base import Enhancer
 from ldlearn.base.parameters import OutputMap, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
-from ldlearn.core.simplex import Array, to_distributions
-from ldlearn.solvers.bounded_quadratic import minimize_signed_quadratic
+from ldlearn.core.simplex import Array, Mask, to_distributions
 
 _RIDGE = 1e-8  # makes the minimiser unique: M has the constants in its null space
 
@@ -103,3 +103,133 @@ class ML(Enhancer):
         self.scores_, self.n_iter_, self.converged_ = self.lam * fit.U, fit.n_iter, fit.converged
         self.objective_ = float(np.vdot(self.scores_, M @ self.scores_))
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
+
+
+class BoundedFit(NamedTuple):
+    """The result of `minimize_signed_quadratic`."""
+
+    U: NDArray[np.float64]
+    n_iter: int
+    converged: bool
+
+
+def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter: int = 10_000) -> BoundedFit:
+    r"""Minimise ``u' A u`` subject to ``s_i u_i >= 1`` for each column s of ``signs``.
+
+    With ``v = s u`` these are quadratics over ``v >= 1``, solved by modified proportioning with reduced gradient
+    projection: conjugate gradients inside a face, a projected gradient step that may change the face, or a step that
+    releases active bounds. The preconditioner is a scaling to unit diagonal, which maps bounds to bounds.
+
+    Parameters
+    ----------
+    A : sparse array of shape (n, n)
+        Symmetric positive definite.
+    signs : ndarray of shape (n, c)
+        Of -1 and 1.
+    tol : float, default=1e-6
+        Stop when the projected gradient of the scaled problem is this small relative to its bounds.
+    max_iter : int, default=10000
+        If it is reached, ``converged`` is False.
+
+    References
+    ----------
+    Z. Dostál, J. Schöberl, "Minimizing Quadratic Functions Subject to Bound Constraints with the Rate of Convergence
+    and Finite Termination", Computational Optimization and Applications 30, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy import sparse
+    >>> A = sparse.csr_array([[2.0, -1.5], [-1.5, 2.0]])
+    >>> minimize_signed_quadratic(A, np.array([[1.0, 1.0], [1.0, -1.0]])).U.round(6)
+    array([[ 1.,  1.],
+           [ 1., -1.]])
+    """
+    root = np.sqrt(A.diagonal())
+    inverse = sparse.diags_array(1.0 / root)
+    scaled = sparse.csr_array(inverse @ A @ inverse)
+    # Below 2 / (largest eigenvalue), where a projected step lowers the objective.
+    step = 1.9 / float(abs(scaled).sum(axis=1).max())
+    lower = root[:, None]
+    U = np.empty(signs.shape)
+    open_columns = np.arange(signs.shape[1])
+    state = _State(scaled, np.asarray(signs, dtype=np.float64), np.repeat(lower, signs.shape[1], axis=1), lower, step)
+    goal = tol * float(np.linalg.norm(root))
+    n_iter = 0
+    while True:
+        solved = state.violation() <= goal
+        U[:, open_columns[solved]] = (state.S * state.V)[:, solved] / lower
+        open_columns = open_columns[~solved]
+        if not len(open_columns):
+            return BoundedFit(U, n_iter, True)
+        if n_iter == max_iter:
+            break
+        state.keep(~solved)
+        state.iterate()
+        n_iter += 1
+    U[:, open_columns] = state.S * state.V / lower
+    return BoundedFit(U, n_iter, False)
+
+
+class _State:
+    """Points V, gradients G and conjugate directions P of the columns that are not solved yet."""
+
+    def __init__(self, A: sparse.csr_array, S: Array, V: Array, lower: Array, step: float) -> None:
+        self.A, self.S, self.V, self.lower, self.step = A, S, V, lower, step
+        self.G = self.product(V)
+        self.free, self.blocked = self.split()
+        self.P = self.free
+
+    def product(self, V: Array, columns: Mask | slice = slice(None)) -> Array:
+        S = self.S[:, columns]
+        return np.asarray(S * (self.A @ (S * V)))
+
+    def split(self) -> tuple[Array, Array]:
+        """Gradient of the free entries, and of the entries at a bound whose gradient points away from it."""
+        bound = self.lower >= self.V
+        return np.where(bound, 0.0, self.G), np.where(bound, np.minimum(self.G, 0.0), 0.0)
+
+    def violation(self) -> NDArray[np.float64]:
+        """Norms of the projected gradients: zero exactly at the minima."""
+        return np.asarray(np.sqrt(_dots(self.free, self.free) + _dots(self.blocked, self.blocked)))
+
+    def keep(self, columns: Mask) -> None:
+        if not columns.all():
+            for name in ("S", "V", "G", "P", "free", "blocked"):
+                setattr(self, name, getattr(self, name)[:, columns])
+
+    def iterate(self) -> None:
+        # In the terms of Dostál and Schöberl, `free` and `blocked` are the free and the chopped gradient, `reduced` the
+        # reduced free gradient of a projected step. While it dominates the chopped gradient, the face is kept
+        # (`inside`); otherwise active bounds are released along the chopped gradient.
+        slack = self.V - self.lower
+        reduced = np.minimum(slack / self.step, self.free)
+        inside = _dots(self.blocked, self.blocked) <= _dots(reduced, self.free)
+        direction = np.where(inside, self.P, self.blocked)
+        image = self.product(direction)
+        curvature = _dots(direction, image)
+        t = _dots(self.G, direction) / np.where(curvature > 0, curvature, 1.0)
+        # Largest step before an entry reaches its bound; the chopped gradient reaches none.
+        room = np.where(direction > 0, slack / np.where(direction > 0, direction, 1.0), np.inf).min(axis=0)
+        expand = inside & (t > room)
+        t = np.where(expand, room, t)
+        self.V = np.maximum(self.V - t * direction, self.lower)
+        self.G = self.G - t * image
+        if expand.any():
+            self._expand(expand)
+        self.free, self.blocked = self.split()
+        # Directions stay conjugate only within a face: on a new one they start again from the free gradient.
+        conjugate = inside & ~expand & (curvature > 0)
+        turn = np.where(conjugate, _dots(self.free, image) / np.where(curvature > 0, curvature, 1.0), 0.0)
+        self.P = self.free - turn * direction
+
+    def _expand(self, columns: Mask) -> None:
+        """A step of fixed length along the free gradient, cut at the bounds: many entries may reach them at once."""
+        V, G = self.V[:, columns], self.G[:, columns]
+        V = np.where(self.lower < V, np.maximum(V - self.step * G, self.lower), V)
+        self.V[:, columns], self.G[:, columns] = V, self.product(V, columns)
+
+
+def _dots(A: Array, B: Array) -> NDArray[np.float64]:
+    """Inner products of the columns."""
+    return np.asarray(np.einsum("ij,ij->j", A, B))

@@ -1,7 +1,6 @@
 """Joint models: degrees for the training rows and a predictor, from one objective. One file per method."""
 
-from ldlearn.joint.dldl import DLDL
-from ldlearn.joint.dldl_path import dldl_path
+from ldlearn.joint.dldl import DLDL, dldl_path
 from ldlearn.joint.l2 import L2
 from ldlearn.joint.label_model import competition_test
 from ldlearn.joint.vote_ldl import VoteLDL

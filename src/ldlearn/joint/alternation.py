@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.core.simplex import Array, Mask, SampleWeight
-from ldlearn.joint.ordered_labels import roughness
 from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit
 
@@ -44,6 +43,19 @@ class DegreeStep:
     change: float  # largest change of a degree
     n_iter: int
     converged: bool
+
+
+def roughness(n_labels: int) -> NDArray[np.float64]:
+    """The matrix Q with ``d' Q d = |second differences of d|^2``; zero if there are fewer than three labels.
+
+    Examples
+    --------
+    >>> d = np.array([1.0, 2.0, 3.0, 4.0])
+    >>> float(d @ roughness(4) @ d), float(np.eye(4)[1] @ roughness(4) @ np.eye(4)[1])
+    (0.0, 5.0)
+    """
+    S = np.diff(np.eye(n_labels), n=2, axis=0) if n_labels > 2 else np.zeros((1, n_labels))
+    return np.asarray(S.T @ S)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """DLDL: label distributions and their predictor, learned together from logical labels."""
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
+from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -18,19 +18,14 @@ from ldlearn.core.logical import Support, has_few_positives
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
 from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.prototypes import pseudo_distributions
-from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
 from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms, alternate
-from ldlearn.joint.hyperparameters import Hyperparameters, select_hyperparameters
-from ldlearn.joint.ordered_labels import select_ordered_penalty
-from ldlearn.solvers.features import Features, linear_scores, linear_softmax
+from ldlearn.joint.hyperparameters import select_penalties
+from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
 from ldlearn.solvers.newton_simplex import newton_simplex
-from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass
@@ -75,24 +70,6 @@ class _LocalSteps:
         self.D = D
         step = self.update_D(W)
         return W, replace(step, D=mix(step.D, softmax(W.logits), weights))
-
-
-def select_penalties(
-    features: Any, Y: Any, observed: Any, *, beta: Any, gamma: Any, ordered: Any, label_model: str, max_iter: int
-) -> tuple[Hyperparameters, float]:
-    """beta, gamma and the penalty of the second differences of ordered labels, selected where they are not given."""
-    if beta is not None and gamma is not None:
-        selected = Hyperparameters(float(beta), float(gamma), "")
-    else:
-        given: dict[str, Any] = {"beta": beta, "gamma": gamma, "label_model": label_model}
-        with limit_blas_threads():
-            selected = select_hyperparameters(features, Y, **given, max_iter=max_iter, observed=observed)
-        _log.info("%s", selected.message)
-    if ordered is not True:
-        return selected, float(ordered)
-    values: dict[str, Any] = {"beta": selected.beta, "gamma": selected.gamma, "max_iter": max_iter}
-    penalty, message = select_ordered_penalty(features, Y, observed, **values)
-    return replace(selected, message="; ".join(part for part in (selected.message, message) if part)), penalty
 
 
 @estimator_dataclass
@@ -476,3 +453,46 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         found = newton_simplex(logP, support, beta=beta, between_labels=Q, tol=self.tol)
         D = mix(np.ascontiguousarray(found.D), np.exp(predicted), prediction_weight(self.kappa_, self.n_votes_))
         return D if degrees is None else np.where(np.isfinite(degrees), degrees, D)
+
+
+def dldl_path(
+    X: Any,
+    y: Any,
+    *,
+    alpha: Iterable[float] = (0.0,),
+    beta: Iterable[float | None] = (None,),
+    gamma: Iterable[float | None] = (None,),
+    **params: Any,
+) -> Iterator[DLDL]:
+    """Fitted models for every combination of alpha, beta and gamma.
+
+    The grid as points for `DLDL.fit_path`, which says what is shared.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, m)
+    y : array-like of shape (n, c)
+        Logical labels.
+    alpha, beta, gamma : iterables of float
+        The grid, gamma varying slowest and beta fastest.
+    **params
+        The other parameters of `DLDL`.
+
+    Yields
+    ------
+    DLDL
+        Fitted, one for each point of the grid.
+
+    Examples
+    --------
+    >>> from ldlearn.core import binarize
+    >>> from ldlearn.datasets import load_vader_tweets
+    >>> from ldlearn.joint import dldl_path
+    >>> tweets = load_vader_tweets()
+    >>> for model in dldl_path(tweets.X[:200], binarize(tweets.D[:200]), beta=[0.1, 1.0], gamma=[1.0]):
+    ...     print(model.beta_, model.gamma_, model.label_distributions_.shape)
+    0.1 1.0 (200, 9)
+    1.0 1.0 (200, 9)
+    """
+    points = ({"alpha": a, "beta": b, "gamma": g} for g, a, b in product(gamma, alpha, beta))
+    yield from DLDL(**params).fit_path(X, y, points)

@@ -1,23 +1,29 @@
-"""Selection of DLDL's beta and gamma from 0/1 labels alone. docs/research/defaults.md has the rule and its regret."""
+"""Selection of DLDL's penalties from 0/1 labels alone. docs/research/defaults.md has the rule and its regret."""
 
+import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldlearn.core.logical import Support
+from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
 from ldlearn.core.targets import fill_unknown
-from ldlearn.core.votes import competing_votes, expected_votes
+from ldlearn.core.votes import competing_votes, expected_votes, label_counts, profile_log_rate
+from ldlearn.joint.alternation import roughness
 from ldlearn.joint.label_model import ValidatedModel, compare_models, validate_vote_model
-from ldlearn.joint.validation import VALIDATION_TOL, Split, validation_splits, validation_weights
+from ldlearn.joint.validation import VALIDATION_TOL, Split, paired_z, validation_splits, validation_weights
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
 
+_log = logging.getLogger(__name__)
 _BETAS = tuple(np.geomspace(0.03, 100.0, 9))  # from degrees that follow the predictor to equal degrees
 _GAMMA_RATIOS = tuple(10.0 ** np.arange(2.5, -1.5, -0.5))  # to the default gamma, the cheapest fit first
 
@@ -30,6 +36,24 @@ class Hyperparameters:
     gamma: float
     message: str
     label_model: str = ""  # "votes" or "presence": what the target degrees are
+
+
+def select_penalties(
+    features: Any, Y: Any, observed: Any, *, beta: Any, gamma: Any, ordered: Any, label_model: str, max_iter: int
+) -> tuple[Hyperparameters, float]:
+    """beta, gamma and the penalty of the second differences of ordered labels, selected where they are not given."""
+    if beta is not None and gamma is not None:
+        selected = Hyperparameters(float(beta), float(gamma), "")
+    else:
+        given: dict[str, Any] = {"beta": beta, "gamma": gamma, "label_model": label_model}
+        with limit_blas_threads():
+            selected = select_hyperparameters(features, Y, **given, max_iter=max_iter, observed=observed)
+        _log.info("%s", selected.message)
+    if ordered is not True:
+        return selected, float(ordered)
+    values: dict[str, Any] = {"beta": selected.beta, "gamma": selected.gamma, "max_iter": max_iter}
+    penalty, message = select_ordered_penalty(features, Y, observed, **values)
+    return replace(selected, message="; ".join(part for part in (selected.message, message) if part)), penalty
 
 
 def select_hyperparameters(
@@ -172,3 +196,49 @@ def _maximise_on_grid(function: Callable[[float], float], grid: tuple[float, ...
         while 0 <= best + step < len(grid) and value(grid[best + step]) > value(grid[best]):
             best += step
     return float(grid[best])
+
+
+_PENALTIES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+
+
+def select_ordered_penalty(
+    features: Features, Y: Mask, observed: Mask | None, *, beta: float, gamma: float, max_iter: int
+) -> tuple[float, str]:
+    """The smallest penalty whose held-out likelihood is within one standard error of the best, and a message.
+
+    The likelihood of the 0/1 labels is that of votes, given DLDL's predictions. (The degrees of the vote model, by
+    which beta is selected, do not help here: that model knows no order, and a penalty of 0 is nearest to it.)
+    Penalties are tried from 0 upwards until the likelihood falls; at most 2,000 rows are used.
+    """
+    splits = validation_splits(features, Y, observed)
+    if not splits:
+        return 0.0, "too few rows to select the penalty of ordered labels: it is 0"
+    weights = validation_weights(splits)
+    tried: list[NDArray[np.float64]] = []
+    for penalty in _PENALTIES:
+        values = np.concatenate([_held_out_likelihoods(split, penalty, beta, gamma, max_iter) for split in splits])
+        if tried and np.average(values - tried[-1], weights=weights) <= 0.0:
+            break
+        tried.append(values)
+    best = next(k for k, values in enumerate(tried) if paired_z(tried[-1] - values, weights) <= 1.0)
+    gain = float(np.average(tried[best] - tried[0], weights=weights))
+    message = f"ordered={_PENALTIES[best]:g}: held-out log-likelihood per row higher by {gain:.3f} than without"
+    return _PENALTIES[best], message
+
+
+def _held_out_likelihoods(
+    split: Split, penalty: float, beta: float, gamma: float, max_iter: int
+) -> NDArray[np.float64]:
+    """Vote log-likelihoods of the validation rows; lambda is that of the training rows."""
+    features, Y, observed = split.features, split.Y, split.observed
+    support = Y if observed is None else Y | ~observed
+    Q = penalty * roughness(Y.shape[1])
+    D: Array = normalize_rows(fill_unknown(Y, observed, features.sample_weight))
+    # As DLDL alternates, but ending with W, because predictions are evaluated.
+    W = softmax_regression(features, D, l2=gamma, tol=VALIDATION_TOL)
+    for _ in range(1, max_iter):
+        D = newton_simplex(log_softmax(W.logits), support, beta=beta, between_labels=Q, start=D, tol=VALIDATION_TOL).D
+        W = softmax_regression(features, D, l2=gamma, start=W, tol=VALIDATION_TOL)
+    log_rate = profile_log_rate(log_softmax(W.logits), Y, counts=label_counts(features.sample_weight, observed))
+    Z = np.asarray(split.X_test @ W.coef + W.intercept, dtype=np.float64)
+    return split.log_likelihoods(competing_votes(Z, log_rate))

@@ -18,12 +18,11 @@ from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import validate_vote_model
 from ldlearn.joint.validation import validation_splits
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
-from ldlearn.solvers.row_space import reduce_to_row_space
+from ldlearn.solvers.features import Features, reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty.intervals import Bounds, IntervalMixin, TrainingRows
-from ldlearn.uncertainty.rater_agreement import find_concentration
+from ldlearn.uncertainty.vote_intervals import find_concentration
 
 
 @estimator_dataclass

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -18,9 +18,7 @@ from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
-from ldlearn.solvers.row_space import reduce_to_row_space
-from ldlearn.uncertainty.leverage import LeverageModel
+from ldlearn.solvers.features import Features, centred_blocks, reciprocal, reduce_to_row_space
 from ldlearn.uncertainty.vote_intervals import VotePosterior, beta_bounds
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
@@ -58,6 +56,56 @@ class TrainingRows:
     def _sampled_rows(self) -> tuple[Any, Any]:
         rows = slice(None, None, -(-self.X.shape[0] // 200))
         return self.X[rows], None if self.weights is None else self.weights[rows]
+
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LeverageModel:
+    """Mean and scatter of the training rows, and their leverages.
+
+    The leverage of a row is ``(x - mean)' (scatter + ridge I)^-1 (x - mean)``: its squared Mahalanobis distance, up to
+    a factor and a ridge. Training rows are treated as new rows, without their own contribution to the scatter:
+    ``h / (1 - h)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rows = np.random.default_rng(0).normal(size=(500, 3))
+    >>> LeverageModel.of(Features(rows)).is_far(np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 0.0]]), level=0.99)
+    array([False,  True])
+    """
+
+    mean: Vector
+    scale: Vector  # of each column
+    basis: NDArray[np.float32] | None  # of the scaled columns; None stands for the identity
+    inverse: Vector  # of the scatter in that basis
+    distances: Vector  # of at most 2,000 training rows, sorted
+
+    @classmethod
+    def of(cls, features: Features) -> LeverageModel:
+        """Compute the model of training rows."""
+        # A direction without spread has the ridge instead: 1 % of the mean spread.
+        ridge = max(0.01 * float(features.spread.mean()), np.finfo(float).tiny)
+        scale, basis, scatter, identity = features.spectrum(ridge)
+        narrow = None if basis is None else basis.astype(np.float32)
+        model = cls(features.mean, scale, narrow, reciprocal(scatter + ridge * identity), np.empty(0))
+        leverage = np.minimum(model.distance(features.X[:: -(-features.n // 2000)]), 1.0 - 1e-9)
+        return replace(model, distances=np.sort(leverage / (1.0 - leverage)))
+
+    def distance(self, X: Any) -> Vector:
+        """Leverage of each row as a new row."""
+        found = np.empty(X.shape[0])
+        for rows, centred in centred_blocks(X, self.mean, len(self.mean)):
+            parts: Array = centred * self.scale
+            parts = parts if self.basis is None else parts @ self.basis
+            found[rows] = parts**2 @ self.inverse
+        return found
+
+    def is_far(self, X: Any, level: float) -> NDArray[np.bool_]:
+        """Whether the leverage of each row exceeds the quantile ``level`` of those of the training rows."""
+        return np.asarray(self.distance(X) > np.quantile(self.distances, level))
 
 
 @dataclass(frozen=True)

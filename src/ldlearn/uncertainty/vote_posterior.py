@@ -15,8 +15,7 @@ from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
 from ldlearn.core.votes import LARGEST_THETA, Vector, label_counts, log_expected_votes, profile_log_rate, slopes
-from ldlearn.solvers.features import Features, centred_blocks, reciprocal
-from ldlearn.solvers.row_space import RowSpace
+from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
 from ldlearn.solvers.vote_regression import Start, VoteFit, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
 

@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
-from ldlearn.solvers.unit_rows import align_unit_rows
+from ldlearn.enhancement.glle import align_unit_rows
 
 
 def problem(g=3, c=5, seed=0):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ldlearn.solvers import spectral_tensor
-from ldlearn.solvers.spectral_tensor import SpectralTensor
+from ldlearn.enhancement import glesc
+from ldlearn.enhancement.glesc import SpectralTensor
 
 
 def naive_threshold(T, tau):
@@ -65,7 +65,7 @@ def test_changes_add_up_in_the_given_bases():
 def test_the_block_size_does_not_matter(monkeypatch):
     parts = matrices(11)
     whole = tensor_of(parts)
-    monkeypatch.setattr(spectral_tensor, "_BLOCK_ENTRIES", 100)
+    monkeypatch.setattr(glesc, "_BLOCK_ENTRIES", 100)
     in_blocks = tensor_of(parts)
     nothing = [np.zeros((11, 11))] * 2
     whole.threshold(nothing, 1.0)

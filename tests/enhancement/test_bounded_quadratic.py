@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 
-from ldlearn.solvers.bounded_quadratic import minimize_signed_quadratic
+from ldlearn.enhancement.ml import minimize_signed_quadratic
 
 
 def problem(n, c, seed, decades=3):
