@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import scipy.io
 
-from ldlearn.datasets import DatasetError, dataset_info, fetch_dataset
+from ldlearn.cli import library
+from ldlearn.datasets import DatasetError, check_mirrors, dataset_info, fetch_dataset
 from ldlearn.datasets import fetch as fetching
 from ldlearn.datasets.catalogue import catalogue
-from ldlearn.datasets.download import download
+from ldlearn.datasets.fetch import download
 from ldlearn.exceptions import FileError
 from ldlearn.tables.checksums import Checksum, git_blob_id
 
@@ -226,7 +227,7 @@ def test_a_set_of_the_catalogue_from_the_server_to_the_dataset(server, tmp_path,
     content = buffer.getvalue()
     entry = catalogue()["s_jaffe"]
     expected = Checksum(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
-    file = dataclasses.replace(entry.files[0], url=server.url, checksum=expected)
+    file = dataclasses.replace(entry.files[0], mirrors=(server.url,), checksum=expected)
     monkeypatch.setattr(fetching, "catalogue", lambda: {"s_jaffe": dataclasses.replace(entry, files=(file,))})
     monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / project)
     server.script = [wrong_bytes]
@@ -238,3 +239,27 @@ def test_a_set_of_the_catalogue_from_the_server_to_the_dataset(server, tmp_path,
     info = dataset_info("s-JAFFE")
     assert info.state == "cached"
     assert info.path == tmp_path / "ldlearn" / "SJAFFE.mat"
+
+
+def test_every_mirror_is_checked_and_nothing_is_kept(server, tmp_path, monkeypatch, capsys):
+    entry = catalogue()["s_jaffe"]
+    addresses = [f"{server.url}?{number}" for number in range(3)]
+    file = dataclasses.replace(entry.files[0], mirrors=addresses, checksum=KNOWN)
+    sets = {"s_jaffe": dataclasses.replace(entry, files=(file,)), "yeast": catalogue()["yeast"]}
+    monkeypatch.setattr(fetching, "catalogue", lambda: sets)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    server.script = [honest, status(404), wrong_bytes]
+    checks = list(check_mirrors(timeout=1.0))
+    assert [check.mirror for check in checks] == addresses
+    assert {check.dataset for check in checks} == {"s_jaffe"}  # embedded sets have no mirrors
+    assert checks[0].problem == ""
+    assert "404" in checks[1].problem
+    assert "not the file that was meant" in checks[2].problem
+    assert files_in(tmp_path) == []
+    server.script = [status(404), status(404), honest, status(404)]
+    library.check(["s-JAFFE"])  # one mirror is enough
+    assert "?2 delivers the file" in " ".join(capsys.readouterr().out.split())
+    with pytest.raises(DatasetError, match="No mirror delivers s_jaffe"):
+        library.check(["s-JAFFE"])
+    with pytest.raises(DatasetError, match="There is no data set"):
+        next(check_mirrors(["nothing"]))

@@ -19,8 +19,8 @@ from ldlearn.datasets import (
 from ldlearn.datasets.catalogue import catalogue
 from ldlearn.tables.checksums import Checksum, git_blob_id, sha256_of
 
-PYLDL = "SpriteMisaka/PyLDL/082937638e075b35d349a2e69e36219d52512dc8/datasets/"
-GLERB = "Yunan-Lu/GLERB/53d27ba16807e2c3f2caba7f3bd7b79e66a141bc/datasets/"
+PYLDL = ("SpriteMisaka/PyLDL", "082937638e075b35d349a2e69e36219d52512dc8")
+GLERB = ("Yunan-Lu/GLERB", "53d27ba16807e2c3f2caba7f3bd7b79e66a141bc")
 KNOWN_BLOBS = {
     "raf_ml": "b028ebb7281d834e17b7a41579610fb649b1703b",
     "scut_fbp5500": "cca204a1a982707913212800e4f7d24f56d65b8a",
@@ -66,7 +66,7 @@ def local_entry(monkeypatch, cache, tmp_path):
 
 def test_the_catalogue_has_every_set_that_was_promised():
     names = {"natural_scene", "scut_fbp", "raf_ml", "scut_fbp5500", "ren_cecps", "twitter_ldl", "flickr_ldl"}
-    names |= {"s_jaffe", "s_bu_3dfe", "movie", "m2b", "emotion6", "human_gene", "fg_net"}
+    names |= {"s_jaffe", "s_bu_3dfe", "movie", "m2b", "emotion6", "human_gene", "fg_net", "painting", "music"}
     names |= {f"yeast_{series}" for series in YEASTS}
     names |= {"vader_tweets", "uk_budget_shares", "yeast"}
     assert set(catalogue()) == names
@@ -81,21 +81,23 @@ def test_every_address_is_pinned_to_a_commit_and_every_file_has_a_checksum():
         assert len(entry.label_names) in (0, entry.n_labels)
         for file in entry.files:
             if entry.name == "ren_cecps":
-                assert not file.url
+                assert not file.mirrors
                 continue
-            pattern = r"https://raw\.githubusercontent\.com/[\w-]+/[\w-]+/[0-9a-f]{40}/datasets/[\w-]+\.mat"
-            assert re.fullmatch(pattern, file.url)
-            assert PYLDL in file.url or GLERB in file.url
-            assert re.fullmatch(r"[0-9a-f]{64}", file.checksum.sha256) or re.fullmatch(
-                r"[0-9a-f]{40}", file.checksum.git
-            )
+            github, copy, archive = file.mirrors
+            pattern = r"https://raw\.githubusercontent\.com/([\w-]+/[\w-]+)/([0-9a-f]{40})/(datasets/[\w-]+\.mat)"
+            repository, commit, path = re.fullmatch(pattern, github).groups()
+            assert (repository, commit) in (PYLDL, GLERB)
+            assert copy == f"https://cdn.jsdelivr.net/gh/{repository}@{commit}/{path}"
+            assert archive.endswith(f"/sha1_git:{file.checksum.git}/raw/")
+            assert re.fullmatch(r"[0-9a-f]{64}|", file.checksum.sha256)
+            assert re.fullmatch(r"[0-9a-f]{40}", file.checksum.git)
 
 
 def test_files_known_only_by_their_git_blob():
     for name, blob in KNOWN_BLOBS.items():
         file = catalogue()[name].files[-1]
         assert file.checksum == Checksum(git=blob)
-        assert PYLDL in file.url
+        assert "/".join(PYLDL) in file.mirrors[0]
 
 
 @pytest.mark.parametrize(
@@ -195,7 +197,7 @@ def test_the_first_fetch_shows_the_terms_and_the_second_uses_the_cache(local_ent
     entry, asked, D = local_entry
     data = fetch_dataset("TY", timeout=3, progress=True)
     np.testing.assert_array_equal(data.D, D)
-    assert asked == [(entry.files[0].url, {"progress": True, "timeout": 3, "retries": 4})]
+    assert asked == [(entry.files[0].mirrors[0], {"progress": True, "timeout": 3, "retries": 4})]
     shown = capsys.readouterr().err
     for part in (entry.title, entry.terms, entry.terms_note, entry.citation):
         assert part in shown
@@ -236,19 +238,35 @@ def test_a_failed_download_leaves_the_state_as_it_was(local_entry, cache, monkey
     assert dataset_info("tiny").state == "not here"
 
 
-def test_alternatives_are_tried_in_turn(local_entry, cache, monkeypatch):
+def test_mirrors_and_alternatives_are_tried_in_turn(local_entry, cache, monkeypatch):
     entry, _, _ = local_entry
-    copy, broken = fetch.download, dataclasses.replace(entry.files[0], url="https://broken", names=("other.mat",))
-    entry = dataclasses.replace(entry, files=(broken, *entry.files))
+    copy, asked = fetch.download, []
+    broken = dataclasses.replace(entry.files[0], mirrors=("https://down", "https://gone"), names=("other.mat",))
+    working = dataclasses.replace(entry.files[0], mirrors=("https://late", "https://good", "https://unused"))
+    entry = dataclasses.replace(entry, files=(broken, working))
     monkeypatch.setattr(fetch, "catalogue", lambda: {"tiny": entry})
 
-    def one_is_down(url, *args, **options):
-        if url == "https://broken":
-            raise DatasetError("it is down.")
+    def one_works(url, *args, **options):
+        asked.append(url)
+        if url != "https://good":
+            raise DatasetError(f"{url} is down.")
         return copy(url, *args, **options)
 
-    monkeypatch.setattr(fetch, "download", one_is_down)
-    assert fetch_dataset("tiny").source == entry.files[1].url
+    monkeypatch.setattr(fetch, "download", one_works)
+    assert fetch_dataset("tiny").n_samples == 20
+    assert asked == ["https://down", "https://gone", "https://late", "https://good"]
+
+
+def test_if_all_mirrors_fail_each_is_named(local_entry, cache, monkeypatch):
+    entry, _, _ = local_entry
+
+    def fail(url, *args, **options):
+        raise DatasetError(f"{url} is down.")
+
+    monkeypatch.setattr(fetch, "download", fail)
+    with pytest.raises(DatasetError) as caught:
+        fetch_dataset("tiny")
+    assert all(f"{mirror} is down" in str(caught.value) for mirror in entry.files[0].mirrors)
 
 
 def test_own_folder_is_used_and_never_written(local_entry, cache, tmp_path, monkeypatch):
@@ -292,7 +310,7 @@ def test_without_pooch_own_files_still_work(shared_file, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     monkeypatch.setenv("LDLEARN_DATA", str(shared_file("SJAFFE.mat").parent))
     assert fetch_dataset("s_jaffe").n_samples == 213
-    assert len(list_datasets()) == 27
+    assert len(list_datasets()) == len(catalogue())
     with pytest.raises(ImportError, match=r"pip install pooch.*\[datasets\]"):
         fetch_dataset("m2b")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ldlearn.core import normalize_rows
 from ldlearn.datasets import DatasetError, make_label_distributions, make_logical_labels
-from ldlearn.datasets.logical_labels import LABEL_MODES, LabelSampler
+from ldlearn.datasets.generated import LABEL_MODES, LabelSampler
 
 ANY_MODE = pytest.mark.parametrize("way", LABEL_MODES)
 

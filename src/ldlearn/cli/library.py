@@ -2,15 +2,15 @@
 
 import sys
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ldlearn.base.discovery import all_estimators, external_methods, find_estimator
 from ldlearn.cli.console import print_json, print_message, print_result, print_table
 from ldlearn.cli.options import Json
-from ldlearn.datasets import dataset_info, fetch_dataset, list_datasets, write_dataset
-from ldlearn.exceptions import ParameterError
+from ldlearn.datasets import DatasetInfo, check_mirrors, dataset_info, fetch_dataset, list_datasets, write_dataset
+from ldlearn.exceptions import DatasetError, ParameterError
 from ldlearn.tables.formats import check_output
 
 
@@ -50,13 +50,14 @@ def list_all(context: typer.Context, as_json: Json = False) -> None:
     ldlearn datasets
     ldlearn datasets show natural_scene
     ldlearn datasets fetch vader_tweets -o tweets.csv
+    ldlearn datasets check s_jaffe
     """
     # typer calls this before the subcommands too
     if context.invoked_subcommand is not None:
         return
     infos = list_datasets()
     if as_json:
-        print_json({"datasets": [asdict(info) for info in infos]})
+        print_json({"datasets": [_facts(info) for info in infos]})
         return
     rows = []
     for info in infos:
@@ -65,15 +66,22 @@ def list_all(context: typer.Context, as_json: Json = False) -> None:
     print_table(["Name", "State", "Terms", "Rows", "Features", "Labels"], rows, n_numeric=3)
 
 
+def _facts(info: DatasetInfo) -> dict[str, Any]:
+    return {key: value for key, value in asdict(info).items() if key != "files"}
+
+
 @datasets.command("show")
 def show_dataset(name: Name, as_json: Json = False) -> None:
     """Show sizes, terms of use, origin and known problems of a data set."""
-    info = asdict(dataset_info(name))
+    info = _facts(dataset_info(name))
     if as_json:
         print_json(info)
         return
-    known = {key: value for key, value in info.items() if key != "name" and value not in ("", None)}
-    rows = [(key.replace("_", " ").replace("n ", "number of "), value) for key, value in known.items()]
+    known = {key: value for key, value in info.items() if key != "name" and value not in ("", None, ())}
+    rows = [
+        (key.replace("_", " ").replace("n ", "number of "), ", ".join(value) if isinstance(value, list) else value)
+        for key, value in known.items()
+    ]
     print_table(["Data set", info["name"]], rows)
 
 
@@ -98,3 +106,20 @@ def fetch(
     print_result(repr(data))
     place = "it comes with the package" if info.state == "embedded" else f"file: {info.path}"
     print_result(f"  {place}" + (f"; written to {output}" if output else ""))
+
+
+@datasets.command("check")
+def check(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="All by default.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Download data sets from each of their mirrors, verify the checksums, and keep nothing."""
+    checks = list(check_mirrors(names or ()))
+    if as_json:
+        print_json({"mirrors": [found._asdict() for found in checks]})
+    else:
+        rows = [(found.dataset, found.problem or f"{found.mirror} delivers the file.") for found in checks]
+        print_table(["Data set", "Result"], rows)
+    delivered = {found.dataset for found in checks if not found.problem}
+    if lost := sorted({found.dataset for found in checks} - delivered):
+        raise DatasetError(f"No mirror delivers {', '.join(lost)}; check your connection, or place the files by hand.")

@@ -13,31 +13,49 @@ from ldlearn.tables.checksums import Checksum
 
 
 @dataclass(frozen=True)
+class CatalogueFile:
+    """One file that holds a data set: its names on a disk, its content, its mirrors, its arrays."""
+
+    names: Sequence[str]
+    checksum: Checksum
+    mirrors: Sequence[str] = ()
+    X: str = "features"
+    D: str = "labels"
+    Y: str = ""
+    normalise: bool = False
+
+
+@dataclass(frozen=True)
 class DatasetInfo:
     """Information on a data set that needs no loading.
 
     Attributes
     ----------
     name, title : str
-    state : {"embedded", "cached", "not here"}
     n_samples, n_features, n_labels : int
     terms, terms_note : str
-        Terms of use in a few words, and in a sentence.
+        Licence or terms of use in a few words, and in a sentence.
     citation, description : str
         What to cite; what to know before using it, its traps included.
-    address : str
-        Where it is fetched from; empty if it comes with the package or must be placed by hand.
-    checksum : str
-        ``"sha256:..."`` or ``"git:..."``; empty if unknown.
+    state : {"embedded", "cached", "not here"}
     path : Path or None
         The file, if it is here.
+    checksum : str
+        ``"sha256:..."`` or ``"git:..."``; empty if unknown.
+    mirrors : sequence of str
+        Addresses that it can be fetched from, tried in this order; none if it comes with the package or must be placed
+        by hand.
     manual : str
         How to place the file by hand, if it cannot be fetched.
+    aliases, label_names : sequence of str
+    source : str
+        Where an embedded data set comes from.
+    files : sequence of CatalogueFile
+        Alternatives in order of preference; none for embedded data.
     """
 
     name: str
     title: str
-    state: str
     n_samples: int
     n_features: int
     n_labels: int
@@ -45,29 +63,11 @@ class DatasetInfo:
     terms_note: str
     citation: str
     description: str
-    address: str = ""
-    checksum: str = ""
+    state: str = "not here"
     path: Path | None = None
+    checksum: str = ""
+    mirrors: Sequence[str] = ()
     manual: str = ""
-
-
-@dataclass(frozen=True)
-class CatalogueFile:
-    """One file that holds a data set: its names on a disk, its content, its arrays, its address."""
-
-    names: Sequence[str]
-    checksum: Checksum
-    X: str
-    D: str
-    Y: str = ""
-    normalise: bool = False
-    url: str = ""
-
-
-@dataclass(frozen=True)
-class CatalogueEntry(DatasetInfo):
-    """A data set of the catalogue; several files are alternatives, in order of preference, none is embedded data."""
-
     aliases: Sequence[str] = ()
     label_names: Sequence[str] = ()
     source: str = ""
@@ -80,12 +80,20 @@ class CatalogueEntry(DatasetInfo):
 
 
 @cache
-def catalogue() -> dict[str, CatalogueEntry]:
+def catalogue() -> dict[str, DatasetInfo]:
     """Every data set available by name: first those that come with the package, then those in files elsewhere."""
     content = tomllib.loads(files("ldlearn.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8"))
-    return {record["name"]: _entry(record) for record in content["embedded"] + content["dataset"]}
+    found = {record["name"]: DatasetInfo(**record) for record in content["embedded"]}
+    for record in content["dataset"]:
+        parts = [_file(part, content) for part in record.pop("file")]
+        mirrors = [address for part in parts for address in part.mirrors]
+        found[record["name"]] = DatasetInfo(**record, files=parts, mirrors=mirrors, checksum=str(parts[0].checksum))
+    return found
 
 
-def _entry(record: dict[str, Any]) -> CatalogueEntry:
-    parts = [part | {"checksum": Checksum(**part.get("checksum", {}))} for part in record.pop("file", ())]
-    return CatalogueEntry(**{"state": "not here"} | record, files=[CatalogueFile(**part) for part in parts])
+def _file(record: dict[str, Any], content: dict[str, Any]) -> CatalogueFile:
+    checksum, repository = Checksum(**record.pop("checksum", {})), record.pop("repository", "")
+    place = {"repository": repository, "path": record.pop("path", ""), "git": checksum.git}
+    commit = content["commits"].get(repository)
+    mirrors = [address.format(**place, commit=commit) for address in content["mirrors"]] if commit else []
+    return CatalogueFile(**record, checksum=checksum, mirrors=mirrors)

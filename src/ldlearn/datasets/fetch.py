@@ -2,26 +2,28 @@
 
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import IO, Any, NamedTuple
 
+from ldlearn import exceptions as ex
 from ldlearn.datasets import embedded
-from ldlearn.datasets.catalogue import CatalogueEntry, CatalogueFile, DatasetInfo, catalogue
+from ldlearn.datasets.catalogue import CatalogueFile, DatasetInfo, catalogue
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.download import Progress, download
 from ldlearn.datasets.files import read_dataset
-from ldlearn.exceptions import (
-    DatasetError,
-    MissingDependencyError,
-    did_you_mean,
-    import_optional,
-    nearest_names,
-    normalize_name,
-)
+from ldlearn.exceptions import DatasetError
+from ldlearn.tables.atomic import naming_system_errors, writing
+from ldlearn.tables.checksums import Checksum
+
+Progress = Callable[[int, int | None], None]
+
+_MAX_BYTES = 1 << 31  # of a file whose size is unknown
+_RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})  # temporary failures of a server
 
 
 class DatasetNotHereError(DatasetError):
@@ -40,7 +42,7 @@ def list_datasets() -> list[DatasetInfo]:
     >>> [info.name for info in list_datasets() if info.state == "embedded"]
     ['vader_tweets', 'uk_budget_shares', 'yeast']
     """
-    return [_info(entry) for entry in catalogue().values()]
+    return [dataset_info(name) for name in catalogue()]
 
 
 def dataset_info(name: str) -> DatasetInfo:
@@ -56,7 +58,11 @@ def dataset_info(name: str) -> DatasetInfo:
     >>> dataset_info("Natural Scene").n_labels
     9
     """
-    return _info(catalogue()[dataset_name(name)])
+    entry = catalogue()[dataset_name(name)]
+    with suppress(DatasetError):  # of a wrong file in the user's own folder
+        if found := _find(entry):
+            return replace(entry, state="cached", path=found[1], checksum=str(found[0].checksum))
+    return entry
 
 
 def fetch_dataset(
@@ -72,7 +78,8 @@ def fetch_dataset(
 
     A file is looked for in the folder that the environment variable ``LDLEARN_DATA`` names (which is only
     read), then in the cache folder of the user; there a download lands, after its checksum has been
-    verified. Addresses are pinned to commits, so a file cannot change under its checksum.
+    verified. Addresses are pinned to commits, so a file cannot change under its checksum. If a mirror fails, the next
+    one is tried.
 
     Parameters
     ----------
@@ -83,7 +90,7 @@ def fetch_dataset(
     timeout : float, default=30.0
         Seconds without a byte after which a connection counts as stalled.
     retries : int, default=4
-        Further attempts after the first.
+        Further attempts after the first, for each mirror.
     on_message : callable, optional
         Receives the terms of the data set before its first download; by default they go to standard error.
     download : bool, default=True
@@ -98,7 +105,7 @@ def fetch_dataset(
     DatasetNotHereError
         If it is not on this machine and must not be downloaded.
     DatasetError
-        If there is no such data set, if the server does not deliver it, or if a file is not the one meant.
+        If there is no such data set, if no mirror delivers it, or if a file is not the one meant.
 
     Examples
     --------
@@ -117,85 +124,195 @@ def fetch_dataset(
         raise DatasetNotHereError(f"{entry.title} is not on this machine. {how}")
     if found is None:
         on_message = on_message or partial(print, file=sys.stderr)
-        found = _download(entry, on_message, progress=progress, timeout=timeout, retries=retries)
+        found = _download_first(entry, on_message, progress=progress, timeout=timeout, retries=retries)
     return _load(entry, *found)
 
 
 def dataset_name(name: str) -> str:
     """The name of a data set, given in any spelling; an error with a suggestion if there is none of that name."""
-    known = catalogue()
-    spellings = {
-        normalize_name(word): key for key, entry in known.items() for word in (key, entry.title, *entry.aliases)
-    }
-    if normalize_name(name) in spellings:
-        return spellings[normalize_name(name)]
-    near = dict.fromkeys(spellings[word] for word in nearest_names(normalize_name(name), spellings))
-    advice = did_you_mean(near, f"known are {', '.join(known)}.")
+    known, given = catalogue(), ex.normalize_name(name)
+    spellings = {ex.normalize_name(s): key for key, info in known.items() for s in (key, info.title, *info.aliases)}
+    if given in spellings:
+        return spellings[given]
+    near = dict.fromkeys(spellings[word] for word in ex.nearest_names(given, spellings))
+    advice = ex.did_you_mean(near, f"known are {', '.join(known)}.")
     raise DatasetError(f"There is no data set {name!r}; {advice}")
+
+
+class MirrorCheck(NamedTuple):
+    """Whether a mirror delivers a file of a data set: `problem` is empty if it does."""
+
+    dataset: str
+    mirror: str
+    problem: str
+
+
+def check_mirrors(names: Iterable[str] = (), *, timeout: float = 30.0) -> Iterator[MirrorCheck]:
+    """Download every file from each of its mirrors and verify its checksum; nothing is kept.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Data sets; all that have mirrors by default.
+    timeout : float, default=30.0
+        Seconds without a byte after which a connection counts as stalled.
+
+    Yields
+    ------
+    check : MirrorCheck
+    """
+    for name in [dataset_name(name) for name in names] or catalogue():
+        for file, mirror in _mirrors(catalogue()[name]):
+            problem = ""
+            with TemporaryDirectory() as folder:
+                try:
+                    download(mirror, Path(folder), file.names[0], file.checksum, timeout=timeout, retries=0)
+                except DatasetError as error:
+                    problem = str(error)
+            yield MirrorCheck(name, mirror, problem)
+
+
+def download(
+    url: str,
+    folder: Path,
+    file_name: str,
+    expected: Checksum,
+    *,
+    timeout: float = 30.0,
+    retries: int = 4,
+    pause: float = 0.5,
+    progress: bool | Progress = False,
+) -> Path:
+    """Download a file into a folder, under a name that it gets only once it is whole and verified.
+
+    Own code because pooch knows no git blob ids, and has no limit for what a server sends.
+
+    Parameters
+    ----------
+    url : str
+    folder : Path
+        Made if it does not exist.
+    file_name : str
+    expected : Checksum
+    timeout : float, default=30.0
+        Seconds without a byte after which a connection counts as stalled.
+    retries : int, default=4
+        Further attempts after the first.
+    pause : float, default=0.5
+        Seconds before the second attempt; doubled before each further one.
+    progress : bool or callable, default=False
+        True draws a bar on standard error; a callable gets (bytes so far, bytes in all or None).
+
+    Returns
+    -------
+    path : Path
+    """
+    target, reason = folder / file_name, ""
+    report = partial(_draw_bar, file_name) if progress is True else progress or (lambda done, total: None)
+    with naming_system_errors(folder, "written"):
+        folder.mkdir(parents=True, exist_ok=True)
+        for attempt in range(retries + 1):
+            if attempt:
+                time.sleep(pause * 2 ** (attempt - 1))
+            try:
+                with writing(target) as file:
+                    _receive(url, file, expected, timeout, report)
+                    file.flush()
+                    if problem := expected.problem(Path(file.name)):
+                        raise _FailedAttempt(f"what arrived is not the file that was meant ({problem})")
+                return target
+            except _FailedAttempt as error:
+                reason = str(error)
+    problem = f"{url} could not be downloaded in {retries + 1} attempts"
+    raise DatasetError(f"{problem}; the last one failed because {reason}. Try again later.")
+
+
+class _FailedAttempt(Exception):
+    """The file did not arrive complete and correct; another attempt may help."""
+
+
+def _receive(url: str, file: IO[bytes], expected: Checksum, timeout: float, report: Progress) -> None:
+    requests = ex.import_optional("requests", "datasets", "Downloads")
+    try:
+        with requests.get(url, stream=True, timeout=timeout) as response:
+            if response.status_code != requests.codes.ok:
+                answer = f"the server answered {response.status_code} {response.reason}"
+                refused = DatasetError(f"{url} cannot be downloaded: {answer}.")
+                raise _FailedAttempt(answer) if response.status_code in _RETRIED else refused
+            for chunk in response.iter_content(1 << 16):
+                file.write(chunk)
+                # Checked while it arrives: an endless response would fill the disk.
+                if file.tell() > (expected.size or _MAX_BYTES):
+                    raise _FailedAttempt("the server sent more bytes than the file has")
+                report(file.tell(), expected.size)
+    except requests.RequestException as error:
+        raise _FailedAttempt(f"the connection failed ({type(error).__name__})") from error
+
+
+def _draw_bar(file_name: str, done: int, total: int | None) -> None:
+    share = f"{done / total:4.0%} of {total / 1e6:.1f} MB" if total else f"{done / 1e6:.1f} MB"
+    print(f"\r{file_name}: {share}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
 
 def _cache_folder() -> Path:
     """The user's cache; pooch knows where that is, and brings what downloads need."""
     purpose = "Without a folder named in LDLEARN_DATA that has the files, downloads"
-    return Path(import_optional("pooch", "datasets", purpose).os_cache("ldlearn"))
+    return Path(ex.import_optional("pooch", "datasets", purpose).os_cache("ldlearn"))
 
 
-def _find(entry: CatalogueEntry) -> tuple[CatalogueFile, Path] | None:
+def _find(entry: DatasetInfo) -> tuple[CatalogueFile, Path] | None:
     """The right file of an entry, if it is here: in the user's own folder, where a wrong one is an error, or cached."""
-    if own := os.environ.get("LDLEARN_DATA", ""):
-        here = _present(Path(own).expanduser(), entry)
-        if found := _right(here):
-            return found
-        title = f"is not the {entry.title} of the catalogue"
-        # Reversed, so that of several versions with one file name the preferred one is compared.
-        if wrong := {path: f"{path} {title}: {file.checksum.problem(path)}" for file, path in reversed(here)}:
-            raise DatasetError(f"{'; '.join(wrong.values())}. Replace or remove it, or unset LDLEARN_DATA.")
-    with suppress(MissingDependencyError):  # then there is no cache
-        return _right(_present(_cache_folder(), entry))
+    own = os.environ.get("LDLEARN_DATA", "")
+    if own and (found := _find_in(Path(own).expanduser(), entry, strict=True)):
+        return found
+    with suppress(ex.MissingDependencyError):  # then there is no cache
+        return _find_in(_cache_folder(), entry)
     return None
 
 
-def _present(folder: Path, entry: CatalogueEntry) -> list[tuple[CatalogueFile, Path]]:
-    """Files of the names that the entry knows."""
-    return [(file, folder / name) for file in entry.files for name in file.names if (folder / name).is_file()]
+def _find_in(folder: Path, entry: DatasetInfo, *, strict: bool = False) -> tuple[CatalogueFile, Path] | None:
+    wrong: dict[Path, str] = {}
+    for file in entry.files:
+        for path in (folder / name for name in file.names if (folder / name).is_file()):
+            problem = file.checksum.problem(path)
+            if not problem:
+                return file, path
+            # Of several versions with one file name the preferred one, which is first, is compared.
+            wrong.setdefault(path, f"{path} is not the {entry.title} of the catalogue: {problem}")
+    if strict and wrong:
+        raise DatasetError(f"{'; '.join(wrong.values())}. Replace or remove it, or unset LDLEARN_DATA.")
+    return None
 
 
-def _right(files: list[tuple[CatalogueFile, Path]]) -> tuple[CatalogueFile, Path] | None:
-    return next(((file, path) for file, path in files if not file.checksum.problem(path)), None)
+def _mirrors(entry: DatasetInfo) -> list[tuple[CatalogueFile, str]]:
+    """Every file of an entry with each of its mirrors."""
+    return [(file, mirror) for file in entry.files for mirror in file.mirrors]
 
 
-def _download(entry: CatalogueEntry, on_message: Callable[[str], None], **options: Any) -> tuple[CatalogueFile, Path]:
+def _download_first(
+    entry: DatasetInfo, on_message: Callable[[str], None], **options: Any
+) -> tuple[CatalogueFile, Path]:
+    """Download from the first mirror that delivers."""
     if entry.manual:
         raise DatasetError(f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}")
     folder = _cache_folder()
     # Before the first byte, while one can still think better of it.
     on_message(f"{entry.title}: terms of use: {entry.terms}. {entry.terms_note} Please cite: {entry.citation}")
     failures = []
-    for file in entry.files:
+    for file, mirror in _mirrors(entry):
         try:
-            return file, download(file.url, folder, file.names[0], file.checksum, **options)
+            return file, download(mirror, folder, file.names[0], file.checksum, **options)
         except DatasetError as error:
             failures.append(str(error))
     raise DatasetError(" ".join(failures))
 
 
-def _load(entry: CatalogueEntry, file: CatalogueFile, path: Path) -> LabelDataset:
+def _load(entry: DatasetInfo, file: CatalogueFile, path: Path) -> LabelDataset:
     known = str(file.checksum)
     data = read_dataset(path, file.X, file.D, kind="distribution", normalise=file.normalise, checksum=known)
     if data.n_labels != entry.n_labels:
         raise DatasetError(f"{path}: {file.D!r} must have {entry.n_labels} columns, one per label.")
     # The stored labels need not follow from the degrees by any rule, as those of Natural Scene do not.
     Y = read_dataset(path, file.X, file.Y, kind="logical", checksum=known).Y if file.Y else None
-    return entry.dataset(X=data.X, D=data.D, Y=Y, source=file.url or str(path), checksum=known)
-
-
-def _info(entry: CatalogueEntry) -> DatasetInfo:
-    known = {field.name: getattr(entry, field.name) for field in fields(DatasetInfo)}
-    if entry.files:
-        found = None
-        with suppress(DatasetError):  # of a wrong file in the user's own folder
-            found = _find(entry)
-        file, path = found or (entry.files[0], None)
-        state = "cached" if found else "not here"
-        known |= {"state": state, "address": file.url, "checksum": str(file.checksum), "path": path}
-    return DatasetInfo(**known)
+    source = file.mirrors[0] if file.mirrors else str(path)
+    return entry.dataset(X=data.X, D=data.D, Y=Y, source=source, checksum=known)
