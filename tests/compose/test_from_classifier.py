@@ -133,7 +133,7 @@ def test_the_default_penalty_is_chosen_by_label():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 20))
     Y = np.column_stack([X @ rng.normal(size=20) > 0, rng.random(300) < 0.5, np.ones(300, dtype=bool)])
-    strong, coin = (one.model_.C for one in FromClassifier().fit(X, Y).classifier_)
+    strong, coin = (one.C_ for one in FromClassifier().fit(X, Y).classifier_)
     assert strong > 10 * coin
 
 
@@ -142,6 +142,19 @@ def test_the_default_does_not_depend_on_the_unit_of_the_features():
     expected = FromClassifier().fit(X, Y).predict(X)
     for unit in (1e-8, 1e3, 1e8, 1e100):  # without a warning
         np.testing.assert_allclose(FromClassifier().fit(unit * X, Y).predict(unit * X), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_more_features_than_rows_are_fitted_in_the_span_of_the_rows(make):
+    """The same rows in as many coordinates as there are rows: a ridge penalty does not see the rotation."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 90)), rng.random((40, 3)) < 0.5
+    Y[:, 0] |= ~Y.any(axis=1)
+    basis = np.linalg.qr(X.T).Q
+    wide = FromClassifier().fit(make(X), Y)
+    square = FromClassifier().fit(X @ basis, Y)
+    new = rng.normal(size=(10, 90))
+    assert wide.predict(make(new)) == pytest.approx(square.predict(new @ basis), abs=1e-6)
 
 
 def test_labels_without_contrast_need_no_classifier():

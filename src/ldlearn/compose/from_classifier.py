@@ -7,6 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import qr
+from scipy.special import expit
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.linear_model import LogisticRegression
@@ -47,7 +50,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
         Has ``fit`` and ``predict_proba``. None means one logistic regression a label, its penalty chosen by the
         likelihood of held-out labels.
     link : {"probability", "votes"}, default="probability"
-        What is normalised: the probability itself, or the number of votes behind it, if a label is ticked when it
+        What is normalised: the probability itself, or the number of votes behind it, if a label is positive when it
         gets any (see `VoteLDL`). The second is nearer to the truth where the labels come from votes, ratings or counts.
 
     zeros : {"none", "less"}, default="none"
@@ -62,9 +65,9 @@ class FromClassifier(SampleWeightMixin, JointModel):
     ----------
     classifier_ : fitted classifier, or list of one for each label in ``varied_``
     varied_ : ndarray of int
-        Labels that are ticked in some rows and not in others. Only these are given to the classifier.
+        Labels that are positive in some rows and negative in others. Only these are given to the classifier.
     shares_ : ndarray of shape (n_labels,)
-        ``(k + 1/2) / (n + 1)`` for a label ticked in k of n rows: the probability of the other labels.
+        ``(k + 1/2) / (n + 1)`` for a label positive in k of n rows: the probability of the other labels.
     label_distributions_ : ndarray of shape (n_samples, n_labels)
         Degrees of the training rows: the predicted ones, restricted to the positive labels.
     kappa_ : float
@@ -230,9 +233,14 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
         """Try penalties on folds that depend on the features alone, then fit with the best."""
         # In the unit of the penalty the scale of the features is near that of the intercept, whatever it was.
         features = Features(X, sample_weight=sample_weight)
-        self.unit_ = float(np.sqrt(default_gamma(features))) or 1.0
+        unit = float(np.sqrt(default_gamma(features))) or 1.0
         w = np.ones(len(y)) if sample_weight is None else sample_weight
-        X = X.astype(np.float64) / self.unit_  # in single precision the line search of scikit-learn 1.6 gives up
+        X = X.astype(np.float64) / unit  # in single precision the line search of scikit-learn 1.6 gives up
+        basis = None
+        if X.shape[0] < X.shape[1]:
+            # Coefficients with a ridge penalty lie in the span of the rows, which has fewer dimensions.
+            basis, coordinates = qr((X.toarray() if sparse.issparse(X) else X).T, mode="economic", check_finite=False)
+            X = coordinates.T
         ratios = (300.0, 30.0, 3.0, 0.3)  # of the penalty to DLDL's default gamma
         models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in ratios]
         folds = [fold for fold in validation_folds(features) if 0 < y[fold.train].sum() < len(fold.train)]
@@ -245,13 +253,16 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
                 )
                 for model in models
             ]
-            self.model_ = models[int(np.argmin(losses))].fit(X, y, sample_weight)
-        self.classes_ = self.model_.classes_
+            model = models[int(np.argmin(losses))].fit(X, y, sample_weight)
+        self.coef_ = (model.coef_[0] if basis is None else basis @ model.coef_[0]) / unit
+        self.intercept_, self.C_ = float(model.intercept_[0]), model.C
+        self.classes_ = model.classes_
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of 0 and 1."""
-        return np.asarray(self.model_.predict_proba(X / self.unit_))
+        positive = expit(X @ self.coef_ + self.intercept_)
+        return np.column_stack([1.0 - positive, positive])
 
 
 def _log_loss(model: LogisticRegression, X: Any, y: NDArray[np.int8], weights: SampleWeight) -> float:
