@@ -9,11 +9,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.evaluation import ranks
 from ldlearn.metrics import METRICS
 from research.paper.printed_tables import AVERAGE, PAPER_METRICS, SUPPLEMENT, PrintedCell
 
 Cells = Mapping[tuple[str, str], PrintedCell]  # by data set and method
+
+
+def paper_ranks(
+    scores: NDArray[np.float64], std: NDArray[np.float64], *, greater_is_better: bool
+) -> NDArray[np.float64]:
+    """Ranks by the paper's rule: a smaller deviation is first among equal scores, then all share the smallest rank."""
+    costs = -scores if greater_is_better else scores
+    mine, other = costs[:, :, np.newaxis], costs[:, np.newaxis, :]
+    smaller_std = std[:, np.newaxis, :] < std[:, :, np.newaxis]
+    return np.asarray(1.0 + ((other < mine) | ((other == mine) & smaller_std)).sum(axis=2))
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,7 @@ class RankedTable:
     def _ranked(self, greater_is_better: bool) -> NDArray[np.float64]:
         # Tables 1 and 2 print no deviations, which break ties; the supplement repeats their values with them.
         deviations = self._matrix(self.with_deviations, "std")
-        return ranks(self.values, greater_is_better=greater_is_better, ties="paper", std=deviations)
+        return paper_ranks(self.values, deviations, greater_is_better=greater_is_better)
 
     def _matrix(self, cells: Cells, column: str) -> NDArray[np.float64]:
         # Where nothing is printed, no deviation breaks a tie.

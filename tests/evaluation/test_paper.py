@@ -8,7 +8,6 @@ from shared_data import shared_file
 
 from ldlearn.evaluation import (
     TooFewDatasetsWarning,
-    average_ranks,
     bonferroni_dunn,
     effect_sizes,
     friedman,
@@ -16,6 +15,7 @@ from ldlearn.evaluation import (
     ranks,
     wilcoxon_holm,
 )
+from research.paper.ranks import paper_ranks
 
 METHODS = ["DLDL", "L2", "FLE", "GLLE", "LEMLL", "LESC", "FCM"]
 DATASETS = ["NS", "SCUT", "RAF", "FBP", "REN", "Twitter"]
@@ -118,7 +118,7 @@ def test_the_one_tie_broken_by_the_papers_rule():
     std = np.zeros((12, 7))
     std[5, METHODS.index("FLE")], std[5, METHODS.index("LESC")] = 0.0014, 0.0020
     unbroken = ranks(PRINTED["One-error"], greater_is_better=False)
-    broken = ranks(PRINTED["One-error"], greater_is_better=False, ties="paper", std=std)
+    broken = paper_ranks(np.array(PRINTED["One-error"]), std, greater_is_better=False)
     assert (broken != unbroken).sum() == 2
     result = friedman(broken, greater_is_better=False, methods=METHODS)
     assert np.round(list(result.average_ranks.values()), 2).tolist() == [1, 5.33, 4.67, 4.67, 3.5, 4.5, 4.33]
@@ -139,7 +139,7 @@ def test_who_differs_from_dldl(metric):
 
 def average_of(table, metric):
     rows = PRINTED[metric][:6] if table == "S3" else PRINTED[metric][6:]
-    return average_ranks(rows, greater_is_better=GREATER[metric], methods=METHODS)
+    return friedman(rows, greater_is_better=GREATER[metric], methods=METHODS).average_ranks
 
 
 @pytest.mark.parametrize("key", CORRECTED)
@@ -193,5 +193,5 @@ def test_both_rules_for_ties_on_every_table(table, metric):
     mean, std = matrix(rows, table, metric, "mean"), matrix(rows, table, metric, "std")
     direction = {"greater_is_better": GREATER[metric]}
     np.testing.assert_array_equal(ranks(mean, **direction), matrix(rows, table, metric, "rank_midrank"))
-    paper = ranks(mean, ties="paper", std=std, **direction)
+    paper = paper_ranks(mean, std, **direction)
     np.testing.assert_array_equal(paper, matrix(rows, table, metric, "rank_paper_rule"))

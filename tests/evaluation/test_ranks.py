@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.stats import rankdata
 
-from ldlearn.evaluation import average_ranks, ranks
+from ldlearn.evaluation import friedman, ranks
+from research.paper.ranks import paper_ranks
 
 TABLES = arrays(float, st.tuples(st.integers(2, 6), st.integers(2, 6)), elements=st.sampled_from([0.1, 0.2, 0.3, 0.4]))
 law = settings(deadline=None, max_examples=60)
@@ -29,13 +30,13 @@ def test_paper_rule_is_competition_ranking_of_mean_then_std(scores, data):
         [1 + sum(other < mine for other in row) for mine in row]
         for row in ([(-s, d) for s, d in zip(*pair, strict=True)] for pair in zip(scores, std, strict=True))
     ]
-    np.testing.assert_array_equal(ranks(scores, greater_is_better=True, ties="paper", std=std), expected)
+    np.testing.assert_array_equal(paper_ranks(scores, std, greater_is_better=True), expected)
 
 
 def test_paper_rule_without_std_shares_the_smallest_rank():
     # One-error on SCUT in table S5
-    scores = [[0.2940, 0.2940, 0.2960, 0.2960, 0.3020, 0.2940, 0.2940]] * 2
-    assert ranks(scores, greater_is_better=False, ties="paper")[0].tolist() == [1, 1, 5, 5, 7, 1, 1]
+    scores = np.array([[0.2940, 0.2940, 0.2960, 0.2960, 0.3020, 0.2940, 0.2940]] * 2)
+    assert paper_ranks(scores, np.zeros_like(scores), greater_is_better=False)[0].tolist() == [1, 1, 5, 5, 7, 1, 1]
     assert ranks(scores, greater_is_better=False)[0].tolist() == [2.5, 2.5, 5.5, 5.5, 7, 2.5, 2.5]
 
 
@@ -48,28 +49,27 @@ def test_scores_equal_but_for_rounding_errors_tie():
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_name_the_methods(library):
-    frame = pytest.importorskip(library).DataFrame({"ours": [0.9, 0.8], "theirs": [0.7, 0.8]})
-    assert average_ranks(frame, greater_is_better=True) == {"ours": 1.25, "theirs": 1.75}
-    assert list(average_ranks(frame, greater_is_better=True, methods=["a", "b"])) == ["a", "b"]
-    assert list(average_ranks(frame.to_numpy(), greater_is_better=True)) == ["0", "1"]
+    frame = pytest.importorskip(library).DataFrame({"ours": [0.9, 0.8] * 3, "theirs": [0.7, 0.8] * 3})
+    assert friedman(frame, greater_is_better=True).average_ranks == {"ours": 1.25, "theirs": 1.75}
+    assert list(friedman(frame, greater_is_better=True, methods=["a", "b"]).average_ranks) == ["a", "b"]
+    assert list(friedman(frame.to_numpy(), greater_is_better=True).average_ranks) == ["0", "1"]
 
 
 @pytest.mark.parametrize(
-    ("scores", "options", "sentence"),
+    ("scores", "sentence"),
     [
-        ([0.1, 0.2], {}, r"scores must be 2-D .* got shape \(2,\)"),
-        ([[0.1, 0.2]], {}, "at least 2 data sets and 2 methods, got 1 and 2"),
-        ([[0.1], [0.2]], {}, "at least 2 data sets and 2 methods, got 2 and 1"),
-        ([[0.1, 0.2], [np.nan, 0.1]], {}, "score of method '0' on data set 1 is nan; leave out"),
-        ([[0.1, 0.2]] * 2, {"ties": "min"}, "ties must be 'mid' or 'paper', got 'min'"),
+        ([0.1, 0.2], r"scores must be 2-D .* got shape \(2,\)"),
+        ([[0.1, 0.2]], "at least 2 data sets and 2 methods, got 1 and 2"),
+        ([[0.1], [0.2]], "at least 2 data sets and 2 methods, got 2 and 1"),
+        ([[0.1, 0.2], [np.nan, 0.1]], "score of method '0' on data set 1 is nan; leave out"),
     ],
 )
-def test_bad_input(scores, options, sentence):
+def test_bad_input(scores, sentence):
     with pytest.raises(ValueError, match=sentence):
-        ranks(scores, greater_is_better=False, **options)
+        ranks(scores, greater_is_better=False)
 
 
 @pytest.mark.parametrize("names", [["a"], ["a", "a"]])
 def test_bad_names(names):
     with pytest.raises(ValueError, match="methods must be 2 different names"):
-        average_ranks([[0.1, 0.2]] * 2, greater_is_better=False, methods=names)
+        friedman([[0.1, 0.2]] * 2, greater_is_better=False, methods=names)

@@ -256,14 +256,14 @@ class TestSensitivity:
 
     def test_a_search_of_scikit_learn_is_drawn(self):
         scores = {"mean_test_score": [0.1, 0.4, 0.3, 0.2], "std_test_score": [0.0] * 4}
-        tried = {"param_beta": [1.0, 1.0, 2.0, 2.0], "param_gamma": [5.0] * 4}
-        search = SimpleNamespace(cv_results_=tried | scores, best_params_={"beta": 1.0, "gamma": 5.0})
+        tried = [{"beta": beta, "gamma": 5.0} for beta in (1.0, 1.0, 2.0, 2.0)]
+        search = SimpleNamespace(cv_results_={"params": tried} | scores, best_params_={"beta": 1.0, "gamma": 5.0})
         display = SensitivityDisplay.from_estimator(search)
         assert display.parameters == ["beta"]
         np.testing.assert_allclose(display.lines_["beta", "search"].get_ydata(), [0.4, 0.3])
         with pytest.raises(ValueError, match="nothing to draw"):
             SensitivityDisplay.from_estimator(
-                SimpleNamespace(cv_results_={"param_gamma": [5.0] * 4} | scores, best_params_={"gamma": 5.0})
+                SimpleNamespace(cv_results_={"params": [{"gamma": 5.0}] * 4} | scores, best_params_={"gamma": 5.0})
             )
 
     def test_too_few_axes_are_refused(self):

@@ -7,7 +7,7 @@ import pytest
 from synthetic_records import METHODS, make_records, make_run
 
 from ldlearn.cli.main import main
-from ldlearn.evaluation import record_files as files
+from ldlearn.evaluation import record as files
 from ldlearn.experiments import Plan, RunFolderError, run_plan
 from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.reporting import Report, write_report

@@ -24,9 +24,18 @@ from ldlearn.evaluation.pairwise_tests import (
     nemenyi,
     wilcoxon_holm,
 )
-from ldlearn.evaluation.ranking import FriedmanResult, TooFewDatasetsWarning, average_ranks, friedman, ranks
-from ldlearn.evaluation.record import TASKS, Convergence, GridPoint, Record, Samples, Task
-from ldlearn.evaluation.record_files import RunFolderError, append_records, read_records
+from ldlearn.evaluation.ranking import FriedmanResult, TooFewDatasetsWarning, friedman, ranks
+from ldlearn.evaluation.record import (
+    TASKS,
+    Convergence,
+    GridPoint,
+    Record,
+    RunFolderError,
+    Samples,
+    Task,
+    append_records,
+    read_records,
+)
 from ldlearn.evaluation.summary import Dataset, Method, Results, Score, Spread, TaskTable
 from ldlearn.evaluation.text_tables import TextTable, scoreboards
 
@@ -36,7 +45,7 @@ __all__ = [
     "RunFolderError", "Results", "Method", "Dataset", "Score", "Spread", "TaskTable", "TextTable", "scoreboards",
     "Difference", "difference", "best_baselines", "Agreement", "agreement", "Cost", "costs",
     "Curve", "search_curves", "sensitivity_curves",
-    "ranks", "average_ranks", "friedman", "FriedmanResult", "critical_difference", "nemenyi", "bonferroni_dunn",
+    "ranks", "friedman", "FriedmanResult", "critical_difference", "nemenyi", "bonferroni_dunn",
     "wilcoxon_holm", "PostHocResult", "Comparison", "adjust_p_values", "effect_sizes", "Effect",
     "maximal_runs", "TooFewDatasetsWarning",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,66 +176,58 @@ class Curve:
     selected: list[Any]
 
     @property
-    def logarithmic(self) -> bool:
-        """Whether the values are positive numbers, which grids space by factors."""
-        return all(is_number(value) and value > 0 for value in self.values)
-
-    @property
     def positions(self) -> list[float]:
-        """Positions of the values on the axis: logarithms of positive numbers, else 0, 1, 2, ..."""
-        if self.logarithmic:
+        """Positions of the values on the axis: logarithms of positive numbers, as grids have them, else 0, 1, 2, ..."""
+        if all(is_number(value) and value > 0 for value in self.values):
             return [math.log10(value) for value in self.values]
         return [float(index) for index in range(len(self.values))]
+
+
+Trial: TypeAlias = tuple[Mapping[str, Any], float | None, float]  # parameters, score, its standard deviation
 
 
 def sensitivity_curves(results: Results, dataset: str, method: str, task: Task) -> list[Curve]:
     """A curve for every hyperparameter that took several values in the grid of a method on a data set."""
     mine = [record for record in results.finished(dataset, method) if record.grid]
-    parameters = dict.fromkeys(name for record in mine for point in record.grid for name in point.params)
-    curves = [_curve(mine, parameter, task) for parameter in parameters]
-    return [curve for curve in curves if len(curve.values) > 1]
+    if not mine:
+        return []
+    runs = [[(point.params, getattr(point, task), math.nan) for point in record.grid] for record in mine]
+    metric = get_metric(mine[0].selection_metric(task))
+    return _curves(runs, [record.selected.get(task) or {} for record in mine], metric.heading, metric.sort_key)
 
 
 def search_curves(cv_results: Mapping[str, Any], best: Mapping[str, Any]) -> list[Curve]:
     """A curve for every hyperparameter that took several values in a search of scikit-learn (``cv_results_``)."""
-    scores, spreads = np.asarray(cv_results["mean_test_score"]), np.asarray(cv_results["std_test_score"])
+    keys = ("params", "mean_test_score", "std_test_score")
+    trials = list(zip(*(cv_results[key] for key in keys), strict=True))
+    return _curves([trials], [best], "score \u2191", lambda score: -score)
+
+
+def _curves(
+    runs: Sequence[Sequence[Trial]], selected: Sequence[Mapping[str, Any]], heading: str, cost: Callable[[float], Any]
+) -> list[Curve]:
     curves = []
-    for key in (key for key in cv_results if key.startswith("param_")):
-        tried = [_hashable_value(value) for value in cv_results[key]]
-        values, name = _sorted_values(tried), key.removeprefix("param_")
-        # As for records: the other hyperparameters are those that give the best score at each value.
-        places = [max((k for k, v in enumerate(tried) if v == value), key=lambda k: scores[k]) for value in values]
+    for parameter in dict.fromkeys(name for run in runs for params, *_ in run for name in params):
+        profiles = [_profile(run, parameter, cost) for run in runs]
+        values = _sorted_values(value for profile in profiles for value in profile)
+        found = [[profile[value] for profile in profiles if value in profile] for value in values]
+        mean = np.array([np.mean([score for score, _ in pairs]) for pairs in found])
+        # Of one run the deviation of its own, of several runs that between them.
+        std = [np.std([score for score, _ in pairs], ddof=1) if len(pairs) > 1 else pairs[0][1] for pairs in found]
+        chosen = [_hashable_value(params[parameter]) for params in selected if parameter in params]
         if len(values) > 1:
-            selected = [_hashable_value(best[name])]
-            curves.append(Curve(name, "score \u2191", values, scores[places], spreads[places], selected))
+            curves.append(Curve(parameter, heading, values, mean, np.array(std), chosen))
     return curves
 
 
-def _curve(records: Sequence[Record], parameter: str, task: Task) -> Curve:
-    metric = get_metric(records[0].selection_metric(task))
-    best = max if metric.greater_is_better else min
-    profiles = [_profile(record, parameter, task, best) for record in records]
-    values = _sorted_values(value for profile in profiles for value in profile)
-    spreads = [Spread.of(profile.get(value) for profile in profiles) for value in values]
-    selected = [record.selected.get(task) or {} for record in records]
-    return Curve(
-        parameter=parameter,
-        heading=metric.heading,
-        values=values,
-        mean=np.array([math.nan if spread is None else spread.mean for spread in spreads]),
-        std=np.array([math.nan if spread is None else spread.std for spread in spreads]),
-        selected=[_hashable_value(params[parameter]) for params in selected if parameter in params],
-    )
-
-
-def _profile(record: Record, parameter: str, task: Task, best: Callable[[list[float]], float]) -> dict[Any, float]:
-    """Best score of the grid at every value of one hyperparameter."""
-    by_value: dict[Any, list[float]] = {}
-    for point in record.grid:
-        score = getattr(point, task)
-        if parameter in point.params and is_number(score):
-            by_value.setdefault(_hashable_value(point.params[parameter]), []).append(float(score))
-    return {value: best(scores) for value, scores in by_value.items()}
+def _profile(run: Sequence[Trial], parameter: str, cost: Callable[[float], Any]) -> dict[Any, tuple[float, float]]:
+    """Best score, with its deviation, at every value of one hyperparameter."""
+    best: dict[Any, tuple[float, float]] = {}
+    for params, score, std in run:
+        value = _hashable_value(params.get(parameter))
+        if parameter in params and is_number(score) and (value not in best or cost(score) < cost(best[value][0])):
+            best[value] = float(score), float(std)
+    return best
 
 
 def _hashable_value(value: Any) -> Any:

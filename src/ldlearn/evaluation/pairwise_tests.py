@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from ldlearn.evaluation import ranking
-from ldlearn.evaluation.ranking import FloatArray, ScoreMatrix, check_alpha, check_scores
+from ldlearn.evaluation.ranking import FloatArray, Names, ScoreMatrix, check_alpha, check_scores
 from ldlearn.exceptions import InputError
 
 Adjustment: TypeAlias = Literal["bonferroni", "holm"]
+Control: TypeAlias = str | int | None
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
 _NAMES: dict[Adjustment, str] = {"bonferroni": "Bonferroni-Dunn", "holm": "Holm"}
 
@@ -165,12 +166,10 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatAr
         raise InputError(f"p_values must be a list of numbers between 0 and 1, got {p_values!r}.")
     if method not in _NAMES:
         raise InputError(f"method must be one of {', '.join(_NAMES)}, got {method!r}.")
-    if method == "bonferroni":
-        return np.minimum(1.0, p.size * p)
-    order = np.argsort(p)
-    adjusted = np.empty_like(p)
+    order, adjusted = np.argsort(p), np.empty_like(p)
+    factors = np.arange(p.size, 0, -1) if method == "holm" else p.size
     # An adjusted p-value must not fall below that of a smaller raw one, or the order of the tests would change.
-    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)))
+    adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
     return adjusted
 
 
@@ -221,9 +220,7 @@ def _standard_error(n_methods: int, n_datasets: int) -> float:
     return math.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets))
 
 
-def nemenyi(
-    scores: ArrayLike, *, greater_is_better: bool, methods: Sequence[str] | None = None, alpha: float = 0.05
-) -> PostHocResult:
+def nemenyi(scores: ArrayLike, *, greater_is_better: bool, methods: Names = None, alpha: float = 0.05) -> PostHocResult:
     """Compare the average ranks of all pairs of methods.
 
     Parameters
@@ -265,7 +262,7 @@ def bonferroni_dunn(
     control: str | int,
     *,
     greater_is_better: bool,
-    methods: Sequence[str] | None = None,
+    methods: Names = None,
     alpha: float = 0.05,
     adjust: Adjustment = "bonferroni",
 ) -> PostHocResult:
@@ -311,7 +308,7 @@ def bonferroni_dunn(
 
 
 def _compare_ranks(
-    table: ScoreMatrix, alpha: float, control: str | int | None = None, adjust: Adjustment | None = None
+    table: ScoreMatrix, alpha: float, control: Control = None, adjust: Adjustment | None = None
 ) -> PostHocResult:
     """Compare average ranks: all pairs after Nemenyi, or with a control after Dunn."""
     n, k = table.values.shape
@@ -334,7 +331,7 @@ def _post_hoc_result(
     test: str,
     table: ScoreMatrix,
     alpha: float,
-    control: str | int | None,
+    control: Control,
     outcomes: tuple[ArrayLike, ArrayLike, ArrayLike],
     limit: float | None = None,
 ) -> PostHocResult:
@@ -353,12 +350,7 @@ def _post_hoc_result(
 
 
 def wilcoxon_holm(
-    scores: ArrayLike,
-    control: str | int | None = None,
-    *,
-    greater_is_better: bool,
-    methods: Sequence[str] | None = None,
-    alpha: float = 0.05,
+    scores: ArrayLike, control: Control = None, *, greater_is_better: bool, methods: Names = None, alpha: float = 0.05
 ) -> PostHocResult:
     """Compare pairs of methods by the signed ranks of their differences, adjusted after Holm.
 
@@ -484,11 +476,7 @@ class Effect:
 
 
 def effect_sizes(
-    scores: ArrayLike,
-    control: str | int | None = None,
-    *,
-    greater_is_better: bool,
-    methods: Sequence[str] | None = None,
+    scores: ArrayLike, control: Control = None, *, greater_is_better: bool, methods: Names = None
 ) -> tuple[Effect, ...]:
     """Return wins, ties, losses and effect sizes of pairs of methods.
 

@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +17,7 @@ from scipy import stats
 from ldlearn.exceptions import InputError
 
 FloatArray: TypeAlias = NDArray[np.float64]
+Names: TypeAlias = Sequence[str] | None
 
 
 class TooFewDatasetsWarning(UserWarning):
@@ -42,16 +43,11 @@ class ScoreMatrix:
         return [(int(column), j) for j in columns if j != column]
 
     @property
-    def costs(self) -> FloatArray:
-        """Scores of which smaller ones are better, rounded so that rounding errors do not break ties."""
-        # By data set: a digit that is noise beside large scores may be all there is to the scores of another row.
-        rounded = round_off(self.values, np.abs(self.values).max(axis=1, keepdims=True, initial=0.0))
-        return -rounded if self.greater_is_better else rounded
-
-    @property
     def ranks(self) -> FloatArray:
         """Mid-ranks within each row; the best method has the smallest."""
-        return np.asarray(stats.rankdata(self.costs, axis=1), dtype=np.float64)
+        # Rounded by data set: a digit that is noise beside large scores may be all there is to those of another row.
+        rounded = round_off(self.values, np.abs(self.values).max(axis=1, keepdims=True, initial=0.0))
+        return np.asarray(stats.rankdata(-rounded if self.greater_is_better else rounded, axis=1), dtype=np.float64)
 
     @property
     def average_ranks(self) -> dict[str, float]:
@@ -59,7 +55,7 @@ class ScoreMatrix:
         return dict(zip(self.methods, self.ranks.mean(axis=0).tolist(), strict=True))
 
 
-def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Sequence[str] | None = None) -> ScoreMatrix:
+def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Names = None) -> ScoreMatrix:
     """Validate scores; names come from ``methods``, else from the columns of a frame, else they are "0", "1", ..."""
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 2:
@@ -95,10 +91,8 @@ def warn_too_few_datasets(n_datasets: int, compared: str, reason: str, stackleve
     warnings.warn(message, TooFewDatasetsWarning, stacklevel=stacklevel)
 
 
-def ranks(
-    scores: ArrayLike, *, greater_is_better: bool, ties: Literal["mid", "paper"] = "mid", std: ArrayLike | None = None
-) -> FloatArray:
-    """Rank the methods on every data set; the best one has rank 1.
+def ranks(scores: ArrayLike, *, greater_is_better: bool) -> FloatArray:
+    """Rank the methods on every data set; the best one has rank 1, and equal scores share the mean of their ranks.
 
     Parameters
     ----------
@@ -106,67 +100,20 @@ def ranks(
         One score (a mean) per data set and method.
     greater_is_better : bool
         Direction of the score, see ``ldlearn.metrics.METRICS[name].greater_is_better``.
-    ties : {"mid", "paper"}
-        "mid": equal scores share the mean of their ranks, as the Friedman test needs it. "paper": the rule of
-        the DLDL paper; of equal scores that with the smaller standard deviation is first, and what is equal
-        in both shares the smallest rank.
-    std : array-like of shape (n_datasets, n_methods), optional
-        Standard deviations, used by ``ties="paper"`` only.
 
     Returns
     -------
     ndarray of shape (n_datasets, n_methods)
+        The mean of a column is the average rank of a method, which `friedman` returns by name.
 
     Examples
     --------
     >>> from ldlearn.evaluation import ranks
-    >>> scores = [[0.2, 0.1, 0.2], [0.3, 0.1, 0.2]]
-    >>> ranks(scores, greater_is_better=True)
+    >>> ranks([[0.2, 0.1, 0.2], [0.3, 0.1, 0.2]], greater_is_better=True)
     array([[1.5, 3. , 1.5],
            [1. , 3. , 2. ]])
-    >>> ranks(scores, greater_is_better=True, ties="paper", std=[[0.02, 0, 0.01], [0, 0, 0]])
-    array([[2., 3., 1.],
-           [1., 3., 2.]])
     """
-    table = check_scores(scores, greater_is_better)
-    if ties == "mid":
-        return table.ranks
-    if ties != "paper":
-        raise InputError(f"ties must be 'mid' or 'paper', got {ties!r}.")
-    costs = table.costs
-    deviations = np.zeros_like(costs) if std is None else check_scores(std, False).values
-    mine, other = costs[:, :, np.newaxis], costs[:, np.newaxis, :]
-    smaller_std = deviations[:, np.newaxis, :] < deviations[:, :, np.newaxis]
-    # "1, 1, 3", not mid-ranks: equal ones share the smallest rank, and a smaller printed deviation breaks the tie.
-    return np.asarray(1.0 + ((other < mine) | ((other == mine) & smaller_std)).sum(axis=2))
-
-
-def average_ranks(
-    scores: ArrayLike, *, greater_is_better: bool, methods: Sequence[str] | None = None
-) -> dict[str, float]:
-    """Return the mean of the mid-ranks over the data sets, by method.
-
-    Parameters
-    ----------
-    scores : array-like of shape (n_datasets, n_methods)
-        One score per data set and method; a frame's columns name the methods.
-    greater_is_better : bool
-        Direction of the score.
-    methods : sequence of str, optional
-        Names of the columns.
-
-    Returns
-    -------
-    dict of str to float
-        In the order of the columns.
-
-    Examples
-    --------
-    >>> from ldlearn.evaluation import average_ranks
-    >>> average_ranks([[0.1, 0.2], [0.3, 0.3]], greater_is_better=False, methods=["ours", "theirs"])
-    {'ours': 1.25, 'theirs': 1.75}
-    """
-    return check_scores(scores, greater_is_better, methods).average_ranks
+    return check_scores(scores, greater_is_better).ranks
 
 
 def format_ranks(average_ranks: dict[str, float]) -> str:
@@ -224,7 +171,7 @@ class FriedmanResult:
 
 
 def friedman(
-    scores: ArrayLike, *, greater_is_better: bool, methods: Sequence[str] | None = None, alpha: float = 0.05
+    scores: ArrayLike, *, greater_is_better: bool, methods: Names = None, alpha: float = 0.05
 ) -> FriedmanResult:
     """Test whether any methods differ in their ranks over the data sets.
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from ldlearn.datasets import DatasetNotHereError
 from ldlearn.evaluation import Record, RunFolderError, append_records, read_records
-from ldlearn.evaluation.record_files import CELLS, RECORDS
+from ldlearn.evaluation.record import CELLS, RECORDS
 from ldlearn.experiments.cells import group_cells, plan_cells, split_key
 from ldlearn.experiments.executors import Executor, WorkersLostError, run_here, run_on_dask
 from ldlearn.experiments.plan import Plan, load_plan

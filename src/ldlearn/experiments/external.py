@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldlearn.core.targets import check_distributions
 from ldlearn.evaluation import Record, append_records, read_records
-from ldlearn.evaluation.record_files import CELLS, RECORDS
+from ldlearn.evaluation.record import CELLS, RECORDS
 from ldlearn.exceptions import FileError, InputError
 from ldlearn.experiments.cells import split_key
 from ldlearn.experiments.engine import lock_folder, write_cells

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ldlearn.evaluation import TASKS, Record, Results, Task, TaskTable, agreement, costs, read_records
-from ldlearn.evaluation.record_files import find_records
+from ldlearn.evaluation.record import find_records
 from ldlearn.evaluation.text_tables import agreement_table, cost_table, score_table
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
