@@ -90,10 +90,12 @@ def test_unknown_labels_are_no_part_of_choice_or_judgement(partial, tmp_path):
 
 
 def test_equal_shares_of_unknown_labels_choose_nothing(partial, tmp_path):
-    methods, selection = {"DLDL": {"params": FAST}}, {"mode": "logical", "prediction": "kl_divergence"}
+    methods = {"tuned": {"estimator": "DLDL", "grid": {"beta": [0.1, 1.0]}}, "DLDL": {"params": FAST}}
+    selection = {"mode": "logical", "prediction": "kl_divergence"}
     plan = plan_of(partial, methods=methods, datasets=preprocessed(partial), selection=selection)
-    record = run_plan(plan, tmp_path).records[0]
-    assert 'write prediction = "vote_likelihood"' in record.message
+    tuned, untuned, *_ = run_plan(plan, tmp_path).records
+    assert 'write prediction = "vote_likelihood"' in tuned.message
+    assert untuned.status == "ok"  # it has nothing to select
 
 
 def test_a_file_that_is_not_preprocessed_has_no_unknown_labels(partial, tmp_path):

@@ -48,21 +48,32 @@ class Cell:
         method = {"name": self.method.name} | self.method.to_dict()
         return split_key(self.dataset, self.protocol, self.repeat, method=method, selection=self._effective_selection())
 
+    @property
+    def tuned(self) -> bool:
+        """Whether there is more than one grid point to select from."""
+        return len(self.grid_indices) > 1
+
+    @property
+    def _recovery_basis(self) -> str | None:
+        """The rows that select hyperparameters for recovery, if any do."""
+        if not self.tuned or not ("recovery" in self.method.tasks or self.method.stepwise):
+            return None
+        return "validation labels" if self.selection.mode == "logical" else f"{self.selection.recovery_rows} rows"
+
     def _effective_selection(self) -> dict[str, Any]:
         """The selection without what changes nothing, so that records serve all plans that ask for the same work."""
-        selection, has_choice = asdict(self.selection), len(self.grid_indices) > 1
-        by_recovery = self.selection.mode == "oracle" and ("recovery" in self.method.tasks or self.method.stepwise)
-        if not (has_choice and by_recovery):
+        selection = asdict(self.selection)
+        if self._recovery_basis is None or self.selection.mode == "logical":
             selection.pop("recovery_rows")
-        if not has_choice:
+        if not self.tuned:
             selection.pop("per_metric")
         if self.grid_indices == draw_grid_indices(self.method, None, 0):
             selection.pop("budget")
         return selection
 
-    def record(self, status: str, message: str = "", basis: str | None = None, **found: Any) -> Record:
-        """The record of this cell; ``basis`` names the rows that selected hyperparameters for recovery, if any."""
-        method, selection = self.method, asdict(self.selection) | {"recovery_basis": basis}
+    def record(self, status: str, message: str = "", **found: Any) -> Record:
+        """The record of this cell."""
+        method, selection = self.method, asdict(self.selection) | {"recovery_basis": self._recovery_basis}
         # Plans that differ in recovery_rows may ask for the same work, and then share a record.
         selection.pop("recovery_rows")
         return Record(

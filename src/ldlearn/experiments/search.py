@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.evaluation import TASKS, Convergence, GridPoint, Record, Samples, Task
+from ldlearn.evaluation import Convergence, GridPoint, Record, Samples, Task
 from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import InputError
 from ldlearn.experiments.cells import Cell, GridIndex, estimator_indices
@@ -28,8 +28,6 @@ from ldlearn.metrics.inputs import Convention
 _DEGREES = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
 _ZEROS_MATTER = ("clark", "canberra", "kl_divergence")  # they divide by degrees
 _ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
-# Rows that select hyperparameters for recovery where true degrees are known.
-_TRAINING, _ENHANCED, _FITTED_AGAIN = "training rows", "validation rows, enhanced", "validation rows, fitted again"
 
 
 @dataclass
@@ -60,8 +58,7 @@ def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Re
     list of Record
         One for each cell.
     """
-    scorer = ValidationScorer(split, cells[0].selection)
-    searches = [_CellSearch(cell, scorer) for cell in cells]
+    searches = [_CellSearch(cell, split) for cell in cells]
     fits = _fit_grid(cells, split)
     while True:
         # Not a for loop: warnings of a fit belong to every cell that shares it, those of its scoring to one cell.
@@ -104,103 +101,59 @@ class ValidationRowsError(InputError):
     """The validation rows cannot score a model, for instance because they are fewer than its neighbours."""
 
 
-class ValidationScorer:
-    """Scores of fitted models by which one of them is selected.
+def validation_scores(task: Task, model: Any, split: Split, selection: Selection) -> dict[str, float]:
+    """Scores of a fitted model on the validation rows, by the metrics that select hyperparameters for a task."""
+    validation, metrics = split.validation, selection.metrics_for(task)
+    if selection.mode == "logical":
+        return _label_scores(model, split, metrics)
+    if task == "prediction":
+        return score_all(validation.truth, model.predict(validation.X), metrics)
+    if selection.recovery_rows == "training":
+        return score_all(split.train.truth, model.label_distributions_, metrics)
+    if model.can_enhance:
+        return score_all(validation.truth, model.enhance(validation.X, validation.Y), metrics)
+    try:
+        # A clone, because the fitted model may still be selected.
+        refitted = clone(model).fit(validation.X, validation.Y)
+    except Exception as error:
+        raise ValidationRowsError(
+            f"{len(validation.rows)} validation rows cannot score its recovery: {_one_line(error)}"
+        ) from error
+    return score_all(validation.truth, refitted.label_distributions_, metrics)
 
-    Parameters
-    ----------
-    split : Split
-    selection : Selection
-        Under ``"oracle"`` predictions are compared with the true degrees. Under ``"logical"`` only 0/1 labels are used:
-        their likelihood, or another metric against observed labels; metrics between distributions compare with equal
-        degrees of the positive labels.
-    """
 
-    def __init__(self, split: Split, selection: Selection) -> None:
-        self.split, self.selection = split, selection
-        self.oracle = selection.mode == "oracle"
-
-    def basis(self, model: Any) -> str:
-        """The rows that select hyperparameters for recovery, as the record names them."""
-        if not self.oracle:
-            return "validation labels, predicted"
-        if self.selection.recovery_rows == "training":
-            return _TRAINING
-        return _ENHANCED if model.can_enhance else _FITTED_AGAIN
-
-    def needs_another_fit(self, task: str, model: Any) -> bool:
-        """Whether the scores cost another fit."""
-        if not self.oracle:
-            return not hasattr(model, "predict")
-        return task == "recovery" and self.basis(model) == _FITTED_AGAIN
-
-    def scores(self, task: str, model: Any) -> dict[str, float]:
-        """Scores of a model by the metrics that select."""
-        metrics = self.selection.metrics_for(task)
-        if not self.oracle:
-            return self._scores_of_labels(model, metrics)
-        if task == "recovery":
-            return score_all(*self._recovered(model), metrics)
-        return score_all(self.split.validation.truth, model.predict(self.split.validation.X), metrics)
-
-    def _scores_of_labels(self, model: Any, metrics: list[str]) -> dict[str, float]:
-        """Scores of predictions against 0/1 labels, for both tasks; enhancers get a learner."""
-        train, validation = self.split.train, self.split.validation
-        # The same learner with its defaults for every enhancer, so that only what they recover can differ.
-        learner = model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
-        P = learner.predict(validation.X)
-        ours = [name for name in metrics if get_metric(name).against_labels]
-        scores = score_all(validation.Y, P, ours)
-        if not np.isnan(validation.Y).any():
-            shares = normalize_rows(validation.Y.astype(float))
-            return scores | score_all(shares, P, [name for name in metrics if name not in ours])
-        # Further metrics that need every label are left out; the one that selects cannot be.
-        if metrics[0] not in ours:
-            raise ValidationRowsError(
-                f'{metrics[0]} needs every label, but some are unknown; write prediction = "vote_likelihood".'
-            )
-        return scores
-
-    def _recovered(self, model: Any) -> tuple[NDArray[Any], Any]:
-        train, validation, basis = self.split.train, self.split.validation, self.basis(model)
-        if basis == _TRAINING:
-            return train.truth, model.label_distributions_
-        if basis == _ENHANCED:
-            return validation.truth, model.enhance(validation.X, validation.Y)
-        return validation.truth, self._refit_on_validation_rows(model).label_distributions_
-
-    def _refit_on_validation_rows(self, model: Any) -> Any:
-        """The method with the same parameters, fitted to the 0/1 labels of the validation rows."""
-        validation = self.split.validation
-        try:
-            # A clone, because the fitted model may still be selected.
-            return clone(model).fit(validation.X, validation.Y)
-        except Exception as error:
-            raise ValidationRowsError(
-                f"{len(validation.rows)} validation rows cannot score its recovery: {' '.join(str(error).split())}"
-            ) from error
+def _label_scores(model: Any, split: Split, metrics: list[str]) -> dict[str, float]:
+    """Scores of predictions against 0/1 labels, or against equal degrees of the positive labels, for both tasks."""
+    train, validation = split.train, split.validation
+    # The same learner with its defaults for every enhancer, so that only what they recover can differ.
+    learner = model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
+    P = learner.predict(validation.X)
+    ours = [name for name in metrics if get_metric(name).against_labels]
+    scores = score_all(validation.Y, P, ours)
+    if not np.isnan(validation.Y).any():
+        shares = normalize_rows(validation.Y.astype(float))
+        return scores | score_all(shares, P, [name for name in metrics if name not in ours])
+    # Further metrics that need every label are left out; the one that selects cannot be.
+    if metrics[0] not in ours:
+        raise ValidationRowsError(
+            f'{metrics[0]} needs every label, but some are unknown; write prediction = "vote_likelihood".'
+        )
+    return scores
 
 
 class _CellSearch:
     """Scores the fitted models for one cell and keeps the best for each task and metric."""
 
-    def __init__(self, cell: Cell, scorer: ValidationScorer) -> None:
-        self.cell, self.method, self.scorer, self.split = cell, cell.method, scorer, scorer.split
+    def __init__(self, cell: Cell, split: Split) -> None:
+        self.cell, self.method, self.split = cell, cell.method, split
         self.warnings: list[str] = []
-        self._learners: dict[int, list[int]] = {}  # by the index of the estimator, those that follow it
-        for first, second in cell.grid_indices:
-            self._learners.setdefault(first, []).append(second)
-        self._has_choice = (
-            len(cell.grid_indices) > 1
-        )  # without it, validation scores are computed only where they are cheap
         self._points: list[tuple[GridIndex, GridPoint]] = []
-        self._best: dict[Task, dict[str, tuple[float, Fit]]] = {}  # by task and metric
-        self._basis: str | None = None
+        self._best: dict[Task, dict[str, tuple[Any, float, Fit]]] = {}  # by task and metric: order, score and fit
         self._seconds = 0.0
 
     def add(self, fit: Fit) -> None:
         """Score a model, or the learners trained on its output; after a failure the other points can still be used."""
-        if fit.index[0] not in self._learners:  # drawn for another cell
+        if fit.index[0] not in estimator_indices([self.cell]):  # drawn for another cell
             return
         started = time.perf_counter()
         with captured_warnings(self.warnings), self._recording_failures(fit):
@@ -224,55 +177,43 @@ class _CellSearch:
     def _score(self, fit: Fit, tasks: Iterable[Task]) -> None:
         values: dict[str, Any] = {}
         for task in tasks:
-            needed = self._has_choice or not self.scorer.needs_another_fit(task, fit.model)
             try:
-                scores = self.scorer.scores(task, fit.model) if needed else {}
+                scores = validation_scores(task, fit.model, self.split, self.cell.selection) if self.cell.tuned else {}
             except ValidationRowsError as error:  # for one task; the other may still be scored
                 values["error"] = str(error)
                 continue
-            metrics = self.cell.selection.metrics_for(task)
-            values[task] = scores.get(metrics[0], math.nan)
             best = self._best.setdefault(task, {})
-            for metric in metrics:
-                value, order = scores.get(metric, math.nan), get_metric(metric)
-                previous = best.setdefault(metric, (value, fit))
+            for metric in self.cell.selection.metrics_for(task):
+                value = scores.get(metric, math.nan)
+                values.setdefault(task, value)
                 # Of equal points the first of the grid is selected.
-                if (order.sort_key(value), fit.index) < (order.sort_key(previous[0]), previous[1].index):
-                    best[metric] = (value, fit)
-        if "recovery" in tasks and self._has_choice:
-            self._basis = self.scorer.basis(fit.model)
+                found = ((get_metric(metric).sort_key(value), fit.index), value, fit)
+                best[metric] = min(best.get(metric, found), found, key=lambda entry: entry[0])
         self._points.append((fit.index, GridPoint(fit.params, **values)))
 
     def _fit_learners(self, fit: Fit) -> None:
         """Train the learner of a pair, with every point of its grid, on the recovered degrees."""
         assert self.method.learner is not None
         D = np.asarray(fit.model.label_distributions_, dtype=np.float64)
-        fixed = resolve(self.method.learner_params, self.split.sizes)
-        grid = grid_points(self.method.learner_grid)
-        for number in self._learners[fit.index[0]]:
-            own = resolve(grid[number], self.split.sizes)
+        fixed, grid = resolve(self.method.learner_params, self.split.sizes), grid_points(self.method.learner_grid)
+        for index in (index for index in self.cell.grid_indices if index[0] == fit.index[0]):
+            own = resolve(grid[index[1]], self.split.sizes)
             started = time.perf_counter()
             learner = build(self.method.learner, fixed | own, self.cell.seed).fit(self.split.train.X, D)
             seconds = fit.seconds + time.perf_counter() - started
             params = {f"enhancer__{key}": value for key, value in fit.params.items()}
             params |= {f"learner__{key}": value for key, value in own.items()}
-            self._score(Fit((fit.index[0], number), params, learner, seconds), ["prediction"])
+            self._score(Fit(index, params, learner, seconds), ["prediction"])
 
     def record(self, **circumstances: Any) -> Record:
         """The record of the cell; only the selected models are scored by all metrics."""
         started = time.perf_counter()
-        outcomes: dict[tuple[Task, GridIndex], dict[str, Any]] = {}  # several metrics may select the same model
         with captured_warnings(self.warnings):
-            if self.method.stepwise:
+            if self.method.stepwise and (best := self._best.pop("recovery", {}).get(self.cell.selection.recovery)):
                 # Recovery is no task of a pair; from here on its predictions compete.
-                best = self._best.pop("recovery", {}).get(self.cell.selection.recovery)
-                if best is not None:
-                    with self._recording_failures(best[1]):
-                        self._fit_learners(best[1])
-            for task, by_metric in self._best.items():
-                describe = self._recovered if task == "recovery" else self._predicted
-                for fit in {fit.index: fit for _, fit in by_metric.values()}.values():
-                    outcomes[task, fit.index] = describe(fit.model)
+                with self._recording_failures(best[2]):
+                    self._fit_learners(best[2])
+            outcomes = {task: self._outcome(task) for task in self._best}
         self._seconds += time.perf_counter() - started
         # A path takes its points from all over the grid.
         grid = [point for _, point in sorted(self._points, key=lambda entry: entry[0])]
@@ -283,42 +224,36 @@ class _CellSearch:
             "n_points": len(grid),
             "seconds": {"select": round(self._seconds, 4), "fit": 0.0, "predict": 0.0},
         }
-        if not all(self._best.get(task) for task in self.method.tasks):
+        if set(outcomes) != set(self.method.tasks):
             return self.cell.record("failed", failed[0] if failed else "No grid point gave a result.", **found)
-        for task in self.method.tasks:
-            self._add_outcome(found, task, outcomes)
+        for task, outcome in outcomes.items():
+            found[task] = outcome.pop("scores")
+            # Both tasks may show different models; the times are those of the one that predicts, which comes last.
+            found["seconds"] |= outcome.pop("seconds")
+            found |= {key: outcome.pop(key) for key in ("samples", "convergence") if key in outcome}
+            for key, value in outcome.items():
+                found.setdefault(key, {})[task] = value
         message = f"{plural(len(failed), 'grid point')} failed, the first with {failed[0]}" if failed else ""
-        return self.cell.record("ok", message, self._basis, **found)
+        return self.cell.record("ok", message, **found)
 
-    def _add_outcome(
-        self, found: dict[str, Any], task: Task, outcomes: dict[tuple[Task, GridIndex], dict[str, Any]]
-    ) -> None:
-        """Add the fields of the models selected for a task; that of the first metric is shown."""
-        by_metric = {metric: fit for metric, (_, fit) in self._best[task].items()}
-        own = {metric: outcomes[task, fit.index] for metric, fit in by_metric.items()}
-        first = next(iter(by_metric))
-        shown, facts = by_metric[first], own[first]
+    def _outcome(self, task: Task) -> dict[str, Any]:
+        """Fields of a record, by their names, about the models selected for a task; that of the first metric is shown.
 
-        def scores(kind: str) -> dict[str, float]:
-            """Scores of the model shown; metrics that selected for themselves have that of their own model."""
-            return {name: own.get(name, facts)[kind].get(name) for name in facts[kind]}
-
-        by_task = {
-            "selected": shown.params,
-            "paper_zeros": scores("paper_zeros"),
-            "validation": self._best[task][first][0],
-        }
-        for key, value in by_task.items():
-            found.setdefault(key, dict.fromkeys(TASKS))[task] = value
-        found[task] = scores("scores")
-        if len(by_metric) > 1:
-            params = {metric: fit.params for metric, fit in by_metric.items()}
-            found.setdefault("selected_by_metric", {})[task] = params
-        if "degrees" in facts:
-            found.setdefault("degrees", {})[task] = facts["degrees"]
-        found |= {key: facts[key] for key in ("samples", "convergence") if key in facts}
-        # Both tasks may show different models; the times are those of the one that predicts, which comes last.
-        found["seconds"] |= {"fit": round(shown.seconds, 4), "predict": round(facts.get("predict_seconds", 0.0), 4)}
+        Metrics that selected for themselves have the scores of their own models.
+        """
+        selected = {metric: fit for metric, (_, _, fit) in self._best[task].items()}
+        describe = self._recovered if task == "recovery" else self._predicted
+        # Several metrics may select the same model.
+        facts = {index: describe(fit.model) for index, fit in {fit.index: fit for fit in selected.values()}.items()}
+        first, shown = next(iter(selected.items()))
+        outcome = dict(facts[shown.index])
+        for key in ("scores", "paper_zeros"):
+            outcome[key] = {name: facts[selected.get(name, shown).index][key].get(name) for name in outcome[key]}
+        if len(selected) > 1:
+            outcome["selected_by_metric"] = {metric: fit.params for metric, fit in selected.items()}
+        predicting = round(outcome.pop("predict_seconds", 0.0), 4)
+        outcome["seconds"] = {"fit": round(shown.seconds, 4), "predict": predicting}
+        return outcome | {"selected": shown.params, "validation": self._best[task][first][1]}
 
     def _recovered(self, model: Any) -> dict[str, Any]:
         train, shown = self.split.train, slice(None, N_SHOWN)
