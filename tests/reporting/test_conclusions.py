@@ -283,14 +283,13 @@ class TestDescribeSelection:
             if record.method in basis and record.status == "ok"
         )
 
-    def test_recovery_selected_on_different_rows(self):
-        basis = {"DLDL": "validation rows, enhanced", "L2": "training rows"}
-        said = describe_selection(self.results_with_basis(basis))
-        assert "the validation rows for DLDL, the training rows for L2 (Chebyshev)" in said[0]
+    def test_recovery_selected_by_the_rows_that_it_is_scored_on(self):
+        said = describe_selection(self.results_with_basis(dict.fromkeys(("DLDL", "L2"), "training rows")))
+        assert "validation rows for prediction, of the training rows for recovery (Chebyshev)" in said[0]
         assert "optimistic" in said[1]
 
-    def test_validation_rows_are_the_same_rows_whether_enhanced_or_fitted_again(self):
-        basis = {"DLDL": "validation rows, enhanced", "L2": "validation rows, fitted again"}
+    def test_recovery_selected_by_the_validation_rows(self):
+        basis = dict.fromkeys(("DLDL", "L2"), "validation rows")
         said = describe_selection(self.results_with_basis(basis))
         assert said[0].endswith("those of the validation rows (Chebyshev).")
         assert len(said) == 2

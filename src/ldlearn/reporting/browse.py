@@ -1,9 +1,8 @@
 """The browse page: the rows of a table with labels and degrees, to search, filter, sort, select and export."""
 
 import base64
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,15 +86,32 @@ def write_browse_page(
     rows = read_model_rows(data, loaded, id=id, keep=keep, kind=kind)
     if (n := len(rows.names)) > MAX_ROWS:
         raise TableError(f"a page holds at most {MAX_ROWS:,} rows, this table has {n:,}; use a part of it.")
-    page = _Page.of(rows, loaded, interval, raters)
-    context = {"title": title, "labels": loaded.labels, "overview": page.overview(loaded.labels), "page": page}
-    context |= page_assets("style.css", "dom.js", "browse.js")
+    series, scores, messages = _series_and_scores(rows, loaded.estimator, interval, raters)
+    cells, is_cut = {}, False
+    for name in rows.cells.columns:
+        texts = ["" if value != value or value is None else str(value) for value in rows.cells[name]]
+        is_cut |= any(len(text) > _MAX_CHARS for text in texts)
+        cells[name] = [_shorten(text) for text in texts]
+    if is_cut:
+        messages.append(f"Texts are cut after {_MAX_CHARS:,} characters.")
+    content = {
+        "labels": loaded.labels,
+        "id": rows.id,
+        "names": [_shorten(name) for name in rows.names],
+        "columns": list(cells),
+        "cells": list(cells.values()),
+        "given": None if rows.labels is None else _pack(np.nan_to_num(rows.labels, nan=2.0), np.uint8),
+        "series": [each.packed() for each in series],
+        "scores": [{"name": name, "values": _pack(values, "<f4")} for name, values in scores.items()],
+    }
+    context = {"title": title, "labels": loaded.labels, "series": series, "interval": interval, "n_rows": n}
+    context |= {"score_help": {name: _SCORES[name] for name in scores}, "data": script_json(content)}
+    context |= _overview(rows, series, loaded.labels) | page_assets("style.css", "dom.js", "browse.js")
     write_file(output, str(environment().get_template("browse.html").render(context)))
-    return WrittenTable(n, list(loaded.labels), output, rows.messages + page.messages)
+    return WrittenTable(n, list(loaded.labels), output, rows.messages + messages)
 
 
-@dataclass(frozen=True)
-class _Series:
+class _Series(NamedTuple):
     """Degrees of all rows with their intervals, if any."""
 
     name: str
@@ -107,102 +123,60 @@ class _Series:
         return {"name": self.name, "degrees": _pack_degrees(self.degrees), "low": low, "high": high}
 
 
-@dataclass(frozen=True)
-class _Page:
-    """What the page shows."""
+def _series_and_scores(
+    rows: ModelRows, estimator: Any, interval: float, raters: float | None
+) -> tuple[list[_Series], dict[str, NDArray[np.float64]], list[str]]:
+    """Recovered or given and predicted degrees, scores to sort rows by, and messages about missing intervals."""
+    posterior, series, messages = _posterior(estimator), list[_Series](), list[str]()
 
-    rows: ModelRows
-    series: list[_Series]
-    scores: dict[str, NDArray[np.float64]]
-    interval: float
-    data: str
-    messages: list[str]
+    def find_bounds(verb: str, *inputs: Any) -> Any:
+        try:
+            options = {"coverage": interval, "n_raters": raters}
+            return None if posterior is None else getattr(estimator, f"{verb}_interval")(*inputs, **options)
+        except InputError as error:  # the model cannot give these
+            messages.append(str(error))
+            return None
 
-    @classmethod
-    def of(cls, rows: ModelRows, model: TableModel, interval: float, raters: float | None) -> Self:
-        posterior, series, messages = _posterior(model.estimator), list[_Series](), list[str]()
+    if rows.degrees is not None:
+        known, bounds = rows.recovered, None
+        if known.any():
+            found = find_bounds("enhance", rows.X[known], rows.labels[known])  # type: ignore[index]
+            if found is not None:
+                bounds = np.full((2, *rows.predicted.shape), np.nan)
+                bounds[:, known] = found
+        series.append(_Series("recovered" if known.any() else "given", rows.degrees, bounds))
+    series.append(_Series("predicted", rows.predicted, find_bounds("predict", rows.X)))
+    scores = {"entropy": _first_known([entr(each.degrees).sum(axis=1) for each in series])}
+    if widths := [np.subtract(*each.bounds[::-1]).mean(axis=1) for each in series if each.bounds is not None]:
+        scores["interval width"] = _first_known(widths)
+    if rows.labels is not None:
+        scores["disagreement"] = np.nansum(label_losses(rows.predicted, rows.labels), axis=1)
+        scores["disagreement"][np.isnan(rows.labels).all(axis=1)] = np.nan
+    if posterior is not None:
+        scores["distance"] = posterior.leverage.distance(rows.X) / np.quantile(posterior.leverage.distances, 0.99)
+    return series, scores, messages
 
-        def find_bounds(verb: str, *inputs: Any) -> Any:
-            if posterior is None:
-                return None
-            try:
-                return getattr(model.estimator, f"{verb}_interval")(*inputs, coverage=interval, n_raters=raters)
-            except InputError as error:  # the model cannot give these
-                messages.append(str(error))
-                return None
 
-        if rows.degrees is not None:
-            known, bounds = rows.recovered, None
-            if known.any():
-                found = find_bounds("enhance", rows.X[known], rows.labels[known])  # type: ignore[index]
-                bounds = None if found is None else tuple(np.full_like(rows.predicted, np.nan) for _ in found)
-                for end, values in zip(bounds or (), found or (), strict=True):
-                    end[known] = values
-            series.append(_Series("recovered" if known.any() else "given", rows.degrees, bounds))
-        series.append(_Series("predicted", rows.predicted, find_bounds("predict", rows.X)))
-        scores = {"entropy": _first_known([entr(each.degrees).sum(axis=1) for each in series])}
-        if widths := [np.subtract(*each.bounds[::-1]).mean(axis=1) for each in series if each.bounds is not None]:
-            scores["interval width"] = _first_known(widths)
-        if rows.labels is not None:
-            scores["disagreement"] = np.nansum(label_losses(rows.predicted, rows.labels), axis=1)
-            scores["disagreement"][np.isnan(rows.labels).all(axis=1)] = np.nan
-        if posterior is not None:
-            scores["distance"] = posterior.leverage.distance(rows.X) / np.quantile(posterior.leverage.distances, 0.99)
-        cells, is_cut = {}, False
-        for name in rows.cells.columns:
-            texts = ["" if value != value or value is None else str(value) for value in rows.cells[name]]
-            is_cut |= any(len(text) > _MAX_CHARS for text in texts)
-            cells[name] = [_shorten(text) for text in texts]
-        data = {
-            "labels": model.labels,
-            "id": rows.id,
-            "names": [_shorten(name) for name in rows.names],
-            "columns": list(cells),
-            "cells": list(cells.values()),
-            "given": None if rows.labels is None else _pack(np.nan_to_num(rows.labels, nan=2.0), np.uint8),
-            "series": [each.packed() for each in series],
-            "scores": [{"name": name, "values": _pack(values, "<f4")} for name, values in scores.items()],
-        }
-        if is_cut:
-            messages.append(f"Texts are cut after {_MAX_CHARS:,} characters.")
-        return cls(rows, series, scores, interval, script_json(data), messages)
-
-    @property
-    def has_intervals(self) -> bool:
-        return any(each.bounds is not None for each in self.series)
-
-    @property
-    def score_help(self) -> dict[str, str]:
-        return {name: _SCORES[name] for name in self.scores}
-
-    def overview(self, names: tuple[str, ...]) -> dict[str, Any]:
-        """Frequencies, means and histograms of the labels, and how often two are positive together."""
-        Y = None if self.rows.labels is None else np.nan_to_num(self.rows.labels)
-        counts = np.zeros(len(names)) if Y is None else Y.sum(axis=0)
-        labels = []
-        for j, name in enumerate(names):
-            values = {each.name: each.degrees[:, j] for each in self.series}
-            known = {key: column[~np.isnan(column)] for key, column in values.items()}
-            bins = np.histogram(next(iter(known.values())), bins=10, range=(0, 1))[0]
-            means = {key: float(column.mean()) if len(column) else 0.0 for key, column in known.items()}
-            labels.append(
-                {"name": name, "count": int(counts[j]), "means": means, "bins": (bins / max(bins.max(), 1)).tolist()}
-            )
-        found: dict[str, Any] = {"labels": labels, "n_rows": len(self.rows.names), "together": None}
-        if Y is not None:
-            most = np.sort(np.argsort(-counts, kind="stable")[:_MAX_LABELS])
-            chosen = Y[:, most]
-            found |= {"together": (chosen.T @ chosen).astype(int).tolist(), "most": [names[j] for j in most]}
-        return found
+def _overview(rows: ModelRows, series: list[_Series], names: tuple[str, ...]) -> dict[str, Any]:
+    """Frequencies, means and histograms of the labels, and how often two are positive together."""
+    Y = None if rows.labels is None else np.nan_to_num(rows.labels)
+    counts = np.zeros(len(names)) if Y is None else Y.sum(axis=0)
+    overview = []
+    for j, (name, count) in enumerate(zip(names, counts.astype(int).tolist(), strict=True)):
+        known = {each.name: each.degrees[~np.isnan(each.degrees[:, j]), j] for each in series}
+        bins = np.histogram(known[series[0].name], bins=10, range=(0, 1))[0]
+        means = {key: float(column.mean()) if len(column) else 0.0 for key, column in known.items()}
+        overview.append({"name": name, "count": count, "means": means, "bins": (bins / max(bins.max(), 1)).tolist()})
+    most = np.sort(np.argsort(-counts, kind="stable")[:_MAX_LABELS])
+    together = None if Y is None else (Y[:, most].T @ Y[:, most]).astype(int).tolist()
+    return {"overview": overview, "together": together, "most": [names[j] for j in most]}
 
 
 def _posterior(estimator: Any) -> Any:
-    """What intervals and distances need; None if the model does not hold it."""
-    if not hasattr(estimator, "compute_posterior"):
-        return None
+    """What intervals and distances need; None if the model does not hold it, as a file without --intervals."""
     try:
-        return estimator.compute_posterior()
-    except InputError:  # a model file without --intervals
+        return estimator.compute_posterior() if hasattr(estimator, "compute_posterior") else None
+    except InputError:
         return None
 
 

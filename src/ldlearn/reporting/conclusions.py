@@ -148,21 +148,20 @@ def compare_methods(table: TaskTable, subject: str | None) -> Conclusion:
     if len(names) < 2 or n < 2:
         return Conclusion([f"{counted}: too few for a test over data sets."])
     options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names}
-    with warnings.catch_warnings(record=True) as too_few:
-        warnings.simplefilter("always", ev.TooFewDatasetsWarning)
+    with warnings.catch_warnings(record=True, action="always", category=ev.TooFewDatasetsWarning) as too_few:
         omnibus = ev.friedman(scores, **options)
-    if too_few or n < _MIN_DATASETS:
-        return Conclusion([f"{counted}: too few data sets for a significant difference, whatever the scores; no test."])
-    tested = (
-        f"Friedman's test with the correction of Iman and Davenport ({format_p(omnibus.f_p_value)}, "
-        f"{plural(len(names), 'method')}, {plural(n, 'data set')}; Kendall's W = {omnibus.kendall_w:.2f}):"
-    )
-    # Pairs are tested only if the test of all methods is significant (Demšar's procedure).
-    if not omnibus.significant:
-        return Conclusion([f"{tested} no significant difference between methods."])
-    with warnings.catch_warnings():
+        if too_few or n < _MIN_DATASETS:
+            return Conclusion(
+                [f"{counted}: too few data sets for a significant difference, whatever the scores; no test."]
+            )
+        tested = (
+            f"Friedman's test with the correction of Iman and Davenport ({format_p(omnibus.f_p_value)}, "
+            f"{plural(len(names), 'method')}, {plural(n, 'data set')}; Kendall's W = {omnibus.kendall_w:.2f}):"
+        )
+        # Pairs are tested only if the test of all methods is significant (Demšar's procedure).
+        if not omnibus.significant:
+            return Conclusion([f"{tested} no significant difference between methods."])
         # A post-hoc test on too few data sets finds no significant pair, which is reported.
-        warnings.simplefilter("ignore", ev.TooFewDatasetsWarning)
         control = ev.bonferroni_dunn(scores, subject, **options) if subject in names else None
         pairs = ev.nemenyi(scores, **options)
     significant = sum(pair.significant for pair in pairs.comparisons)

@@ -1,7 +1,7 @@
 """How a run was done: evaluation, selection of hyperparameters, convergence, versions, seeds and warnings."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from types import SimpleNamespace
 
@@ -13,15 +13,13 @@ from ldlearn.metrics import METRICS
 def describe_evaluation(results: Results) -> list[str]:
     """Sentences about constant labels and data sets without true degrees; empty if there are none."""
     sentences = list(dict.fromkeys(record.label_warning for record in results.records if record.constant_labels))
-    names = [dataset.name for dataset in results.present if not dataset.has_truth]
-    if not names:
-        return sentences
-    return [
-        *sentences,
-        f"No true degrees: {enumerate_names(names)} {'has' if len(names) == 1 else 'have'} 0/1 labels only. Methods "
-        "are compared by the likelihood of held-out 0/1 labels if a label with at least one vote is positive (vote "
-        "log-likelihood), and by their agreement with each other, which does not imply that they are correct.",
-    ]
+    if names := [dataset.name for dataset in results.present if not dataset.has_truth]:
+        sentences.append(
+            f"No true degrees: {enumerate_names(names)} {'has' if len(names) == 1 else 'have'} 0/1 labels only. Methods "
+            "are compared by the likelihood of held-out 0/1 labels if a label with at least one vote is positive (vote "
+            "log-likelihood), and by their agreement with each other, which does not imply that they are correct."
+        )
+    return sentences
 
 
 def describe_selection(results: Results) -> list[str]:
@@ -43,48 +41,28 @@ def grid_sizes(results: Results) -> dict[int, list[str]]:
     return {count: [method for method, n in points.items() if n == count] for count in counts}
 
 
-def _describe_validation(tuned: Sequence[Record]) -> Iterable[str]:
-    metrics = {task: _selection_metrics(tuned, task) for task in TASKS}
+def _describe_validation(tuned: Sequence[Record]) -> Iterator[str]:
+    recovery, prediction = (_selection_metrics(tuned, task) for task in TASKS)
     if any(record.selection.get("mode") == "logical" for record in tuned):
-        yield f"Hyperparameters were selected by the 0/1 labels of validation rows only ({metrics['prediction']})."
+        yield f"Hyperparameters were selected by the 0/1 labels of validation rows only ({prediction})."
         return
-    rows = _recovery_rows(tuned)
+    by = recovery if recovery == prediction else f"{recovery} for recovery, {prediction} for prediction"
     intro = "Hyperparameters were selected by true distributions, which are not available from 0/1 labels"
-    if set(rows) <= {"validation rows"}:
-        recovery, prediction = metrics.values()
-        by = recovery if recovery == prediction else f"{recovery} for recovery, {prediction} for prediction"
-        yield f"{intro}: those of the validation rows ({by})."
-        return
-    parts = [f"{name} for {enumerate_names(m)}" if len(rows) > 1 else name for name, m in rows.items()]
-    yield (
-        f"{intro}: for prediction those of the validation rows ({metrics['prediction']}), for recovery those of the "
-        f"{', the '.join(parts)} ({metrics['recovery']})."
-    )
-    if "training rows" in rows:
+    if any(record.selection.get("recovery_basis") == "training rows" for record in tuned):
+        yield f"{intro}: those of the validation rows for prediction, of the training rows for recovery ({by})."
         yield "Recovery is scored on training rows; scores are optimistic where they also selected hyperparameters."
-
-
-def _recovery_rows(tuned: Sequence[Record]) -> dict[str, list[str]]:
-    """Rows that selected hyperparameters for recovery, with the methods that used them."""
-    rows: dict[str, list[str]] = {}
-    for record in tuned:
-        # "validation rows, enhanced" and "validation rows, fitted again" are the same rows.
-        basis = str(record.selection.get("recovery_basis") or "").partition(",")[0]
-        # The first step of a pair may be selected alone; the pair itself has no recovery.
-        if basis and record.scores("recovery") and record.method not in rows.setdefault(basis, []):
-            rows[basis].append(record.method)
-    return rows
+    else:
+        yield f"{intro}: those of the validation rows ({by})."
 
 
 def _describe_grids(sizes: dict[int, list[str]], tuned: Sequence[Record], subject: str | None) -> str:
     if len(sizes) == 1:
         return f"Every method had {plural(next(iter(sizes)), 'grid point')}."
-    budgets = {record.selection.get("budget") for record in tuned}
-    if len(budgets) == 1 and (budget := budgets.pop()) is not None:
-        return f"Every method had a budget of {budget} grid points; smaller grids were searched completely."
-    own = next((f"{count} for {subject}, " for count, names in sizes.items() if subject in names), "")
-    others = "the others" if own else "the methods"
-    return f"Grid sizes differ, and larger grids are an advantage: {own}{min(sizes)} to {max(sizes)} for {others}."
+    if len(budgets := {record.selection.get("budget") for record in tuned}) == 1 and budgets != {None}:
+        return f"Every method had a budget of {budgets.pop()} grid points; smaller grids were searched completely."
+    own = [f"{count} for {subject}, " for count, names in sizes.items() if subject in names]
+    sizes_of_others = f"{min(sizes)} to {max(sizes)} for {'the others' if own else 'the methods'}"
+    return f"Grid sizes differ, and larger grids are an advantage: {''.join(own)}{sizes_of_others}."
 
 
 def _selection_metrics(records: Sequence[Record], task: Task) -> str:
@@ -107,23 +85,21 @@ def summarize_convergence(results: Results) -> Iterator[SimpleNamespace]:
 def summarize_run(results: Results) -> SimpleNamespace:
     """Counts, versions, threads, seeds, times and warnings over all records."""
     used = [record for record in results.records if record.status != "missing"]
-    started = sorted(record.started for record in used if record.started)
-    versions: dict[str, dict[str, None]] = {}  # by name, in the order of the records
-    for record in used:
-        for name, version in record.versions.items():
-            versions.setdefault(name, {})[version] = None
+    started = [record.started for record in used if record.started]
+    names = dict.fromkeys(name for record in used for name in record.versions)
+    versions = {name: list(dict.fromkeys(r.versions[name] for r in used if name in r.versions)) for name in names}
     return SimpleNamespace(
         n_ok=sum(record.is_ok for record in used),
         n_failed=len(results.failures),
         n_missing=len(results.records) - len(used),
         # Not the sum of the phases: the selection includes the others. A cell whose total is unknown shared no fit.
         seconds=sum(record.seconds.get("total") or record.seconds.get("select") or 0.0 for record in used),
-        versions={name: list(found) for name, found in versions.items()},
+        versions=versions,
         threads=list(dict.fromkeys(str(record.threads) for record in used if record.threads is not None)),
         seeds=sorted({record.seed for record in used if record.seed is not None}),
         repeats=len({record.repeat for record in used}),
-        first=started[0] if started else "",
-        last=started[-1] if started else "",
+        first=min(started, default=""),
+        last=max(started, default=""),
         # With the number of cells, the most frequent first.
         warnings=Counter(f"{record.method}: {text}" for record in used for text in record.warnings).most_common(),
     )
