@@ -23,6 +23,8 @@ from ldlearn.experiments.search import captured_warnings
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.tables.atomic import write_file
 
+Append = Callable[[Record], None]
+
 
 @dataclass(frozen=True)
 class RunSummary:
@@ -117,21 +119,14 @@ def run_plan(
 
 def write_cells(path: Path, plan: Plan, records: list[Record]) -> None:
     """Write the keys of the plan's cells, and of external predictions that belong to its splits."""
-    names = {record.method for record in records if record.external}
-    repeats = range(plan.protocol.n_repeats)
-    external = [
-        split_key(dataset, plan.protocol, repeat, method=name)
-        for dataset in plan.datasets
-        for repeat in repeats
-        for name in sorted(names)
-    ]
+    names = sorted({record.method for record in records if record.external})
+    splits = itertools.product(plan.datasets, range(plan.protocol.n_repeats), names)
+    external = [split_key(dataset, plan.protocol, repeat, method=name) for dataset, repeat, name in splits]
     write_file(path, json.dumps([*(cell.key for cell in plan_cells(plan)), *external], indent=0) + "\n")
 
 
 class _Run:
-    def __init__(
-        self, plan: Plan, before: list[Record], append: Callable[[Record], None], progress: RunProgress
-    ) -> None:
+    def __init__(self, plan: Plan, before: list[Record], append: Append, progress: RunProgress) -> None:
         self.plan, self.append, self.progress = plan, append, progress
         self.records = {record.cell: record for record in before}  # the last of a cell counts
         self.cells = {cell.key: cell for cell in plan_cells(plan)}

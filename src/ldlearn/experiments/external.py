@@ -64,8 +64,8 @@ def export_splits(plan: Plan | str | os.PathLike[str], folder: str | os.PathLike
         from_one = {name: array + 1 for name, array in arrays.items() if name.endswith("Index")}
         names = {"label_names": np.array(data.label_names, dtype=object)}
         scipy.io.savemat(matlab, arrays | from_one | names, do_compression=True)
-        written += [write_file(place / f"{repeat}.npz", packed.getvalue())]
-        written += [write_file(place / f"{repeat}.mat", matlab.getvalue())]
+        for ending, content in (("npz", packed), ("mat", matlab)):
+            written.append(write_file(place / f"{repeat}.{ending}", content.getvalue()))
     return written
 
 
@@ -100,10 +100,14 @@ def import_predictions(
     name = f"{method} (external)"
     if name in {spec.name for spec in plan.methods}:
         raise InputError(f"The plan has a method {name!r}; choose another name.")
-    found = [
-        _record(name, spec, data, plan, repeat, split, Path(folder), trained_on)
-        for spec, data, repeat, split in _splits(plan)
-    ]
+    found = []
+    for spec, data, repeat, split in _splits(plan):
+        outcome = _read_scores(Path(folder) / spec.name / str(repeat), split, list(data.label_names))
+        alone = "learner" if trained_on == "truth" else "two-step"
+        kind = alone if RECOVERY not in outcome else "joint" if PREDICTION in outcome else "enhancer"
+        facts = {"method": name, "kind": kind, "external": True, "trained_on": trained_on}
+        facts |= {"dataset": spec.name, "repeat": repeat, "sizes": split.record, "label_names": list(data.label_names)}
+        found.append(Record(cell=split_key(spec, plan.protocol, repeat, method=name), status="ok", **facts, **outcome))
     with lock_folder(path), append_records(path / RECORDS) as append:
         for record in found:
             append(record)
@@ -118,18 +122,10 @@ def _splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, Split]]:
             yield spec, data, repeat, make_split(data, spec, plan.protocol, repeat)
 
 
-def _record(
-    method: str,
-    spec: DatasetSpec,
-    data: AnyDataset,
-    plan: Plan,
-    repeat: int,
-    split: Split,
-    folder: Path,
-    trained_on: str,
-) -> Record:
-    arrays, where = _read_arrays(folder / spec.name / str(repeat), list(data.label_names))
-    outcome: dict[str, Any] = {"paper_zeros": {}, "degrees": {}}
+def _read_scores(stem: Path, split: Split, labels: list[str]) -> dict[str, Any]:
+    """Fields of the record about the degrees in the file with this stem."""
+    arrays, where = _read_arrays(stem, labels)
+    outcome: dict[str, Any] = {}
     for task, part in ((RECOVERY, split.train), (PREDICTION, split.test)):
         if task not in arrays:
             continue
@@ -137,31 +133,15 @@ def _record(
             shapes = f"shape {arrays[task].shape} instead of {part.Y.shape}"
             raise InputError(f"{where}: {task} has {shapes}, the rows and labels of the split.")
         try:
-            degrees = check_distributions(arrays[task])
+            facts = describe_degrees(part, check_distributions(arrays[task]), task)
         except InputError as error:
             raise InputError(f"{where}: {task}: {error}") from None
-        facts = describe_degrees(part, degrees, task)
-        outcome[task] = facts["scores"]
-        for key in ("paper_zeros", "degrees"):
-            outcome[key] |= {task: facts[key]} if key in facts else {}
-    if not (RECOVERY in outcome or PREDICTION in outcome):
+        outcome[task] = facts.pop("scores")
+        for key, value in facts.items():
+            outcome.setdefault(key, {})[task] = value
+    if not outcome:
         raise InputError(f"{where}: there is neither {PREDICTION!r} nor {RECOVERY!r}; it has {', '.join(arrays)}.")
-    kind = "learner" if trained_on == "truth" else "two-step"
-    if RECOVERY in outcome:
-        kind = "joint" if PREDICTION in outcome else "enhancer"
-    return Record(
-        cell=split_key(spec, plan.protocol, repeat, method=method),
-        dataset=spec.name,
-        method=method,
-        repeat=repeat,
-        status="ok",
-        kind=kind,
-        external=True,
-        trained_on=trained_on,
-        sizes=split.record,
-        label_names=list(data.label_names),
-        **outcome,
-    )
+    return outcome
 
 
 def _read_arrays(stem: Path, labels: list[str]) -> tuple[dict[str, NDArray[Any]], Path]:

@@ -76,17 +76,12 @@ class Selection:
     """
 
     mode: str = option("oracle", valid=("oracle", "logical"))
-    recovery: str = "chebyshev"
-    prediction: str = "chebyshev"
+    recovery: str = option("chebyshev", valid=METRICS | LABEL_METRICS, what="metric")
+    prediction: str = option("chebyshev", valid=METRICS | LABEL_METRICS, what="metric")
     recovery_rows: str = option("validation", valid=("validation", "training"))
     per_metric: bool = option(False, kind=bool)
     # Two at least: a pair that is selected step by step needs a point for each step.
     budget: int | None = option(None, kind=int, limit=2)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The table of a plan; under ``"logical"`` without the keys of recovery, which are refused there."""
-        refused = () if self.mode == "oracle" else ("recovery", "recovery_rows")
-        return {key: value for key, value in asdict(self).items() if key not in refused}
 
     def metrics_for(self, task: str) -> list[str]:
         """Names of the metrics that select hyperparameters for a task; a record shows those of the first."""
@@ -196,7 +191,7 @@ class Plan:
             "subject": self.subject,
             "metrics": list(self.metrics),
             "protocol": asdict(self.protocol),
-            "selection": self.selection.to_dict(),
+            "selection": asdict(self.selection),
             "datasets": {dataset.name: dataset.to_dict() for dataset in self.datasets},
             "methods": {method.name: method.to_dict() for method in self.methods},
         }
@@ -279,15 +274,15 @@ def _shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, ...]:
 
 def _selection(table: TomlTable) -> Selection:
     options = table.read(Selection)
-    # Without true degrees the same likelihood selects and scores.
-    metric, valid = "chebyshev", {**METRICS}
-    if options.get("mode") == "logical":
-        for key in ("recovery", "recovery_rows"):
-            if key in table:
-                reason = 'with mode = "logical" the predictions it leads to select recovery; name only prediction.'
-                raise table.fail(key, reason)
-        valid |= LABEL_METRICS
-        metric = table.get("prediction", "vote_likelihood", valid=valid, what="metric")
-    metrics = {key: table.get(key, metric, valid=valid, what="metric") for key in ("recovery", "prediction")}
     table.finish()
-    return Selection(**options | metrics)
+    if options.get("mode") != "logical":
+        for key in ("recovery", "prediction"):
+            table.check_name(key, options.get(key, "chebyshev"), METRICS, "metric")
+        return Selection(**options)
+    # Without true degrees the same likelihood selects and scores.
+    metric = options.setdefault("prediction", "vote_likelihood")
+    for key, only in {"recovery": metric, "recovery_rows": "validation"}.items():
+        if options.setdefault(key, only) != only:
+            reason = 'with mode = "logical" the predictions it leads to select recovery; name only prediction.'
+            raise table.fail(key, reason)
+    return Selection(**options)

@@ -15,9 +15,10 @@ def describe_evaluation(results: Results) -> list[str]:
     sentences = list(dict.fromkeys(record.label_warning for record in results.records if record.constant_labels))
     if names := [dataset.name for dataset in results.present if not dataset.has_truth]:
         sentences.append(
-            f"No true degrees: {enumerate_names(names)} {'has' if len(names) == 1 else 'have'} 0/1 labels only. Methods "
-            "are compared by the likelihood of held-out 0/1 labels if a label with at least one vote is positive (vote "
-            "log-likelihood), and by their agreement with each other, which does not imply that they are correct."
+            f"No true degrees: {enumerate_names(names)} {'has' if len(names) == 1 else 'have'} 0/1 labels only. "
+            "Methods are compared by the likelihood of held-out 0/1 labels if a label with at least one vote is "
+            "positive (vote log-likelihood), and by their agreement with each other, which does not imply that they "
+            "are correct."
         )
     return sentences
 
