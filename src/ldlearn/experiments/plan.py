@@ -76,8 +76,8 @@ class Selection:
     """
 
     mode: str = option("oracle", valid=("oracle", "logical"))
-    recovery: str = option("chebyshev", valid=METRICS | LABEL_METRICS, what="metric")
-    prediction: str = option("chebyshev", valid=METRICS | LABEL_METRICS, what="metric")
+    recovery: str = option("chebyshev")
+    prediction: str = option("chebyshev")
     recovery_rows: str = option("validation", valid=("validation", "training"))
     per_metric: bool = option(False, kind=bool)
     # Two at least: a pair that is selected step by step needs a point for each step.
@@ -275,14 +275,14 @@ def _shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, ...]:
 def _selection(table: TomlTable) -> Selection:
     options = table.read(Selection)
     table.finish()
-    if options.get("mode") != "logical":
-        for key in ("recovery", "prediction"):
-            table.check_name(key, options.get(key, "chebyshev"), METRICS, "metric")
-        return Selection(**options)
+    logical = options.get("mode") == "logical"
     # Without true degrees the same likelihood selects and scores.
-    metric = options.setdefault("prediction", "vote_likelihood")
-    for key, only in {"recovery": metric, "recovery_rows": "validation"}.items():
+    metric = options.setdefault("prediction", "vote_likelihood" if logical else "chebyshev")
+    for key, only in {"recovery": metric, "recovery_rows": "validation"}.items() if logical else ():
         if options.setdefault(key, only) != only:
             reason = 'with mode = "logical" the predictions it leads to select recovery; name only prediction.'
             raise table.fail(key, reason)
-    return Selection(**options)
+    selection = Selection(**options)
+    for key in ("recovery", "prediction"):
+        table.check_name(key, getattr(selection, key), {**METRICS, **(LABEL_METRICS if logical else {})}, "metric")
+    return selection
