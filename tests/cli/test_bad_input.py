@@ -73,7 +73,6 @@ TABLES = {
     ),
     "binary": (lambda: write(b"PK\x03\x04" + bytes(50)), FIT, ["data.csv: it is no text table"]),
     "two columns of one name": (text(lambda s: s.replace("wet", "height", 1)), FIT, ["'height'", "two columns"]),
-    "column without a name": (text(lambda s: s.replace("wet", "", 1)), FIT, ["position 2", "has no name"]),
     "no such label": (NOTHING, ("fit", "data.csv", "-l", "sky,montain", "-o", "o.ldl"),
         ["data.csv: labels: there is no column 'montain'", "did you mean mountain?"]),
     "label twice": (NOTHING, ("fit", "data.csv", "-l", "sky,sky", "-o", "o.ldl"), ["labels", "'sky' twice"]),

@@ -11,10 +11,9 @@ import scipy.io
 from ldlearn.cli import library
 from ldlearn.datasets import DatasetError, check_mirrors, dataset_info, fetch_dataset
 from ldlearn.datasets import fetch as fetching
-from ldlearn.datasets.catalogue import catalogue
+from ldlearn.datasets.catalogue import Checksum, catalogue, git_blob_id
 from ldlearn.datasets.fetch import download
 from ldlearn.exceptions import FileError
-from ldlearn.tables.checksums import Checksum, git_blob_id
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
 HALF = len(CONTENT) // 2

@@ -16,8 +16,8 @@ from ldlearn.datasets import (
     list_datasets,
     write_dataset,
 )
-from ldlearn.datasets.catalogue import catalogue
-from ldlearn.tables.checksums import Checksum, git_blob_id, sha256_of
+from ldlearn.datasets.catalogue import Checksum, catalogue, git_blob_id
+from ldlearn.tables.files import sha256_of
 
 PYLDL = ("SpriteMisaka/PyLDL", "082937638e075b35d349a2e69e36219d52512dc8")
 GLERB = ("Yunan-Lu/GLERB", "53d27ba16807e2c3f2caba7f3bd7b79e66a141bc")

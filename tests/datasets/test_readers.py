@@ -9,7 +9,7 @@ from mat73_files import write_mat73
 
 from ldlearn.datasets import DatasetError, LabelDataset, read_dataset, write_dataset
 from ldlearn.exceptions import FileError
-from ldlearn.tables.mat5 import read_mat5
+from ldlearn.tables.mat import read_mat5
 
 TABLE = """id,emo_joy,emo_fear,width,height
 0,3,1,1.5,10

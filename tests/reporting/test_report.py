@@ -12,7 +12,7 @@ from ldlearn.experiments import Plan, RunFolderError, run_plan
 from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.reporting import Report, write_report
 from ldlearn.reporting.report import file_name
-from ldlearn.tables.atomic import write_file
+from ldlearn.tables.files import write_file
 
 SMALL = {"yeast": ["a", "b", "c"], "vader_tweets": ["x", "y"]}
 FEW = {name: METHODS[name] for name in ("DLDL", "UniformLE")}

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from ldlearn.exceptions import FileError
-from ldlearn.tables.atomic import write_file, writing
+from ldlearn.tables.files import write_file, writing
 
 
 def names(folder):

@@ -26,8 +26,7 @@ from ldlearn.tables import (
     predict_table,
     save_model,
 )
-from ldlearn.tables.column_types import CellReport, find_column_types
-from ldlearn.tables.dates import date_parts, find_date_format
+from ldlearn.tables.column_types import CellReport, date_parts, find_column_types, find_date_format
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.labelled_table import label_frame
 from ldlearn.tables.values import read_numbers

@@ -283,14 +283,16 @@ def test_a_separator_at_the_end_makes_no_column(tmp_path, text):
     assert notes == []
 
 
-def test_row_numbers_without_a_name_get_one(tmp_path):
+def test_columns_without_a_name_get_one(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(",a\n0,5\n1,6\n")
     frame, notes = read_table(path)
     assert list(frame) == ["column0", "a"]
-    assert notes == ["its first column has no name in the header, and is called column0."]
+    assert notes == ["columns without a name in the header are called by their positions: 'column0'."]
     path.write_text("a,,b\n0,5,1\n1,6,1\n")
-    with pytest.raises(TableError, match="position 1, counted from 0, has no name in the header"):
+    assert list(read_table(path)[0]) == ["a", "column1", "b"]
+    path.write_text(",column0\n0,5\n1,6\n")
+    with pytest.raises(TableError, match="column 'column0': two columns have this name"):
         read_table(path)
 
 
@@ -368,12 +370,10 @@ def test_utf_16_has_a_byte_order_mark(tmp_path):
     assert notes == ["its text is utf-16, not UTF-8."]
 
 
-@pytest.mark.parametrize(
-    ("beginning", "said"), [(b"PK\x03\x04", "xlsx"), (b"\x1f\x8b\x08", ".csv.gz"), (b"PAR1", "parquet")]
-)
-def test_what_is_no_text_table_is_called_by_its_name(tmp_path, beginning, said):
+@pytest.mark.parametrize("beginning", [b"PK\x03\x04", b"\x1f\x8b\x08", b"PAR1"])
+def test_what_is_no_text_table_is_refused(tmp_path, beginning):
     (tmp_path / "x.csv").write_bytes(beginning + bytes(50))
-    with pytest.raises(TableError, match=f"no text table but .*{said}.*; give it the ending that says so"):
+    with pytest.raises(TableError, match=r"no text table .*; give the file the ending of its format"):
         read_table(tmp_path / "x.csv")
 
 
@@ -427,11 +427,11 @@ def test_numbers_are_read_exactly(tmp_path):
     assert read_table(tmp_path / "x.csv")[0]["a"].tolist() == values.tolist()
 
 
-@pytest.mark.parametrize("header", [b"a" * (17 << 20), b"," * 1_000_001, b'"' + b"\t" * 1_100_000])
+@pytest.mark.parametrize("header", [b"a" * (5 << 20), b"," * 1_000_001, b'"' + b"\t" * 1_100_000])
 def test_the_size_of_the_header_is_limited(tmp_path, header):
     path = tmp_path / "x.csv"
     path.write_bytes(header + b"\n1\n")
-    with pytest.raises(TableError, match="first line is longer than 16 MB or has more than 1,000,000 columns"):
+    with pytest.raises(TableError, match="first line is longer than 4 MB or has more than 1,000,000 columns"):
         open_table(str(path)).__enter__()
 
 

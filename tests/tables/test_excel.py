@@ -214,3 +214,13 @@ def test_a_full_disk_is_told_of_the_workbook(tmp_path):
     with full, said:
         write_table(str(tmp_path / "x.xlsx"), [{"a": np.arange(3)}])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["a\x01b", "\x00", "tab\x0b", "\x1f"])
+def test_control_characters_are_refused_by_the_writer(tmp_path, text):
+    name = str(tmp_path / "x.xlsx")
+    with pytest.raises(TableError, match=r"x\.xlsx: the cell .* no workbook can hold: control characters"):
+        write_table(name, [{"id": np.array(["ok", text], dtype=object)}])
+    assert list(tmp_path.iterdir()) == []
+    write_table(name, [{"id": np.array(["a\tb\nc", "ok"], dtype=object)}])  # which are no trouble
+    assert read(name)[0]["id"].tolist() == ["a\tb\nc", "ok"]

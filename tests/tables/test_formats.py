@@ -210,7 +210,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path, monkeypatch):
         read_dataset(tmp_path / "secret.csv", labels="b")
 
 
-def forbidden(*_):
+def forbidden(*_, **__):
     raise PermissionError(errno.EACCES, "Permission denied", "secret.csv")
 
 

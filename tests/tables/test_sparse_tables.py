@@ -10,7 +10,7 @@ import scipy.sparse
 from ldlearn.exceptions import TableError
 from ldlearn.experiments import plan_for_table, run_plan
 from ldlearn.tables import enhance_table, evaluate_table, features, fit_table, load_model, predict_table, prepare_table
-from ldlearn.tables.sparse_table import SparseTable
+from ldlearn.tables.source import SparseTable
 
 LABELS = ["calm", "glad", "upset"]
 ROWS, WORDS = 300, 40

@@ -10,7 +10,7 @@ from pyarrow import parquet
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint import DLDL
 from ldlearn.tables import TableModel, write_suggestions
-from ldlearn.tables.annotation_records import as_task
+from ldlearn.tables.annotation_formats import as_task
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import typer
 from ldlearn.cli import console
 from ldlearn.cli import options as opt
 from ldlearn.tables import ask_table
-from ldlearn.tables.source import PIPE
+from ldlearn.tables.files import PIPE
 
 
 def ask(

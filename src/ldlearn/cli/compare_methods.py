@@ -16,7 +16,7 @@ from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.own_table import best_method
 from ldlearn.reporting import write_report
 from ldlearn.tables.column_types import describe_types
-from ldlearn.tables.source import PIPE
+from ldlearn.tables.files import PIPE
 
 
 def compare_methods(

@@ -16,8 +16,7 @@ from ldlearn.cli.main import ignore_closed_pipe
 from ldlearn.exceptions import escape_control_chars
 from ldlearn.metrics.against_baselines import Score
 from ldlearn.tables import WrittenTable
-from ldlearn.tables.progress import silent
-from ldlearn.tables.source import PIPE
+from ldlearn.tables.files import PIPE, silent
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
 
 

@@ -9,8 +9,8 @@ from ldlearn.cli import options as opt
 from ldlearn.cli.console import check_one_stdout, log, print_json, print_result
 from ldlearn.compose.method_names import make_enhancer
 from ldlearn.tables.annotations import read_annotations
+from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, write_table
-from ldlearn.tables.source import PIPE
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import to_labels
 

@@ -14,7 +14,7 @@ from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import format_list
 from ldlearn.metrics import get_metric
 from ldlearn.tables.column_types import describe_types
-from ldlearn.tables.source import PIPE
+from ldlearn.tables.files import PIPE
 
 
 def fit(

@@ -13,12 +13,11 @@ from typing import IO, Any, NamedTuple
 
 from ldlearn import exceptions as ex
 from ldlearn.datasets import embedded
-from ldlearn.datasets.catalogue import CatalogueFile, DatasetInfo, catalogue
+from ldlearn.datasets.catalogue import CatalogueFile, Checksum, DatasetInfo, catalogue
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.files import read_dataset
 from ldlearn.exceptions import DatasetError
-from ldlearn.tables.atomic import naming_system_errors, writing
-from ldlearn.tables.checksums import Checksum
+from ldlearn.tables.files import naming_system_errors, writing
 
 Progress = Callable[[int, int | None], None]
 

@@ -9,15 +9,13 @@ import scipy.sparse
 
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, TableError, format_list
-from ldlearn.tables.checksums import sha256_of
 from ldlearn.tables.columns import Columns, plain_name
-from ldlearn.tables.content import TEXT_FIELDS, Content
 from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.formats import open_table, write_content
+from ldlearn.tables.files import DEFAULT_MAX_BYTES, sha256_of
+from ldlearn.tables.formats import TEXT_FIELDS, Content, open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.label_matrices import as_fields
-from ldlearn.tables.limits import DEFAULT_MAX_BYTES
-from ldlearn.tables.source import Source, reading, to_matrix
+from ldlearn.tables.source import Source, to_matrix
 
 _KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
 
@@ -106,7 +104,7 @@ def read_dataset(
         # Not by name: columns may also be selected by position, where names are missing or occur twice.
         with (
             open_table(str(path), max_bytes=max_bytes, by_name=False, dialect=dialect) as source,
-            reading(source.given),
+            source.given.reading(),
         ):
             parts = _select_columns(source, features, labels)
             if separator is not None:

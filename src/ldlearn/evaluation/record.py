@@ -16,7 +16,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeGuard
 
 from ldlearn.exceptions import FileError, InputError, format_list
 from ldlearn.metrics import HEADLINE_METRICS
-from ldlearn.tables.atomic import naming_system_errors
+from ldlearn.tables.files import naming_system_errors
 
 Task: TypeAlias = Literal["recovery", "prediction"]
 TASKS: tuple[Task, Task] = ("recovery", "prediction")

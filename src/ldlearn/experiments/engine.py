@@ -21,7 +21,7 @@ from ldlearn.experiments.plan import Plan, load_plan
 from ldlearn.experiments.progress import RunProgress
 from ldlearn.experiments.search import captured_warnings
 from ldlearn.experiments.sources import AnyDataset
-from ldlearn.tables.atomic import write_file
+from ldlearn.tables.files import write_file
 
 Append = Callable[[Record], None]
 

@@ -20,13 +20,10 @@ from ldlearn.experiments.plan import Plan, load_plan
 from ldlearn.experiments.search import describe_degrees
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.experiments.splits import Split, make_split
-from ldlearn.tables.atomic import write_file
-from ldlearn.tables.content import dense
-from ldlearn.tables.formats import open_table
-from ldlearn.tables.limits import DEFAULT_MAX_BYTES
-from ldlearn.tables.mat import is_mat73, read_mat73
-from ldlearn.tables.mat5 import read_mat5
-from ldlearn.tables.npz import read_npy, read_npz
+from ldlearn.tables.arrays import read_npy, read_npz
+from ldlearn.tables.files import DEFAULT_MAX_BYTES, write_file
+from ldlearn.tables.formats import dense, open_table
+from ldlearn.tables.mat import is_mat73, read_mat5, read_mat73
 
 PREDICTION, RECOVERY = "prediction", "recovery"  # the arrays that are imported
 

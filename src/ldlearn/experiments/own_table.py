@@ -17,7 +17,7 @@ from ldlearn.joint import DLDL
 from ldlearn.learning import SABFGS
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE, get_metric
 from ldlearn.tables import PreparedTable
-from ldlearn.tables.source import OnMessage
+from ldlearn.tables.files import OnMessage
 from ldlearn.tables.table_labels import TableLabels
 
 VOTES = "FromClassifier votes"  # with the link "votes"

@@ -13,14 +13,12 @@ from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.reporting.page import environment, page_assets, script_json
 from ldlearn.tables import TableModel, WrittenTable, load_table_model
-from ldlearn.tables.atomic import write_file
 from ldlearn.tables.columns import Columns
 from ldlearn.tables.delimited_dialect import Dialect
+from ldlearn.tables.files import OnMessage, Progress, silent, write_file
 from ldlearn.tables.formats import check_output
 from ldlearn.tables.labelled_table import TableInput
 from ldlearn.tables.model_rows import ModelRows, label_losses, read_model_rows
-from ldlearn.tables.progress import Progress, silent
-from ldlearn.tables.source import OnMessage
 
 MAX_ROWS = 100_000  # of a page that phones can still open
 _MAX_CHARS = 1000  # of a cell

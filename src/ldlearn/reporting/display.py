@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError
 from ldlearn.reporting.style import legend
-from ldlearn.tables.atomic import write_file
+from ldlearn.tables.files import write_file
 
 Names = Sequence[str] | None  # of methods, labels or features; None for the default
 Records = Results | Iterable[Record]  # what `from_records` takes: the result of `read_records`, or its summary

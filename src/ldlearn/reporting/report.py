@@ -22,7 +22,7 @@ from ldlearn.reporting.display import Display
 from ldlearn.reporting.model_displays import DistributionBarsDisplay
 from ldlearn.reporting.page import example, inline_svg, page_data, render, render_page, script_json
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
-from ldlearn.tables.atomic import write_file
+from ldlearn.tables.files import write_file
 
 FORMATS = ("svg", "png", "pdf")
 

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ldlearn.exceptions import FileError, ParameterError, TableError, format_list
-from ldlearn.tables.annotation_formats import Annotation, find_long_format, is_empty, is_task, parse_tasks
-from ldlearn.tables.annotation_records import as_task
+from ldlearn.tables.annotation_formats import Annotation, as_task, find_long_format, is_empty, is_task, parse_tasks
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
 from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.formats import format_of, naming, open_table
+from ldlearn.tables.files import Input, naming
+from ldlearn.tables.formats import format_of, open_table
 from ldlearn.tables.json_tables import parse_lines, parse_list
-from ldlearn.tables.source import Input, Kind, reading
+from ldlearn.tables.source import Kind
 from ldlearn.tables.values import import_pandas
 
 KINDS = ("auto", "votes", "labels")
@@ -141,7 +141,7 @@ def _read_rows(
     """The rows of a table, or the objects of a JSON file, by row number, and the names of the columns."""
     if format_of(path, format) in ("json", "jsonl"):
         opened = Input(path, title="JSON")
-        with opened.stack, reading(opened):
+        with opened.stack, opened.reading():
             objects = parse_list(opened) if format_of(path, format) == "json" else list(parse_lines(opened))
         objects = [as_task(found) for found in objects]
         rows = dict(enumerate(objects, start=1))

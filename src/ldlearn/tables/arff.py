@@ -18,11 +18,9 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, check_distinct, is_number, safe_name
-from ldlearn.tables.content import Content
-from ldlearn.tables.formats import Format
-from ldlearn.tables.limits import check_declared, check_total
-from ldlearn.tables.sink import Output, check_numbers_only
-from ldlearn.tables.source import PIPE, Input, Kind, RowSource
+from ldlearn.tables.files import PIPE, Input, Output, check_declared, check_total
+from ldlearn.tables.formats import Content, Format
+from ldlearn.tables.source import Kind, RowSource
 from ldlearn.tables.values import import_pandas, to_numbers
 
 _NUMERIC = ("numeric", "real", "integer")
@@ -179,14 +177,14 @@ def _unquote(text: str) -> str:
 
 def _write(output: Output, content: Content) -> None:
     """Write for MEKA: features first, then the labels, counted by -C; degrees, or votes, become numeric labels."""
-    check_numbers_only(output, content)
+    content.check_numbers_only()
     field, labels = next(iter(content.labels.items()))
     names = [*content.feature_names, *content.label_names]
-    check_distinct(names, output.name)
+    check_distinct(names)
     relation = f"{content.texts.get('name', 'table')}: -C -{len(content.label_names)}"
     for name in (relation, *names):
         if "\n" in name or "\r" in name:
-            raise TableError(f"ARFF cannot hold the name {name!r}, which has a line break.", where=output.name)
+            raise TableError(f"ARFF cannot hold the name {name!r}, which has a line break.")
     kinds = ["numeric"] * len(content.feature_names) + ["{0,1}" if field == "Y" else "numeric"] * labels.shape[1]
     head = [f"{_MARK}{field}", f"@relation {_quote(relation)}", ""]
     head += [f"@attribute {_quote(name)} {kind}" for name, kind in zip(names, kinds, strict=True)]

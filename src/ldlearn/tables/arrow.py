@@ -14,11 +14,9 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
 from ldlearn.tables.columns import check_distinct, marked_labels
-from ldlearn.tables.content import META, parse_meta
-from ldlearn.tables.formats import Format
-from ldlearn.tables.limits import MOST_NAMES, check_total
-from ldlearn.tables.sink import Output, Table
-from ldlearn.tables.source import CHUNK_ROWS, Input, Kind, Source, as_column, make_frame
+from ldlearn.tables.files import MOST_NAMES, Input, Output, check_total
+from ldlearn.tables.formats import META, Format, Table, parse_meta
+from ldlearn.tables.source import CHUNK_ROWS, Kind, Source, as_column, make_frame
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")  # an index without a name, which is no column
 _TEXTS = ("string", "large_string", "string_view", "null", "bool")

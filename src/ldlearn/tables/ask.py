@@ -13,12 +13,11 @@ from ldlearn.core.simplex import Array
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.columns import Columns
 from ldlearn.tables.delimited_dialect import Dialect
+from ldlearn.tables.files import PIPE, OnMessage, Progress, silent
 from ldlearn.tables.formats import check_output, format_of, write_table
 from ldlearn.tables.labelled_table import TableInput
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.model_rows import ModelRows, label_losses, read_model_rows
-from ldlearn.tables.progress import Progress, silent
-from ldlearn.tables.source import PIPE, OnMessage
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import WrittenTable

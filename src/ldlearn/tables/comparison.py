@@ -11,8 +11,8 @@ from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.delimited_dialect import Dialect
+from ldlearn.tables.files import OnMessage
 from ldlearn.tables.formats import open_table
-from ldlearn.tables.source import OnMessage
 from ldlearn.tables.values import check_degrees, describe_repeated, import_pandas, to_numbers, to_texts
 
 

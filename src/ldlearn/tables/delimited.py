@@ -1,6 +1,7 @@
 """CSV and TSV: read by the C parser of pandas in chunks, written by Arrow."""
 
 import codecs
+import io
 import re
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -11,21 +12,14 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import is_number
-from ldlearn.tables.delimited_dialect import SAMPLE_BYTES, detect_dialect
-from ldlearn.tables.formats import Format
-from ldlearn.tables.limits import MOST_NAMES
-from ldlearn.tables.sink import Output, Table
-from ldlearn.tables.source import CHUNK_BYTES, CHUNK_ROWS, CountedFile, Input, Kind, Source, make_frame
+from ldlearn.tables.delimited_dialect import detect_dialect
+from ldlearn.tables.files import BUFFER_BYTES, MOST_NAMES, Input, Output
+from ldlearn.tables.formats import Format, Table
+from ldlearn.tables.source import CHUNK_BYTES, CHUNK_ROWS, Kind, Source, make_frame
 from ldlearn.tables.values import MISSING, import_pandas, is_padded
 
-_LONGEST_HEADER = _LONGEST_ROW = 16 << 20
+_LONGEST_ROW = 16 << 20
 _QUOTE, _NEWLINE = b'"\n'
-_OTHER_FILES = {
-    b"PK\x03\x04": "xlsx",
-    b"\x1f\x8b": "csv.gz",
-    b"PAR1": "parquet",
-    b"ARROW1": "feather",
-}  # by their beginning
 # A number of a table with decimal commas: maybe marks between thousands, a sign, a currency, a unit.
 _COMMA_NUMBER = re.compile(
     r"(?P<before>\s*[-+−(]?\s*[$€£¥]?\s*[-+−]?)(?P<digits>[1-9]\d{0,2}(?:[. '’\u00a0\u202f]\d{3})+|\d+)"
@@ -39,27 +33,26 @@ class DelimitedSource(Source):
     def __init__(self, given: Input, delimiter: str) -> None:
         super().__init__(given)
         import_pandas()  # or a message how to install it
-        sample = given.file.peek(SAMPLE_BYTES)
-        for beginning, ending in _OTHER_FILES.items():
-            if sample.startswith(beginning):
-                raise TableError(f"it is no text table but looks like .{ending}; give it the ending that says so.")
-        if len(sample) == SAMPLE_BYTES and b"\n" not in sample:
-            sample = given.file.peek(_LONGEST_HEADER)
-        line = sample.partition(b"\n")[0]
-        if len(line) == _LONGEST_HEADER or max(map(line.count, b",;\t|")) >= MOST_NAMES:
-            raise TableError(f"its first line is longer than 16 MB or has more than {MOST_NAMES:,} columns.")
-        self._dialect = detect_dialect(sample, given.dialect, delimiter, is_whole=len(sample) < SAMPLE_BYTES)
+        start = given.file.peek(BUFFER_BYTES)
+        line = start.partition(b"\n")[0]
+        if len(line) == BUFFER_BYTES or max(map(line.count, b",;\t|")) >= MOST_NAMES:
+            raise TableError(f"its first line is longer than 4 MB or has more than {MOST_NAMES:,} columns.")
+        sample = start[: max(1 << 20, 2 * len(line))]
+        self._is_whole = len(sample) == len(start) < BUFFER_BYTES
+        self._dialect = detect_dialect(sample, given.dialect, delimiter, is_whole=self._is_whole)
         if self._dialect.messages:
             given.log(", and ".join(self._dialect.messages))
         header, *self._first_rows = self._dialect.rows or [[]]
         _check_header(header, sample, self._dialect.encoding)
-        self._file = _as_utf8(given.file, self._dialect.encoding)
+        self._file = given.file
+        if codecs.lookup(self._dialect.encoding.removesuffix("-sig")).name != "utf-8":
+            self._file = io.BufferedReader(_AsUtf8(given.file, self._dialect.encoding), BUFFER_BYTES)
         has_header = not _is_row_of_numbers(header)
         # A spreadsheet shows a name that has line breaks in one row; other lines between header and table are empty.
         header_rows = self._dialect.header_lines - sum(name.count("\n") for name in header)
         self.first_row = 1 + self._dialect.lines_above + has_header * header_rows
         for _ in range(self._dialect.lines_above + has_header * self._dialect.header_lines):
-            self._file.readline(_LONGEST_HEADER)
+            self._file.readline()
         if not has_header:
             self._first_rows = self._dialect.rows
         self._take_names(header if has_header else [f"column{i}" for i in range(len(header))])
@@ -81,7 +74,7 @@ class DelimitedSource(Source):
 
         Columns whose first rows hold codes with leading zeros (01067) stay texts.
         """
-        if not self._file.peek(SAMPLE_BYTES).strip():
+        if self._is_whole and not self._file.peek().strip():
             return
         codes = {i for row in self._first_rows for i, cell in enumerate(row) if is_padded(cell)}
         texts = {i: object for i, kind in kinds.items() if kind == "text" or i in codes}
@@ -159,7 +152,9 @@ class _RowLengthCheck:
     ``empty_rows`` has the number of filled rows before every empty one.
     """
 
-    def __init__(self, file: CountedFile, width: int, delimiter: str, first_row: int, *, finds_long_rows: bool) -> None:
+    def __init__(
+        self, file: io.BufferedReader, width: int, delimiter: str, first_row: int, *, finds_long_rows: bool
+    ) -> None:
         self._file, self._width, self._delimiter = file, width, delimiter.encode()
         self._finds_long_rows = finds_long_rows
         self._is_checked = width > 1 and len(self._delimiter) == 1
@@ -210,10 +205,19 @@ class _RowLengthCheck:
         self._row += n_rows
 
 
-def _as_utf8(file: CountedFile, encoding: str) -> CountedFile:
-    if codecs.lookup(encoding.removesuffix("-sig")).name == "utf-8":
-        return file
-    return CountedFile(codecs.EncodedFile(file, "utf-8", encoding))  # type: ignore[arg-type]
+class _AsUtf8(io.RawIOBase):
+    """The text of a file in UTF-8."""
+
+    def __init__(self, file: io.BufferedReader, encoding: str) -> None:
+        self._text = io.TextIOWrapper(file, encoding, newline="")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        text = self._text.read(len(buffer) // 4).encode()  # a character takes up to four bytes
+        buffer[: len(text)] = text
+        return len(text)
 
 
 def _check_header(names: list[str], sample: bytes, encoding: str) -> None:
@@ -222,7 +226,7 @@ def _check_header(names: list[str], sample: bytes, encoding: str) -> None:
     if not any(name.strip() for name in names):
         raise TableError("the file is empty; a header line with the names of the columns is needed.")
     if any("\0" in name for name in names) and b'"' not in sample:
-        raise TableError("it is no text table (its header holds a zero byte).")
+        raise TableError("it is no text table (its header holds a zero byte); give the file the ending of its format.")
     if any("\ufffd" in name for name in names) and "\ufffd".encode(encoding) not in sample:
         raise TableError(f"the header is not {encoding} text; name its encoding (encoding=, --encoding).")
 
@@ -254,7 +258,7 @@ def write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> 
 
 def _format(delimiter: str) -> Format:
     source, write = partial(DelimitedSource, delimiter=delimiter), partial(write_delimited, delimiter=delimiter)
-    return Format("a text table", source, write, is_text=True, is_stream=True)
+    return Format("a text table", source, write, is_text=True)
 
 
 CSV, TSV = _format(","), _format("\t")

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from ldlearn.exceptions import ParameterError
 
-SAMPLE_BYTES = 1 << 20
 _SAMPLE_ROWS = 200
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}

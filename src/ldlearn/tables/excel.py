@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
-from ldlearn.tables.atomic import naming_system_errors
-from ldlearn.tables.formats import Format
-from ldlearn.tables.limits import check_declared, check_total
-from ldlearn.tables.sink import Output, Table
-from ldlearn.tables.source import Input, Kind, RowSource, as_column
+from ldlearn.tables.files import Input, Output, check_declared, check_total, naming_system_errors
+from ldlearn.tables.formats import Format, Table
+from ldlearn.tables.source import Kind, RowSource, as_column
+from ldlearn.tables.values import repr_cell
 
 Row = Sequence[Any]
 
 _MOST_CHARACTERS = 32_767  # of a cell, by Excel's specification
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _DOCTYPE = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
 _ROW, _CELL, _SHARED_TEXT = (re.compile(rb"<(?:[\w.-]+:)?%s(?=[\s/>])" % tag) for tag in (b"row", b"c", b"si"))
 _VALUE = re.compile(rb"<(?:[\w.-]+:)?v(?:\s[^<>]*)?>\s*\+?0*(\d{1,9})\s*<")  # perhaps the number of a shared text
@@ -109,8 +109,9 @@ def _check_size(given: Input) -> None:
     check_total(sum(n * text_sizes[int(k)] for k, n in values.items() if int(k) < len(text_sizes)), limit)
 
 
-def _cell_too_long() -> TableError:
-    return TableError(f"a cell has more than {_MOST_CHARACTERS:,} characters, which no workbook can hold.")
+def _not_for_workbooks(cell: str, where: str | None = None) -> TableError:
+    limit = f"control characters and more than {_MOST_CHARACTERS:,} characters"
+    return TableError(f"the cell {repr_cell(cell)} has what no workbook can hold: {limit}; use .csv.", where=where)
 
 
 def _column_number(letters: bytes) -> int:
@@ -124,7 +125,7 @@ def _count_filled(row: Row) -> int:
 def _plain(cell: Any) -> Any:
     """Whole numbers without a fraction, dates and times as a text table would have them, nothing as None."""
     if isinstance(cell, str) and len(cell) > _MOST_CHARACTERS:
-        raise _cell_too_long()
+        raise _not_for_workbooks(cell)
     if isinstance(cell, float) and cell.is_integer():
         return int(cell)
     if isinstance(cell, datetime.date | datetime.time | datetime.timedelta):
@@ -139,10 +140,12 @@ def _write(output: Output, tables: Iterator[Table]) -> None:
     sheet = book.create_sheet("table")
 
     def make_cell(value: Any) -> Any:
-        if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
-            raise _cell_too_long()
-        if not isinstance(value, str) or not value.startswith(("=", "#")):
+        if not isinstance(value, str):
             return None if value != value else value  # a workbook has no NaN
+        if len(value) > _MOST_CHARACTERS or _CONTROL.search(value):
+            raise _not_for_workbooks(value, output.name)
+        if not value.startswith(("=", "#")):
+            return value
         cell = openpyxl.cell.WriteOnlyCell(sheet, value)
         cell.data_type = "s"  # neither a formula nor an error
         return cell
@@ -155,7 +158,7 @@ def _write(output: Output, tables: Iterator[Table]) -> None:
                     sheet.append([make_cell(name) for name in table])
                 for row in zip(*(column.tolist() for column in table.values()), strict=True):
                     sheet.append([make_cell(value) for value in row])
-    book.save(output.seekable)
+    output.save(book.save)
 
 
 EXCEL = Format("an Excel workbook", ExcelSource, _write)

@@ -12,11 +12,10 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.features import TfidfEncoder
-from ldlearn.tables.formats import naming
+from ldlearn.tables.files import OnMessage, naming
 from ldlearn.tables.labelled_table import TableInput, as_frame
 from ldlearn.tables.linear import linear_softmax
 from ldlearn.tables.model_files import load_table_model
-from ldlearn.tables.source import OnMessage
 from ldlearn.tables.table_files import columns_to_read
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import repr_cell

@@ -11,10 +11,17 @@ from sklearn.base import clone
 
 from ldlearn.core.scaling import column_moments
 from ldlearn.exceptions import TableError, format_list
-from ldlearn.tables.column_types import WORD, CellReport, ColumnTypes, check_malformed, columns_by_type
-from ldlearn.tables.dates import date_parts, example
+from ldlearn.tables.column_types import (
+    WORD,
+    CellReport,
+    ColumnTypes,
+    check_malformed,
+    columns_by_type,
+    date_parts,
+    example,
+)
 from ldlearn.tables.embedding import NamedEmbedding
-from ldlearn.tables.sparse_table import SparseTable
+from ldlearn.tables.source import SparseTable
 from ldlearn.tables.values import import_pandas, to_texts
 
 Matrix = NDArray[np.float64]

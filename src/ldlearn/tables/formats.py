@@ -1,23 +1,24 @@
-"""The formats by ending, and opening a table to read or to write."""
+"""The formats by ending, opening a table to read or to write, and what a data set is to a file."""
 
+import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
 
-from ldlearn.exceptions import FileError, TableError
-from ldlearn.tables.columns import check_distinct
-from ldlearn.tables.content import Content, from_pieces
+from ldlearn.exceptions import FileError, TableError, format_list
+from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
 from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.limits import DEFAULT_MAX_BYTES
-from ldlearn.tables.sink import Output, Table, check_dense
-from ldlearn.tables.source import PIPE, Input, OnMessage, OnProgress, Source, is_gzip, reading, warn
+from ldlearn.tables.files import DEFAULT_MAX_BYTES, PIPE, Input, OnMessage, OnProgress, Output, is_gzip, naming, warn
+from ldlearn.tables.source import CHUNK_ROWS, Source
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
 # read_dataset, write_dataset and every command. Modules are imported when their format is met.
@@ -28,20 +29,117 @@ FORMATS = {
     "json": "ldlearn.tables.json_tables:JSON",
     "parquet": "ldlearn.tables.arrow:PARQUET",
     "feather": "ldlearn.tables.arrow:FEATHER",
-    "npz": "ldlearn.tables.npz:NPZ",
-    "npy": "ldlearn.tables.npz:NPY",
+    "npz": "ldlearn.tables.arrays:NPZ",
+    "npy": "ldlearn.tables.arrays:NPY",
     "mat": "ldlearn.tables.mat:MAT",
     "xlsx": "ldlearn.tables.excel:EXCEL",
     "arff": "ldlearn.tables.arff:ARFF",
-    "svm": "ldlearn.tables.libsvm:LIBSVM",
-    "libsvm": "ldlearn.tables.libsvm:LIBSVM",
-    "svmlight": "ldlearn.tables.libsvm:LIBSVM",
+    **dict.fromkeys(("svm", "libsvm", "svmlight"), "ldlearn.tables.libsvm:LIBSVM"),
 }
+META = "ldlearn_meta"  # where rich formats keep names and origin, as JSON
+TEXT_FIELDS = ("name", "source", "licence", "citation", "description")
 
-_FIRST_COLUMN = "column0"
-_PLAIN_TEXTS = (".txt", ".dat", ".data", ".tab", "")
-_OTHER_SPREADSHEETS = (".xls", ".xlsb", ".xlsm", ".ods", ".numbers")
+_PACKABLE = (".csv", ".tsv", ".jsonl", ".json")  # read from the first byte to the last
 _STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # nothing can be moved to their place
+
+
+Table = Mapping[str, NDArray[Any]]  # columns by name
+
+
+@dataclass
+class Content:
+    """Features and label matrices, with names and origin.
+
+    Attributes
+    ----------
+    X : ndarray or sparse matrix of shape (n, m)
+    labels : dict of str to ndarray of shape (n, c)
+        By what they hold: "D" (degrees), "Y" (0/1), "counts" (votes).
+    feature_names, label_names : sequence of str
+    texts : dict of str to str
+        Name, source, licence, citation, description; empty for a plain table.
+    others : dict of str to ndarray of shape (n,)
+        Columns of texts, such as the ids of rows.
+    """
+
+    X: Any
+    labels: dict[str, NDArray[Any]]
+    feature_names: Sequence[str]
+    label_names: Sequence[str]
+    texts: Mapping[str, str] = field(default_factory=dict)
+    others: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+    def meta(self) -> str:
+        """Names, origin and the kinds of labels as plain ASCII text."""
+        names = {"feature_names": list(self.feature_names), "label_names": list(self.label_names)}
+        return json.dumps(names | {"fields": list(self.labels)} | dict(self.texts))
+
+    def headings(self) -> list[str]:
+        """Names of all columns: features, then the labels of each matrix; marked where they would be confused."""
+        plain = [*self.feature_names, *self.label_names]
+        reserved = (FEATURE_MARK, *MARKS.values())
+        # To the reader of a text table a marked heading is a label, and a line of nothing but numbers is a row.
+        if (
+            len(self.labels) == 1
+            and len(set(plain)) == len(plain)
+            and all(plain)
+            and not any(name.startswith(reserved) for name in plain)
+            and not all(map(is_number, plain))
+        ):
+            return plain
+        features = [FEATURE_MARK + n if not n or n.startswith(reserved) else n for n in self.feature_names]
+        made = features + [MARKS[field] + name for field in self.labels for name in self.label_names]
+        check_distinct(made)
+        return made
+
+    def pieces(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Some rows at a time as named columns; at least one piece, so that a set without rows has a header."""
+        self.check_dense()
+        names = self.headings()
+        for start in range(0, max(self.X.shape[0], 1), CHUNK_ROWS):
+            parts = [matrix[start : start + CHUNK_ROWS] for matrix in (self.X, *self.labels.values())]
+            yield dict(zip(names, [column for part in parts for column in np.asarray(part).T], strict=True))
+
+    def check_dense(self) -> None:
+        """Refuse sparse features, for formats that cannot hold them."""
+        if scipy.sparse.issparse(self.X):
+            raise TableError("this format holds no sparse features; use .npz, .mat, .arff or .svm.")
+
+    def check_numbers_only(self) -> None:
+        """Refuse columns of texts, for formats that cannot hold them."""
+        for name in self.others:
+            raise TableError("this format holds numbers only; write .csv, .jsonl, .parquet or .npz.", column=name)
+
+
+def from_pieces(pieces: Iterable[Mapping[str, NDArray[Any]]], labels: Sequence[str]) -> Content:
+    """The content of a table of degrees: its label columns, its numbers as features, its texts."""
+    kept = list(pieces)
+    table = {name: np.concatenate([piece[name] for piece in kept]) for name in kept[0]}
+    rest = {name: values for name, values in table.items() if name not in set(labels)}
+    numbers = {name: values for name, values in rest.items() if values.dtype.kind in "biuf"}
+    n_rows = len(next(iter(table.values())))
+    return Content(
+        X=np.column_stack([*numbers.values()]) if numbers else np.empty((n_rows, 0)),
+        labels={"D": np.column_stack([table[name] for name in labels]).astype(np.float64)},
+        feature_names=list(numbers),
+        label_names=list(labels),
+        # NumPy would pickle objects.
+        others={name: values.astype(str) for name, values in rest.items() if name not in numbers},
+    )
+
+
+def parse_meta(text: str) -> dict[str, Any]:
+    """Inverse of `Content.meta`, on text of unknown origin."""
+    meta = json.loads(text)
+    if not isinstance(meta, dict):
+        raise TableError("its description of itself is no JSON object.")
+    names = {key: [str(name) for name in meta.get(key, ())] for key in ("feature_names", "label_names", "fields")}
+    return names | {"texts": {key: str(meta[key]) for key in TEXT_FIELDS if key in meta}}
+
+
+def dense(matrix: Any) -> NDArray[Any]:
+    """A matrix as an array."""
+    return np.asarray(matrix.toarray() if scipy.sparse.issparse(matrix) else matrix)
 
 
 @dataclass(frozen=True)
@@ -60,8 +158,6 @@ class Format:
         Writes a `Content`: for formats that are written as a whole.
     is_text : bool
         Whether it has a `Dialect`.
-    is_stream : bool
-        Whether it is read from the first byte to the last, so that it may be packed (``.gz``).
     """
 
     title: str
@@ -69,7 +165,6 @@ class Format:
     write_rows: Callable[[Output, Iterator[Table]], None] | None = None
     write_content: Callable[[Output, Content], None] | None = None
     is_text: bool = False
-    is_stream: bool = False
 
 
 def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
@@ -88,19 +183,17 @@ def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
     if suffix[1:] not in FORMATS:
         if Path(name).is_dir():
             raise FileError(f"{name}: it is a folder, not a table.")
-        known = ", ".join("." + ending for ending in FORMATS)
         problem = f"the suffix {suffix!r} is none of" if suffix else "its name has no ending that shows the format:"
-        advice = "; save it as .xlsx or .csv" if suffix in _OTHER_SPREADSHEETS else ""
-        advice += "; a text table may be renamed to .csv, or read with --from csv" if suffix in _PLAIN_TEXTS else ""
-        raise TableError(f"{problem} {known}{advice}.", where=name)
+        known = ", ".join("." + ending for ending in FORMATS)
+        advice = "save a spreadsheet as .xlsx; a text table may be read with --from csv."
+        raise TableError(f"{problem} {known}; {advice}", where=name)
     return suffix[1:]
 
 
 def ending_of(name: str) -> str:
     """The ending that shows the format; that of the packed file where it is packed (``.csv.gz``)."""
-    ending = Path(name).suffix.lower()
-    packed = Path(name[: -len(ending)]).suffix.lower() if is_gzip(name) else ""
-    return packed if packed[1:] in FORMATS and find_format(packed[1:]).is_stream else ending
+    packed = Path(name[:-3]).suffix.lower() if is_gzip(name) else ""
+    return packed if packed in _PACKABLE else Path(name).suffix.lower()
 
 
 def find_format(name: str) -> Format:
@@ -146,7 +239,7 @@ def open_table(
         raise TableError(problem, where=name)
     source = Input(name, on_progress, max_bytes, format.title, dialect or Dialect(), on_message or warn)
     with source.stack:
-        with reading(source):
+        with source.reading():
             table = format.source(source)
             if by_name:
                 _check_names(table)
@@ -155,23 +248,12 @@ def open_table(
             yield table
 
 
-@contextmanager
-def naming(where: str) -> Iterator[None]:
-    """Put the name of the file before the message of a `TableError`."""
-    try:
-        yield
-    except TableError as error:
-        raise error.within(where) from None
-
-
 def _check_names(table: Source) -> None:
-    """Every column needs a name of its own; programs write row numbers in a first column without one."""
-    if table.names and not table.names[0] and _FIRST_COLUMN not in table.names:
-        table.names[0] = _FIRST_COLUMN
-        table.given.log(f"its first column has no name in the header, and is called {_FIRST_COLUMN}")
-    if "" in table.names:
-        problem = f"the column at position {table.names.index('')}, counted from 0, has no name in the header"
-        raise TableError(f"{problem}; give it one.")
+    """Every column needs a name of its own; the position names those that have none in the header."""
+    if nameless := [i for i, name in enumerate(table.names) if not name]:
+        table.names = [name or f"column{i}" for i, name in enumerate(table.names)]
+        made_up = format_list([table.names[i] for i in nameless])
+        table.given.log(f"columns without a name in the header are called by their positions: {made_up}")
     check_distinct(table.names)
 
 
@@ -228,30 +310,27 @@ def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), gi
         The format, if the ending does not show it.
     """
     pieces = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
-    with _open_output(name, given) as (format, output):
-        if format.write_content is not None:
-            format.write_content(output, from_pieces(pieces, labels))
-        elif format.write_rows is not None:
-            format.write_rows(output, pieces)
+    _write(name, given, pieces, lambda: from_pieces(pieces, labels))
 
 
 def write_content(name: str, content: Content) -> None:
     """Write a data set as `write_table` writes a table."""
-    with _open_output(name, None, content.meta()) as (format, output):
-        if format.write_content is not None:
-            format.write_content(output, content)
-        elif format.write_rows is not None:
-            check_dense(output, content)
-            format.write_rows(output, content.pieces())
+    with naming(name):
+        _write(name, None, content.pieces(), lambda: content, content.meta())
 
 
-@contextmanager
-def _open_output(name: str, given: str | None, meta: str | None = None) -> Iterator[tuple[Format, Output]]:
-    format = find_format(format_of(name, given))
-    if format.write_rows is None and format.write_content is None:
-        raise TableError(f"{format.title} can only be read; write JSON lines, .jsonl.", where=name)
-    output = Output(name, meta)
+def _write(
+    name: str, given: str | None, rows: Iterator[Table], as_content: Callable[[], Content], meta: str | None = None
+) -> None:
+    format, output = find_format(format_of(name, given)), Output(name, meta)
     with output.stack:
-        yield format, output
-        # Before the stack is left, which puts the file in its place; an error on the way leaves what was there.
-        output.finish()
+        if format.write_content is not None:
+            content = as_content()
+            with naming(name):
+                format.write_content(output, content)
+        elif format.write_rows is not None:
+            format.write_rows(output, rows)
+        else:
+            raise TableError(f"{format.title} can only be read; write JSON lines, .jsonl.", where=name)
+        if name == PIPE:
+            sys.stdout.buffer.flush()

@@ -14,10 +14,9 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError
 from ldlearn.tables.annotation_formats import is_task
 from ldlearn.tables.columns import marked_labels
-from ldlearn.tables.formats import Format
-from ldlearn.tables.limits import check_total
-from ldlearn.tables.sink import Output, Table
-from ldlearn.tables.source import CHUNK_ROWS, PIPE, Input, Kind, RowSource, as_column
+from ldlearn.tables.files import PIPE, Input, Output, check_total
+from ldlearn.tables.formats import Format, Table
+from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column
 
 _LONGEST_LINE = 64 << 20
 
@@ -108,5 +107,5 @@ def _write_lines(output: Output, tables: Iterator[Table]) -> None:
             output.file.write(line.encode() + b"\n")
 
 
-JSONL = Format("JSON lines", JsonLinesSource, _write_lines, is_stream=True)
-JSON = Format("JSON", JsonSource, is_stream=True)
+JSONL = Format("JSON lines", JsonLinesSource, _write_lines)
+JSON = Format("JSON", JsonSource)

@@ -10,7 +10,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.annotation_formats import parse_labels
 from ldlearn.tables.columns import sorted_labels
-from ldlearn.tables.sparse_table import SparseTable
+from ldlearn.tables.source import SparseTable
 from ldlearn.tables.values import import_pandas, is_label_word, is_missing, is_numeric
 
 # Rarest within a name first: a label may well hold a comma, hardly a new line.

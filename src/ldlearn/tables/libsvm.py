@@ -9,11 +9,8 @@ import scipy.sparse
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.arrays import ArraySource
-from ldlearn.tables.content import META, Content, parse_meta
-from ldlearn.tables.formats import Format
-from ldlearn.tables.limits import MOST_NAMES, check_declared
-from ldlearn.tables.sink import Output
-from ldlearn.tables.source import Input
+from ldlearn.tables.files import MOST_NAMES, Input, Output, check_declared
+from ldlearn.tables.formats import META, Content, Format, parse_meta
 
 _MARK = "ldlearn "
 _INDEX = re.compile(rb"\s(\d+):")
@@ -85,7 +82,7 @@ def _write(output: Output, content: Content) -> None:
 
     if "Y" not in content.labels:
         advice = "make them first, e.g. LabelDataset(X, Y=data.logical())."
-        raise TableError(f"LIBSVM files hold logical labels only; {advice}", where=output.name)
+        raise TableError(f"LIBSVM files hold logical labels only; {advice}")
     X, Y = (scipy.sparse.csr_matrix(matrix) for matrix in (content.X, content.labels["Y"]))
     comment = _MARK + content.meta()
     dump_svmlight_file(_without_empty_rows(X), Y, output.file, zero_based=False, comment=comment, multilabel=True)

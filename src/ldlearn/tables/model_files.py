@@ -24,8 +24,8 @@ from scipy import sparse
 from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import installed_versions
 from ldlearn.exceptions import FileError, ModelFileError
-from ldlearn.tables.atomic import naming_system_errors, writing
 from ldlearn.tables.column_types import CellReport
+from ldlearn.tables.files import naming_system_errors, writing
 from ldlearn.tables.model_schema import find_schema, is_record, schema_of
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas

@@ -11,7 +11,7 @@ from ldlearn.core.votes import label_counts, losses, profile_log_rate
 from ldlearn.exceptions import TableError
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, find_kept
-from ldlearn.tables.formats import naming
+from ldlearn.tables.files import naming
 from ldlearn.tables.labelled_table import FrameSource, TableInput, as_frame
 from ldlearn.tables.source import Kind, Source
 from ldlearn.tables.table_files import columns_to_read, id_column

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ldlearn.exceptions import ModelFileError, import_optional
-from ldlearn.tables.atomic import writing
+from ldlearn.tables.files import writing
 from ldlearn.tables.linear import Matrix, linear_softmax
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import TRUTH_SPELLINGS

@@ -2,38 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
-import gzip
-import shutil
-import sys
-import tempfile
-import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import FileError, LDLearnError, TableError, format_list
-from ldlearn.tables.atomic import naming_system_errors
+from ldlearn.exceptions import format_list
 from ldlearn.tables.columns import Columns, find_columns, marked_labels
-from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.limits import DEFAULT_MAX_BYTES, check_declared, check_total
-from ldlearn.tables.sparse_table import SparseTable, rename_columns
+from ldlearn.tables.files import Input, check_total
 from ldlearn.tables.values import import_pandas, to_numbers
 
-PIPE = "-"
 CHUNK_ROWS = 8192
 CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk on its columns
 
 Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
-OnProgress = Callable[[int], None]
-OnMessage = Callable[[str], None]
 
 
 class Source:
@@ -125,7 +112,7 @@ class Source:
         """The blocks; only errors while a block is read are errors of the file."""
         blocks = self.blocks(kinds)
         while True:
-            with reading(self.given):
+            with self.given.reading():
                 block = next(blocks, None)
             if block is None:
                 return
@@ -191,149 +178,88 @@ def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
     return np.asarray(frame.to_numpy(dtype=np.result_type(np.float32, *dtypes)))
 
 
-def warn(sentence: str) -> None:
-    """Report a message as a warning."""
-    warnings.warn(sentence, UserWarning, stacklevel=2)
-
-
-@dataclass
-class Input:
-    """Where a table comes from: a file, or a pipe.
+@dataclass(frozen=True)
+class SparseTable:
+    """What the table path needs of a frame, without making the zeros.
 
     Attributes
     ----------
-    name : str
-        The file, or "-" for standard input.
-    on_progress : callable, optional
-        Called with the number of bytes of every read.
-    max_bytes : int
-        The largest number of bytes that arrays may take.
-    title : str
-        What the format is called in messages.
-    dialect : Dialect
-        Dialect of a text table, as far as the user gives it.
-    on_message : callable
-        Called with messages about anything unusual in the file; by default they become warnings.
-    stack : ExitStack
-        What was opened.
+    frame : DataFrame
+        The other columns; its index counts the rows.
+    matrix : csr_array of shape (n, k)
+    names : list of str
+        The columns of the matrix.
     """
 
-    name: str
-    on_progress: OnProgress | None = None
-    max_bytes: int = DEFAULT_MAX_BYTES
-    title: str = "a table"
-    dialect: Dialect = dataclasses.field(default_factory=Dialect)
-    on_message: OnMessage = warn
-    stack: ExitStack = dataclasses.field(default_factory=ExitStack)
+    frame: Any
+    matrix: Any
+    names: list[Any]
 
     @property
-    def where(self) -> str:
-        """The name of the table in messages."""
-        return "standard input" if self.name == PIPE else self.name
-
-    @cached_property
-    def file(self) -> CountedFile:
-        """The bytes, from the first to the last."""
-        if self.name == PIPE:
-            return CountedFile(sys.stdin.buffer, self.on_progress)
-        file = CountedFile(self.stack.enter_context(self.path.open("rb")), self.on_progress)
-        return _unpacked(file, self.size) if is_gzip(self.name) else file
-
-    @cached_property
-    def path(self) -> Path:
-        """A file that can be read from its end, which a pipe does not have: that is copied first."""
-        if self.name != PIPE:
-            path = Path(self.name)
-            if path.is_dir() or not path.exists():
-                problem = "it is a folder, not a table" if path.is_dir() else "there is no such file"
-                raise FileError(f"{path}: {problem}.")
-            return path
-        spooled = self.stack.enter_context(tempfile.NamedTemporaryFile(prefix="ldlearn-"))  # noqa: SIM115
-        shutil.copyfileobj(self.file, spooled)
-        spooled.flush()
-        return Path(spooled.name)
+    def columns(self) -> list[str]:
+        """All names, those of the matrix first."""
+        return [*self.names, *self.frame.columns]
 
     @property
-    def size(self) -> int:
-        """Bytes of the file."""
-        return self.path.stat().st_size
+    def index(self) -> Any:
+        """Names of the rows."""
+        return self.frame.index
 
-    def log(self, message: str) -> None:
-        """Report what differs from the default."""
-        self.on_message(f"{self.where}: {message}.")
+    @property
+    def density(self) -> float:
+        """Share of the numbers that are not 0."""
+        # As floats: the product of both lengths may exceed every integer type.
+        return float(self.matrix.nnz / max(1, np.prod(self.matrix.shape, dtype=float)))
 
+    @property
+    def iloc(self) -> _Rows:
+        """Some rows, as ``iloc`` of a frame gives them."""
+        return _Rows(self)
 
-class CountedFile:
-    """A binary file that counts what has been read; all that the readers need of a file, pipes included."""
+    def __len__(self) -> int:
+        return len(self.frame)
 
-    def __init__(self, file: IO[bytes], on_progress: OnProgress | None = None) -> None:
-        self._file, self._on_progress = file, on_progress
-        self._returned = b""
+    def __getitem__(self, name: str) -> Any:
+        if name not in self.place:
+            return self.frame[name]
+        return import_pandas().Series(self.matrix[:, [self.place[name]]].toarray()[:, 0], index=self.index)
 
-    def read(self, size: int = -1) -> bytes:
-        """Read ``size`` bytes, fewer only at the end; what is decoded comes in other amounts than asked for."""
-        data = self._returned
-        while (size < 0 or len(data) < size) and (more := self._file.read(size - len(data) if size >= 0 else -1)):
-            data += self._count(more)
-        end = len(data) if size < 0 else size
-        self._returned = data[end:]
-        return data[:end]
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Where in the matrix each of its columns is."""
+        return {name: j for j, name in enumerate(self.names)}
 
-    def peek(self, size: int) -> bytes:
-        """What the next reads will give, up to ``size`` bytes."""
-        data = self.read(size)
-        self._returned = data + self._returned
-        return data
+    def assign(self, **columns: Any) -> SparseTable:
+        """With further columns in the frame, as ``assign`` of a frame adds them."""
+        return replace(self, frame=self.frame.assign(**columns))
 
-    def readline(self, size: int = -1) -> bytes:
-        """Read a line of up to ``size`` bytes."""
-        if self._returned:
-            # What was given back comes first, and may hold less than a line.
-            end = self._returned.find(b"\n") + 1
-            line = self.read(end or len(self._returned))
-            return line if end else line + self.readline(size)
-        return self._count(self._file.readline(size))
+    def take_columns(self, names: list[str]) -> SparseTable:
+        """With these columns of the matrix only, in this order; the frame as it is."""
+        # Choosing columns of a matrix by rows copies all of it.
+        if names == self.names:
+            return self
+        return replace(self, matrix=self.matrix[:, [self.place[name] for name in names]], names=names)
 
-    def _count(self, data: bytes) -> bytes:
-        if self._on_progress is not None and data:
-            self._on_progress(len(data))
-        return data
-
-
-def _unpacked(file: CountedFile, stored: int) -> CountedFile:
-    """The content of a gzip file, as long as it does not grow beyond all measure."""
-    seen = 0
-
-    def count(amount: int) -> None:
-        nonlocal seen
-        seen += amount
-        check_declared(seen, stored)
-
-    return CountedFile(gzip.GzipFile(fileobj=file), count)  # type: ignore[call-overload]
+    def to_frame(self) -> Any:
+        """All columns as a frame, zeros included."""
+        pandas = import_pandas()
+        # Names as Python objects: those of Arrow's kind are slow to go through.
+        names = pandas.Index(self.names, dtype=object)
+        dense = pandas.DataFrame(self.matrix.toarray(), index=self.index, columns=names)
+        return pandas.concat([dense, self.frame], axis=1)
 
 
-def is_gzip(name: str) -> bool:
-    """Whether a file is packed, by its name."""
-    return name.lower().endswith(".gz")
+def rename_columns(table: Any, names: Sequence[str]) -> Any:
+    """A frame or `SparseTable` whose columns are positions, with these names instead."""
+    if isinstance(table, SparseTable):
+        return replace(table, frame=rename_columns(table.frame, names), names=[names[i] for i in table.names])
+    # Names as Python objects: those of Arrow's kind are slow to go through.
+    return table.set_axis(import_pandas().Index([names[i] for i in table.columns], dtype=object), axis=1)
 
 
-@contextmanager
-def reading(given: Input) -> Iterator[None]:
-    """Turn whatever goes wrong while a file is read into one sentence that names the file.
+@dataclass(frozen=True)
+class _Rows:
+    table: SparseTable
 
-    Parsers of foreign formats raise many kinds of exceptions on broken files; the caller needs one.
-    """
-    try:
-        with naming_system_errors(given.where, "read"):
-            yield
-    except TableError as error:
-        raise error.within(given.where) from None
-    # These contain their remedy; a missing package is no fault of the file.
-    except (LDLearnError, ImportError):
-        raise
-    except Exception as error:
-        if isinstance(error, UnicodeError):
-            problem = f"its text is not {given.dialect.encoding or 'UTF-8'}; name its encoding (encoding=, --encoding)."
-            raise TableError(problem, where=given.where) from None
-        reason = " ".join(str(error).split())[:160] or type(error).__name__
-        raise TableError(f"it cannot be read as {given.title}: {reason}", where=given.where) from error
+    def __getitem__(self, rows: Any) -> SparseTable:
+        return replace(self.table, frame=self.table.frame.iloc[rows], matrix=self.table.matrix[rows])

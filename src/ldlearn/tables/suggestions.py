@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 
 from ldlearn.exceptions import ParameterError, import_optional
-from ldlearn.tables.atomic import write_file
 from ldlearn.tables.columns import Columns
 from ldlearn.tables.delimited_dialect import Dialect
+from ldlearn.tables.files import OnMessage, Progress, silent, write_file
 from ldlearn.tables.formats import check_output
 from ldlearn.tables.labelled_table import TableInput
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.model_rows import read_model_rows
-from ldlearn.tables.progress import Progress, silent
-from ldlearn.tables.source import OnMessage
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.writing import WrittenTable
 

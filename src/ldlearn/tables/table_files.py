@@ -21,11 +21,11 @@ from ldlearn.metrics.against_baselines import (
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns, find_kept
 from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.formats import naming, write_table
+from ldlearn.tables.files import PIPE, OnMessage, Progress, naming, silent
+from ldlearn.tables.formats import write_table
 from ldlearn.tables.labelled_table import LabelledTable, LabelReading, TableInput, read_labelled
 from ldlearn.tables.model_files import load_table_model
-from ldlearn.tables.progress import Progress, silent
-from ldlearn.tables.source import PIPE, Kind, OnMessage, Source
+from ldlearn.tables.source import Kind, Source
 from ldlearn.tables.table_fit import describe_classifier
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel

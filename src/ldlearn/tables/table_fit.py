@@ -22,11 +22,10 @@ from ldlearn.metrics.against_baselines import (
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns
 from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.formats import check_output, naming
+from ldlearn.tables.files import OnMessage, Progress, naming, silent
+from ldlearn.tables.formats import check_output
 from ldlearn.tables.labelled_table import LabelledTable, LabelReading, TableInput, label_frame, read_labelled
 from ldlearn.tables.model_files import save_model
-from ldlearn.tables.progress import Progress, silent
-from ldlearn.tables.source import OnMessage
 from ldlearn.tables.table_labels import TrainingTargets, mean_distribution
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import are_logical

@@ -14,7 +14,7 @@ from ldlearn.core.negative_labels import PositiveLabels, count_moments
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.core.targets import fill_unknown, split_observed, votes_to_degrees
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.tables.source import OnMessage
+from ldlearn.tables.files import OnMessage
 from ldlearn.tables.values import (
     are_logical,
     check_all_known,

@@ -15,10 +15,11 @@ from ldlearn.exceptions import FileError, ParameterError, TableError, import_opt
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns
-from ldlearn.tables.formats import check_output, format_of, naming
+from ldlearn.tables.files import naming
+from ldlearn.tables.formats import check_output, format_of
 from ldlearn.tables.labelled_table import TableInput, read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
-from ldlearn.tables.sparse_table import SparseTable
+from ldlearn.tables.source import SparseTable
 from ldlearn.tables.table_files import columns_to_read, predict_table
 from ldlearn.tables.table_labels import TableLabels, mean_distribution
 from ldlearn.tables.table_model import TableModel

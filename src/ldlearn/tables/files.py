@@ -1,0 +1,312 @@
+"""Files in and out: opening what is read, limits for what is not trusted, and writing a file whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import hashlib
+import io
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+
+from ldlearn.exceptions import FileError, LDLearnError, TableError
+from ldlearn.tables.delimited_dialect import Dialect
+
+PIPE = "-"
+BUFFER_BYTES = 4 << 20  # of a file that is read: what can be looked at before it is parsed
+
+DEFAULT_MAX_BYTES = 16 << 30
+# Deflate reaches 1,032 to 1; real data of mostly zeros stay below 200 (the Movie set has 170).
+MOST_EXPANSION = 250
+ALWAYS_ALLOWED = 64 << 20  # bytes, whatever the ratio: a small file may hold nothing but zeros
+MOST_NAMES = 1_000_000  # a column costs a name even where a file stores no number of it
+
+OnProgress = Callable[[int], None]
+OnMessage = Callable[[str], None]
+
+
+class Progress(Protocol):
+    """Opens a task; the callable that it returns is called with every amount of work done."""
+
+    def __call__(self, task: str, total: int | None, *, is_bytes: bool = False) -> AbstractContextManager[OnProgress]:
+        """Begin a task of this size; None if that is unknown."""
+
+
+@contextmanager
+def silent(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[OnProgress]:
+    """Report nothing."""
+    yield lambda amount: None
+
+
+def warn(sentence: str) -> None:
+    """Report a message as a warning."""
+    warnings.warn(sentence, UserWarning, stacklevel=2)
+
+
+def check_declared(declared: int, stored: int) -> None:
+    """Refuse a file that announces far more bytes than it can hold, before anything is allocated."""
+    if declared > max(ALWAYS_ALLOWED, MOST_EXPANSION * stored):
+        problem = f"it announces {declared:,} bytes of data in {stored:,} bytes of file"
+        raise TableError(f"{problem}; it is refused as broken or malicious.")
+
+
+def check_total(declared: int, max_bytes: int) -> None:
+    """Refuse a file whose arrays would not fit into what the caller allows."""
+    if declared > max_bytes:
+        problem = f"it would take {declared:,} bytes of memory, more than the limit {max_bytes:,}"
+        raise TableError(f"{problem}; raise max_bytes if that is meant.")
+
+
+@dataclass
+class Input:
+    """Where a table comes from: a file, or a pipe.
+
+    Attributes
+    ----------
+    name : str
+        The file, or "-" for standard input.
+    on_progress : callable, optional
+        Called with the number of bytes of every read.
+    max_bytes : int
+        The largest number of bytes that arrays may take.
+    title : str
+        What the format is called in messages.
+    dialect : Dialect
+        Dialect of a text table, as far as the user gives it.
+    on_message : callable
+        Called with messages about anything unusual in the file; by default they become warnings.
+    stack : ExitStack
+        What was opened.
+    """
+
+    name: str
+    on_progress: OnProgress | None = None
+    max_bytes: int = DEFAULT_MAX_BYTES
+    title: str = "a table"
+    dialect: Dialect = field(default_factory=Dialect)
+    on_message: OnMessage = warn
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    @property
+    def where(self) -> str:
+        """The name of the table in messages."""
+        return "standard input" if self.name == PIPE else self.name
+
+    @cached_property
+    def file(self) -> io.BufferedReader:
+        """The bytes, from the first to the last; those of a packed file are unpacked."""
+        raw = sys.stdin.buffer if self.name == PIPE else self.stack.enter_context(self.path.open("rb", buffering=0))
+        file = counted(cast(IO[bytes], raw), self.on_progress or (lambda amount: None))
+        if not is_gzip(self.name):
+            return file
+        unpacked = 0
+
+        def check(amount: int) -> None:
+            nonlocal unpacked
+            unpacked += amount
+            check_declared(unpacked, self.size)
+
+        return counted(cast(IO[bytes], gzip.GzipFile(fileobj=file)), check)
+
+    @cached_property
+    def path(self) -> Path:
+        """A file that can be read from its end, which a pipe does not have: that is copied first."""
+        if self.name != PIPE:
+            path = Path(self.name)
+            if path.is_dir() or not path.exists():
+                problem = "it is a folder, not a table" if path.is_dir() else "there is no such file"
+                raise FileError(f"{path}: {problem}.")
+            return path
+        spooled = self.stack.enter_context(tempfile.NamedTemporaryFile(prefix="ldlearn-"))  # noqa: SIM115
+        shutil.copyfileobj(self.file, spooled)
+        spooled.flush()
+        return Path(spooled.name)
+
+    @property
+    def size(self) -> int:
+        """Bytes of the file."""
+        return self.path.stat().st_size
+
+    def log(self, message: str) -> None:
+        """Report what differs from the default."""
+        self.on_message(f"{self.where}: {message}.")
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Turn whatever goes wrong while the file is read into one sentence that names the file.
+
+        Parsers of foreign formats raise many kinds of exceptions on broken files; the caller needs one.
+        """
+        try:
+            with naming(self.where), naming_system_errors(self.where, "read"):
+                yield
+        # These contain their remedy; a missing package is no fault of the file.
+        except (LDLearnError, ImportError):
+            raise
+        except UnicodeError:
+            problem = f"its text is not {self.dialect.encoding or 'UTF-8'}; name its encoding (encoding=, --encoding)."
+            raise TableError(problem, where=self.where) from None
+        except Exception as error:
+            reason = " ".join(str(error).split())[:160] or type(error).__name__
+            raise TableError(f"it cannot be read as {self.title}: {reason}", where=self.where) from error
+
+
+class _CountedReads(io.RawIOBase):
+    """The bytes of another file; what is read is counted."""
+
+    def __init__(self, file: IO[bytes], on_read: OnProgress) -> None:
+        self._file, self._on_read = file, on_read
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
+        self._on_read(count)
+        return count
+
+
+def counted(file: IO[bytes], on_read: OnProgress) -> io.BufferedReader:
+    """A file whose first ``BUFFER_BYTES`` can be looked at by ``peek``; ``on_read`` is called with amounts of bytes."""
+    return io.BufferedReader(_CountedReads(file, on_read), BUFFER_BYTES)
+
+
+def is_gzip(name: str) -> bool:
+    """Whether a file is packed, by its name."""
+    return name.lower().endswith(".gz")
+
+
+@contextmanager
+def naming(where: str) -> Iterator[None]:
+    """Put the name of the file before the message of a `TableError`."""
+    try:
+        yield
+    except TableError as error:
+        raise error.within(where) from None
+
+
+@contextmanager
+def naming_system_errors(path: str | os.PathLike[str], done: str) -> Iterator[None]:
+    """Turn an error of the system into a `FileError` that names the file; ``done`` is "read" or "written".
+
+    A broken pipe stays what it is: that the reader has left is no fault of the file.
+    """
+    try:
+        yield
+    except (LDLearnError, BrokenPipeError):
+        raise
+    except OSError as error:
+        if error.errno in (None, errno.EINVAL):  # not of the system: parsers of broken files end so
+            raise
+        reason = (error.strerror or type(error).__name__).lower()
+        raise FileError(f"{os.fspath(path)}: it cannot be {done} ({reason}).") from error
+
+
+@dataclass
+class Output:
+    """Where a table goes: to a file that is written whole or not at all, or to standard output.
+
+    Attributes
+    ----------
+    name : str
+        The file, or "-" for standard output.
+    meta : str, optional
+        Names and origin of a data set, for formats of rows that can keep them.
+    stack : ExitStack
+        What was opened.
+    """
+
+    name: str
+    meta: str | None = None
+    stack: ExitStack = field(default_factory=ExitStack)
+
+    @cached_property
+    def file(self) -> IO[bytes]:
+        """The file, to be written from the first byte to the last."""
+        file = sys.stdout.buffer if self.name == PIPE else self.beside(Path(self.name))
+        if not is_gzip(self.name):
+            return file
+        # without a date, so that the same table is the same file
+        return cast(IO[bytes], self.stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)))
+
+    def beside(self, path: Path) -> IO[bytes]:
+        """A further file of the same table."""
+        return self.stack.enter_context(writing(path))
+
+    def save(self, write: Callable[[IO[bytes]], object]) -> None:
+        """Write by a function that also goes back in the file, which a pipe cannot do."""
+        with tempfile.TemporaryFile() as draft:
+            write(draft)
+            draft.seek(0)
+            shutil.copyfileobj(draft, self.file)
+
+
+@contextmanager
+def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file that takes the place of ``path`` when the block ends, and vanishes if the block fails.
+
+    The draft lies in the same folder, because only a rename within one file system is atomic. What is no file, such as
+    a named pipe or /dev/null, is written to directly and never replaced.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Raises
+    ------
+    FileError
+        If the system does not let the file be written: no space, no permission, no such folder.
+    """
+    target = Path(os.path.realpath(path))  # a link keeps pointing where it points
+    with naming_system_errors(path, "written"):
+        if target.exists() and not target.is_file():
+            with target.open("wb") as file:
+                yield file
+            return
+        draft = target.with_name(f".{target.name[:40]}-{secrets.token_hex(8)}.part")
+        try:  # around the making of it too: Ctrl-C may come at once
+            # An incomplete file is closed to others.
+            with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
+                yield file
+                # On disk before the rename: a crash after it must not find an empty file under the name.
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(draft, _permissions(target))
+            os.replace(draft, target)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(draft)
+            raise
+
+
+def write_file(path: str | os.PathLike[str], content: str | bytes) -> Path:
+    """Write a whole file, or leave what was there; a text is written as UTF-8."""
+    with writing(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+    return Path(path)
+
+
+def _permissions(target: Path) -> int:
+    """Those of the file that is replaced, or those of any new file."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    # There is no portable way to ask for it but to set it.
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def sha256_of(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
