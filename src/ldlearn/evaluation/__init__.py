@@ -12,6 +12,7 @@ from ldlearn.evaluation.analysis import (
     search_curves,
     sensitivity_curves,
 )
+from ldlearn.evaluation.bayesian_test import BayesianComparison, bayesian_signed_rank
 from ldlearn.evaluation.pairwise_tests import (
     Comparison,
     Effect,
@@ -47,5 +48,6 @@ __all__ = [
     "Curve", "search_curves", "sensitivity_curves",
     "ranks", "friedman", "FriedmanResult", "critical_difference", "nemenyi", "bonferroni_dunn",
     "wilcoxon_holm", "PostHocResult", "Comparison", "adjust_p_values", "effect_sizes", "Effect",
+    "bayesian_signed_rank", "BayesianComparison",
     "maximal_runs", "TooFewDatasetsWarning",
 ]  # fmt: skip
