@@ -125,10 +125,8 @@ class DistributionBarsDisplay(Display):
         y: Any = None,
         *,
         rows: Sequence[int] = (0, 1, 2),
-        texts: Sequence[str] | None = None,
-        truth: Any = None,
         interval: float | None = None,
-        ax: Any = None,
+        **options: Any,
     ) -> Self:
         """Draw the degrees that a fitted estimator recovered and predicts for rows of its training data.
 
@@ -140,22 +138,18 @@ class DistributionBarsDisplay(Display):
         y : array-like of shape (n_samples, n_labels), optional
             Logical labels.
         rows : sequence of int
-        texts : sequence of str of length n_samples, optional
-            Headings of the rows; "row 0" and so on by default.
-        truth : array-like of shape (n_samples, n_labels), optional
-            True distributions.
         interval : float, optional
             Nominal level of intervals, drawn if the estimator has them; those of recovered degrees need the logical
             labels.
-        ax : matplotlib Axes or sequence of them, optional
+        **options
+            ``texts``, ``truth`` and ``ax`` of `from_distributions`.
 
         Returns
         -------
         DistributionBarsDisplay
         """
         n_samples = np.shape(X)[0]
-        found: dict[str, Any] = {}
-        ends: dict[str, Any] = {}
+        found, ends = dict[str, Any](), dict[str, Any]()
         recovered = getattr(estimator, "label_distributions_", None)
         # Recovered degrees belong to the rows of the fit; other rows can only be predicted.
         if recovered is not None and len(recovered) == n_samples:
@@ -168,8 +162,8 @@ class DistributionBarsDisplay(Display):
             ends["predicted"] = estimator.predict_interval(X, coverage=interval)
             if y is not None and "recovered" in found:
                 ends["recovered"] = estimator.enhance_interval(X, y, coverage=interval)
-        options = {"label_names": getattr(estimator, "label_names_", None), "intervals": ends, "ax": ax}
-        return cls.from_distributions(found, logical=y, truth=truth, rows=rows, texts=texts, **options)
+        options |= {"rows": rows, "label_names": getattr(estimator, "label_names_", None), "intervals": ends}
+        return cls.from_distributions(found, logical=y, **options)
 
     @classmethod
     def from_records(

@@ -37,14 +37,6 @@ def render(template: str, report: Any, **context: Any) -> str:
     return str(environment().get_template(template).render(context))
 
 
-def render_page(report: Any, **context: Any) -> str:
-    """Fill the template of the page."""
-    results = report.results
-    context |= page_assets("style.css", "dom.js", "tables.js", "charts.js", "sections.js") | {"tasks": TASKS}
-    context |= {"convergence": list(summarize_convergence(results)), "selected": selected_parameters(results)}
-    return render("report.html", report, grid_sizes=grid_sizes(results), **context)
-
-
 def page_assets(style: str, *scripts: str) -> dict[str, str]:
     """Style sheet and scripts of a page, to be written into it, and the hash of the scripts."""
     sources = [environment().loader.get_source(environment(), name)[0] for name in (style, *scripts)]
@@ -65,7 +57,8 @@ def environment() -> Any:
     made.filters |= {"number": number, "rank": rank_text, "duration": format_duration}
     made.filters |= {"markdown": markdown_text, "latex": latex}
     functions = (answer, summarize, summarize_dataset, plural, score_table, agreement_table, cost_table)
-    made.globals |= {function.__name__: function for function in functions}
+    functions += (grid_sizes, selected_parameters, summarize_convergence)
+    made.globals |= {function.__name__: function for function in functions} | {"tasks": TASKS}
     return made
 
 
@@ -99,17 +92,18 @@ def samples(results: Results) -> dict[str, Any]:
         for record in results.finished(dataset.name):
             if record.samples and record.samples.recovered:
                 stored.setdefault(record.method, record.samples)
-        for first in list(stored.values())[:1]:
+        if not stored:
+            continue
+        first = next(iter(stored.values()))
+        data[dataset.name] = {"labels": dataset.label_names, "rows": []}
+        for place, row in enumerate(first.rows):
             # A method whose first repeat failed has other rows.
-            recovered = {name: found.recovered for name, found in stored.items() if found.rows == first.rows}
+            same = {name: found.recovered for name, found in stored.items() if found.rows == first.rows}
+            degrees = {name: _round_all(matrix[place]) for name, matrix in same.items() if matrix}
             known = {"truth": first.truth, "logical": first.logical}
-            rows = []
-            for place, row in enumerate(first.rows):
-                entry = {name: _round_all(matrix[place]) if matrix else None for name, matrix in known.items()}
-                degrees = {name: _round_all(matrix[place]) for name, matrix in recovered.items() if matrix}
-                text = first.texts[place] if first.texts else ""
-                rows.append({"row": row, "text": text, "degrees": degrees} | entry)
-            data[dataset.name] = {"labels": dataset.label_names, "rows": rows}
+            entry = {name: _round_all(matrix[place]) if matrix else None for name, matrix in known.items()}
+            entry |= {"row": row, "text": first.texts[place] if first.texts else "", "degrees": degrees}
+            data[dataset.name]["rows"].append(entry)
     return data
 
 

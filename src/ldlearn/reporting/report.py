@@ -20,7 +20,7 @@ from ldlearn.reporting import experiment_displays as displays
 from ldlearn.reporting.conclusions import compare_methods
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.model_displays import DistributionBarsDisplay
-from ldlearn.reporting.page import example, inline_svg, page_data, render, render_page, script_json
+from ldlearn.reporting.page import example, inline_svg, page_assets, page_data, render, script_json
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
 from ldlearn.tables.files import write_file
 
@@ -120,7 +120,8 @@ class Report:
         """The page."""
         figures = {name: inline_svg(svg, name) for name, svg in self._page_svgs.items()}
         shown = example(self.results, self._page_data["samples"])
-        return render_page(self, figures=figures, example=shown, data=script_json(self._page_data))
+        assets = page_assets("style.css", "dom.js", "tables.js", "charts.js", "sections.js")
+        return render("report.html", self, figures=figures, example=shown, data=script_json(self._page_data), **assets)
 
     @cached_property
     def _page_figures(self) -> dict[str, Display]:
