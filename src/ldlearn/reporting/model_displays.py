@@ -119,14 +119,7 @@ class DistributionBarsDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        rows: Sequence[int] = (0, 1, 2),
-        interval: float | None = None,
-        **options: Any,
+        cls, estimator: Any, X: Any, y: Any = None, *, interval: float | None = None, **options: Any
     ) -> Self:
         """Draw the degrees that a fitted estimator recovered and predicts for rows of its training data.
 
@@ -137,12 +130,11 @@ class DistributionBarsDisplay(Display):
             The features it was fitted on; for new rows only predictions are drawn.
         y : array-like of shape (n_samples, n_labels), optional
             Logical labels.
-        rows : sequence of int
         interval : float, optional
             Nominal level of intervals, drawn if the estimator has them; those of recovered degrees need the logical
             labels.
         **options
-            ``texts``, ``truth`` and ``ax`` of `from_distributions`.
+            ``rows`` (the first three by default), ``texts``, ``truth`` and ``ax`` of `from_distributions`.
 
         Returns
         -------
@@ -162,8 +154,8 @@ class DistributionBarsDisplay(Display):
             ends["predicted"] = estimator.predict_interval(X, coverage=interval)
             if y is not None and "recovered" in found:
                 ends["recovered"] = estimator.enhance_interval(X, y, coverage=interval)
-        options |= {"rows": rows, "label_names": getattr(estimator, "label_names_", None), "intervals": ends}
-        return cls.from_distributions(found, logical=y, **options)
+        options = {"rows": (0, 1, 2), "label_names": getattr(estimator, "label_names_", None)} | options
+        return cls.from_distributions(found, logical=y, intervals=ends, **options)
 
     @classmethod
     def from_records(
