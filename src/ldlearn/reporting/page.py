@@ -56,8 +56,8 @@ def environment() -> Any:
     made = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), **options)
     made.filters |= {"number": number, "rank": rank_text, "duration": format_duration}
     made.filters |= {"markdown": markdown_text, "latex": latex}
-    functions = (answer, summarize, summarize_dataset, plural, score_table, agreement_table, cost_table)
-    functions += (grid_sizes, selected_parameters, summarize_convergence)
+    functions: list[Any] = [answer, summarize, summarize_dataset, plural, score_table, agreement_table, cost_table]
+    functions += [grid_sizes, selected_parameters, summarize_convergence]
     made.globals |= {function.__name__: function for function in functions} | {"tasks": TASKS}
     return made
 
@@ -102,8 +102,8 @@ def samples(results: Results) -> dict[str, Any]:
             degrees = {name: _round_all(matrix[place]) for name, matrix in same.items() if matrix}
             known = {"truth": first.truth, "logical": first.logical}
             entry = {name: _round_all(matrix[place]) if matrix else None for name, matrix in known.items()}
-            entry |= {"row": row, "text": first.texts[place] if first.texts else "", "degrees": degrees}
-            data[dataset.name]["rows"].append(entry)
+            text = first.texts[place] if first.texts else ""
+            data[dataset.name]["rows"].append({"row": row, "text": text, "degrees": degrees} | entry)
     return data
 
 
