@@ -70,11 +70,15 @@ def find_estimator(name: str) -> type[LabelEstimator]:
     """
     if ":" in name:
         return _import_estimator(name)
-    estimators, external = dict(all_estimators()), external_methods()
-    for other in (*estimators, *external):
+    for ours, cls in all_estimators():
+        if ours.lower() == name.lower():
+            return cls
+    external = external_methods()
+    for other, entry in external.items():
         if other.lower() == name.lower():
-            return estimators.get(other) or _import_estimator(external[other].value)
-    advice = did_you_mean(nearest_names(name, [*estimators, *external]), "see them all with `ldlearn methods`.")
+            return _import_estimator(entry.value)
+    known = [*dict(all_estimators()), *external]
+    advice = did_you_mean(nearest_names(name, known), "see them all with `ldlearn methods`.")
     raise ParameterError(f"there is no method {name!r}; {advice}")
 
 
