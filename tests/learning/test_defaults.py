@@ -75,8 +75,6 @@ def test_a_column_of_time_stamps_does_not_hide_the_others(name):
 
 @EVERY
 def test_where_the_origin_lies_does_not_matter(name):
-    if name == "BoostedLDL":
-        pytest.skip("LightGBM has a bin of its own for 0")
     X, D = planted(120)
     # Numbers that do not change when the offset is added: what differs is what a method does with them.
     X = np.round(X * 2.0**12) / 2.0**12

@@ -70,6 +70,9 @@ class BoostedLDL(SampleWeightMixin, Learner):
         Mean number of votes of a row; NaN if ``target="degrees"``.
     n_estimators_ : int
         Number of rounds that are used.
+    data_min_ : ndarray of shape (n_features,)
+        Smallest value of each feature, which is subtracted, because LightGBM gives 0 a bin of its own; 0 if the feature
+        is categorical, or has no negative value in a sparse matrix. Sparse matrices with others are made dense.
     label_names_ : ndarray of shape (n_labels,)
 
     Notes
@@ -146,6 +149,11 @@ class BoostedLDL(SampleWeightMixin, Learner):
     def _fit(self, X: Any, T: Array, sample_weight: SampleWeight | None = None, validation: Mask | None = None) -> None:
         lightgbm = import_optional("lightgbm", "boost", "Boosted trees")
         rng = check_random_state(self.random_state)
+        categorical = self._find_categorical(X)
+        smallest = X.nanmin(axis=0).toarray().ravel().clip(max=0.0) if sparse.issparse(X) else np.fmin.reduce(X)
+        self.data_min_ = np.nan_to_num(smallest.astype(np.float64))
+        self.data_min_[categorical] = 0.0
+        X = self._as_matrix(X)
         group = _group_equal_rows(X, rng)
         held_out = (rng.permutation(group.max() + 1) % 5 == 0)[group] if validation is None else validation
         trained = held_out if held_out.all() else ~held_out
@@ -154,7 +162,7 @@ class BoostedLDL(SampleWeightMixin, Learner):
         self.n_estimators_, self.intercept_, self.trees_ = 0, loss.intercept, np.empty(0, dtype=np.uint8)
         self.__dict__["_booster"] = None
         if T.shape[1] > 1 and len(np.unique(group[trained])) > 1:  # LightGBM needs a feature that varies
-            self._boost(lightgbm, X, T, weights, loss, trained, held_out, int(rng.randint(2**31 - 1)))
+            self._boost(lightgbm, X, T, weights, loss, trained, held_out, categorical, int(rng.randint(2**31 - 1)))
         self.lambda_ = loss.rate
 
     def _boost(
@@ -166,6 +174,7 @@ class BoostedLDL(SampleWeightMixin, Learner):
         loss: _DegreeLoss | _VoteLoss,
         trained: Mask,
         held_out: Mask,
+        categorical: list[int],
         seed: int,
     ) -> None:
         params = {
@@ -185,12 +194,11 @@ class BoostedLDL(SampleWeightMixin, Learner):
             "force_col_wise": True,
             "verbosity": -1,
         }
-        categorical = self._find_categorical(X)
 
         def dataset(rows: Mask, reference: Any = None) -> Any:
             start = np.tile(loss.intercept, (int(rows.sum()), 1))
             given: dict[str, Any] = {"categorical_feature": categorical, "params": params, "reference": reference}
-            return lightgbm.Dataset(_as_matrix(X[rows]), label=np.zeros(len(start)), init_score=start, **given)
+            return lightgbm.Dataset(X[rows], label=np.zeros(len(start)), init_score=start, **given)
 
         train = dataset(trained)
         booster = lightgbm.train(
@@ -240,10 +248,16 @@ class BoostedLDL(SampleWeightMixin, Learner):
     def __getstate__(self) -> Any:
         return {name: value for name, value in super().__getstate__().items() if name != "_booster"}
 
+    def _as_matrix(self, X: Any) -> Any:
+        """Features minus ``data_min_``; LightGBM takes scipy's matrices, not its sparse arrays."""
+        if sparse.issparse(X) and not self.data_min_.any():
+            return sparse.csr_matrix(X)
+        return (X.toarray() if sparse.issparse(X) else X) - self.data_min_
+
     def _predict(self, X: Any) -> Array:
         Z = np.tile(self.intercept_, (X.shape[0], 1))
         if self._booster is not None:
-            Z += self._booster.predict(_as_matrix(X), raw_score=True, num_threads=thread_count())
+            Z += self._booster.predict(self._as_matrix(X), raw_score=True, num_threads=thread_count())
         return softmax(Z)
 
 
@@ -294,11 +308,6 @@ class _VoteLoss:
         theta = log_softmax(Z) + self.log_rate
         loss = np.where(np.isnan(Y), 0.0, losses(theta, np.nan_to_num(Y)))
         return float(np.average(loss.sum(axis=1), weights=weights))
-
-
-def _as_matrix(X: Any) -> Any:
-    """LightGBM takes scipy's matrices, not its sparse arrays."""
-    return sparse.csr_matrix(X) if sparse.issparse(X) else X
 
 
 def _group_equal_rows(X: Any, rng: Any) -> NDArray[np.intp]:
