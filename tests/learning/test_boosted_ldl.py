@@ -16,7 +16,7 @@ from ldlearn.core.simplex import log_softmax
 from ldlearn.core.votes import losses
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import InputError, MissingDependencyError, ModelFileError
-from ldlearn.learning.boosted_ldl import _DegreeLoss, _VoteLoss, check_trees
+from ldlearn.learning.boosted_ldl import _DegreeLoss, _VoteLoss, read_trees
 from ldlearn.tables import load_model, save_model
 
 pytest.importorskip("lightgbm")
@@ -221,11 +221,11 @@ HOSTILE = {
 @pytest.mark.parametrize("what", HOSTILE)
 def test_trees_that_would_be_read_beyond_their_end_are_refused(fitted, what):
     text, (old, new) = fitted.trees_.tobytes().decode(), HOSTILE[what]
-    check_trees(text, 2, 3)
+    read_trees(text, 2, 3)
     damaged, n_changes = re.subn(old, new, text, count=1)
     assert n_changes == 1
     with pytest.raises(ModelFileError, match="damaged"):
-        check_trees(damaged, 2, 3)
+        read_trees(damaged, 2, 3)
 
 
 def test_too_long_a_text_is_refused_before_it_is_read(fitted, monkeypatch):

@@ -14,7 +14,17 @@ from example_tables import LABELS, make_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, PriorLE, all_estimators
+from ldlearn import (
+    DLDL,
+    MLPLDL,
+    SABFGS,
+    BoostedLDL,
+    EnhanceThenLearn,
+    FromDistributions,
+    PriorLE,
+    StackedLDL,
+    all_estimators,
+)
 from ldlearn.compose.method_names import make_enhancer, make_predictor, method_name
 from ldlearn.exceptions import InputError, ModelFileError, ParameterError, TableError
 from ldlearn.metrics.against_baselines import score_predictions
@@ -225,8 +235,8 @@ def onnx_inputs(model: TableModel, table: pd.DataFrame) -> dict[str, np.ndarray]
 @pytest.mark.parametrize("features", [["height", "wet"], ["place"], FEATURES], ids=["numbers", "texts", "both"])
 @pytest.mark.parametrize(
     "method",
-    [QUICK, EnhanceThenLearn(), SABFGS(), FromDistributions(QUICK)],
-    ids=["DLDL", "EnhanceThenLearn", "SABFGS", "FromDistributions"],
+    [QUICK, EnhanceThenLearn(), SABFGS(), FromDistributions(QUICK), MLPLDL(3, max_iter=5)],
+    ids=["DLDL", "EnhanceThenLearn", "SABFGS", "FromDistributions", "MLPLDL"],
 )
 def test_onnx_gives_the_same_predictions(features, method, tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
@@ -243,6 +253,27 @@ def test_onnx_gives_the_same_predictions(features, method, tmp_path):
     np.testing.assert_allclose(found, model.predict(new).to_numpy(), atol=1e-6)
     np.testing.assert_allclose(found, model.predict(new).to_numpy(), atol=1e-12)  # doubles do better than asked
     assert session.get_modelmeta().custom_metadata_map["degrees"] == "\n".join(LABELS)
+
+
+def test_onnx_of_trees_and_stacks_is_in_single_precision(tmp_path):
+    pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
+    pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install lightgbm")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
+    trees = {"n_estimators": 5, "min_samples_leaf": 2, "max_features": 1.0}
+    members = [("linear", SABFGS()), ("networks", MLPLDL(2, max_iter=5)), ("boosted", BoostedLDL("votes", **trees))]
+    table, new = make_table(), make_table(50, seed=3)
+    stack = TableModel.fit(table, LABELS, features=FEATURES, estimator=StackedLDL(members, teacher=QUICK))
+    stack.estimator.member_weights_ = np.array([0.2, 0.3, 0.5])
+    table[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
+    boosted = TableModel.fit(table, LABELS, features=FEATURES, estimator=BoostedLDL(**trees))
+    constant = TableModel.fit(table[:1], LABELS, features=["height"], estimator=BoostedLDL(**trees))
+    assert not len(constant.estimator.trees_)
+    for model in (stack, boosted, constant):
+        export_onnx(model, tmp_path / "m.onnx")
+        session = runtime.InferenceSession(str(tmp_path / "m.onnx"))
+        found = session.run(["degrees"], onnx_inputs(model, new))[0]
+        assert (found.std(axis=0).max() > 0.02) == (model is not constant)
+        np.testing.assert_allclose(found, model.predict(new).to_numpy(), atol=1e-6)
 
 
 def test_onnx_knows_every_spelling_of_a_truth(tmp_path):

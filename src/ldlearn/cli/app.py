@@ -45,7 +45,7 @@ COMMANDS = (
     Command("ask", "Choose rows to annotate next, and flag labels that look wrong."),
     Command("suggest", "Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face)."),
     Command("inspect", "Show the training data, parameters, scores and warnings of a model.", file="models"),
-    Command("export", "Write a linear model as ONNX, its preprocessing included.", file="models"),
+    Command("export", "Write a model as ONNX, its preprocessing included.", file="models"),
     Command("compare", "Compare two files of distributions row by row: mean of every metric.", file="tables"),
     Command("import", "Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format."),
     Command("compare-methods", "Compare several methods on a table: which fits best, how much they differ."),

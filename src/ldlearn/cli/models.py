@@ -66,7 +66,7 @@ def export(
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")],
     no_clobber: NoClobber = False,
 ) -> None:
-    """Write a linear model as ONNX, its preprocessing included.
+    """Write a model as ONNX, its preprocessing included.
 
     \b
     ldlearn export model.ldl -o model.onnx

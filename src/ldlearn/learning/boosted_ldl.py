@@ -242,7 +242,7 @@ class BoostedLDL(SampleWeightMixin, Learner):
         if len(self.trees_) > _MAX_TEXT_BYTES:
             raise ModelFileError("its trees have more bytes than any model needs")
         text = self.trees_.tobytes().decode("ascii")
-        check_trees(text, self.n_features_in_, len(self.intercept_))
+        read_trees(text, self.n_features_in_, len(self.intercept_))
         return lightgbm.Booster(model_str=text)
 
     def __getstate__(self) -> Any:
@@ -319,8 +319,10 @@ def _group_equal_rows(X: Any, rng: Any) -> NDArray[np.intp]:
     return group
 
 
-def check_trees(text: str, n_features: int, n_labels: int) -> None:
-    """Refuse a text that LightGBM would read or apply beyond the ends of its arrays.
+def read_trees(text: str, n_features: int, n_labels: int) -> list[dict[str, Array]]:
+    """The fields of each tree, named as in the text, in the order of rounds and labels.
+
+    Refuses a text that LightGBM would read or apply beyond the ends of its arrays.
 
     Parameters
     ----------
@@ -334,14 +336,16 @@ def check_trees(text: str, n_features: int, n_labels: int) -> None:
         if not condition:
             raise ModelFileError("its trees are damaged")
 
-    head, *trees = text.removesuffix("end of trees\n").split("Tree=")
+    head, *texts = text.removesuffix("end of trees\n").split("Tree=")
     fields = dict(line.split("=", 1) for line in head.splitlines() if "=" in line)
     sizes = {"num_class": n_labels, "num_tree_per_iteration": n_labels, "max_feature_idx": n_features - 1}
     require(all(fields.get(name) == str(size) for name, size in sizes.items()) and "tree_sizes" not in fields)
-    require(len(trees) % n_labels == 0)
-    for tree in trees:
+    require(len(texts) % n_labels == 0)
+    trees = []
+    for tree in texts:
         fields = dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
         values = {name: np.array(entry.split(), dtype=np.float64) for name, entry in fields.items()}
+        trees.append(values)
         n_nodes, n_categorical = int(fields["num_leaves"]) - 1, int(fields["num_cat"])
         require(fields.get("is_linear", "0") == "0" and n_nodes >= 0 and len(values["leaf_value"]) == n_nodes + 1)
         if n_nodes == 0:
@@ -359,3 +363,4 @@ def check_trees(text: str, n_features: int, n_labels: int) -> None:
             bounds = values["cat_boundaries"]
             require(len(bounds) == n_categorical + 1 and bounds[0] == 0 and (np.diff(bounds) >= 0).all())
             require(len(values["cat_threshold"]) == bounds[-1])
+    return trees

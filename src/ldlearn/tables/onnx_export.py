@@ -1,44 +1,46 @@
-"""Linear table models as ONNX graphs: preprocessing, scores and softmax in one."""
+"""Table models as ONNX graphs: preprocessing and prediction in one."""
 
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ldlearn.compose import StackedLDL
 from ldlearn.exceptions import ModelFileError, import_optional
+from ldlearn.learning import MLPLDL, BoostedLDL
+from ldlearn.learning.boosted_ldl import read_trees
 from ldlearn.tables.files import writing
-from ldlearn.tables.linear import Matrix, linear_softmax
+from ldlearn.tables.linear import linear_softmax
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import TRUTH_SPELLINGS
 
+_NODE_FIELDS = ("split_feature", "threshold", "left_child", "right_child")
+
 
 def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
-    """Write a linear model as an ONNX file that any ONNX runtime can run without Python.
+    """Write a model as an ONNX file that any ONNX runtime can run without Python.
 
     Inputs are ``numbers``, doubles of shape (n, number of numeric columns), NaN where missing, and ``texts``, strings
     of shape (n, number of text columns), empty where missing; columns in the order of ``model.numeric`` and
-    ``model.categorical``. The output is ``degrees``, doubles of shape (n, labels).
+    ``model.categorical``. The output is ``degrees``, doubles of shape (n, labels); those of trees are computed in
+    single precision.
 
     Parameters
     ----------
     model : TableModel
-        Its estimator must predict by a softmax of linear scores (`DLDL` without a feature map, `SABFGS`, ...).
+        Its estimator must predict by a softmax of linear scores (`DLDL` without a feature map, `SABFGS`, ...), or be
+        `MLPLDL`, `BoostedLDL` without categorical features, or a `StackedLDL` of such members.
     path : str or path-like
 
     Raises
     ------
     ModelFileError
-        If the model is not linear, or has columns of dates or prose.
+        If the model is of another kind, or has columns of dates or prose.
     """
-    found = linear_softmax(model.estimator)
-    if found is None:
-        raise ModelFileError(
-            f"{type(model.estimator).__name__} predicts by more than a softmax of linear scores, which is all that "
-            "can be exported; fit DLDL without a feature map, or SABFGS."
-        )
     other = [*model.dates, *model.texts]
     if other:
         raise ModelFileError(
@@ -46,67 +48,120 @@ def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
             "them out when fitting (ignore), or put numbers in their place."
         )
     graph = _Graph(import_optional("onnx", "onnx", "ONNX files"))
-    graph.node("Softmax", [_scores(graph, model, *found)], "degrees", axis=-1)
+    graph.node("Identity", [_degrees(graph, model.estimator, _features(graph, model))], output="degrees")
     with writing(Path(path)) as file:
         file.write(graph.serialised(model))
 
 
-def _scores(graph: _Graph, model: TableModel, coef: Matrix, intercept: Matrix) -> str:
-    coef = coef.T  # one row for each feature
-    total = graph.constant("intercept", intercept)
-    n_numbers = len(model.numeric)
-    if n_numbers:
-        steps = model.preprocessing
-        # Scaling is part of the weights: ((x - mean) / scale) coef = x (coef / scale) - (mean / scale) coef.
-        weights = coef[:n_numbers] / steps.scales[:, None]
-        total = graph.add(total, graph.constant("shift", -(steps.means / steps.scales) @ coef[:n_numbers]))
-        missing = graph.node("IsNaN", ["numbers"], "missing")
-        filled = graph.node("Where", [missing, graph.constant("medians", steps.medians), "numbers"], "filled")
-        total = graph.add(total, graph.node("MatMul", [filled, graph.constant("weights", weights)], "from_numbers"))
-    return _add_texts(graph, model, coef[n_numbers:], total)
-
-
-def _add_texts(graph: _Graph, model: TableModel, coef: Matrix, total: str) -> str:
-    """Add the scores of each text column: its one-hot code times its weights."""
-    first, steps = 0, model.preprocessing
+def _features(graph: _Graph, model: TableModel) -> str:
+    """What the estimator gets: scaled numbers, and the one-hot code of each text column."""
+    steps, parts = model.preprocessing, []
+    if model.numeric:
+        missing = graph.node("IsNaN", ["numbers"])
+        filled = graph.node("Where", [missing, graph.constant(steps.medians), "numbers"])
+        centred = graph.node("Sub", [filled, graph.constant(steps.means)])
+        parts.append(graph.node("Div", [centred, graph.constant(steps.scales)]))
     for j, (values, mode) in enumerate(zip(steps.categories, steps.modes, strict=True)):
-        weights = coef[first : first + len(values)]
-        first += len(values)
-        # An empty text is one more value, with the weights of the value that missing ones get; so is another spelling.
+        # An empty text is one more value, with the code of the value that missing ones get; so is another spelling.
         alike = {"": mode}
         alike |= {other: usual for other, usual in TRUTH_SPELLINGS.items() if usual in values}
-        same = [weights[values.index(usual)] for usual in alike.values()]
-        column = graph.node("Gather", ["texts", graph.constant(f"column_{j}", j, np.int64)], f"text_{j}", axis=1)
+        column = graph.node("Gather", ["texts", graph.constant(j, np.int64)], axis=1)
         # zeros=1: a text never seen in training gets zeros, as in Python, and no error.
-        code = graph.node(
-            "OneHotEncoder", [column], f"code_{j}", domain="ai.onnx.ml", cats_strings=[*values, *alike], zeros=1
+        code = graph.node("OneHotEncoder", [column], "ai.onnx.ml", cats_strings=[*values, *alike], zeros=1)
+        codes = np.eye(len(values))
+        codes = np.vstack([codes, *(codes[values.index(usual)] for usual in alike.values())])
+        parts.append(graph.node("MatMul", [graph.as_double(code), graph.constant(codes)]))
+    return graph.node("Concat", parts, axis=1)
+
+
+def _degrees(graph: _Graph, estimator: Any, X: str) -> str:
+    """The prediction of a fitted estimator for the features X."""
+    linear = linear_softmax(estimator)
+    if linear is not None:
+        return graph.softmax(graph.affine(X, linear[0].T, linear[1]))
+    if isinstance(estimator, StackedLDL):
+        weights = zip(estimator.member_weights_, estimator.members_.values(), strict=True)
+        used = [(weight / len(models), model) for weight, models in weights if weight > 0 for model in models]
+        return graph.weighted_sum([(weight, _degrees(graph, model, X)) for weight, model in used])
+    if isinstance(estimator, MLPLDL):
+        layers = (estimator.hidden_coef_, estimator.hidden_intercept_)
+        outputs = (estimator.output_coef_, estimator.output_intercept_)
+        hidden = [graph.node("Tanh", [graph.affine(X, V, a)]) for V, a in zip(*layers, strict=True)]
+        scores = [graph.affine(H, W, b) for H, W, b in zip(hidden, *outputs, strict=True)]
+        return graph.weighted_sum([(1.0 / len(scores), graph.softmax(Z)) for Z in scores])
+    if isinstance(estimator, BoostedLDL) and estimator.categorical_features is None:
+        constant = graph.affine(
+            X, np.zeros((estimator.n_features_in_, len(estimator.intercept_))), estimator.intercept_
         )
-        # The encoder gives single precision.
-        code = graph.node("Cast", [code], f"double_{j}", to=graph.double)
-        table = graph.constant(f"weights_{j}", np.vstack([weights, *same]))
-        total = graph.add(total, graph.node("MatMul", [code, table], f"from_text_{j}"))
-    return total
+        has_trees = len(estimator.trees_) > 0
+        return graph.softmax(
+            graph.node("Add", [constant, _tree_scores(graph, estimator, X)]) if has_trees else constant
+        )
+    raise ModelFileError(
+        f"{type(estimator).__name__} predicts by something else than a softmax of linear scores, networks, or trees "
+        "without categorical features, which is all that can be exported; fit DLDL without a feature map, or SABFGS."
+    )
+
+
+def _tree_scores(graph: _Graph, model: BoostedLDL, X: str) -> str:
+    """Sums of the trees' leaves, by one operator for all trees; the leaves of a tree are numbered after its nodes."""
+    text = model.trees_.tobytes().decode("ascii")
+    lists: dict[str, list[Any]] = defaultdict(list)
+    for t, tree in enumerate(read_trees(text, model.n_features_in_, len(model.intercept_))):
+        n = len(tree["leaf_value"]) - 1
+        features, thresholds, left, right = (tree[name] if n else np.empty(0) for name in _NODE_FIELDS)
+        thresholds = thresholds + model.data_min_[features.astype(int)]
+        left, right = (np.where(child < 0, n - 1 - child, child) for child in (left, right))  # leaves are -1, -2, ...
+        ints = {"featureids": features, "truenodeids": left, "falsenodeids": right}
+        padded = {name: np.append(values, np.zeros(n + 1)).astype(int) for name, values in ints.items()}
+        padded |= {"treeids": np.full(2 * n + 1, t), "nodeids": np.arange(2 * n + 1)}
+        for name, values in padded.items():
+            lists[f"nodes_{name}"] += values.tolist()
+        lists["nodes_modes"] += ["BRANCH_LEQ"] * n + ["LEAF"] * (n + 1)
+        lists["nodes_values_as_tensor"] += [*thresholds, *np.zeros(n + 1)]
+        lists["target_treeids"] += [t] * (n + 1)
+        lists["target_nodeids"] += range(n, 2 * n + 1)
+        lists["target_ids"] += [t % len(model.intercept_)] * (n + 1)
+        lists["target_weights_as_tensor"] += tree["leaf_value"].tolist()
+    tensors = {name: graph.tensor(lists.pop(name)) for name in ("nodes_values_as_tensor", "target_weights_as_tensor")}
+    n_targets = len(model.intercept_)
+    scores = graph.node("TreeEnsembleRegressor", [X], "ai.onnx.ml", n_targets=n_targets, **lists, **tensors)
+    return graph.as_double(scores)
 
 
 class _Graph:
-    """A few lines around onnx.helper."""
+    """A few lines around onnx.helper; nodes and constants are named by their numbers."""
 
     def __init__(self, onnx: Any) -> None:
         self._onnx = onnx
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
-        self.double = onnx.TensorProto.DOUBLE
 
-    def constant(self, name: str, values: Any, dtype: type = np.float64) -> str:
-        self._constants.append(self._onnx.numpy_helper.from_array(np.array(values, dtype=dtype, order="C"), name))
+    def tensor(self, values: Any, dtype: type = np.float64, name: str | None = None) -> Any:
+        return self._onnx.numpy_helper.from_array(np.array(values, dtype=dtype, order="C"), name)
+
+    def constant(self, values: Any, dtype: type = np.float64) -> str:
+        name = f"constant_{len(self._constants)}"
+        self._constants.append(self.tensor(values, dtype, name))
         return name
 
-    def node(self, operator: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
+    def node(self, operator: str, inputs: list[str], domain: str = "", output: str = "", **attributes: Any) -> str:
+        output = output or f"{operator}_{len(self._nodes)}"
         self._nodes.append(self._onnx.helper.make_node(operator, inputs, [output], domain=domain, **attributes))
         return output
 
-    def add(self, a: str, b: str) -> str:
-        return self.node("Add", [a, b], f"sum_{len(self._nodes)}")
+    def as_double(self, name: str) -> str:
+        """The operators of ``ai.onnx.ml`` give single precision."""
+        return self.node("Cast", [name], to=self._onnx.TensorProto.DOUBLE)
+
+    def affine(self, X: str, coef: Any, intercept: Any) -> str:
+        return self.node("Add", [self.node("MatMul", [X, self.constant(coef)]), self.constant(intercept)])
+
+    def softmax(self, scores: str) -> str:
+        return self.node("Softmax", [scores], axis=-1)
+
+    def weighted_sum(self, terms: list[tuple[float, str]]) -> str:
+        return self.node("Sum", [self.node("Mul", [term, self.constant(weight)]) for weight, term in terms])
 
     def serialised(self, model: TableModel) -> bytes:
         helper, types = self._onnx.helper, self._onnx.TensorProto
