@@ -319,7 +319,7 @@ def _group_equal_rows(X: Any, rng: Any) -> NDArray[np.intp]:
     return group
 
 
-def read_trees(text: str, n_features: int, n_labels: int) -> list[dict[str, Array]]:
+def read_trees(text: str, n_features: int, n_labels: int) -> list[dict[str, NDArray[np.float64]]]:
     """The fields of each tree, named as in the text, in the order of rounds and labels.
 
     Refuses a text that LightGBM would read or apply beyond the ends of its arrays.

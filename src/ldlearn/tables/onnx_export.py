@@ -123,9 +123,10 @@ def _tree_scores(graph: _Graph, model: BoostedLDL, X: str) -> str:
         lists["target_nodeids"] += range(n, 2 * n + 1)
         lists["target_ids"] += [t % len(model.intercept_)] * (n + 1)
         lists["target_weights_as_tensor"] += tree["leaf_value"].tolist()
-    tensors = {name: graph.tensor(lists.pop(name)) for name in ("nodes_values_as_tensor", "target_weights_as_tensor")}
-    n_targets = len(model.intercept_)
-    scores = graph.node("TreeEnsembleRegressor", [X], "ai.onnx.ml", n_targets=n_targets, **lists, **tensors)
+    attributes: dict[str, Any] = {**lists, "n_targets": len(model.intercept_)}
+    for name in ("nodes_values_as_tensor", "target_weights_as_tensor"):
+        attributes[name] = graph.tensor(lists[name])
+    scores = graph.node("TreeEnsembleRegressor", [X], "ai.onnx.ml", **attributes)
     return graph.as_double(scores)
 
 
