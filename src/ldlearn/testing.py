@@ -275,10 +275,10 @@ def check_feature_offsets(case: Case) -> None:
 def check_bad_targets(case: Case) -> None:
     """Wrong targets are refused in one sentence, and the estimator stays as it was."""
     T, model = case.T, clone(case.estimator)
-    second_column, first_rows = np.arange(T.shape[1]) == 1, np.arange(len(T))[:, None] < 2
+    two_columns, first_rows = np.isin(np.arange(T.shape[1]), (1, 2)), np.arange(len(T))[:, None] < 2
     bad: dict[str, Any] = {
         "2-D": T[:, 0],
-        "row 0, column 1|column 1 of y.* is unknown in every row": np.where(second_column, np.nan, T),
+        "row 0, column 1|column 1 of y.* is unknown in every row": np.where(two_columns, np.nan, T),
         "inconsistent numbers of samples": T[:-1],
         "numbers only": np.full(T.shape, "yes"),
         "equally long": [row[: 1 + k % 2] for k, row in enumerate(T.tolist())],
@@ -406,6 +406,21 @@ def check_score(case: Case) -> None:
         weights = np.random.default_rng(0).integers(0, 3, size=len(case.X))
         repeated = case.fitted.score(np.repeat(case.X, weights, axis=0), np.repeat(case.T, weights, axis=0))
         assert_allclose(case.fitted.score(case.X, case.T, sample_weight=weights), repeated)
+
+
+def check_incomplete_degrees(case: Case) -> None:
+    """Degrees that are NaN are refused by row and column, or used if that is declared."""
+    if case.estimator.kind != "learner":
+        return
+    partial = case.D.copy()
+    partial[3, :2] = partial[7] = np.nan
+    if not case.capabilities.incomplete_degrees:
+        _assert_refused(lambda: case.fit(case.X, partial), "first at row 3, column 0.*needs every degree")
+        return
+    P = case.fit(case.X, partial).predict(case.X)
+    assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+    change = np.abs(P - case.fitted.predict(case.X)).max()
+    assert 0 < change < 0.2, f"six of {case.D.size} degrees less change the prediction by {change:.2g}"
 
 
 def check_unknown_labels(case: Case) -> None:

@@ -35,6 +35,7 @@ class Capabilities(NamedTuple):
     sample_weight: bool = False  # ``fit`` uses ``sample_weight``
     missing_values: bool = False  # X may contain NaN
     unknown_labels: bool = False  # 0/1 labels may be NaN: neither positive nor negative
+    incomplete_degrees: bool = False  # training degrees may be NaN: a learner uses those that are known
     keeps_zeros: bool = False  # negative labels get degree 0
     order_invariant: bool = True  # permuting the samples permutes the result
     label_invariant: bool = True  # permuting the labels permutes the result

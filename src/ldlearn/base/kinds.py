@@ -10,7 +10,14 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ldlearn.base.estimator import LabelEstimator, RowData, raise_input_errors, validate_sample_weight, wrap_output
 from ldlearn.core.simplex import Array, Mask, SampleWeight
-from ldlearn.core.targets import check_distributions, check_labels_seen, check_logical, check_matrix, split_observed
+from ldlearn.core.targets import (
+    check_distributions,
+    check_incomplete_distributions,
+    check_labels_seen,
+    check_logical,
+    check_matrix,
+    split_observed,
+)
 from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import per_row
@@ -42,7 +49,16 @@ class Learner(LabelEstimator):
     kind = LEARNER
     predict = predict
 
-    _check_targets = staticmethod(check_distributions)
+    def _check_targets(self, y: Any) -> NDArray[Any]:
+        if self.capabilities().incomplete_degrees:
+            return check_incomplete_distributions(y)
+        refusal = f"{type(self).__name__} needs every degree: fill it, or use IncomLDL or WInLDL, which do not."
+        return check_distributions(y, nan=refusal)
+
+    def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, Any, RowData]:
+        X, D, row_data = super()._validate_rows(X, y, row_data)
+        check_labels_seen(self.label_names_, (~np.isnan(D)).sum(axis=0))
+        return X, D, row_data
 
     def _fit_rows(self, X: Any, D: Array, row_data: RowData) -> None:
         super()._fit_rows(*drop_zero_weight_rows(X, D, row_data)[:3])

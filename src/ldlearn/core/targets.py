@@ -244,9 +244,29 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> NDArray
     return D
 
 
-def check_distributions(y: Any) -> NDArray[np.float64]:
-    """Validate label distributions: a float array of shape (n_samples, n_labels), rows rescaled to sum to one."""
-    D = check_matrix(y, "label distributions")
+def check_incomplete_distributions(y: Any) -> NDArray[np.float64]:
+    """Validate label distributions whose missing degrees are NaN; a single missing one follows from the others.
+
+    Examples
+    --------
+    >>> check_incomplete_distributions([[0.25, 0.25, np.nan], [0.25, np.nan, np.nan]])
+    array([[0.25, 0.25, 0.5 ],
+           [0.25,  nan,  nan]])
+    """
+    D = check_matrix(y, "label distributions", nan="allow")
+    missing = np.isnan(D)
+    n_missing = missing.sum(axis=1, keepdims=True)
+    rest = np.maximum(1.0 - np.nansum(D, axis=1, keepdims=True), 0.0)
+    D = check_distributions(np.where(missing, rest / np.maximum(n_missing, 1), D))
+    return np.where(missing & (n_missing > 1), np.nan, D)
+
+
+def check_distributions(y: Any, *, nan: str | None = None) -> NDArray[np.float64]:
+    """Validate label distributions: a float array of shape (n_samples, n_labels), rows rescaled to sum to one.
+
+    ``nan`` is the advice in the error message for NaN.
+    """
+    D = check_matrix(y, "label distributions", nan=nan)
     problems = find_row_problems(D)
     if "negative degree" in problems:
         rows = describe_rows(problems["negative degree"])

@@ -4,6 +4,7 @@ from ldlearn.learning.aa_bp import AABP
 from ldlearn.learning.aa_knn import AAKNN
 from ldlearn.learning.baselines import MeanLDL
 from ldlearn.learning.boosted_ldl import BoostedLDL
+from ldlearn.learning.incom_ldl import IncomLDL
 from ldlearn.learning.lalot import LALOT
 from ldlearn.learning.ldl_forest import LDLForest
 from ldlearn.learning.ldlsf import LDLSF
@@ -14,6 +15,7 @@ from ldlearn.learning.pt_svm import PTSVM
 from ldlearn.learning.sa_bfgs import SABFGS
 from ldlearn.learning.sa_iis import SAIIS
 from ldlearn.learning.sce_ldl import SCELDL
+from ldlearn.learning.win_ldl import WInLDL
 
 __all__ = [
     "MeanLDL",
@@ -30,4 +32,6 @@ __all__ = [
     "LDLForest",
     "LALOT",
     "LDLSF",
+    "IncomLDL",
+    "WInLDL",
 ]

@@ -17,7 +17,7 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomSt
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.resources import thread_count
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, mean_logits, softmax
-from ldlearn.core.targets import check_distributions, check_logical
+from ldlearn.core.targets import check_logical
 from ldlearn.core.votes import losses, slopes
 from ldlearn.exceptions import InputError, ModelFileError, import_optional
 
@@ -144,7 +144,7 @@ class BoostedLDL(SampleWeightMixin, Learner):
         return mask
 
     def _check_targets(self, y: Any) -> NDArray[Any]:
-        return check_distributions(y) if self.target == "degrees" else check_logical(y, nan="allow")
+        return super()._check_targets(y) if self.target == "degrees" else check_logical(y, nan="allow")
 
     def _fit(self, X: Any, T: Array, sample_weight: SampleWeight | None = None, validation: Mask | None = None) -> None:
         lightgbm = import_optional("lightgbm", "boost", "Boosted trees")
