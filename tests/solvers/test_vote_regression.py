@@ -70,22 +70,23 @@ def test_the_minimum_is_that_of_a_generic_solver(link, weak):
 def test_derivatives_by_finite_differences(link, counted):
     rng = np.random.default_rng(3)
     Y = np.vstack([rng.random((6, 4)) < 0.5, np.full(4, 0.5)])
-    labels = module.Labels(Y, rng.integers(1, 3, size=(7, 4)).astype(float) if counted else None, weak_prior=counted)
+    counts = rng.integers(1, 3, size=(7, 4)).astype(float) if counted else None
     offset = rng.normal(size=7)
-    model = module._Independent(labels)
+    model = module.Independent(Y, counts, weak_prior=counted)
     if link != "presence":
-        model = module.Competing(labels, offset, fixed_raters=link == "fixed raters")
+        fixed_raters = link == "fixed raters"
+        model = module.Competing(Y, counts, weak_prior=counted, offset=offset, fixed_raters=fixed_raters)
     Z, rate = rng.normal(size=(7, 4)), 0.4
-    point = model.at(Z, rate).derivatives()
+    _, derivatives = model.at(Z, rate)
+    (slope, rate_slope), hessian_times, curvature = derivatives()
     dZ, drate, h = rng.normal(size=Z.shape), 0.7, 1e-5
     ahead, behind = (model.at(Z + s * h * dZ, rate + s * h * drate) for s in (1, -1))
-    slope = np.vdot(point.slope, dZ) + point.rate_slope * drate
-    assert (ahead.loss - behind.loss) / (2 * h) == pytest.approx(slope, rel=1e-6)
-    ahead, behind = ahead.derivatives(), behind.derivatives()
-    curved, curved_rate = point.hessian_times(dZ, drate)
-    np.testing.assert_allclose((ahead.slope - behind.slope) / (2 * h), curved, atol=1e-7)
-    assert (ahead.rate_slope - behind.rate_slope) / (2 * h) == pytest.approx(curved_rate, abs=1e-7)
-    assert np.linalg.eigvalsh(point.mean_curvature).min() > -1e-12
+    expected = np.vdot(slope, dZ) + rate_slope * drate
+    assert (ahead[0] - behind[0]) / (2 * h) == pytest.approx(expected, rel=1e-6)
+    curved, curved_rate = hessian_times(dZ, drate)
+    for after, before, change in zip(ahead[1]().gradient, behind[1]().gradient, (curved, curved_rate), strict=True):
+        np.testing.assert_allclose((after - before) / (2 * h), change, atol=1e-7)
+    assert np.linalg.eigvalsh(curvature).min() > -1e-12
 
 
 @pytest.mark.parametrize("competing", [True, False])

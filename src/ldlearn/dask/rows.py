@@ -37,7 +37,6 @@ class BlockColumns(CentredColumns):
         mean, squares = refine_moments(total, sums / total, away, squares, training.dtype)
         # Offsets need the squares of n rows; these are weighted.
         super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
-        self._sample: Features | None = None
 
     def scatter_matrix(self) -> NDArray[np.float64]:
         """``(X - mean)' (X - mean)``."""
@@ -55,13 +54,10 @@ class BlockColumns(CentredColumns):
         observed = LazyRows(training, self.blocks, n_labels, "observed") if training.has_unknown else None
         return self, LazyRows(training, self.blocks, n_labels, "T"), observed
 
-    def sample(self) -> Features | None:
-        """Rows for an approximate second derivative, fetched once; None if there are not many more."""
-        rows = None if self._sample else self.sampled_rows()
-        if rows is not None:
-            X, targets = self.training.fetch_rows(rows, self.blocks)
-            self._sample = self.sample_of(X, targets.weights)
-        return self._sample
+    def take_rows(self, rows: NDArray[np.intp]) -> tuple[Any, NDArray[np.float64] | None]:
+        """See `CentredColumns.take_rows`."""
+        X, targets = self.training.fetch_rows(rows, self.blocks)
+        return X, targets.weights
 
     def third_moments(self) -> Array:
         """As `validation.third_moments`."""
@@ -87,10 +83,6 @@ class Coefficients(NamedTuple):
     b: Array
     exact: bool = True  # compute in float64 even if the features are float32
 
-    def match(self, W: Array, b: Array, exact: bool) -> bool:
-        """Whether these are the same coefficients, with at least this precision."""
-        return self.exact >= exact and np.array_equal(self.W, W) and np.array_equal(self.b, b)
-
 
 class BlockObjective:
     """The objective of softmax regression on rows in blocks; see `Objective`.
@@ -103,9 +95,7 @@ class BlockObjective:
         self.runner, self.X = columns.training.runner, columns.blocks
         self.features, self.degrees = columns, degrees
         self.n = columns.total
-        self.sampled = columns.sample() is not None  # second derivatives come from a sample, without a round
         self.n_products = 0  # two for each round
-        self._latest: BlockObjectiveAt | None = None
 
     def mean_degrees(self) -> Array:
         """Column means of D."""
@@ -114,9 +104,8 @@ class BlockObjective:
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
         """The objective at coefficients; the latest one is cached."""
-        if self._latest is None or not self._latest.coefficients.match(W, b, exact):
-            self._latest = BlockObjectiveAt(self, Coefficients(self.features.message(), W, b, exact))
-        return self._latest
+        exact = exact or self.features.training.dtype == np.float64
+        return BlockObjectiveAt(self, Coefficients(self.features.message(), W, b, exact))
 
 
 class BlockObjectiveAt:
@@ -128,7 +117,6 @@ class BlockObjectiveAt:
         self.rows, self.coefficients, self.exact = rows, coefficients, coefficients.exact
         found = rows.runner.map_sum(_sums_at, rows.X, rows.degrees, common=coefficients)
         self.loss, self._gW, self._gb, self._excess, self._curvature = found
-        self._sampled: Any = None  # the objective of the sample at these coefficients
 
     def excess(self) -> Array:
         """Column sums of ``P - D``."""
@@ -144,13 +132,6 @@ class BlockObjectiveAt:
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
         """The second derivative of the loss times a direction."""
-        sample = self.rows.features.sample()
-        if self.rows.sampled and sample is not None:
-            if self._sampled is None:
-                D = np.zeros((sample.n, W.shape[1]))  # the second derivative does not depend on degrees
-                self._sampled = LocalObjective(sample, D).at(self.coefficients.W, self.coefficients.b)
-            part, factor = self._sampled.hessian_times(W, b), self.rows.n / sample.total
-            return factor * part[0], factor * part[1]
         hW, hb = self.rows.runner.map_sum(
             _hessian_times, self.rows.X, self.rows.degrees, common=(self.coefficients, W, b)
         )
@@ -160,14 +141,10 @@ class BlockObjectiveAt:
         """``Z' diag(p_j (1 - p_j)) Z`` for each label j."""
         return self.rows.runner.map_sum(_scatters, self.rows.X, self.rows.degrees, common=self.coefficients)
 
-    def along(self, W: Array, b: Array) -> Callable[[float], ObjectiveAt]:
-        """The objective at the coefficients plus t times a direction, as a function of t."""
+    def along(self, W: Array | None, b: Array) -> Callable[[float], ObjectiveAt]:
+        """The objective along a direction."""
         at = self.coefficients
-        return lambda t: self.rows.at(at.W + t * W, at.b + t * b, exact=at.exact)
-
-    def shifted(self, b: Array) -> ObjectiveAt:
-        """The objective with b added to the intercept."""
-        return self.rows.at(self.coefficients.W, self.coefficients.b + b, exact=self.coefficients.exact)
+        return lambda t: self.rows.at(at.W if W is None else at.W + t * W, at.b + t * b, exact=at.exact)
 
 
 # Functions of a block. ``degrees`` has the attributes T (degrees) and weights (sample weights or None).

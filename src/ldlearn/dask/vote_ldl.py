@@ -16,7 +16,7 @@ from ldlearn.dask.rows import BlockColumns, BlockObjective
 from ldlearn.dask.training import BlockTargets, TrainingBlocks
 from ldlearn.solvers import softmax_regression
 from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.vote_regression import Competing, Derivatives, Design, Labels, Point, minimize
+from ldlearn.solvers.vote_regression import Competing, Derivatives, Point, VoteObjective, minimize
 
 
 @estimator_dataclass
@@ -65,8 +65,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
         self.gamma_ = self._select_gamma(*columns.selection_rows()) if self.gamma is None else float(self.gamma)
         votes = _BlockVotes(columns, self.label_names_)
-        design = _BlockDesign(columns, len(self.label_names_))
-        fit = minimize(votes, design, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
+        fit = minimize(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_, self.lambda_ = fit.coef.T, fit.intercept, float(np.exp(fit.log_rate))
         moments = training.runner.map_sum(BlockTargets.count_moments, training.targets, common=votes.rates)
         positive = PositiveLabels.of(*moments)
@@ -93,88 +92,68 @@ class _Parameters(NamedTuple):
     log_rate: float
 
 
-class _BlockDesign(Design):
-    """Scores stay in the blocks: here they are represented by their coefficients, and so are gradients in scores."""
-
-    def apply(self, v: Any) -> tuple[Any, float]:
-        """The coefficients, and ln(lambda)."""
-        return v[:-1], float(v[-1])
-
-    def adjoint(self, R: Any, rate: float) -> Any:
-        """The gradient in the coefficients, which the blocks have computed, and in ln(lambda)."""
-        return np.append(R, rate)
-
-
-class _BlockVotes:
-    """Competing labels in blocks, and the pseudo-row that `vote_regression` adds to the data."""
+class _BlockVotes(VoteObjective):
+    """Competing labels in blocks, and the row that `vote_regression` adds to the data."""
 
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
-        self.columns, self.runner, self.targets = columns, columns.training.runner, columns.training.targets
+        super().__init__(columns, len(label_names))
+        self.runner, self.targets = columns.training.runner, columns.training.targets
         positives, counts = self.runner.map_sum(BlockTargets.count_positives, self.targets)
         check_labels_seen(label_names, counts)
-        # As `Labels.total`, including the pseudo-row.
-        self.c, self.total = len(counts), float(counts.max()) + 1.0
+        self.total = float(counts.max()) + 1.0  # as `Independent.total`, including the added row
         self.rates = positive_rates(positives, counts)
-        self.votes = -np.log1p(-self.rates)
-        self.added = Competing(Labels(np.full((1, self.c), 0.5), None), 0.0)
+        self.added = Competing(np.full((1, self.c), 0.5), None)
 
     def constant(self) -> tuple[Any, float]:
         """The best intercepts and ln(lambda) without features."""
-        return np.log(self.votes / self.votes.sum()), float(np.log(self.votes.sum()))
+        votes = -np.log1p(-self.rates)
+        return np.log(votes / votes.sum()), float(np.log(votes.sum()))
 
-    def at(self, Z: Any, log_rate: float) -> Point:
-        """The loss and its derivatives at given coefficients, in one round."""
-        W, b = self._split(Z)
-        parameters = _Parameters(self.columns.message(), W, b, log_rate)
-        loss, gW, gb, rate_slope, curvature = self.runner.map_sum(
-            _point, self.columns.blocks, self.targets, common=parameters
-        )
-        added = self.added.at(b[None], log_rate)
-        own = added.derivatives()
+    def at(self, v: Any) -> Point:
+        """The loss and its derivatives at given parameters, in one round."""
+        parameters = _Parameters(self.features.message(), *self.split(v))
+        loss, gW, gb, rate_slope, curvature = self._sum(_point, parameters)
+        added_loss, derivatives = self.added.at(parameters.b[None], parameters.log_rate)
+        added = derivatives()
 
-        def hessian_times(dZ: Any, drate: float) -> tuple[Any, float]:
-            direction = (*self._split(dZ), drate)
-            hW, hb, h = self.runner.map_sum(
-                _hessian_times, self.columns.blocks, self.targets, common=(parameters, direction)
-            )
-            extra, extra_rate = own.hessian_times(direction[1][None], drate)
-            return self._joined(hW, hb, extra), float(h) + extra_rate
+        def hessian_times(s: Any) -> Any:
+            _, b, rate = direction = self.split(s)
+            extra, extra_rate = added.hessian_times(b[None], rate)
+            hW, hb, h = self._sum(_hessian_times, (parameters, direction))
+            return self.join(hW, hb, h + extra_rate, extra[0])
 
-        mean = (curvature + own.mean_curvature) / self.total
-        found = Derivatives(self._joined(gW, gb, own.slope), float(rate_slope) + own.rate_slope, hessian_times, mean)
-        return Point(float(loss) + added.loss, lambda: found)
+        slope, added_rate_slope = added.gradient
+        gradient = self.join(gW, gb, rate_slope + added_rate_slope, slope[0])
+        found = Derivatives(gradient, hessian_times, (curvature + added.mean_curvature) / self.total)
+        return Point(v, float(loss) + added_loss, lambda: found, lambda d: lambda t: self.at(v + t * d))
 
-    def _split(self, Z: Any) -> tuple[Array, Array]:
-        return Z[: -self.c].reshape(-1, self.c), Z[-self.c :]
-
-    def _joined(self, gW: Array, gb: Array, added: Array) -> Any:
-        """Gradient in the coefficients; the pseudo-row has centred features 0, so it only affects intercepts."""
-        return np.concatenate([gW.ravel(), gb + added[0] * self.columns.fit_intercept])
+    def _sum(self, function: Any, common: Any) -> list[Any]:
+        return self.runner.map_sum(function, self.features.blocks, self.targets, common=common)
 
 
 # Functions of a block.
 
 
-def _at(X: Array, targets: BlockTargets, parameters: _Parameters) -> tuple[Features, Competing, Point]:
+def _at(X: Array, targets: BlockTargets, parameters: _Parameters) -> tuple[Features, Competing, float, Derivatives]:
     features = Features(X, block_of=parameters.columns)
-    link = Competing(Labels(targets.T.astype(np.float64), label_counts(targets.weights, targets.observed)), 0.0)
-    return features, link, link.at(features.times(parameters.W, parameters.b), parameters.log_rate)
+    link = Competing(targets.T.astype(np.float64), label_counts(targets.weights, targets.observed))
+    loss, derivatives = link.at(features.times(parameters.W, parameters.b), parameters.log_rate)
+    return features, link, loss, derivatives()
 
 
 def _point(X: Array, targets: BlockTargets, parameters: _Parameters) -> Sequence[Any]:
-    features, link, point = _at(X, targets, parameters)
-    found = point.derivatives()
-    gradient = features.transpose_times(found.slope)
+    features, link, loss, (gradient, _, curvature) = _at(X, targets, parameters)
+    slope, rate_slope = gradient
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
-    return [point.loss, *gradient, found.rate_slope, link.labels.total * found.mean_curvature]
+    return [loss, *features.transpose_times(slope), rate_slope, link.total * curvature]
 
 
 def _hessian_times(
     X: Array, targets: BlockTargets, common: tuple[_Parameters, tuple[Array, Array, float]]
 ) -> Sequence[Any]:
     parameters, (W, b, rate) = common
-    features, _, point = _at(X, targets, parameters)
-    curved, curved_rate = point.derivatives().hessian_times(features.times(W, b), rate)
+    features, *_, derivatives = _at(X, targets, parameters)
+    curved, curved_rate = derivatives.hessian_times(features.times(W, b), rate)
     return [*features.transpose_times(curved), curved_rate]
 
 

@@ -71,6 +71,7 @@ class CentredColumns:
         self.offsets = offsets if fit_intercept else np.zeros(self.m)
         self._scatter = scatter
         self._spectrum: tuple[float, Spectrum] | None = None
+        self._sample: Features | None = None
 
     @property
     def original(self) -> Any:
@@ -81,25 +82,30 @@ class CentredColumns:
         """``(X - mean)' (X - mean)``."""
         raise NotImplementedError
 
-    def sampled_rows(self) -> NDArray[np.intp] | None:
-        """Indices of rows that suffice for an approximate second derivative; None if X has not many more."""
+    def sample(self) -> Features | None:
+        """Rows for an approximate second derivative, in single precision; None if X has not many more.
+
+        Drawn at random with a fixed seed, and centred by the statistics of all rows.
+        """
         # One row in 16, but at most 2e7 entries: a larger sample is hardly better.
         size = max(self.sampled_rows_per_feature * self.m, min(self.n // 16, 2 * 10**7 // self.m))
-        if 2 * size > self.n or not self.fit_single_precision():
-            return None
-        return np.sort(np.random.default_rng(0).choice(self.n, size, replace=False, shuffle=False))
+        if self._sample is None and 2 * size <= self.n and self.fit_single_precision():
+            rows = np.random.default_rng(0).choice(self.n, size, replace=False, shuffle=False)
+            X, sample_weight = self.take_rows(np.sort(rows))
+            rest = self.mean - self.offsets
+            columns = CentredColumns(self.n, rest, self.spread, np.zeros(self.m), self.fit_intercept)
+            X = without_offsets(X, self.offsets).astype(np.float32)
+            self._sample = Features(X, sample_weight=sample_weight, block_of=columns)
+        return self._sample
+
+    def take_rows(self, rows: NDArray[np.intp]) -> tuple[Any, NDArray[np.float64] | None]:
+        """Some rows of X, and their sample weights."""
+        raise NotImplementedError
 
     def fit_single_precision(self) -> bool:
         """Whether the centred columns and their squares can be represented in single precision."""
         deviations = np.sqrt(self.spread[self.spread > 0.0])
         return bool(np.all((deviations < 1e30) & (deviations > 1e-30)))
-
-    def sample_of(self, X: Any, sample_weight: NDArray[np.float64] | None = None) -> Features:
-        """Features of some rows, in single precision and centred by the statistics of all rows."""
-        X = without_offsets(X, self.offsets).astype(np.float32)
-        rest = self.mean - self.offsets
-        columns = CentredColumns(self.n, rest, self.spread, np.zeros(self.m), self.fit_intercept)
-        return Features(X, sample_weight=sample_weight, block_of=columns)
 
     def spectrum(self, ridge: float) -> Spectrum:
         """Eigenvectors of ``scatter + ridge I``, its columns and rows first scaled if their spreads differ much.
@@ -113,6 +119,19 @@ class CentredColumns:
             diagonal = np.full(self.m, self.spread.max()) if self.are_alike else self.spread + ridge
             self._spectrum = ridge, self._scaled_spectrum(diagonal, ridge)
         return self._spectrum[1]
+
+    def ridge_solver(self, values: Array, l2: float) -> Callable[[Array], Array]:
+        """A function that solves with ``scatter (x) diag(values) + 2 l2 I``, one column for each value."""
+        # 1 / c is the curvature of uniform predictions, to compare the scatter matrix with the penalty.
+        scale, Q, scatter, identity = self.spectrum(ridge=2.0 * l2 * len(values))
+        inverse = reciprocal(np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None])
+        column = scale[:, None]
+
+        def solve(G: Array) -> Array:
+            core = (column * G if Q is None else Q.T @ (column * G)) * inverse
+            return column * (core if Q is None else Q @ core)
+
+        return solve
 
     @property
     def are_alike(self) -> bool:
@@ -186,10 +205,8 @@ class Features(CentredColumns):
         else:
             statistics = block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept
             super().__init__(n, *statistics, total=total)
-        self._is_block = block_of is not None  # the sample is drawn from all rows, not from a block
         self._is_sparse = sparse.issparse(X)
         self._blocks: dict[int, list[slice]] = {}  # by the number of further columns
-        self._sample: Sample | None = None
         self._far = bool(self.offsets.any())
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
         # Whether products are always in float64: columns far from zero need it.
@@ -218,16 +235,9 @@ class Features(CentredColumns):
         block = without_offsets(self.X[rows], self.offsets) if self._far else self.X[rows]
         return block.astype(np.float64, copy=False) if exact or self.is_exact else block
 
-    def sample(self) -> Sample | None:
-        """Rows for an approximate second derivative, in single precision; None if X has not many more.
-
-        Drawn at random with a fixed seed.
-        """
-        rows = None if self._is_block or self._sample else self.sampled_rows()
-        if rows is not None:
-            sample_weight = None if self.sample_weight is None else self.sample_weight[rows]
-            self._sample = Sample(rows, self.sample_of(self.X[rows], sample_weight))
-        return self._sample
+    def take_rows(self, rows: NDArray[np.intp]) -> tuple[Any, NDArray[np.float64] | None]:
+        """See `CentredColumns.take_rows`."""
+        return self.X[rows], None if self.sample_weight is None else self.sample_weight[rows]
 
     def multiplier(
         self, W: Array, b: Array, *, exact: bool = False, order: Literal["F", "C"] = "F", dtype: Any = np.float64
@@ -294,13 +304,6 @@ class Features(CentredColumns):
         scatter[:-1, -1] = scatter[-1, :-1] = cross
         scatter[-1, -1] = total
         return scatter
-
-
-class Sample(NamedTuple):
-    """Some rows of a feature matrix."""
-
-    rows: NDArray[np.intp]
-    features: Features  # centred by the statistics of all rows
 
 
 def _dense(A: Any) -> Array:

@@ -10,6 +10,7 @@ from scipy import sparse
 from ldlearn.core.logical import Support
 from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, Mask
+from ldlearn.solvers.spd import conjugate_gradients
 
 # Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along long columns.
 
@@ -260,25 +261,18 @@ def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
         multiplier = np.einsum("ij,ij->i", weight, R)[:, None] / total
         return np.asarray((R - multiplier) / scale)
 
-    V = np.zeros_like(D)
     # The free constant of each row is taken such that R obeys the constraint, sum_j D_ij R_ij = 0.
     R = np.einsum("ij,ij->i", D, gradient)[:, None] - gradient
-    Z = precondition(R)
-    rho = first = float(np.einsum("ij,ij,ij->", D, R, Z))
-    if (problem.G is None and problem.Q is None) or first <= 0.0:
-        return Z  # the preconditioner is the Hessian
-    S = Z
-    for _ in range(D.size):
-        AS = problem.weigh(S) + problem.quadratic_gradient(D * S)
-        step = rho / float(np.einsum("ij,ij,ij->", D, S, AS))
-        V += step * S
-        R = R - step * AS
-        Z = precondition(R)
-        previous, rho = rho, float(np.einsum("ij,ij,ij->", D, R, Z))
-        if rho <= 1e-4 * first:  # the system is solved to a relative accuracy of 1e-2
-            break
-        S = Z + (rho / previous) * S
-    return V
+    if problem.G is None and problem.Q is None:
+        return precondition(R)  # the preconditioner is the Hessian
+
+    def hessian_times(S: Array) -> Array:
+        return problem.weigh(S) + problem.quadratic_gradient(D * S)
+
+    def dot(A: Array, B: Array) -> Any:
+        return np.einsum("ij,ij,ij->", D, A, B)
+
+    return np.asarray(conjugate_gradients(hessian_times, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot)[0])
 
 
 def _retract(problem: _Problem, logD: Array, D: Array, V: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.core.resources import sum_in_threads
+from ldlearn.core.resources import in_threads, sum_in_threads
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import Features
 
@@ -29,55 +29,22 @@ class LocalObjective:
         self.n = features.total
         self.n_products = 0
         self.blocks = features.row_blocks(D.shape[1])
-        self.sample = features.sample()
-        self.sampled = self.sample is not None  # second derivatives are taken from it
-        self._latest: _LocalObjectiveAt | None = None
 
     def mean_degrees(self) -> Array:
         """Column means of D."""
         return self.degrees / self.n
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalObjectiveAt:
-        """The objective at coefficients, whose logits may be given; ``exact`` demands float64 throughout."""
+        """The objective at coefficients; ``exact`` demands float64 throughout."""
         exact = exact or self.features.is_exact
-        latest = self._latest
-        if latest is not None and latest.exact >= exact and np.array_equal(latest.W, W) and np.array_equal(latest.b, b):
-            return latest
-        if logits is None and not W.any():
-            logits = np.tile(b, (len(self.D), 1))
-        if logits is None:
-            logits = self.times(W, b, exact)
-        return self.evaluate(W, b, np.asarray(logits, dtype=_precision(exact), order="F"), exact)
+        Z = self.logits(W, b, exact) if logits is None else np.asarray(logits, dtype=_precision(exact), order="F")
+        return _LocalObjectiveAt(self, Z, exact)
 
-    def evaluate(
-        self, W: Array, b: Array, Z: Array, exact: bool, step: tuple[float, Array] | None = None
-    ) -> _LocalObjectiveAt:
-        """The objective at coefficients with logits Z, or Z plus a multiple of a change."""
-        logits, P = (np.empty_like(Z) if step else Z), np.empty_like(Z)
-        features, D = self.features, self.D
-
-        def part(rows: slice) -> tuple[Any, ...]:
-            if step is not None:
-                np.multiply(step[1][rows], step[0], out=logits[rows])
-                np.add(logits[rows], Z[rows], out=logits[rows])
-            totals, linear = _softmax(logits[rows], D[rows], P[rows])
-            return _total(features, np.log(totals), rows) - linear, _column_sums(features, P[rows], rows)
-
-        loss, sums = sum_in_threads(part, self.blocks)
-        self._latest = _LocalObjectiveAt(self, W, b, logits, P, loss, sums, exact)
-        return self._latest
-
-    def times(self, W: Array, b: Array, exact: bool) -> Array:
-        """Logits ``(X - mean) W + b``."""
+    def logits(self, W: Array, b: Array, exact: bool) -> Array:
+        """Logits of all rows."""
         Z = np.empty(self.D.shape, dtype=_precision(exact), order="F")
-        features = self.features
-        multiply = features.multiplier(W, b, exact=exact, dtype=Z.dtype)
-
-        def part(rows: slice) -> tuple[Any, ...]:
-            multiply(features.block(rows, exact), out=Z[rows])
-            return ()
-
-        sum_in_threads(part, self.blocks)
+        multiply = self.features.multiplier(W, b, exact=exact, dtype=Z.dtype)
+        in_threads(lambda rows: multiply(self.features.block(rows, exact), out=Z[rows]), self.blocks)
         self.n_products += 1
         return Z
 
@@ -85,13 +52,21 @@ class LocalObjective:
 class _LocalObjectiveAt:
     """See `ObjectiveAt`."""
 
-    def __init__(
-        self, objective: LocalObjective, W: Array, b: Array, Z: Array, P: Array, loss: float, sums: Array, exact: bool
-    ) -> None:
-        self.objective, self.W, self.b, self.Z, self.P, self.loss = objective, W, b, Z, P, loss
-        self.sums = sums  # of the predictions
-        self.exact = exact
-        self._sampled: Array | None = None  # predictions of the sample
+    def __init__(self, objective: LocalObjective, Z: Array, exact: bool) -> None:
+        self.objective, self.Z, self.exact = objective, Z, exact
+        self.P = np.empty_like(Z)
+        self.loss, self.sums = sum_in_threads(self._predict, objective.blocks)  # sums of the predictions
+
+    def _predict(self, rows: slice) -> tuple[float, Array]:
+        """Fill some rows of P; returns their loss and the sums of their predictions, in float64."""
+        Z, P, features = self.Z[rows], self.P[rows], self.objective.features
+        np.subtract(Z, Z.max(axis=1, keepdims=True), out=P)
+        linear = float(np.einsum("ij,ij->i", self.objective.D[rows], P).sum(dtype=np.float64))
+        np.exp(P, out=P)
+        totals = P.sum(axis=1)
+        P /= totals[:, None]
+        normalisers = features.weigh(np.log(totals)[:, None], rows).sum(dtype=np.float64)
+        return float(normalisers) - linear, np.asarray(features.weigh(P, rows).sum(axis=0), dtype=np.float64)
 
     @property
     def logits(self) -> Array:
@@ -112,14 +87,7 @@ class _LocalObjectiveAt:
         return features.centred(product, self.excess())
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        sample, features, P = self.objective.sample, self.objective.features, self.P
-        blocks = self.objective.blocks
-        if self.objective.sampled and sample is not None:
-            features = sample.features
-            blocks = features.row_blocks(P.shape[1])
-            if self._sampled is None:
-                self._sampled = np.asfortranarray(P[sample.rows], dtype=np.float32)
-            P = self._sampled
+        features, P = self.objective.features, self.P
         multiply = features.multiplier(W, b, dtype=P.dtype)
 
         def part(rows: slice) -> tuple[Any, ...]:
@@ -130,10 +98,9 @@ class _LocalObjectiveAt:
             U = features.weigh(U, rows)
             return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
 
-        product, sums = sum_in_threads(part, blocks)
-        self.objective.n_products += 2 * (not self.objective.sampled)
-        factor = self.objective.n / features.total
-        return features.centred(factor * product, factor * sums)
+        product, sums = sum_in_threads(part, self.objective.blocks)
+        self.objective.n_products += 2
+        return features.centred(product, sums)
 
     def mean_curvature(self) -> Array:
         outer = self.P.T @ self.objective.features.weigh(self.P)
@@ -145,35 +112,21 @@ class _LocalObjectiveAt:
         P = self.P.astype(np.float64, copy=False)
         return (scatter(w) for w in weigh(P * (1.0 - P)).T)
 
-    def along(self, W: Array, b: Array) -> Callable[[float], _LocalObjectiveAt]:
-        dZ = self.objective.times(W, b, self.exact)
-        return lambda t: self.objective.evaluate(self.W + t * W, self.b + t * b, self.Z, self.exact, (t, dZ))
+    def along(self, W: Array | None, b: Array) -> Callable[[float], _LocalObjectiveAt]:
+        dZ = np.broadcast_to(b, self.Z.shape) if W is None else self.objective.logits(W, b, self.exact)
 
-    def shifted(self, b: Array) -> _LocalObjectiveAt:
-        return self.objective.evaluate(self.W, self.b + b, self.Z + b.astype(self.Z.dtype), self.exact)
+        def at(t: float) -> _LocalObjectiveAt:
+            Z = np.empty_like(self.Z)
+
+            def fill(rows: slice) -> None:
+                np.multiply(dZ[rows], t, out=Z[rows], casting="same_kind")
+                Z[rows] += self.Z[rows]
+
+            in_threads(fill, self.objective.blocks)
+            return _LocalObjectiveAt(self.objective, Z, self.exact)
+
+        return at
 
 
 def _precision(exact: bool) -> Any:
     return np.float64 if exact else np.float32
-
-
-def _softmax(Z: Array, D: Array, P: Array) -> tuple[Array, float]:
-    """Fill P with ``softmax(Z)``; returns the normalisers and ``<D, Z>``, for rows minus their maximum."""
-    np.subtract(Z, Z.max(axis=1, keepdims=True), out=P)
-    linear = float(np.einsum("ij,ij->i", D, P).sum(dtype=np.float64))
-    np.exp(P, out=P)
-    totals = P.sum(axis=1)
-    P /= totals[:, None]
-    return totals, linear
-
-
-# Weighted sums over the rows of a block are in float64 whatever the precision of the block.
-
-
-def _total(features: Features, values: Array, rows: slice) -> float:
-    weight = features.sample_weight
-    return float(values.sum(dtype=np.float64) if weight is None else weight[rows] @ values)
-
-
-def _column_sums(features: Features, A: Array, rows: slice) -> Array:
-    return np.asarray(features.weigh(A, rows).sum(axis=0), dtype=np.float64)

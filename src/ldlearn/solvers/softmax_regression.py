@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy import linalg, sparse
@@ -14,6 +14,7 @@ from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
 from ldlearn.solvers.softmax_objective import LocalObjective
 from ldlearn.solvers.sparse_objective import LabelCurvatures, SparseObjective, balance_labels
+from ldlearn.solvers.spd import conjugate_gradients
 
 # Shapes: X (n_samples, n_features), D and P (n_samples, n_labels), coef W (n_features, n_labels), intercept b
 # (n_labels,). Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along long
@@ -133,21 +134,14 @@ class ObjectiveAt(Protocol):
     def mean_curvature(self) -> Any:
         """The mean over rows of ``diag(p) - p p'``; `LabelCurvatures` if labels are many."""
 
-    def scatters(self) -> Iterable[Array]:
-        """``Z' diag(p_j (1 - p_j)) Z`` for each label j, Z being [X - mean, 1]."""
-
-    def along(self, W: Array, b: Array) -> Callable[[float], ObjectiveAt]:
-        """The objective at the coefficients plus t times a direction, as a function of t."""
-
-    def shifted(self, b: Array) -> ObjectiveAt:
-        """The objective with b added to the intercept."""
+    def along(self, W: Array | None, b: Array) -> Callable[[float], ObjectiveAt]:
+        """The objective at the coefficients plus t times a direction, as a function of t; W is None if it stays."""
 
 
 class Objective(Protocol):
     """Divergence of the degrees D from the predictions, summed over the training rows."""
 
     n: float  # sum of the sample weights
-    sampled: bool  # second derivatives come from a sample of the rows; set to False if that is too inaccurate
     n_products: int  # multiplications by X or its transpose so far
 
     @property
@@ -195,14 +189,14 @@ def minimize(
     n_iter, converged, forcing = 0, False, max_forcing
     while True:
         if point.bound <= goal and not point.certified:
-            point = problem.certified(point.W, point.b)
+            point = problem.certified(point.theta, point.objective)
         converged = point.bound <= goal
         problem.goal = max(goal, rtol * (initial - point.loss))
         problem.certifies = problem.goal == goal
         if point.bound <= problem.goal or n_iter == max_iter:
             break
         direction = problem.newton_direction(point, forcing, blocks or problem.preconditioner(point))
-        blocks_fit = point.b.size * objective.features.m**2 <= max_block_entries and balance is None
+        blocks_fit = point.theta.shape[1] * objective.features.m**2 <= max_block_entries and balance is None
         if direction.n_steps > max_cg_steps and blocks_fit:
             blocks = problem.block_preconditioner(point)
         if direction.decrement <= 2.0 * problem.goal and (l2 == 0 or not problem.certifies):
@@ -210,10 +204,11 @@ def minimize(
             break
         invisible = direction.decrement <= problem.rounding(point)
         lower = problem.line_search(point, direction)
-        slow = lower is None or np.vdot(lower.gW, lower.gW) > 0.25 * np.vdot(point.gW, point.gW)
-        if slow and not point.exact:
-            lower = problem.exact(lower or point)  # single precision may be in the way
-        elif objective.sampled:
+        slow = lower is None or lower.squared_slope > 0.25 * point.squared_slope
+        if slow and not point.objective.exact:
+            point = lower or point  # single precision may be in the way
+            lower = problem.point(point.theta, problem.exact(point.theta, point.objective))
+        elif problem.sample is not None:
             problem.add_secant(point, None if slow else lower)
         elif lower is None or (invisible and slow):
             break  # no further progress in floating point
@@ -222,41 +217,36 @@ def minimize(
         point = lower or point
         n_iter += 1
     if l2 > 0 and rtol == 0 and not point.certified:
-        point = problem.certified(point.W, point.b)
+        point = problem.certified(point.theta, point.objective)
         converged = point.bound <= goal
-    intercept = point.b - objective.features.mean @ point.W
+    coef = point.theta[:-1]
+    intercept = point.theta[-1] - objective.features.mean @ coef
     return SoftmaxFit(
-        point.W, intercept, point.objective.logits, point.loss, point.bound, n_iter, objective.n_products, converged
+        coef, intercept, point.objective.logits, point.loss, point.bound, n_iter, objective.n_products, converged
     )
+
+
+_Solve = Callable[[Array], Array]
 
 
 @dataclass
 class _Point:
-    W: Array
-    b: Array
+    theta: Array  # (n_features + 1, n_labels): W, and b in the last row
     objective: ObjectiveAt
     loss: float
-    gW: Array  # gradient
-    gb: Array
+    gradient: Array  # of the shape of theta, as all directions below
     bound: float  # of the distance to the minimum, if b is optimal for W
-    exact: bool = False  # all was computed in float64
-    certified: bool = False  # and b is optimal for W
+    certified: bool = False  # b is optimal for W, and all was computed in float64
 
-
-class _Secant(NamedTuple):
-    """A step, the change of the gradient along it, and their inner product."""
-
-    W: Array
-    b: Array
-    gW: Array
-    gb: Array
-    product: float
+    @property
+    def squared_slope(self) -> float:
+        """Squared length of the gradient in W."""
+        return float(np.vdot(self.gradient[:-1], self.gradient[:-1]))
 
 
 @dataclass
 class _Direction:
-    W: Array
-    b: Array
+    theta: Array
     decrement: float  # minus the slope
     n_steps: int
     is_last: bool  # expected to reach the tolerance
@@ -272,45 +262,51 @@ class _Problem:
         self.l2 = l2
         self.goal = goal  # distance to the minimum that is asked for
         self.certifies = True  # whether the goal has to be certified
-        self.secants: list[_Secant] = []
+        # For second derivatives; None if they turn out to be too inaccurate. A sample may miss one of many labels.
+        self.sample = objective.features.sample() if balance is _balance_intercept else None
+        self.secants: list[tuple[Array, Array, float]] = []  # steps, changes of the gradient, their inner products
 
     def start(self, fit: SoftmaxFit | None) -> _Point:
         """An earlier fit, or zero coefficients and the optimal intercept for them."""
         if fit is not None:
-            W, b = _centre_labels(fit.coef), fit.intercept + self.features.mean @ fit.coef
-            return self.point(W, b, self.objective.at(W, b, logits=fit.logits))
+            theta = np.vstack([_centre_labels(fit.coef), fit.intercept + self.features.mean @ fit.coef])
+            return self.point(theta, self.objective.at(theta[:-1], theta[-1], logits=fit.logits))
         degrees = self.objective.mean_degrees()
-        b = np.zeros(len(degrees))
+        theta = np.zeros((self.features.m + 1, len(degrees)))
         if self.features.fit_intercept:
             b = np.log(np.maximum(degrees, 1e-30))  # a label that no row has gets a small degree
-            b -= b.mean()
-        W = np.zeros((self.features.m, len(b)))
-        return self.point(W, b, self.objective.at(W, b))
+            theta[-1] = b - b.mean()
+        return self.point(theta, self.objective.at(theta[:-1], theta[-1]))
 
-    def point(self, W: Array, b: Array, objective: ObjectiveAt) -> _Point:
-        gW, gb = objective.gradient()
-        gW = _centre_labels(gW + 2.0 * self.l2 * W)
-        bound = float(np.vdot(gW, gW)) / (4.0 * self.l2) if self.l2 > 0 else np.inf
-        return _Point(W, b, objective, self.loss(W, objective), gW, _centre_labels(gb), bound, objective.exact)
+    def point(self, theta: Array, objective: ObjectiveAt) -> _Point:
+        gradient = _centre_labels(self.penalised(np.vstack(objective.gradient()), theta))
+        point = _Point(theta, objective, self.loss(theta, objective), gradient, np.inf)
+        if self.l2 > 0:
+            point.bound = point.squared_slope / (4.0 * self.l2)
+        return point
 
-    def loss(self, W: Array, objective: ObjectiveAt) -> float:
-        return objective.loss + self.l2 * float(np.vdot(W, W))
+    def loss(self, theta: Array, objective: ObjectiveAt) -> float:
+        return objective.loss + self.l2 * float(np.vdot(theta[:-1], theta[:-1]))
+
+    def penalised(self, product: Array, theta: Array) -> Array:
+        """A derivative of the loss without the penalty, to which that of the penalty is added."""
+        product[:-1] += 2.0 * self.l2 * theta[:-1]
+        return product
 
     def rounding(self, point: _Point) -> float:
         return _ROUNDING * (abs(point.loss) + self.objective.n)
 
-    def exact(self, point: _Point) -> _Point:
-        """The same coefficients with logits recomputed in float64."""
-        return self.point(point.W, point.b, self.objective.at(point.W, point.b, exact=True))
+    def exact(self, theta: Array, objective: ObjectiveAt) -> ObjectiveAt:
+        """The objective with logits recomputed in float64 unless they were."""
+        return objective if objective.exact else self.objective.at(theta[:-1], theta[-1], exact=True)
 
-    def certified(self, W: Array, b: Array) -> _Point:
-        """Coefficients with logits recomputed in float64 and the optimal intercept for them."""
-        objective = self.objective.at(W, b, exact=True)
-        left = 0.0
+    def certified(self, theta: Array, objective: ObjectiveAt) -> _Point:
+        """The same coefficients in float64, with the optimal intercept for them."""
+        objective, left = self.exact(theta, objective), 0.0
         if self.features.fit_intercept:
             objective, shift, left = self.balance(objective, self.objective.n, self.l2, self.goal)
-            b = b + shift
-        point = self.point(W, b, objective)
+            theta = np.vstack([theta[:-1], theta[-1] + shift])
+        point = self.point(theta, objective)
         point.bound = max(point.bound + left, 0.0)  # below 0 by rounding alone
         point.certified = True
         return point
@@ -320,61 +316,51 @@ class _Problem:
 
         Secants are applied around that, as in the two loops of L-BFGS.
         """
-        W, b = np.zeros_like(point.gW), np.zeros_like(point.gb)
-        rW, rb = -point.gW, -point.gb
-        coefficients = []
-        for secant in reversed(self.secants):
-            coefficient = _dot(secant.W, rW, secant.b, rb) / secant.product
-            rW, rb = rW - coefficient * secant.gW, rb - coefficient * secant.gb
-            coefficients.append(coefficient)
-        zW, zb = solve(rW, rb)
-        sW, sb = zW, zb
-        rho = initial = _dot(rW, zW, rb, zb)
-        n_steps = 0
-        while rho > forcing**2 * initial and n_steps < W.size and not self._is_negligible(rW):
-            hW, hb = point.objective.hessian_times(sW, sb)
-            hW += 2.0 * self.l2 * sW
-            n_steps += 1
-            curvature = _dot(sW, hW, sb, hb)
-            if curvature <= 0.0:
-                break
-            t = rho / curvature
-            W, b = W + t * sW, b + t * sb
-            rW, rb = rW - t * hW, rb - t * hb
-            zW, zb = solve(rW, rb)
-            previous, rho = rho, _dot(rW, zW, rb, zb)
-            sW, sb = zW + (rho / previous) * sW, zb + (rho / previous) * sb
-        for secant, coefficient in zip(self.secants, reversed(coefficients), strict=True):
-            left = coefficient - _dot(secant.gW, W, secant.gb, b) / secant.product
-            W, b = W + left * secant.W, b + left * secant.b
+        r, coefficients = -point.gradient, []
+        for step, change, product in reversed(self.secants):
+            coefficients.append(float(np.vdot(step, r)) / product)
+            r = r - coefficients[-1] * change
+        at, factor = point.objective, 1.0
+        if self.sample is not None:  # the second derivative does not depend on degrees
+            rows = LocalObjective(self.sample, np.zeros((self.sample.n, r.shape[1])))
+            at, factor = rows.at(point.theta[:-1], point.theta[-1]), self.objective.n / rows.n
+
+        def hessian_times(s: Array) -> Array:
+            return self.penalised(factor * np.vstack(at.hessian_times(s[:-1], s[-1])), s)
+
+        max_steps = self.features.m * r.shape[1]
+        theta, r, n_steps = conjugate_gradients(
+            hessian_times, solve, r, rtol=forcing, max_steps=max_steps, is_solved=self._is_negligible
+        )
+        for (step, change, product), coefficient in zip(self.secants, reversed(coefficients), strict=True):
+            theta = theta + (coefficient - float(np.vdot(change, theta)) / product) * step
         # A step is expected to reduce the distance to the minimum by 100, or 20 with a sampled Hessian.
-        near = point.bound <= (20.0 if self.objective.sampled else 100.0) * self.goal
-        is_last = self.certifies and near and self._is_negligible(rW)
-        return _Direction(W, b, -_dot(point.gW, W, point.gb, b), n_steps, is_last)
+        near = point.bound <= (100.0 if self.sample is None else 20.0) * self.goal
+        is_last = self.certifies and near and self._is_negligible(r)
+        return _Direction(theta, -float(np.vdot(point.gradient, theta)), n_steps, is_last)
 
     def add_secant(self, point: _Point, lower: _Point | None) -> None:
-        """Store the change of the gradient; without progress (``lower`` is None), use all rows from now on."""
+        """Learn the curvature along a step; without progress (None) forget the sample and the secants."""
         if lower is None:
-            self.objective.sampled = False
-            self.secants = []
+            self.sample, self.secants = None, []
             return
-        step = lower.W - point.W, lower.b - point.b, lower.gW - point.gW, lower.gb - point.gb
-        product = _dot(step[0], step[2], step[1], step[3])
+        step, change = lower.theta - point.theta, lower.gradient - point.gradient
+        product = float(np.vdot(step, change))
         if product > 0:
-            self.secants = [*self.secants, _Secant(*step, product)][-10:]
+            self.secants = [*self.secants, (step, change, product)][-10:]
 
     def _is_negligible(self, residual: Array) -> bool:
         """Whether a Newton step that leaves this residual would end the iterations."""
-        return bool(np.vdot(residual, residual) <= 0.1 * 4.0 * self.l2 * self.goal)
+        return bool(np.vdot(residual[:-1], residual[:-1]) <= 0.1 * 4.0 * self.l2 * self.goal)
 
     def line_search(self, point: _Point, direction: _Direction) -> _Point | None:
         """The point at the first of 1, 1/2, 1/4, ... steps that has lowered the loss enough; None if none does."""
-        along, t = point.objective.along(direction.W, direction.b), 1.0
+        along, t = point.objective.along(direction.theta[:-1], direction.theta[-1]), 1.0
         for _ in range(_MAX_HALVINGS):
-            W, objective = point.W + t * direction.W, along(t)
-            if self.loss(W, objective) <= point.loss - 1e-4 * t * direction.decrement + self.rounding(point):
-                b = point.b + t * direction.b
-                return self.certified(W, b) if direction.is_last and t == 1.0 else self.point(W, b, objective)
+            theta, objective = point.theta + t * direction.theta, along(t)
+            if self.loss(theta, objective) <= point.loss - 1e-4 * t * direction.decrement + self.rounding(point):
+                finish = self.certified if direction.is_last and t == 1.0 else self.point
+                return finish(theta, objective)
             t *= 0.5
         return None
 
@@ -389,47 +375,34 @@ class _Problem:
         if isinstance(curvature, LabelCurvatures):
             decoupled, means = self._diagonal_solve(curvature.mean_predictions), curvature.means
 
-            def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
-                step, step_b = decoupled(gW - means * gb, gb)
-                return _centre_labels(step), _centre_labels(step_b - np.einsum("ij,ij->j", means, step))
+            def solve(g: Array) -> Array:
+                step = decoupled(np.vstack([g[:-1] - means * g[-1], g[-1]]))
+                step[-1] -= np.einsum("ij,ij->j", means, step[:-1])
+                return _centre_labels(step)
 
             return solve
         values, U = np.linalg.eigh(curvature)
         decoupled = self._diagonal_solve(values)
-
-        def solve_rotated(gW: Array, gb: Array) -> tuple[Array, Array]:
-            step, step_b = decoupled(gW @ U, gb @ U)
-            return _centre_labels(step @ U.T), _centre_labels(step_b @ U.T)
-
-        return solve_rotated
+        return lambda g: _centre_labels(decoupled(g @ U) @ U.T)
 
     def _diagonal_solve(self, curvature: Array) -> _Solve:
         """`preconditioner` for a diagonal C, coefficients and intercept separately."""
-        values = np.maximum(curvature, 0.0)
-        # 1 / c is the curvature of uniform predictions, to compare the scatter matrix with the penalty.
-        scale, Q, scatter, identity = self.features.spectrum(ridge=2.0 * self.l2 * len(values))
-        inverse = reciprocal(np.outer(scatter, values) + 2.0 * self.l2 * identity[:, None])
-        inverse_b = reciprocal(self.objective.n * values)
-        column = scale[:, None]
-
-        def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
-            g = column * gW
-            core = (g if Q is None else Q.T @ g) * inverse
-            return column * (core if Q is None else Q @ core), gb * inverse_b
-
-        return solve
+        solve = self.features.ridge_solver(curvature, self.l2)
+        inverse = reciprocal(self.objective.n * np.maximum(curvature, 0.0))
+        return lambda g: np.vstack([solve(g[:-1]), g[-1] * inverse])
 
     def block_preconditioner(self, point: _Point) -> _Solve:
         """Solve with the blocks ``Z' diag(p_j (1 - p_j)) Z + 2 l2 I`` of the Hessian, Z being [X - mean, 1].
 
         Directions in which all labels change alike are not in the blocks; they are projected out.
         """
-        blocks = [_Block(scatter, self.l2) for scatter in point.objective.scatters()]
+        objective: Any = point.objective
+        blocks = [_block_solver(scatter, self.l2) for scatter in objective.scatters()]
 
-        def solve(gW: Array, gb: Array) -> tuple[Array, Array]:
-            step = np.column_stack([block.solve(g) for block, g in zip(blocks, np.vstack([gW, gb]).T, strict=True)])
-            step = _centre_labels(step)
-            return step[:-1], step[-1] if self.features.fit_intercept else np.zeros_like(gb)
+        def solve(g: Array) -> Array:
+            step = _centre_labels(np.column_stack([block(column) for block, column in zip(blocks, g.T, strict=True)]))
+            step[-1] *= self.features.fit_intercept
+            return step
 
         return solve
 
@@ -437,10 +410,6 @@ class _Problem:
 def _centre_labels(A: Array) -> Array:
     """A minus its mean over labels: predictions do not depend on it, and it vanishes at the optimum."""
     return np.asarray(A - A.sum(axis=-1, keepdims=True) / A.shape[-1])  # `mean` does the same in twice the time
-
-
-def _dot(A: Array, B: Array, a: Array, b: Array) -> float:
-    return float(np.vdot(A, B) + np.vdot(a, b))
 
 
 def _balance_intercept(objective: ObjectiveAt, n: float, l2: float, goal: float) -> tuple[ObjectiveAt, Array, float]:
@@ -456,31 +425,24 @@ def _balance_intercept(objective: ObjectiveAt, n: float, l2: float, goal: float)
             break
         values, U = np.linalg.eigh(objective.mean_curvature())
         step = -U @ (reciprocal(n * np.maximum(values, 0.0)) * (excess @ U))
-        before = objective
+        before, along = objective, objective.along(None, step)
         for t in 0.5 ** np.arange(_MAX_HALVINGS):
-            objective = before.shifted(t * step)
+            objective = along(t)
             if objective.loss <= before.loss + _ROUNDING * (abs(before.loss) + n):
                 break
         total += t * step
     return objective, total, 0.0 if np.abs(objective.excess()).max() <= balanced else np.inf
 
 
-_Solve = Callable[[Array, Array], tuple[Array, Array]]
-
-
-class _Block:
-    """A factorised block of the Hessian, its rows and columns scaled to a unit diagonal."""
-
-    def __init__(self, scatter: Array, l2: float) -> None:
-        diagonal = np.einsum("ii->i", scatter)
-        diagonal[:-1] += 2.0 * l2
-        self.scale = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float64).tiny))
-        scatter *= self.scale[:, None] * self.scale
-        diagonal[:] = 1.0 + 1e-10  # collinear or constant features must not stop the factorisation
-        try:
-            self.factor = linalg.cho_factor(scatter, lower=True, overwrite_a=True, check_finite=False)
-        except linalg.LinAlgError:  # more rounding than the ridge makes up for: the diagonal serves as well, if slower
-            self.factor = np.eye(len(scatter)), True
-
-    def solve(self, g: Array) -> Array:
-        return np.asarray(self.scale * linalg.cho_solve(self.factor, self.scale * g, check_finite=False))
+def _block_solver(scatter: Array, l2: float) -> _Solve:
+    """Solve with a factorised block of the Hessian, its rows and columns scaled to a unit diagonal."""
+    diagonal = np.einsum("ii->i", scatter)
+    diagonal[:-1] += 2.0 * l2
+    scale = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float64).tiny))
+    scatter *= scale[:, None] * scale
+    diagonal[:] = 1.0 + 1e-10  # collinear or constant features must not stop the factorisation
+    try:
+        factor = linalg.cho_factor(scatter, lower=True, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:  # more rounding than the ridge makes up for: the diagonal serves as well, if slower
+        return lambda g: scale**2 * g
+    return lambda g: scale * linalg.cho_solve(factor, scale * g, check_finite=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -48,14 +48,12 @@ class SparseObjective:
         self.degrees = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
         self.n = features.total
         self.n_products = 0
-        self.sampled = False  # a sample may miss a rare label
         # Single precision suffices for centred columns, not for columns far from zero or of extreme scales.
         single = features.fit_intercept and features.fit_single_precision()
         self.precision: Any = np.float32 if single else np.float64
         size = max(1, self.block_entries // D.shape[1])
         self.blocks = [slice(k, min(k + size, D.shape[0])) for k in range(0, D.shape[0], size)]
         self.keeps_predictions = np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= self.max_cached_bytes
-        self._latest: _SparseObjectiveAt | None = None
 
     @cached_property
     def target_products(self) -> Array:
@@ -75,24 +73,15 @@ class SparseObjective:
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _SparseObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
-        exact = exact or self.precision == np.float64
-        latest = self._latest
-        if latest is not None and not (np.array_equal(latest.W, W) and np.array_equal(latest.b, b)):
-            latest = None
-        if latest is None or exact > latest.exact:
-            predictions = {} if latest is None else latest.predictions
-            latest = self._latest = _SparseObjectiveAt(self, W, b, exact, predictions)
-        return latest
+        return _SparseObjectiveAt(self, W, b, exact or self.precision == np.float64)
 
 
 class _SparseObjectiveAt:
     """See `ObjectiveAt`; loss and gradient come from one pass over the rows."""
 
-    def __init__(
-        self, objective: SparseObjective, W: Array, b: Array, exact: bool, predictions: dict[int, Array]
-    ) -> None:
+    def __init__(self, objective: SparseObjective, W: Array, b: Array, exact: bool) -> None:
         self.objective, self.W, self.b, self.exact = objective, W, b, exact
-        self.predictions = predictions  # of blocks, by their first row
+        self.predictions: dict[int, Array] = {}  # of blocks, by their first row
         D, features = objective.D, objective.features
         log_predictions = np.empty(D.nnz)
 
@@ -164,15 +153,9 @@ class _SparseObjectiveAt:
         means = predicted * reciprocal(self.sums) * self.objective.features.fit_intercept
         return LabelCurvatures(self.sums / self.objective.n, means)
 
-    def scatters(self) -> Iterable[Array]:
-        raise NotImplementedError("one block for each of many labels is too much")
-
-    def along(self, W: Array, b: Array) -> Callable[[float], _SparseObjectiveAt]:
+    def along(self, W: Array | None, b: Array) -> Callable[[float], _SparseObjectiveAt]:
         self.predictions.clear()  # rarely needed once a direction is found, and as large as the next ones
-        return lambda t: self.objective.at(self.W + t * W, self.b + t * b, exact=self.exact)
-
-    def shifted(self, b: Array) -> _SparseObjectiveAt:
-        return self.objective.at(self.W, self.b + b, exact=self.exact)
+        return lambda t: self.objective.at(self.W if W is None else self.W + t * W, self.b + t * b, exact=self.exact)
 
     def balancing_shift(self, accuracy: float) -> Array:
         """The change of b after which predictions have the column sums of D.
@@ -230,7 +213,7 @@ def balance_labels(at: _SparseObjectiveAt, n: float, l2: float, goal: float) -> 
         if part <= accuracy:
             break
         step = at.balancing_shift(0.1 * accuracy)
-        at, shift = at.shifted(step), shift + step
+        at, shift = at.along(None, step)(1.0), shift + step
     part = min(max(part, 0.0), 1.0)
     gW, gb = at.gradient()
     entropy = at.loss - float(np.vdot(gW, at.W)) - float(gb @ at.b)

@@ -1,6 +1,7 @@
 """Symmetric systems with several right-hand sides: large definite ones, small ones that may be semi-definite."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,38 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10) -> NDArray[np.float64]:
             active, R, S, rho = active[running], R[:, running], S[:, running], rho[running]
     warnings.warn(f"A linear system was not solved to tol={tol:g}; it is too ill-conditioned.", LinAlgWarning, 2)
     return X
+
+
+def conjugate_gradients(
+    product: Callable[[Any], Any],
+    precondition: Callable[[Any], Any],
+    residual: Any,
+    *,
+    rtol: float,
+    max_steps: int,
+    dot: Callable[[Any, Any], Any] = np.vdot,
+    is_solved: Callable[[Any], bool] = lambda residual: False,
+) -> tuple[Any, Any, int]:
+    """Solve ``A x = residual`` from ``x = 0``; returns x, what is left of the residual, and the number of steps.
+
+    Ends when the residual is small in the norm of the preconditioner, relative to the first, or ``is_solved``; or where
+    the curvature of A is not positive: then x is the last one before, or that direction if it is the first.
+    """
+    x, r, n_steps = np.zeros_like(residual), residual, 0
+    s = z = precondition(r)
+    rho = first = float(dot(r, z))
+    while rho > rtol**2 * first and n_steps < max_steps and not is_solved(r):
+        image = product(s)
+        n_steps += 1
+        curvature = float(dot(s, image))
+        if curvature <= 0.0:
+            return (x if n_steps > 1 else s), r, n_steps
+        t = rho / curvature
+        x, r = x + t * s, r - t * image
+        z = precondition(r)
+        rho, previous = float(dot(r, z)), rho
+        s = z + (rho / previous) * s
+    return x, r, n_steps
 
 
 def solve_semidefinite(A: NDArray[np.float64], B: Array) -> NDArray[np.float64]:

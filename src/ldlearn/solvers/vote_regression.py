@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
 from ldlearn.core.votes import Vector, label_counts, log_expected_votes, losses, slopes
-from ldlearn.solvers.features import Features, reciprocal
+from ldlearn.solvers.features import Features
+from ldlearn.solvers.spd import conjugate_gradients
 
 # Shapes: X (n_samples, n_features); scores Z = X W + b, expected votes exp(theta) and labels Y (n_samples, n_labels);
 # coef W (n_features, n_labels), intercept b (n_labels,).
@@ -107,89 +108,215 @@ def vote_regression(
     array([[2.48, 0.61],
            [0.61, 2.48]])
     """
-    labels = _labels_and_prior(features, Y, observed, weak_prior)
-    offsets = _with_mean(offset, features.sample_weight)
-    link = Competing(labels, offsets, fixed_raters) if competing else _Independent(labels)
-    fit = minimize(link, Design(features, Y.shape[1]), l2=l2, start=start, tol=tol, max_iter=max_iter)
+    counts = label_counts(features.sample_weight, observed)
+    labels: dict[str, Any] = {
+        "Y": np.vstack([Y, np.full(Y.shape[1], 0.5)]),
+        "counts": None if counts is None else np.vstack([counts, np.ones((1, counts.shape[1]))]),
+        "weak_prior": weak_prior,
+    }
+    offsets = np.asarray(offset, dtype=np.float64)
+    if offsets.ndim:  # the added row has the mean
+        offsets = np.append(offsets, np.average(offsets, weights=features.sample_weight))
+    link = Competing(**labels, offset=offsets, fixed_raters=fixed_raters) if competing else Independent(**labels)
+    fit = minimize(_LocalVotes(features, link), l2=l2, start=start, tol=tol, max_iter=max_iter)
     return replace(fit, scores=fit.scores[:-1])
 
 
 def minimize(
-    link: Link, design: Design, *, l2: float, start: VoteFit | Start | None = None, tol: float, max_iter: int
+    votes: VoteObjective, *, l2: float, start: VoteFit | Start | None = None, tol: float, max_iter: int
 ) -> VoteFit:
-    """`vote_regression` for any link and design, which alone have access to the rows (in memory or on a cluster).
-
-    The scores of the result are those that the design computes from the parameters.
-    """
-    features = design.features
-    v = design.start(link, start)
-    Z, rate = design.apply(v)
-    point = link.at(Z, rate)
-    path = [point.loss + l2 * design.penalty(v)]
+    """`vote_regression` for any objective, which alone has access to the rows (in memory or on a cluster)."""
+    point = votes.at(votes.start(start))
+    path = [point.loss + l2 * votes.squared_norm(point.v)]
     n_products, converged = 1, False
     while True:
         derivatives = point.derivatives()
-        gradient = design.adjoint(derivatives.slope, derivatives.rate_slope) + 2.0 * l2 * design.penalised(v)
-        direction, steps = _newton_direction(design, derivatives, l2, gradient)
+        gradient = votes.penalised(derivatives.gradient, point.v, l2)
+        direction, steps = _newton_direction(votes, derivatives, gradient, l2)
         decrement = -float(gradient @ direction)
         n_products += 2 + 2 * steps
-        converged = decrement <= 2.0 * tol * features.total
+        converged = decrement <= 2.0 * tol * votes.features.total
         if len(path) > max_iter or (converged and len(path) == 1):
             break
-        lower = _line_search(link, design, (Z, rate, v), direction, l2, path[-1], decrement)
-        if lower is None:  # no further decrease in floating point
+        along = point.along(direction)
+        for t in 0.5 ** np.arange(40):
+            lower = along(t)
+            loss = lower.loss + l2 * votes.squared_norm(lower.v)
+            if loss <= path[-1] - 1e-4 * t * decrement:
+                break
+        else:  # no further decrease in floating point
             converged = converged or decrement <= 1e-10 * abs(path[-1])
             break
-        point, (Z, rate, v) = lower
-        path.append(point.loss + l2 * design.penalty(v))
+        point = lower
+        path.append(loss)
         if converged:  # the direction is known: take the last step, which may improve the fit considerably
             break
-    W, b, log_rate = design.split(v)
-    intercept = b - features.mean @ W
+    W, b, log_rate = votes.split(point.v)
+    intercept = b - votes.features.mean @ W
     return VoteFit(
-        W, intercept, float(log_rate), Z, path[-1], np.array(path), len(path) - 1, n_products, bool(converged)
+        W, intercept, log_rate, point.scores, path[-1], np.array(path), len(path) - 1, n_products, bool(converged)
     )
 
 
-def _labels_and_prior(features: Features, Y: Mask, observed: Mask | None, weak_prior: bool) -> Labels:
-    counts = label_counts(features.sample_weight, observed)
-    counts = None if counts is None else np.vstack([counts, np.ones((1, counts.shape[1]))])
-    return Labels(np.vstack([Y, np.full(Y.shape[1], 0.5)]), counts, weak_prior=weak_prior)
+def _newton_direction(
+    votes: VoteObjective, derivatives: Derivatives, gradient: Vector, l2: float
+) -> tuple[Vector, int]:
+    def hessian_times(s: Vector) -> Vector:
+        return votes.penalised(derivatives.hessian_times(s), s, l2)
+
+    solve, max_steps = votes.preconditioner(derivatives.mean_curvature, l2), min(200, len(gradient))
+    direction, _, n_steps = conjugate_gradients(hessian_times, solve, -gradient, rtol=0.1, max_steps=max_steps)
+    return direction, n_steps
 
 
-@dataclass(frozen=True)
-class Derivatives:
-    """Derivatives of the loss for Newton's method."""
+class Derivatives(NamedTuple):
+    """Derivatives of the loss for Newton's method: in scores and ln(lambda), or in the parameters that give them."""
 
-    slope: Array  # gradient in the scores
-    rate_slope: float  # and in ln(lambda)
-    hessian_times: Callable[[Array, float], tuple[Array, float]]  # the Hessian times a change of (scores, ln(lambda))
-    mean_curvature: Vector  # (c + 1, c + 1): its mean over rows, ln(lambda) last, no negative part
+    gradient: Any
+    hessian_times: Callable[..., Any]  # the Hessian times a change
+    mean_curvature: Vector  # (c + 1, c + 1): mean over rows in scores and ln(lambda), no negative part
 
 
-@dataclass(frozen=True)
-class Point:
-    """The model at given parameters: its loss and, computed on demand, the derivatives."""
+class Point(NamedTuple):
+    """The loss at some parameters and, computed on demand, its derivatives."""
 
+    v: Vector
     loss: float
     derivatives: Callable[[], Derivatives]
+    along: Callable[[Vector], Callable[[float], Point]]  # the point v + t d, given d, as a function of t
+    scores: Any = None
 
 
-class Link(Protocol):
-    """The likelihood of the labels given scores and ln(lambda). Scores may be opaque: the design computes them."""
+class VoteObjective:
+    """Negative log-likelihood of 0/1 labels as a function of (W, b, ln lambda), which are kept as one vector."""
 
-    def at(self, Z: Array, log_rate: float) -> Point:
-        """The model at the given scores and ln(lambda)."""
+    def __init__(self, features: Any, n_labels: int) -> None:  # Features, or CentredColumns
+        self.features, self.c = features, n_labels
+        self.n_coef = features.m * n_labels
+        free = np.append(np.full(n_labels, features.fit_intercept), True)
+        self._free = np.outer(free, free)  # pairs of intercepts, ln(lambda) last, that are not fixed at 0
+
+    def at(self, v: Vector) -> Point:
+        """The loss and its derivatives at given parameters."""
+        raise NotImplementedError
 
     def constant(self) -> tuple[Vector, float]:
         """The best scores, the same for all rows, and ln(lambda)."""
+        raise NotImplementedError
+
+    def split(self, v: Vector) -> tuple[Array, Array, float]:
+        """W, b and ln(lambda)."""
+        W = v[: self.n_coef].reshape(self.features.m, self.c)
+        return W, v[self.n_coef : -1], float(v[-1])
+
+    def join(self, W: Array, b: Array, rate: float, added: Array | float = 0.0) -> Vector:
+        """Inverse of `split`; ``added`` is that of the added row, whose centred features are 0, to b."""
+        return np.concatenate([W.ravel(), b + added * self.features.fit_intercept, [rate]])
+
+    def start(self, earlier: VoteFit | Start | None) -> Vector:
+        """An earlier fit, or the best model without features."""
+        if earlier is not None:
+            centred = earlier.intercept + self.features.mean @ earlier.coef
+            return self.join(earlier.coef, centred, earlier.log_rate)
+        b, rate = self.constant()
+        return self.join(np.zeros((self.features.m, self.c)), b * self.features.fit_intercept, rate)
+
+    def squared_norm(self, v: Vector) -> float:
+        """``|W|^2``."""
+        return float(v[: self.n_coef] @ v[: self.n_coef])
+
+    def penalised(self, product: Vector, v: Vector, l2: float) -> Vector:
+        """A derivative of the loss at v, or along v, to which that of the penalty is added."""
+        product[: self.n_coef] += 2.0 * l2 * v[: self.n_coef]
+        return product
+
+    def preconditioner(self, M: Vector, l2: float) -> Callable[[Vector], Vector]:
+        """Solve with ``scatter (x) M + 2 l2 I`` for the coefficients and ``n M`` for intercepts and ln(lambda)."""
+        values, U = np.linalg.eigh(M[:-1, :-1])
+        ridge = self.features.ridge_solver(values, l2)
+        inner = _pseudo_inverse(self.features.total * np.where(self._free, M, 0.0))
+
+        def solve(g: Vector) -> Vector:
+            step = ridge(self.split(g)[0] @ U) @ U.T
+            return np.concatenate([step.ravel(), inner @ g[self.n_coef :]])
+
+        return solve
 
 
-class Labels:
-    """Labels and their weights (`label_counts`); the last row may be that of a weak prior."""
+def _pseudo_inverse(M: Vector) -> Vector:
+    """Of a small symmetric matrix: as `numpy.linalg.pinv`, in a third of the time."""
+    values, U = np.linalg.eigh(M)
+    sizes = np.abs(values)
+    kept = sizes > 1e-10 * sizes.max()
+    return np.asarray((U * np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)) @ U.T)
+
+
+class _LocalVotes(VoteObjective):
+    """Rows in memory, followed by a row of mean features."""
+
+    def __init__(self, features: Features, link: Independent) -> None:
+        super().__init__(features, link.Y.shape[1])
+        self.link = link
+
+    def constant(self) -> tuple[Vector, float]:
+        return self.link.constant()
+
+    def at(self, v: Vector) -> Point:
+        return self._point(v, *self._scores(v))
+
+    def _point(self, v: Vector, Z: Array, rate: float) -> Point:
+        loss, derivatives = self.link.at(Z, rate)
+
+        def in_parameters() -> Derivatives:
+            found = derivatives()
+            return Derivatives(
+                self._adjoint(*found.gradient),
+                lambda s: self._adjoint(*found.hessian_times(*self._scores(s))),
+                found.mean_curvature,
+            )
+
+        def along(d: Vector) -> Callable[[float], Point]:
+            dZ, drate = self._scores(d)
+            return lambda t: self._point(v + t * d, Z + t * dZ, rate + t * drate)
+
+        return Point(v, loss, in_parameters, along, Z)
+
+    def _scores(self, v: Vector) -> tuple[Array, float]:
+        W, b, rate = self.split(v)
+        Z = np.empty((self.features.n + 1, self.c), order="F")
+        Z[:-1], Z[-1] = self.features.times(W, b), b
+        return Z, rate
+
+    def _adjoint(self, R: Array, rate: float) -> Vector:
+        """The gradient in the parameters, given that in the scores and in ln(lambda)."""
+        gW, gb = self.features.transpose_times(R[:-1])
+        return self.join(gW, gb, rate, R[-1])
+
+
+_LinkAt = tuple[float, Callable[[], Derivatives]]  # the loss at scores and ln(lambda), and its derivatives
+
+
+class Independent:
+    """theta = Z: the likelihood of independent labels given scores, and what it shares with other links.
+
+    ``counts`` are the weights of the labels (`label_counts`); the last row may be that of a weak prior.
+    """
 
     def __init__(self, Y: Array, counts: Array | None, *, weak_prior: bool = False) -> None:
         self.Y, self.counts, self.weak_prior = Y, counts, weak_prior
+
+    def at(self, Z: Array, log_rate: float) -> _LinkAt:
+        """Negative log-likelihood and its derivatives."""
+        return self.loss(Z), lambda: self._derivatives(Z)
+
+    def _derivatives(self, Z: Array) -> Derivatives:
+        slope, curvature = self.slopes(Z)
+        mean = np.diag(np.append(curvature.sum(axis=0) / self.total, 0.0))
+        return Derivatives((slope, 0.0), lambda dZ, drate: (curvature * dZ, 0.0), mean)
+
+    def constant(self) -> tuple[Vector, float]:
+        """The best scores without features, and ln(lambda)."""
+        return np.log(self.constant_votes()), 0.0
 
     def loss(self, theta: Array) -> float:
         """Negative log-likelihood and log-prior."""
@@ -218,43 +345,30 @@ class Labels:
         return np.asarray(-np.log1p(-means))
 
 
-class _Independent:
-    """theta = Z: independent labels."""
-
-    def __init__(self, labels: Labels) -> None:
-        self.labels = labels
-
-    def at(self, Z: Array, log_rate: float) -> Point:
-        return Point(self.labels.loss(Z), lambda: self._derivatives(Z))
-
-    def _derivatives(self, Z: Array) -> Derivatives:
-        slope, curvature = self.labels.slopes(Z)
-
-        def hessian_times(dZ: Array, drate: float) -> tuple[Array, float]:
-            return curvature * dZ, 0.0
-
-        mean = np.diag(np.append(curvature.sum(axis=0) / self.labels.total, 0.0))
-        return Derivatives(slope, 0.0, hessian_times, mean)
-
-    def constant(self) -> tuple[Vector, float]:
-        return np.log(self.labels.constant_votes()), 0.0
-
-
-class Competing:
+class Competing(Independent):
     """theta = log_expected_votes(log_softmax(Z)) + log_rate + offset: labels compete for the votes of a row."""
 
-    def __init__(self, labels: Labels, offset: float | Vector, fixed_raters: bool = False) -> None:
-        self.labels, self.offset, self.fixed_raters = labels, offset, fixed_raters
+    def __init__(
+        self,
+        Y: Array,
+        counts: Array | None,
+        *,
+        weak_prior: bool = False,
+        offset: float | Vector = 0.0,
+        fixed_raters: bool = False,
+    ) -> None:
+        super().__init__(Y, counts, weak_prior=weak_prior)
+        self.offset, self.fixed_raters = offset, fixed_raters
 
-    def at(self, Z: Array, log_rate: float) -> Point:
+    def at(self, Z: Array, log_rate: float) -> _LinkAt:
         """Negative log-likelihood and its derivatives."""
         logP = log_softmax(Z)
         theta, rise, bend = log_expected_votes(logP, self.fixed_raters)
         theta = theta + np.reshape(log_rate + self.offset, (-1, 1))
-        return Point(self.labels.loss(theta), lambda: self._derivatives(np.exp(logP), theta, rise, bend))
+        return self.loss(theta), lambda: self._vote_derivatives(np.exp(logP), theta, rise, bend)
 
-    def _derivatives(self, P: Array, theta: Array, rise: Array | float, bend: Array | float) -> Derivatives:
-        u, h = self.labels.slopes(theta)  # in theta; d theta = rise (dZ - <P, dZ>) + drate
+    def _vote_derivatives(self, P: Array, theta: Array, rise: Array | float, bend: Array | float) -> Derivatives:
+        u, h = self.slopes(theta)  # in theta; d theta = rise (dZ - <P, dZ>) + drate
         s, f, r = u * rise, h * rise**2, h * rise
         k = f + u * bend
         U, H, h_total = s.sum(axis=1, keepdims=True), f.sum(axis=1, keepdims=True), h.sum()
@@ -274,135 +388,9 @@ class Competing:
         curvature[:-1, :-1] = np.diag(f.sum(axis=0) + (bent * P).sum(axis=0)) - cross - cross.T + ((H - bent) * P).T @ P
         curvature[:-1, -1] = curvature[-1, :-1] = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
         curvature[-1, -1] = h_total
-        return Derivatives(s - P * U, float(u.sum()), hessian_times, curvature / self.labels.total)
+        return Derivatives((s - P * U, float(u.sum())), hessian_times, curvature / self.total)
 
     def constant(self) -> tuple[Vector, float]:
         """The degrees without features, as scores, and ln(lambda)."""
-        votes = self.labels.constant_votes()
+        votes = self.constant_votes()
         return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))
-
-
-def _with_mean(offset: float | Vector, weights: Vector | None) -> Vector:
-    """The offsets of all rows, followed by their mean."""
-    values = np.asarray(offset, dtype=np.float64)
-    return values if values.ndim == 0 else np.append(values, np.average(values, weights=weights))
-
-
-class Design:
-    """The parameters (W, b, ln lambda) as one vector, and the linear map from them to scores."""
-
-    def __init__(self, features: Any, c: int) -> None:  # Features, or CentredColumns
-        self.features, self.c = features, c
-        self.n_coef = features.m * c
-        free = np.append(np.full(c, features.fit_intercept), True)
-        self._free = np.outer(free, free)  # pairs of intercepts, ln(lambda) last, that are not fixed at 0
-
-    def split(self, v: Vector) -> tuple[Array, Array, float]:
-        """W, b and ln(lambda)."""
-        W = v[: self.n_coef].reshape(self.features.m, self.c)
-        return W, v[self.n_coef : -1], float(v[-1])
-
-    def join(self, W: Array, b: Array, rate: float) -> Vector:
-        """Inverse of `split`."""
-        return np.concatenate([W.ravel(), b, [rate]])
-
-    def start(self, link: Link, earlier: VoteFit | Start | None) -> Vector:
-        """An earlier fit, or the best model without features."""
-        if earlier is not None:
-            centred = earlier.intercept + self.features.mean @ earlier.coef
-            return self.join(earlier.coef, centred, earlier.log_rate)
-        b, rate = link.constant()
-        if not self.features.fit_intercept:
-            b = np.zeros_like(b)
-        return self.join(np.zeros((self.features.m, self.c)), b, rate)
-
-    def apply(self, v: Vector) -> tuple[Array, float]:
-        """Scores of all rows, followed by those of the mean features, and ln(lambda)."""
-        W, b, rate = self.split(v)
-        Z = np.empty((self.features.n + 1, self.c), order="F")
-        Z[:-1], Z[-1] = self.features.times(W, b), b
-        return Z, rate
-
-    def adjoint(self, R: Array, rate: float) -> Vector:
-        """The gradient in the parameters, given that in the scores and in ln(lambda)."""
-        gW, gb = self.features.transpose_times(R[:-1])
-        return self.join(gW, gb + R[-1] * self.features.fit_intercept, rate)
-
-    def penalised(self, v: Vector) -> Vector:
-        """W alone, the rest 0."""
-        coef = np.zeros_like(v)
-        coef[: self.n_coef] = v[: self.n_coef]
-        return coef
-
-    def penalty(self, v: Vector) -> float:
-        """``|W|^2``."""
-        coef = v[: self.n_coef]
-        return float(coef @ coef)
-
-    def preconditioner(self, M: Vector, l2: float) -> Callable[[Vector], Vector]:
-        """Solve with ``scatter (x) C + 2 l2 I`` for W and ``n M`` for intercepts and ln(lambda); C is a block of M."""
-        values, U = np.linalg.eigh(M[:-1, :-1])
-        scale, Q, scatter, identity = self.features.spectrum(ridge=2.0 * l2 * self.c)
-        inverse = reciprocal(np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None])
-        column = scale[:, None]
-        inner = _pseudo_inverse(self.features.total * np.where(self._free, M, 0.0))
-
-        def solve(g: Vector) -> Vector:
-            gW = column * self.split(g)[0]
-            core = (gW if Q is None else Q.T @ gW) @ U * inverse
-            step = column * ((core if Q is None else Q @ core) @ U.T)
-            return np.concatenate([step.ravel(), inner @ g[self.n_coef :]])
-
-        return solve
-
-
-def _pseudo_inverse(M: Vector) -> Vector:
-    """Of a small symmetric matrix: as `numpy.linalg.pinv`, in a third of the time."""
-    values, U = np.linalg.eigh(M)
-    sizes = np.abs(values)
-    kept = sizes > 1e-10 * sizes.max()
-    return np.asarray((U * np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)) @ U.T)
-
-
-def _newton_direction(
-    design: Design, point: Derivatives, l2: float, gradient: Vector, max_steps: int = 200
-) -> tuple[Vector, int]:
-    """Conjugate gradients for ``Hessian d = -gradient``, until accurate or the curvature is negative."""
-    solve = design.preconditioner(point.mean_curvature, l2)
-    d = np.zeros_like(gradient)
-    r = -gradient
-    z = solve(r)
-    s = z
-    rho = first = float(r @ z)
-    for step in range(min(max_steps, len(gradient))):
-        if rho <= 1e-2 * first:  # a relative accuracy of 0.1
-            return d, step
-        hs = design.adjoint(*point.hessian_times(*design.apply(s))) + 2.0 * l2 * design.penalised(s)
-        curvature = float(s @ hs)
-        if curvature <= 0.0:
-            return (d if step else s), step + 1
-        t = rho / curvature
-        d, r = d + t * s, r - t * hs
-        z = solve(r)
-        previous, rho = rho, float(r @ z)
-        s = z + (rho / previous) * s
-    return d, max_steps
-
-
-_Place = tuple[Array, float, Vector]  # scores, ln(lambda), and the parameters that make them
-
-
-def _line_search(
-    link: Link, design: Design, place: _Place, direction: Vector, l2: float, loss: float, decrement: float
-) -> tuple[Point, _Place] | None:
-    """The first of 1, 1/2, 1/4, ... steps with a sufficient decrease of the loss; None if there is none."""
-    Z, rate, v = place
-    dZ, drate = design.apply(direction)
-    t = 1.0
-    for _ in range(40):
-        there = Z + t * dZ, rate + t * drate, v + t * direction
-        point = link.at(there[0], there[1])
-        if point.loss + l2 * design.penalty(there[2]) <= loss - 1e-4 * t * decrement:
-            return point, there
-        t *= 0.5
-    return None
