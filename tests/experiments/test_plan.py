@@ -46,6 +46,9 @@ def test_resolved_tiny_plan_round_trips():
         ({"methods": {"GLLE": {"gird": {}}}}, "methods.GLLE.gird:", "grid"),
         ({"methods": {"x": {"like": "GLLE"}}}, "methods.x.like:", "no method"),
         ({"methods": {"KM": {}, "x": {"like": "KM"}, "y": {"like": "x"}}}, "methods.y.like:", "itself"),
+        ({"methods": {"KM": {"grid": "paper"}}}, "methods.KM.grid:", "states none for KM"),
+        ({"methods": {"GLLE": {"grid": "papers"}}}, "methods.GLLE.grid:", "paper"),
+        ({"display_names": {"DLD": "ours"}}, "display_names.DLD:", "DLDL"),
         ({"methods": {}}, "methods:", "at least one"),
         ({"methods": {"DLDL": 3}}, "methods.DLDL:", "table"),
         ({"datasets": []}, "datasets:", "at least one"),
@@ -126,6 +129,26 @@ def test_like_takes_over_the_estimator_with_its_parameters_and_grid():
     first, second = tiny_plan(methods={"first": base, "second": pair}).methods
     assert (second.estimator, second.grid, second.learner) == ("GLLE", first.grid, "SABFGS")
     assert (first.params, second.params) == ({"n_neighbors": 5}, {"n_neighbors": 7})
+
+
+def test_published_settings_by_name():
+    """Those that the paper plan marks as published; own parameters win."""
+    names = {"A": {"estimator": "DLDL", "grid": "paper", "params": {"max_iter": 7}}, "FCM": {"grid": "paper"}}
+    names |= {"GLLE + SABFGS": {"estimator": "GLLE", "grid": "paper", "learner": "SABFGS"}, "LDLSF": {"grid": "paper"}}
+    found = {method.name: method for method in tiny_plan(methods=names).methods}
+    published = {method.name: method for method in load_plan("paper").methods}
+    assert found["A"].grid == published["DLDL (paper)"].grid
+    assert found["A"].params == published["DLDL (paper)"].params | {"max_iter": 7}
+    assert (found["FCM"].params, found["FCM"].grid) == (published["FCM"].params, {})
+    assert found["GLLE + SABFGS"].grid == published["GLLE"].grid
+    assert found["LDLSF"].params == published["LDLSF on truth (paper)"].params
+
+
+def test_display_names_survive_being_written_out():
+    plan = tiny_plan(display_names={"DLDL": "ours", "made": "Made up"})
+    assert plan.display_names == {"DLDL": "ours", "made": "Made up"}
+    assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
+    assert "display_names.DLDL: expected" in wrong(display_names={"DLDL": 3})
 
 
 def test_baselines_are_those_that_say_so():

@@ -1,11 +1,14 @@
 """Markdown and LaTeX tables: what is bold, shaded, escaped."""
 
 import re
+import shutil
+import subprocess
 
 import pytest
 from synthetic_records import DATASETS, METHODS, make_records
 
-from ldlearn.evaluation import TextTable
+from ldlearn.evaluation import Results, TextTable, difference
+from ldlearn.evaluation.text_tables import combined_table, score_table
 from ldlearn.metrics import METRICS
 from ldlearn.reporting import Report
 from ldlearn.reporting.page import latex, markdown_text, render
@@ -54,13 +57,14 @@ def test_latex_is_bold_for_the_best_and_shaded_for_baselines():
 @pytest.mark.parametrize("name", [name for name in FILES if name.endswith(".tex")])
 def test_latex_is_well_formed(name):
     text = FILES[name]
-    columns = len(re.search(r"\\begin\{tabular\}\{(l?r*)\}", text)[1])
-    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    columns = len(re.search(r"\\begin\{(?:tabular|longtable)\}\{(l{1,2}r*)\}", text)[1])
+    assert text.count(f"\\label{{tab:{name.removeprefix('tables/').removesuffix('.tex')}}}") == 1
+    rows = [line for line in text.splitlines() if line.endswith(r"\\") and not line.startswith(r"\caption")]
     assert rows
     assert all(len(re.findall(r"(?<!\\)&", row)) == columns - 1 for row in rows)
     bare = re.sub(r"\\[{}]", "", text)
     assert bare.count("{") == bare.count("}")
-    assert text.isascii() or not set("±→↑↓") & set(text)
+    assert text.isascii() or not set("±→↑↓•◦") & set(text)
 
 
 def test_hostile_names_stay_names():
@@ -85,3 +89,67 @@ def test_the_whole_report_is_one_markdown_text():
         assert f"### Recovery: {METRICS[metric].heading}" in text
     assert "Friedman's test" in text
     assert len(DATASETS) == 4
+
+
+@pytest.mark.parametrize("task", ["recovery", "prediction"])
+def test_marks_are_the_significant_differences_to_the_subject(task):
+    results, table, marks = REPORT.results, REPORT.tables[task, "intersection"], set()
+    for method, (_, cells) in zip(table.methods, score_table(table, results).rows, strict=True):
+        for dataset, cell in zip(table.datasets, cells[1:-1], strict=True):
+            gap = None if method.name == "DLDL" else difference(results, table, "DLDL", method.name, dataset)
+            expected = "" if gap is None or not gap.is_clear else "•" if gap.mean > 0 else "◦"
+            assert "".join(sign for sign in cell.text if sign in "•◦") == expected
+            marks.add(expected)
+    assert {"", "•"} <= marks
+    assert "•" not in str(score_table(table).rows)
+
+
+def test_a_subject_that_is_worse_is_marked_as_such():
+    results = Results(REPORT.results.records, subject="FCM")
+    assert results.subject == "FCM"
+    table = results.table("recovery", METRICS["intersection"])
+    texts = [cell.text for _, cells in score_table(table, results).rows for cell in cells]
+    assert any(text.endswith(" ◦") for text in texts)
+    assert "FCM is significantly better (•) or worse (◦)" in score_table(table, results).legend
+
+
+def test_the_combined_table_has_the_cells_of_the_tables_of_its_metrics():
+    tables = [REPORT.tables["recovery", metric] for metric in ("intersection", "clark")]
+    combined = combined_table(tables, REPORT.results, {"yeast": "Yeast!", "DLDL": "ours"})
+    assert combined.head == ["Data set", "Method", *(table.metric.heading for table in tables)]
+    groups = [cells[0].text for _, cells in combined.rows if cells[0].text]
+    assert groups == [{"yeast": "Yeast!"}.get(name, name) for name in tables[0].datasets]
+    assert "ours" in {cells[1].text for _, cells in combined.rows}
+    for column, table in enumerate(tables):
+        single = score_table(table, REPORT.results)
+        by_method = {m.name: cells for m, (_, cells) in zip(table.methods, single.rows, strict=True)}
+        n = len(tables[0].methods)
+        for number, (_, cells) in enumerate(combined.rows):
+            method = tables[0].methods[number % n].name
+            assert cells[2 + column] == by_method[method][1 + number // n]
+
+
+def test_display_names_come_from_the_catalogue_and_from_the_plan():
+    records = make_records({"s_jaffe": ["a", "b"], "mine": ["a", "b"]}, repeats=2, missing=())
+    report = Report(records, 'display_names = { DLDL = "DLDL (ours)", mine = "My data" }')
+    text = report.text_files()["tables/recovery-intersection.tex"]
+    assert "s-JAFFE & My data" in text
+    assert "DLDL (ours) &" in text
+    assert "s\\_jaffe" not in text
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_every_table_compiles(tmp_path):
+    report = Report(make_records(repeats=3, failed=[("yeast", "FCM")]))
+    tables = [text for name, text in report.text_files().items() if name.endswith(".tex")]
+    packages = "\\usepackage[landscape,margin=1cm]{geometry}\\usepackage{booktabs,longtable}\\usepackage[table]{xcolor}"
+    body = "\n\\clearpage\n".join(tables) + "\nSee Table~\\ref{tab:recovery-combined}.\n"
+    document = f"\\documentclass{{article}}{packages}\\begin{{document}}\n{body}\\end{{document}}\n"
+    (tmp_path / "all.tex").write_text(document, encoding="utf-8")
+    for _ in range(2):  # the second time references are known
+        command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "all.tex"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "all.pdf").stat().st_size > 10_000
+    assert "undefined references" not in done.stdout
+    assert "multiply defined" not in done.stdout

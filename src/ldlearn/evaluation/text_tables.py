@@ -1,12 +1,12 @@
 """Tables of a run as text, which the terminal, Markdown and LaTeX show."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import NamedTuple
 
-from ldlearn.evaluation.analysis import Agreement, Cost, agreement
+from ldlearn.evaluation.analysis import CONFIDENCE, Agreement, Cost, agreement, difference
 from ldlearn.evaluation.record import TASKS, Task
 from ldlearn.evaluation.summary import Dataset, Method, Results, Score, TaskTable
 from ldlearn.metrics import LABEL_HEADLINE, LABEL_METRICS, get_metric
@@ -30,20 +30,74 @@ class TextTable:
     rows: Sequence[tuple[bool, Sequence[Cell]]]
     legend: str = ""
 
+    @property
+    def is_grouped(self) -> bool:
+        """Whether the first cell of a row is only filled where a group of rows begins."""
+        return any(not cells[0].text for _, cells in self.rows)
 
-def score_table(table: TaskTable) -> TextTable:
-    """One metric of one task: methods by data sets, the best of a column bold."""
+
+def score_table(table: TaskTable, results: Results | None = None, names: Mapping[str, str] | None = None) -> TextTable:
+    """One metric of one task: methods by data sets, the best of a column bold.
+
+    Parameters
+    ----------
+    table : TaskTable
+    results : Results, optional
+        If given, marks show on which data sets its subject is significantly better or worse than a method.
+    names : mapping of str to str, optional
+        Display names of methods and data sets.
+    """
+    names = names or {}
     rows = []
     for method in table.methods:
-        scores = [table.score(method.name, dataset) for dataset in table.datasets]
+        cells = [_score_cell(table, method.name, dataset, results) for dataset in table.datasets]
         average = Cell(number(table.average_ranks.get(method.name), ".2f"))
-        rows.append(_row(method, [*(Cell(_score_text(score), score.best) for score in scores), average]))
-    repeats = f"Mean ± standard deviation over {table.n_repeats} repeats" if table.n_repeats > 1 else "One repeat"
+        rows.append(_row(method, [*cells, average], names))
+    head = ["Method", *(names.get(dataset, dataset) for dataset in table.datasets), "Average rank"]
+    return TextTable(f"{table.task.capitalize()}: {table.metric.heading}", head, rows, _legend([table], results, names))
+
+
+def combined_table(tables: Sequence[TaskTable], results: Results, names: Mapping[str, str] | None = None) -> TextTable:
+    """Several metrics of one task: a group of rows for each data set, methods by metrics.
+
+    Parameters
+    ----------
+    tables : sequence of TaskTable
+        At least one; the order of methods is that of the first.
+    results : Results
+        Marks are those of `score_table`.
+    names : mapping of str to str, optional
+        Display names of methods and data sets.
+    """
+    names, rows = names or {}, []
+    for dataset in tables[0].datasets:
+        for place, method in enumerate(tables[0].methods):
+            cells = [_score_cell(table, method.name, dataset, results) for table in tables]
+            shaded, texts = _row(method, cells, names)
+            rows.append((shaded, [Cell("" if place else names.get(dataset, dataset)), *texts]))
+    head = ["Data set", "Method", *(table.metric.heading for table in tables)]
+    return TextTable(f"{tables[0].task.capitalize()}: all metrics", head, rows, _legend(tables, results, names))
+
+
+def _score_cell(table: TaskTable, method: str, dataset: str, results: Results | None) -> Cell:
+    """A score with • if the subject is significantly better than the method on the data set, ◦ if it is worse."""
+    score, gap = table.score(method, dataset), None
+    if results is not None and results.subject not in (None, method):
+        gap = difference(results, table, str(results.subject), method, dataset)
+    mark = "" if gap is None or not gap.is_clear else " •" if gap.mean > 0 else " ◦"
+    return Cell(_score_text(score) + mark, score.best)
+
+
+def _legend(tables: Sequence[TaskTable], results: Results | None, names: Mapping[str, str]) -> str:
+    n_repeats = tables[0].n_repeats
+    repeats = f"Mean ± standard deviation over {n_repeats} repeats" if n_repeats > 1 else "One repeat"
     legend = f"{repeats}, rank in parentheses, best in bold."
-    if any(method.is_reference for method in table.methods):
+    if any(method.is_reference for method in tables[0].methods):
         legend += " Methods fitted on true distributions are not ranked."
-    title = f"{table.task.capitalize()}: {table.metric.heading}"
-    return TextTable(title, ["Method", *table.datasets, "Average rank"], rows, legend=legend)
+    if n_repeats > 1 and results is not None and results.subject is not None:
+        subject = names.get(results.subject, results.subject)
+        legend += f" {subject} is significantly better (•) or worse (◦) than the method ({CONFIDENCE:.0%} level)."
+    return legend
 
 
 def cost_table(found: Iterable[Cost]) -> TextTable:
@@ -141,7 +195,8 @@ def _brief(score: Score) -> str:
     return number(score.mean) + (f" ±{score.spread.std:.3f}" if score.spread and score.spread.n > 1 else "")
 
 
-def _row(method: Method, cells: Iterable[Cell]) -> tuple[bool, list[Cell]]:
+def _row(method: Method, cells: Iterable[Cell], names: Mapping[str, str] | None = None) -> tuple[bool, list[Cell]]:
     """The row of a method, shaded if it is a baseline: the method with its role, and the other cells."""
     roles = ["baseline"] * method.is_baseline + ["true distributions"] * method.is_reference
-    return method.is_baseline, [Cell(method.name + (f" ({', '.join(roles)})" if roles else "")), *cells]
+    name = (names or {}).get(method.name, method.name)
+    return method.is_baseline, [Cell(name + (f" ({', '.join(roles)})" if roles else "")), *cells]

@@ -2,9 +2,11 @@
 
 import itertools
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from sklearn.utils import get_tags
@@ -145,7 +147,10 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     """The ``methods`` and ``discover`` tables of a plan."""
     named = plan.table("methods")
     tables = {name: named.table(name) for name in named.entries()}
-    methods = {name: _read_method(name, _inherit_settings(table, tables)) for name, table in tables.items()}
+    methods = {
+        name: _read_method(name, _published_settings(name, _inherit_settings(table, tables)))
+        for name, table in tables.items()
+    }
     if "discover" in plan:
         # Methods named in the plan replace discovered ones.
         methods = {method.name: method for method in _discover(plan.table("discover"))} | methods
@@ -165,6 +170,22 @@ def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> Toml
     # Not its learner: the usual purpose is the same enhancer with another learner.
     taken = {key: value for key, value in others[model].entries().items() if key in ("estimator", "params", "grid")}
     return TomlTable({"estimator": model} | taken | own, table.path)
+
+
+def _published_settings(name: str, table: TomlTable) -> TomlTable:
+    """With ``grid = "paper"``, params and grid that the DLDL paper states for the estimator; own params come first."""
+    if not isinstance(table.raw("grid"), str):
+        return table
+    table.get("grid", valid=["paper"])
+    plan = files("ldlearn.experiments").joinpath("plans", "paper.toml").read_text(encoding="utf-8")
+    published, estimator = tomllib.loads(plan)["methods"], table.get("estimator", name)
+    entries = (published.get(key) for key in (f"{estimator} (paper)", f"{estimator} on truth (paper)", estimator))
+    settings = next(filter(None, entries), None)
+    if settings is None:
+        raise table.fail("grid", f"the paper states none for {estimator}; remove it, or write a table of lists.")
+    own = {key: value for key, value in table.entries().items() if key != "grid"}
+    params = settings.get("params", {}) | own.get("params", {})
+    return TomlTable(own | {"params": params, "grid": settings.get("grid", {})}, table.path)
 
 
 def _read_method(name: str, table: TomlTable) -> MethodSpec:

@@ -2,7 +2,7 @@
 
 import os
 import tomllib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self
@@ -100,6 +100,7 @@ class Plan:
 
         datasets = ["vader_tweets"]          # names, or a table for each: rows, path, generator, own rule
         subject = "DLDL"                     # the method that a report compares the others with
+        display_names = { vader_tweets = "VADER" }  # of data sets and methods, in the tables of a report
 
         [protocol]
         repeats = 10                         # shuffled splits; or split = "k-fold" with folds and validation
@@ -119,7 +120,7 @@ class Plan:
 
         [methods."GLLE + SABFGS"]
         estimator = "GLLE"
-        grid = { lam = [0.01, 0.1] }
+        grid = { lam = [0.01, 0.1] }         # or grid = "paper": the published settings of the DLDL paper
         learner = "SABFGS"
         learner_grid = { l2 = [1.0, 10.0] }
 
@@ -140,6 +141,8 @@ class Plan:
         What tables show first. Records hold all metrics, so that changing this needs no new run.
     subject : str
         The method that a report compares the others with; if empty, the first that is no baseline.
+    display_names : dict of str to str
+        Of methods and data sets, in the tables that a report writes as files.
     """
 
     name: str
@@ -150,6 +153,7 @@ class Plan:
     metrics: tuple[str, ...] = HEADLINE_METRICS
     description: str = ""
     subject: str = ""
+    display_names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, content: dict[str, Any], folder: Path | None = None) -> Self:
@@ -180,6 +184,9 @@ class Plan:
             selection=_selection(table.table("selection")),
             metrics=table.texts("metrics", HEADLINE_METRICS, {**METRICS, **LABEL_METRICS}, "metric"),
         )
+        names = table.table("display_names")
+        known = [spec.name for spec in (*plan.datasets, *plan.methods)]
+        plan.display_names.update({name: names.get(name) for name in names.entries(known, "data set or method")})
         table.finish()
         return plan
 
@@ -190,6 +197,7 @@ class Plan:
             "description": self.description,
             "subject": self.subject,
             "metrics": list(self.metrics),
+            "display_names": self.display_names,
             "protocol": asdict(self.protocol),
             "selection": asdict(self.selection),
             "datasets": {dataset.name: dataset.to_dict() for dataset in self.datasets},

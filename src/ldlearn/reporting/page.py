@@ -27,7 +27,7 @@ _LATEX = str.maketrans({
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "±": r"$\pm$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "χ": r"$\chi$", "²": r"$^2$", "–": "--",
-    "→": r"$\rightarrow$",
+    "→": r"$\rightarrow$", "•": r"$\bullet$", "◦": r"$\circ$",
 })  # fmt: skip
 
 

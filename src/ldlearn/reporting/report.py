@@ -11,9 +11,10 @@ from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
+from ldlearn.datasets import DatasetError, dataset_info
 from ldlearn.evaluation import TASKS, Record, Results, Task, TaskTable, agreement, costs, read_records
 from ldlearn.evaluation.record import find_records
-from ldlearn.evaluation.text_tables import agreement_table, cost_table, score_table
+from ldlearn.evaluation.text_tables import agreement_table, combined_table, cost_table, score_table
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.reporting import experiment_displays as displays
@@ -104,12 +105,17 @@ class Report:
 
     def text_files(self) -> dict[str, str]:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
-        tables = {f"{t.task}-{t.metric.name}": score_table(t) for t in self.headline_tables}
+        names = {dataset.name: _title(dataset.name) for dataset in self.results.datasets}
+        names |= {str(name): str(shown) for name, shown in self.plan.get("display_names", {}).items()}
+        tables = {f"{t.task}-{t.metric.name}": score_table(t, self.results, names) for t in self.headline_tables}
+        for task in TASKS:
+            if mine := [table for table in self.headline_tables if table.task == task]:
+                tables[f"{task}-combined"] = combined_table(mine, self.results, names)
         tables |= {f"agreement-{a.task}-{file_name(a.dataset)}": agreement_table(a) for a in self.agreements}
         tables["time-and-memory"] = cost_table(self.costs)
         files = {"report.md": self.markdown()}
         for name, suffix in product(tables, ("md", "tex")):
-            files[f"tables/{name}.{suffix}"] = render(f"table.{suffix}", self, table=tables[name])
+            files[f"tables/{name}.{suffix}"] = render(f"table.{suffix}", self, table=tables[name], label=name)
         return files
 
     def markdown(self) -> str:
@@ -173,6 +179,14 @@ class Report:
             for format in formats:
                 known = self._page_svgs.get(name) if format == "svg" else None
                 yield f"figures/{name}.{format}", known or file_content(display, format)
+
+
+def _title(dataset: str) -> str:
+    """The title of a data set of the catalogue; other names are titles already."""
+    try:
+        return dataset_info(dataset).title
+    except DatasetError:
+        return dataset
 
 
 def file_name(name: str) -> str:
