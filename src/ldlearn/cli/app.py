@@ -51,6 +51,7 @@ COMMANDS = (
     Command("compare-methods", "Compare several methods on a table: which fits best, how much they differ."),
     Command("demo", "Run all steps on real data: texts of tweets, rated by 20 to 99 people."),
     Command("methods", "List the methods: name, kind, origin, summary.", EXPERIMENTS, "library"),
+    Command("cite", "Print BibTeX entries of the papers of methods.", EXPERIMENTS),
     Command("datasets", "List the available data sets, and where they are stored.", EXPERIMENTS, "library"),
     Command("run", "Run an experiment; records are written to OUTPUT/records.jsonl.", EXPERIMENTS),
     Command("import-predictions", "Add predictions made elsewhere to a run, to be ranked and reported.", EXPERIMENTS),

@@ -185,7 +185,7 @@ class Plan:
             metrics=table.texts("metrics", HEADLINE_METRICS, {**METRICS, **LABEL_METRICS}, "metric"),
         )
         names = table.table("display_names")
-        known = [spec.name for spec in (*plan.datasets, *plan.methods)]
+        known = [*(dataset.name for dataset in plan.datasets), *(method.name for method in plan.methods)]
         plan.display_names.update({name: names.get(name) for name in names.entries(known, "data set or method")})
         table.finish()
         return plan

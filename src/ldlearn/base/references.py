@@ -1,0 +1,76 @@
+"""The papers of a method, read from the References section of its class, and as BibTeX."""
+
+import inspect
+import re
+import unicodedata
+from dataclasses import dataclass
+
+from ldlearn.base.estimator import LabelEstimator
+
+_SECTION = re.compile(r"^References\n-+\n(.*?)(?=\n\n[A-Z][a-z]+\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
+# A. Author, B. Author, "Title", Venue 28(7), 2016, pp. 1-10.
+_REFERENCE = re.compile(
+    r'(?P<authors>[^"]+), "(?P<title>[^"]+)", (?P<venue>[^"]+?)(?: (?P<volume>\d+)(?:\((?P<number>[\d-]+)\))?)?'
+    r",? (?P<year>(?:19|20)\d\d)(?:, pp?\. (?P<pages>[\d-]+))?\.\s*"
+)
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A publication; parts that are not given are empty."""
+
+    authors: tuple[str, ...]
+    title: str
+    venue: str
+    year: str
+    volume: str = ""
+    number: str = ""
+    pages: str = ""
+
+    @property
+    def key(self) -> str:
+        """Name of the first author, year, and first long word of the title."""
+        word = next(word for word in self.title.lower().split() if len(word) > 3)
+        text = unicodedata.normalize("NFKD", f"{_split_name(self.authors[0])[0]}{self.year}{word}")
+        return re.sub(r"[^a-z0-9]", "", text.lower())
+
+    def to_bibtex(self) -> str:
+        """An entry of a BibTeX file: an article if it has a volume, else a paper of proceedings."""
+        kind, venue = ("article", "journal") if self.volume else ("inproceedings", "booktitle")
+        names = " and ".join(", ".join(_split_name(author)) for author in self.authors)
+        fields = {"author": names, "title": f"{{{self.title}}}", venue: self.venue, "volume": self.volume}
+        fields |= {"number": self.number, "pages": self.pages.replace("-", "--"), "year": self.year}
+        lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+        return "\n".join([f"@{kind}{{{self.key},", *lines, "}"])
+
+
+def references(cls: type[LabelEstimator]) -> list[Reference]:
+    """The papers of a method.
+
+    Parameters
+    ----------
+    cls : estimator class
+        The References section of its docstring has entries ``A. Author, B. Author, "Title", Venue 28(7), 2016.``
+
+    Examples
+    --------
+    >>> from ldlearn import DLDL
+    >>> print(references(DLDL)[0].to_bibtex())
+    @inproceedings{jia2024label,
+      author = {Jia, Y. and Tang, J. and Jiang, J.},
+      title = {{Label Distribution Learning from Logical Label}},
+      booktitle = {IJCAI},
+      year = {2024},
+    }
+    """
+    section = _SECTION.search(inspect.cleandoc(cls.__doc__ or ""))
+    found = _REFERENCE.finditer(" ".join(section[1].split())) if section else ()
+    parts = ({key: value or "" for key, value in match.groupdict().items()} for match in found)
+    return [Reference(tuple(part.pop("authors").split(", ")), **part) for part in parts]
+
+
+def _split_name(author: str) -> tuple[str, str]:
+    """Family name and initials."""
+    words = author.split()
+    initials = [word for word in words if word.endswith(".")]
+    return " ".join(words[len(initials) :]), " ".join(initials)
