@@ -6,7 +6,14 @@ from ldlearn.learning.baselines import MeanLDL
 from ldlearn.learning.boosted_ldl import BoostedLDL
 from ldlearn.learning.incom_ldl import IncomLDL
 from ldlearn.learning.lalot import LALOT
+from ldlearn.learning.ldl_dpa import LDLDPA
 from ldlearn.learning.ldl_forest import LDLForest
+from ldlearn.learning.ldl_hr import LDLHR
+from ldlearn.learning.ldl_lclr import LDLLCLR
+from ldlearn.learning.ldl_lrr import LDLLRR
+from ldlearn.learning.ldl_scl import LDLSCL
+from ldlearn.learning.ldllc import LDLLC
+from ldlearn.learning.ldlm import LDLM
 from ldlearn.learning.ldlsf import LDLSF
 from ldlearn.learning.lse_ldl import LSELDL
 from ldlearn.learning.mlp_ldl import MLPLDL
@@ -34,4 +41,11 @@ __all__ = [
     "LDLSF",
     "IncomLDL",
     "WInLDL",
+    "LDLDPA",
+    "LDLHR",
+    "LDLLCLR",
+    "LDLLRR",
+    "LDLSCL",
+    "LDLLC",
+    "LDLM",
 ]
