@@ -9,7 +9,9 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
+from sklearn.neighbors import NearestNeighbors
 from tiny_plans import tiny_dict
 
 from ldlearn.base import Capabilities, Enhancer
@@ -18,9 +20,10 @@ from ldlearn.base.parameters import PositiveInt, estimator_dataclass
 from ldlearn.cli.main import main
 from ldlearn.compose.method_names import make_predictor, method_name
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.exceptions import ParameterError
+from ldlearn.exceptions import LDLearnError, ModelFileError, ParameterError
 from ldlearn.experiments import Plan, run_plan
 from ldlearn.experiments.toml_table import PlanError
+from ldlearn.tables import load_model, model_schema, save_model
 from ldlearn.testing import check_estimator
 
 TEMPLATE = Path(__file__).resolve().parents[1] / "docs" / "new_method"
@@ -104,6 +107,83 @@ def test_a_wrong_name_is_one_sentence(name, message, capsys):
         find_estimator(name)
     with pytest.raises(PlanError, match=rf"methods\.Mine\.estimator: .*{message}"):
         Plan.from_dict(tiny_dict(methods={"Mine": {"estimator": name}}))
+
+
+@pytest.fixture
+def saved(installed, tmp_path, monkeypatch):
+    """A table and a model that was fitted with the method, in a process that has neither named nor imported it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(model_schema, "_named", {})
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    Y = np.column_stack([X + rng.normal(size=X.shape) > 0, np.ones(60)]).astype(int)
+    rows = [",".join(map(str, row)) for row in np.column_stack([X, Y]).tolist()]
+    Path("data.csv").write_text("\n".join(["x,z,a,b,c", *rows]))
+    assert call("fit", "data.csv", "-l", "a,b,c", "--method", f"{PATH}+SABFGS", "-o", "model.ldl") == 0
+    expected = load_model("model.ldl", method=PATH).predict(pandas.read_csv("data.csv"))
+    model_schema._named.clear()
+    sys.modules.pop("neighbour_mean", None)
+    return expected
+
+
+def test_a_model_file_names_it_and_does_not_import_it(saved, capsys):
+    for words in (["predict", "data.csv", "-m", "model.ldl"], ["inspect", "model.ldl"]):
+        assert call(*words) == 2
+        heard = capsys.readouterr().err
+        assert f"--method {PATH}" in heard
+        assert heard.count("\n") == 1
+    with pytest.raises(ModelFileError, match=PATH):
+        load_model("model.ldl")
+    assert "neighbour_mean" not in sys.modules
+
+
+def test_a_model_file_is_loaded_once_the_user_names_it(saved, capsys):
+    model = ("data.csv", "--model", "model.ldl", "--method", PATH)
+    assert call("predict", *model, "-o", "out.csv") == 0
+    np.testing.assert_array_equal(pandas.read_csv("out.csv"), saved)
+    assert call("evaluate", *model) == 0
+    assert call("enhance", *model) == 2  # two steps enhance no new rows
+    assert "fitted on" in capsys.readouterr().err
+    assert call("inspect", "model.ldl", "--method", "neighbourmeanle") == 0
+    assert PATH in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [("os:system", "no subclass of Enhancer"), (f"{__name__}:Sound", "imported only if you name it"), ("DLDL", PATH)],
+)
+def test_naming_another_method_does_not_load_it(saved, method, message):
+    with pytest.raises(LDLearnError, match=message):
+        load_model("model.ldl", method=method)
+    assert "neighbour_mean" not in sys.modules
+
+
+def test_a_method_that_the_model_does_not_need_is_refused(tmp_path):
+    save_model(Sound().fit(np.eye(4), np.eye(4)), tmp_path / "m.ldl")
+    assert load_model(tmp_path / "m.ldl", method=f"{__name__}:Sound").label_distributions_.shape == (4, 4)
+    with pytest.raises(ModelFileError, match="not fitted with"):
+        load_model(tmp_path / "m.ldl", method=f"{__name__}:Undeclared")
+
+
+class HoldsAnObject(Enhancer):
+    def _fit(self, X, Y):
+        self.label_distributions_ = normalize_rows(Y.astype(X.dtype))
+        self.found_ = self.make()
+
+    def make(self):
+        return NearestNeighbors()
+
+
+class HoldsAFunction(HoldsAnObject):
+    def make(self):
+        return len
+
+
+@pytest.mark.parametrize(("cls", "message"), [(HoldsAnObject, "arrays, numbers and texts"), (HoldsAFunction, "found_")])
+def test_only_arrays_numbers_and_texts_are_stored(cls, message, tmp_path):
+    with pytest.raises(ModelFileError, match=message):
+        save_model(cls().fit(np.eye(4), np.eye(4)), tmp_path / "m.ldl")
+    assert not (tmp_path / "m.ldl").exists()
 
 
 def test_a_learner_of_a_pair_must_be_one(installed):

@@ -21,7 +21,7 @@ FEATURES = [f"x{j}" for j in range(6)]
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
     """Only the tables of `compare-methods` are of interest here, and figures take long."""
-    monkeypatch.setattr("ldlearn.cli.compare_methods.write_report", lambda folder: folder)
+    monkeypatch.setattr("ldlearn.reporting.write_report", lambda folder: folder)
 
 
 @pytest.fixture(scope="module")

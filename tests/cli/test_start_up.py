@@ -6,8 +6,6 @@ import inspect
 import json
 import subprocess
 import sys
-from importlib import import_module
-from keyword import iskeyword
 
 import fork_server
 import pytest
@@ -134,6 +132,5 @@ def test_an_error_that_is_not_ours_is_called_a_bug(new_command, run):
 
 def test_commands_are_functions_that_python_can_call():
     for entry in app.COMMANDS:
-        name = entry.name.replace("-", "_") + "_" * iskeyword(entry.name)
-        found = getattr(import_module(f"ldlearn.cli.{entry.file or name}"), name)
+        found = app.find_command(entry.name)
         assert isinstance(found, typer.Typer) or inspect.isfunction(found)

@@ -51,7 +51,6 @@ def new_method(tmp_path, monkeypatch):
 def forget():
     """What is found once in a process."""
     methods_of_plans.estimators.cache_clear()
-    model_schema.find_schema.cache_clear()
 
 
 def call(*words):

@@ -64,6 +64,17 @@ def test_a_pickle_is_never_loaded(model, tmp_path, monkeypatch):
     assert not os.path.exists("executed")
 
 
+@pytest.mark.parametrize("name", ["harm:Method", "os:system", "harm.x:Method.y", "../harm:Method", "harm", ":"])
+def test_a_class_of_another_package_is_never_imported(model, tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "harm.py").write_text("import os\nos.mkdir('executed')\n")
+    content = content_of(model)
+    content["model"]["state"]["estimator"]["class"] = name
+    refused(edited(model, content), tmp_path, "imported only if you name it|not among the classes")
+    assert not os.path.exists("executed")
+
+
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 0.999])
 def test_truncated(model, tmp_path, share):
     refused(model[: int(share * len(model))], tmp_path, "no ldlearn model file|truncated")

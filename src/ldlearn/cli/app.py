@@ -1,9 +1,9 @@
 """The typer application: the list of commands, which are imported when they are run, and the options of all commands.
 
 A command is a function of the same name (an underscore replaces a hyphen and follows a Python keyword), or a
-`typer.Typer` of that name if the command has subcommands. Its file is that of its name unless its entry of `COMMANDS`
-gives another. The file is imported only when one of its commands is run or its help is shown, so it may import at its
-top whatever it needs.
+`typer.Typer` of that name if the command has subcommands. Its file is that of its name unless `_FILES` gives another.
+The file is imported only when one of its commands is run or its help is shown, so it may import at its top whatever it
+needs.
 """
 
 import signal
@@ -27,37 +27,42 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class Command(NamedTuple):
-    """An entry of the help page: name, first line of the function's docstring, heading of the page, and its file."""
+    """An entry of the help page: name, first line of the function's docstring, and heading of the page."""
 
     name: str
     help: str
     panel: str = OWN_TABLES
-    file: str = ""
 
 
+# Files of several commands.
+_FILES = {
+    "tables": ("fit", "enhance", "predict", "evaluate", "compare"),
+    "rows": ("browse", "explain", "ask", "suggest"),
+    "models": ("inspect", "export"),
+    "experiments": ("compare-methods", "run", "import-predictions", "report"),
+    "library": ("methods", "datasets"),
+}
 COMMANDS = (
-    Command("fit", "Fit a model on a table with 0/1 label columns, and score it on held-out rows.", file="tables"),
-    Command("enhance", "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.", file="tables"),
-    Command("predict", "Predict the degrees of new rows, in constant memory.", file="tables"),
-    Command("evaluate", "Score a model against true degrees or 0/1 labels; compare with baselines.", file="tables"),
+    Command("fit", "Fit a model on a table with 0/1 label columns, and score it on held-out rows."),
+    Command("enhance", "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method."),
+    Command("predict", "Predict the degrees of new rows, in constant memory."),
+    Command("evaluate", "Score a model against true degrees or 0/1 labels; compare with baselines."),
     Command("browse", "Write a page to browse rows: texts, labels, degrees; search, sort, select, export."),
     Command("explain", "Explain one prediction: contributions of words and columns to each label."),
     Command("ask", "Choose rows to annotate next, and flag labels that look wrong."),
     Command("suggest", "Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face)."),
-    Command("inspect", "Show the training data, parameters, scores and warnings of a model.", file="models"),
-    Command("export", "Write a model as ONNX, its preprocessing included.", file="models"),
-    Command("compare", "Compare two files of distributions row by row: mean of every metric.", file="tables"),
+    Command("inspect", "Show the training data, parameters, scores and warnings of a model."),
+    Command("export", "Write a model as ONNX, its preprocessing included."),
+    Command("compare", "Compare two files of distributions row by row: mean of every metric."),
     Command("import", "Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format."),
     Command("compare-methods", "Compare several methods on a table: which fits best, how much they differ."),
     Command("demo", "Run all steps on real data: texts of tweets, rated by 20 to 99 people."),
-    Command("methods", "List the methods: name, kind, origin, summary.", EXPERIMENTS, "library"),
+    Command("methods", "List the methods: name, kind, origin, summary.", EXPERIMENTS),
     Command("cite", "Print BibTeX entries of the papers of methods.", EXPERIMENTS),
-    Command("datasets", "List the available data sets, and where they are stored.", EXPERIMENTS, "library"),
+    Command("datasets", "List the available data sets, and where they are stored.", EXPERIMENTS),
     Command("run", "Run an experiment; records are written to OUTPUT/records.jsonl.", EXPERIMENTS),
     Command("import-predictions", "Add predictions made elsewhere to a run, to be ranked and reported.", EXPERIMENTS),
-    Command(
-        "report", "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.", EXPERIMENTS, "run"
-    ),
+    Command("report", "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.", EXPERIMENTS),
 )
 
 
@@ -84,12 +89,17 @@ class LazyGroup(TyperGroup):
         return name, found, rest
 
 
+def find_command(name: str) -> Any:
+    """The function or the group of a command, from its file."""
+    attribute = name.replace("-", "_") + ("_" if iskeyword(name) else "")
+    file = next((file for file, names in _FILES.items() if name in names), attribute)
+    return getattr(import_module(f"ldlearn.cli.{file}"), attribute)
+
+
 @cache  # typer inspects every option of a command, which takes a while
 def load_command(name: str) -> Any:
     """Import the file of a command, and make the command from its function or group."""
-    attribute = name.replace("-", "_") + ("_" if iskeyword(name) else "")
-    file = next((command.file for command in COMMANDS if command.name == name), "") or attribute
-    found = getattr(import_module(f"ldlearn.cli.{file}"), attribute)
+    found = find_command(name)
     if not isinstance(found, typer.Typer):
         function, found = found, typer.Typer(add_completion=False)
         found.command(name, context_settings=_SETTINGS)(_expand_options(function))
@@ -114,6 +124,7 @@ def _expand_options(command: Callable[..., None]) -> Callable[..., None]:
             given[name] = group(**{field: given.pop(field) for field in signature(group).parameters})
         command(**given)
 
+    parameters.sort(key=lambda parameter: parameter.default is not Parameter.empty)  # what is required comes first
     # typer reads the signature for names and defaults, and the annotations for types.
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

@@ -25,9 +25,8 @@ def import_(
     rater: Annotated[str | None, typer.Option(metavar="COL", help="Rater column; default: found by name.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COL", help="Label column, or question of a tool.")] = None,
     zeros: Annotated[str | None, typer.Option(metavar="none|less", help="0 means none, or less: for fit.")] = None,
-    format: opt.From = None,
     *,
-    dialect: opt.DialectOptions,
+    reading: opt.ReadingOptions,
     to: opt.To = None,
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
@@ -43,7 +42,8 @@ def import_(
     """
     check_one_stdout(output, as_json)
     check_output(output, files, overwrite=not no_clobber)
-    found = read_annotations(files, kind, item=item, rater=rater, label=label, format=format, dialect=dialect)
+    how = {name: value for name, value in reading.arguments().items() if name in ("format", "dialect")}
+    found = read_annotations(files, kind, item=item, rater=rater, label=label, **how)
     write_table(output, [found.table], found.labels, to)
     for message in found.messages:
         log(f"{message}.")

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import typer
 
 from ldlearn import tables
+from ldlearn.cli import options as opt
 from ldlearn.cli.console import print_json, print_result, print_table, report_quality
-from ldlearn.cli.options import Json, NoClobber
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.formats import check_output
 
@@ -17,8 +17,9 @@ ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="Model file (.ld
 def inspect(
     model: ModelFile,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a model card: one HTML page.")] = None,
-    no_clobber: NoClobber = False,
-    as_json: Json = False,
+    method: opt.Trusted = None,
+    no_clobber: opt.NoClobber = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Show the training data, parameters, scores and warnings of a model.
 
@@ -26,7 +27,7 @@ def inspect(
     ldlearn inspect model.ldl
     ldlearn inspect model.ldl --html card.html
     """
-    known = tables.describe_file(model)
+    known = tables.describe_file(model, method)
     if html is not None:
         check_output(html, [model], overwrite=not no_clobber)
         tables.write_card(known, html)
@@ -64,7 +65,8 @@ def _overview(known: dict[str, Any]) -> dict[str, str]:
 def export(
     model: ModelFile,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")],
-    no_clobber: NoClobber = False,
+    method: opt.Trusted = None,
+    no_clobber: opt.NoClobber = False,
 ) -> None:
     """Write a model as ONNX, its preprocessing included.
 
@@ -75,7 +77,7 @@ def export(
         raise typer.BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
     # Before the work: an output that must not be overwritten is an error at once.
     check_output(output, [model], overwrite=not no_clobber)
-    loaded = tables.load_table_model(model)
+    loaded = tables.load_table_model(model, method)
     tables.export_onnx(loaded, output)
     inputs = {"numbers": loaded.numeric, "texts": loaded.categorical}
     columns = ", ".join(f"{name} ({len(names)} columns)" for name, names in inputs.items() if names)

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Option
 
 from ldlearn.base.discovery import all_estimators
+from ldlearn.cli import console
+from ldlearn.tables import import_embedding, load_table_model
 from ldlearn.tables.delimited_dialect import Dialect
 
 
@@ -35,7 +37,6 @@ def parse_setting(setting: str) -> tuple[str, Any]:
 
 
 Data = Annotated[str, Argument(metavar="DATA", help="Table: .csv .xlsx .parquet ...; - for standard input.")]
-Model = Annotated[str, Option("--model", "-m", metavar="FILE", help="Model file (.ldl).")]
 Output = Annotated[
     str, Option("--output", "-o", metavar="FILE", show_default=False, help="Table to write; default: standard output.")
 ]
@@ -46,6 +47,7 @@ LabelKind = Annotated[
 Blank = Annotated[int | None, Option(metavar="0", min=0, max=0, help="Empty label cells are 0; default: unknown.")]
 Separator = Annotated[str | None, Option(metavar="CHAR", help="Separates the labels in a single column of lists.")]
 Embedding = Annotated[str | None, Option(metavar="NAME", help="Embedding of text columns, as module:function.")]
+Trusted = Annotated[str | None, Option("--method", metavar="NAME", help="Method of another package that MODEL needs.")]
 Id = Annotated[str | None, Option("--id", metavar="COL", help="Identifier column.")]
 Method = Annotated[
     str | None, Option(metavar="NAME", autocompletion=complete_method, help="Default DLDL; see `ldlearn methods`.")
@@ -53,7 +55,6 @@ Method = Annotated[
 Settings = Annotated[
     list[Any] | None, Option("--set", metavar="K=V", parser=parse_setting, help="A parameter; repeatable.")
 ]
-From = Annotated[str | None, Option("--from", metavar="FMT", help="Format of standard input; default csv.")]
 To = Annotated[str | None, Option("--to", metavar="FMT", help="Format of standard output.")]
 Metrics = Annotated[str | None, Option(metavar="NAMES", help="Metrics, as a,b; or all. Default: the most common.")]
 NoClobber = Annotated[bool, Option("--no-clobber", help="Do not overwrite an existing file.")]
@@ -91,12 +92,54 @@ class LabelOptions:
 
 
 @dataclass(frozen=True)
-class DialectOptions(Dialect):
+class DialectOptions:
     """Format of a text table."""
 
     delimiter: Annotated[str | None, Option(metavar="CHAR", help="Column separator; default: detected.")] = None
     decimal: Annotated[str | None, Option(metavar="CHAR", help="Decimal mark, . or ,; default: detected.")] = None
     encoding: Annotated[str | None, Option(metavar="NAME", help="Text encoding; default: detected.")] = None
+
+
+@dataclass(frozen=True)
+class ReadingOptions(DialectOptions):
+    """How a table is read."""
+
+    format: Annotated[str | None, Option("--from", metavar="FMT", help="Format of standard input; default csv.")] = None
+
+    def arguments(self, output: str = "") -> dict[str, Any]:
+        """Arguments of functions of `ldlearn.tables`; no progress bar is drawn between rows that are printed."""
+        dialect = Dialect(self.delimiter, self.decimal, self.encoding)
+        progress = console.progress_unless_printed(output)
+        return {"format": self.format, "dialect": dialect, "on_message": console.log, "progress": progress}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(ReadingOptions):
+    """A model, and how the table that it is applied to is read."""
+
+    model: Annotated[str, Option("--model", "-m", metavar="FILE", help="Model file (.ldl).")]
+    embedding: Embedding = None
+    method: Trusted = None
+
+    def arguments(self, output: str = "") -> dict[str, Any]:
+        """The model too; imports the code outside of it that the user names."""
+        trust(self.model, self.embedding, self.method)
+        return super().arguments(output) | {"model": self.model}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowOptions(ModelOptions):
+    """A model, and the rows of a table that it is applied to."""
+
+    id: Id = None
+    keep: Annotated[str | None, Option(metavar="COLS", help="Columns to write; default: texts.")] = None
+    kind: LabelKind = "auto"
+    no_clobber: NoClobber = False
+
+    def arguments(self, output: str = "") -> dict[str, Any]:
+        """Which columns are shown too."""
+        shown = {"id": self.id, "keep": self.keep, "kind": self.kind, "overwrite": not self.no_clobber}
+        return super().arguments(output) | shown
 
 
 @dataclass(frozen=True)
@@ -112,6 +155,12 @@ class WritingOptions:
     flag_far: Annotated[bool, Option("--flag-far", help="Add a column far: 1 if the row is far from training.")] = False
     keep: Annotated[str | None, Option(metavar="COLS", help="Columns of DATA to write too.")] = None
     safe_csv: Annotated[bool, Option("--safe-csv", help="Escape names and texts that begin like formulas.")] = False
+    no_clobber: NoClobber = False
+
+    def arguments(self) -> dict[str, Any]:
+        """Arguments of functions of `ldlearn.tables`."""
+        given = {"overwrite" if name == "no_clobber" else name: value for name, value in vars(self).items()}
+        return given | {"overwrite": not self.no_clobber}
 
 
 def split_names(names: str | None) -> list[str] | None:
@@ -119,13 +168,11 @@ def split_names(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",")]
 
 
-def load_embedding(name: str | None, model: str) -> None:
-    """Import the embedding of a model; an error if the model was fitted without one and would ignore it."""
-    if name is None:
+def trust(model: str, embedding: str | None, method: str | None) -> None:
+    """Import the code that a model needs and the user names; an error if the model does without."""
+    if embedding is not None:
+        import_embedding(embedding)
+    if embedding is None and method is None:
         return
-    # Imported here, because commands without models share these options.
-    from ldlearn.tables import import_embedding, load_table_model
-
-    import_embedding(name)
-    if not load_table_model(model).preprocessing.embedded:
+    if not load_table_model(model, method).preprocessing.embedded and embedding is not None:
         raise BadParameter(f"{model} was fitted without an embedding; leave it out.", param_hint="--embedding")

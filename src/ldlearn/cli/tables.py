@@ -29,12 +29,11 @@ def fit(
     kind: opt.LabelKind = "auto",
     cells: opt.LabelOptions,
     separator: opt.Separator = None,
-    holdout: Annotated[float, typer.Option(metavar="F", help="Fraction of held-out rows.")] = 0.2,
+    holdout: Annotated[float | None, typer.Option(metavar="F", help="Fraction of held-out rows; default 0.2.")] = None,
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Store what --interval and --flag-far of predict need.")
     ] = False,
-    format: opt.From = None,
-    dialect: opt.DialectOptions,
+    reading: opt.ReadingOptions,
     scheduler: opt.Scheduler = None,
     verbose: Annotated[bool, typer.Option("--verbose", help="Explain how hyperparameters were selected.")] = False,
     no_clobber: opt.NoClobber = False,
@@ -54,28 +53,23 @@ def fit(
     # Model files have their own suffix, so that a slip does not overwrite the data.
     if Path(output).suffix != ".ldl":
         raise typer.BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
-    wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "overwrite": not no_clobber, **vars(features)}
-    wanted["params"] = dict(set or ())
-    local: dict[str, Any] = {"kind": kind, "separator": separator, "format": format, "intervals": intervals}
+    wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "params": dict(set or ()), **vars(features)}
+    wanted["overwrite"] = not no_clobber
+    local = vars(cells) | {"kind": kind, "separator": separator, "intervals": intervals}
     if scheduler is not None:
-        refused = local | vars(dialect) | {"embedding": embedding, "empty_rows": cells.empty_rows, "blank": cells.blank}
+        if (zeros := local.pop("zeros")) is not None:
+            wanted["params"]["zeros"] = zeros
+        refused = local | vars(reading) | {"embedding": embedding, "holdout": holdout}
         for name in (name for name, value in refused.items() if value not in (None, False, "auto", "error")):
             raise typer.BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
-        wanted["params"] |= {} if cells.zeros is None else {"zeros": cells.zeros}
         # only with a scheduler: it needs Dask
         from ldlearn.tables.table_parts import fit_parts
 
         model = fit_parts(data, labels, output, scheduler=scheduler, **wanted)
     else:
-        local |= {
-            **vars(cells),
-            "holdout": holdout,
-            "dialect": dialect,
-            "on_message": console.log,
-            "progress": console.progress,
-        }
         local["embedding"] = None if embedding is None else tables.import_embedding(embedding)
-        model = tables.fit_table(data, labels, output, **wanted, **local)
+        local["holdout"] = 0.2 if holdout is None else holdout
+        model = tables.fit_table(data, labels, output, **wanted, **local, **reading.arguments())
     if as_json:
         console.print_json({"model": output} | tables.describe_model(model))
         return
@@ -108,10 +102,8 @@ def enhance(
     cells: opt.LabelOptions,
     separator: opt.Separator = None,
     embedding: opt.Embedding = None,
-    format: opt.From = None,
-    dialect: opt.DialectOptions,
+    reading: opt.ReadingOptions,
     writing: opt.WritingOptions,
-    no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
 ) -> None:
     """Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.
@@ -121,36 +113,25 @@ def enhance(
     ldlearn enhance data.csv --labels sky,sea --method PriorLE -o degrees.csv
     """
     console.check_one_stdout(output, as_json)
-    if model is not None:
-        opt.load_embedding(embedding, model)
-    elif embedding is not None:
+    if model is None and embedding is not None:
         raise typer.BadParameter("only a model that was fitted with one takes it.", param_hint="--embedding")
+    if model is not None:
+        trusted = method if ":" in (method or "") else None  # beside a model, any other method is refused
+        opt.trust(model, embedding, trusted)
+        method = None if trusted else method
     wanted: dict[str, Any] = {"labels": labels, "method": method, "params": dict(set or ()), "separator": separator}
-    wanted |= {
-        "format": format,
-        "dialect": dialect,
-        **vars(cells),
-        **vars(features),
-        **vars(writing),
-        "overwrite": not no_clobber,
-    }
-    progress = console.progress_unless_printed(output)
-    written = tables.enhance_table(data, output, model=model, **wanted, on_message=console.log, progress=progress)
-    console.report_written(written, as_json)
+    wanted |= vars(cells) | vars(features) | writing.arguments() | reading.arguments(output)
+    console.report_written(tables.enhance_table(data, output, model=model, **wanted), as_json)
 
 
 def predict(
     data: opt.Data,
-    model: opt.Model,
     output: opt.Output = PIPE,
     id: opt.Id = None,
-    embedding: opt.Embedding = None,
-    format: opt.From = None,
     *,
-    dialect: opt.DialectOptions,
+    model: opt.ModelOptions,
     writing: opt.WritingOptions,
     scheduler: opt.Scheduler = None,
-    no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
 ) -> None:
     """Predict the degrees of new rows, in constant memory.
@@ -164,31 +145,25 @@ def predict(
     zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
     """
     console.check_one_stdout(output, as_json)
-    opt.load_embedding(embedding, model)
-    wanted: dict[str, Any] = {"id": id, "format": format, "dialect": dialect, **vars(writing)}
-    wanted["overwrite"] = not no_clobber
-    if scheduler is not None:
+    wanted = {"id": id} | writing.arguments() | model.arguments(output)
+    if scheduler is None:
+        written = tables.predict_table(data, output=output, **wanted)
+    else:
         # only with a scheduler: it needs Dask
         from ldlearn.tables.table_parts import predict_parts
 
-        written = predict_parts(data, model, output, scheduler=scheduler, **wanted)
-    else:
-        progress = console.progress_unless_printed(output)
-        written = tables.predict_table(data, model, output, **wanted, on_message=console.log, progress=progress)
+        written = predict_parts(data, output=output, scheduler=scheduler, **wanted)
     console.report_written(written, as_json)
 
 
 def evaluate(
     data: opt.Data,
-    model: opt.Model,
     metrics: opt.Metrics = None,
     labels: Annotated[str | None, typer.Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")] = None,
     kind: opt.LabelKind = "auto",
     blank: opt.Blank = None,
-    embedding: opt.Embedding = None,
-    format: opt.From = None,
     *,
-    dialect: opt.DialectOptions,
+    model: opt.ModelOptions,
     as_json: opt.Json = False,
 ) -> None:
     """Score a model against true degrees or 0/1 labels; compare with baselines.
@@ -200,10 +175,8 @@ def evaluate(
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
-    opt.load_embedding(embedding, model)
-    wanted: dict[str, Any] = {"metrics": opt.split_names(metrics), "labels": labels, "kind": kind}
-    wanted |= {"blank": blank, "format": format, "dialect": dialect}
-    found = tables.evaluate_table(data, model, **wanted, on_message=console.log, progress=console.progress)
+    wanted: dict[str, Any] = {"metrics": opt.split_names(metrics), "labels": labels, "kind": kind, "blank": blank}
+    found = tables.evaluate_table(data, **wanted, **model.arguments())
     for message in found.messages:
         console.log(message)
     if as_json:
@@ -223,9 +196,8 @@ def compare(
     convention: Annotated[
         str, typer.Option(metavar="NAME", help="Treatment of zeros: exact, pyldl, dldl, dldl-recovery.")
     ] = "exact",
-    format: opt.From = None,
     *,
-    dialect: opt.DialectOptions,
+    reading: opt.ReadingOptions,
     as_json: opt.Json = False,
 ) -> None:
     """Compare two files of distributions row by row: mean of every metric.
@@ -237,7 +209,7 @@ def compare(
     ldlearn compare truth.csv predicted.csv -l 'emo_*' --metrics clark,cosine
     """
     wanted: dict[str, Any] = {"labels": labels, "id": id, "metrics": opt.split_names(metrics), "convention": convention}
-    found = tables.compare_tables(truth, other, **wanted, format=format, dialect=dialect, on_message=console.log)
+    found = tables.compare_tables(truth, other, **wanted, **reading.arguments())
     if as_json:
         # JSON has neither NaN nor infinity; Python would write both, and other parsers would fail.
         finite = {name: value if math.isfinite(value) else None for name, value in found.scores.items()}

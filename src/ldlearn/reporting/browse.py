@@ -2,7 +2,7 @@
 
 import base64
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,9 @@ from ldlearn.core.simplex import Array
 from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.reporting.page import environment, page_assets, script_json
-from ldlearn.tables import TableModel, WrittenTable, load_table_model
-from ldlearn.tables.columns import Columns
-from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.files import OnMessage, Progress, silent, write_file
-from ldlearn.tables.formats import check_output
-from ldlearn.tables.labelled_table import TableInput
-from ldlearn.tables.model_rows import ModelRows, label_losses, read_model_rows
+from ldlearn.tables import TableModel, WrittenTable
+from ldlearn.tables.files import write_file
+from ldlearn.tables.model_rows import ModelRows, RowOptions, label_losses, read_model_rows
 
 MAX_ROWS = 100_000  # of a page that phones can still open
 _MAX_CHARS = 1000  # of a cell
@@ -36,16 +32,9 @@ def write_browse_page(
     model: str | TableModel,
     output: str,
     *,
-    id: str | None = None,
-    keep: Columns = None,
-    kind: str = "auto",
     interval: float = 0.9,
     raters: float | None = None,
-    format: str | None = None,
-    dialect: Dialect | None = None,
-    overwrite: bool = True,
-    on_message: OnMessage | None = None,
-    progress: Progress = silent,
+    **options: Unpack[RowOptions],
 ) -> WrittenTable:
     """Write a page to browse the rows of a table with: one HTML file that loads nothing from the network.
 
@@ -76,12 +65,8 @@ def write_browse_page(
     """
     if not 0 < interval < 1:
         raise ParameterError(f"interval must be above 0 and below 1, for example 0.9, got {interval:g}.")
-    check_output(output, [name for name in (data, model) if isinstance(name, str)], overwrite=overwrite)
-    loaded, title = load_table_model(model), "table"
-    if isinstance(data, str):
-        data = TableInput(data, format, dialect, on_message, progress)
-        title = Path(data.display_name).name
-    rows = read_model_rows(data, loaded, id=id, keep=keep, kind=kind)
+    rows = read_model_rows(data, model, output, **options)
+    loaded, title = rows.model, Path(rows.table).name
     if (n := len(rows.names)) > MAX_ROWS:
         raise TableError(f"a page holds at most {MAX_ROWS:,} rows, this table has {n:,}; use a part of it.")
     series, scores, messages = _series_and_scores(rows, loaded.estimator, interval, raters)

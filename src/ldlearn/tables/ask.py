@@ -1,7 +1,6 @@
 """Which rows to annotate next, and which labels look wrong."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +10,9 @@ from sklearn.preprocessing import normalize
 
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.tables.columns import Columns
-from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.files import PIPE, OnMessage, Progress, silent
-from ldlearn.tables.formats import check_output, format_of, write_table
-from ldlearn.tables.labelled_table import TableInput
-from ldlearn.tables.model_files import load_table_model
-from ldlearn.tables.model_rows import ModelRows, label_losses, read_model_rows
+from ldlearn.tables.files import PIPE
+from ldlearn.tables.formats import format_of, write_table
+from ldlearn.tables.model_rows import RowOptions, label_losses, read_model_rows
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import WrittenTable
@@ -28,43 +23,14 @@ _MIN_ROWS = 20  # with labels, to look for suspicious ones
 _ADDED = ("rank", "expected_error", "suspicious")
 
 
-@dataclass(frozen=True)
-class Questions:
-    """Rows to annotate next, and labels that look wrong.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_questions,)
-        Positions of the rows to annotate, the most useful first.
-    errors : ndarray of shape (n_samples,)
-        Expected squared errors of the degrees of each row.
-    suspicious : boolean ndarray of shape (n_samples, n_labels)
-        0/1 labels that look wrong; none if there are no labels to compare.
-    probabilities : ndarray of shape (n_samples, n_labels) or None
-        Of the given 0/1 labels, predicted by models that were fitted without the row.
-    """
-
-    rows: NDArray[np.intp]
-    errors: NDArray[np.float64]
-    suspicious: NDArray[np.bool_]
-    probabilities: Array | None
-
-
 def ask_table(
     data: Any,
     model: str | TableModel,
     output: str = PIPE,
     *,
     n: int = 50,
-    id: str | None = None,
-    keep: Columns = None,
-    kind: str = "auto",
-    format: str | None = None,
-    dialect: Dialect | None = None,
     to: str | None = None,
-    overwrite: bool = True,
-    on_message: OnMessage | None = None,
-    progress: Progress = silent,
+    **options: Unpack[RowOptions],
 ) -> WrittenTable:
     """Write the rows that should be annotated next, and the labels that look wrong.
 
@@ -91,33 +57,31 @@ def ask_table(
     """
     if n < 1:
         raise ParameterError(f"n must be at least 1, got {n}.")
-    check_output(output, [name for name in (data, model) if isinstance(name, str)], overwrite=overwrite)
     format_name = format_of(output, to)
-    loaded = load_table_model(model)
-    if isinstance(data, str):
-        data = TableInput(data, format, dialect, on_message, progress)
-    rows = read_model_rows(data, loaded, id=id, keep=keep, kind=kind)
+    rows = read_model_rows(data, model, output, **options)
     for name in set(_ADDED) & {rows.id, *rows.cells.columns}:
         raise TableError("a column of this name would be added; rename it, or leave it out with keep.", column=name)
-    found = find_questions(rows, loaded, n)
-    written = _to_frame(rows, loaded, found, n)
-    write_table(output, [written], [], format_name)
-    messages = list(rows.messages)
-    if found.probabilities is not None:
-        messages.append(f"{int(found.suspicious.sum()):,} labels of {found.suspicious.size:,} look wrong.")
-    return WrittenTable(len(written), list(loaded.labels), output, messages)
-
-
-def find_questions(rows: ModelRows, model: TableModel, n: int) -> Questions:
-    """Choose rows to annotate, and look for suspicious labels."""
     errors = expected_errors(rows.predicted, rows.degrees, rows.n_votes)
-    chosen = choose_rows(errors, rows.X, n)
-    suspicious, probabilities = np.zeros(rows.predicted.shape, dtype=bool), None
+    asked = choose_rows(errors, rows.X, n)
+    messages, notes, others = list(rows.messages), [""] * len(rows.names), asked[:0]
     if rows.recovered.sum() >= _MIN_ROWS:
         labels = np.where(rows.recovered[:, None], rows.labels, np.nan)  # type: ignore[arg-type]
-        probabilities = held_out_probabilities(model.estimator, rows.X, labels)
+        probabilities = held_out_probabilities(rows.model.estimator, rows.X, labels)
         suspicious = find_suspicious(labels, probabilities)
-    return Questions(chosen, errors, suspicious, probabilities)
+        for i, j in np.argwhere(suspicious):
+            note = f"{rows.model.labels[j]}={labels[i, j]:.0f} ({probabilities[i, j]:.2f})"
+            notes[i] = f"{notes[i]}; {note}" if notes[i] else note
+        messages.append(f"{int(suspicious.sum()):,} labels of {suspicious.size:,} look wrong.")
+        # Other rows with suspicious labels, the least probable first.
+        others = np.setdiff1d(np.flatnonzero(suspicious.any(axis=1)), asked)
+        lowest = np.where(suspicious, probabilities, 1.0)[others].min(axis=1)
+        others = others[np.argsort(lowest, kind="stable")][:n]
+    places, ranks = np.append(asked, others), [*map(str, range(1, len(asked) + 1)), *[""] * len(others)]
+    columns: dict[str, Any] = {rows.id: [rows.names[i] for i in places], **rows.cells.iloc[places]}
+    columns |= dict(zip(_ADDED, (ranks, errors[places], [notes[i] for i in places]), strict=True))
+    written = import_pandas().DataFrame({name: list(cells) for name, cells in columns.items()})
+    write_table(output, [written], [], format_name)
+    return WrittenTable(len(written), list(rows.model.labels), output, messages)
 
 
 def expected_errors(
@@ -219,22 +183,3 @@ def find_suspicious(labels: Array, probabilities: Array) -> NDArray[np.bool_]:
             usual = np.where(opposite, probabilities, 0.0).sum(axis=0) / np.where(count, count, np.nan)
             suspicious |= (labels == value) & (1.0 - probabilities >= usual) & (probabilities < 0.5)
     return suspicious
-
-
-def _to_frame(rows: ModelRows, model: TableModel, found: Questions, n: int) -> Any:
-    """The rows to annotate, then other rows with suspicious labels, the least probable first."""
-    places, notes = found.rows, [""] * len(rows.names)
-    if found.probabilities is not None and rows.labels is not None:
-        probabilities = np.where(found.suspicious, found.probabilities, 1.0)
-        for i, j in np.argwhere(found.suspicious):
-            note = f"{model.labels[j]}={rows.labels[i, j]:.0f} ({probabilities[i, j]:.2f})"
-            notes[i] = f"{notes[i]}; {note}" if notes[i] else note
-        others = np.setdiff1d(np.flatnonzero(found.suspicious.any(axis=1)), places)
-        order = np.argsort(probabilities[others].min(axis=1), kind="stable")
-        places = np.append(places, others[order][:n])
-    ranks = [str(k + 1) if k < len(found.rows) else "" for k in range(len(places))]
-    columns: dict[str, list[Any]] = {rows.id: [rows.names[i] for i in places]}
-    columns |= {name: rows.cells[name].iloc[places].tolist() for name in rows.cells.columns}
-    added = (ranks, found.errors[places].tolist(), [notes[i] for i in places])
-    columns |= dict(zip(_ADDED, added, strict=True))
-    return import_pandas().DataFrame(columns)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -10,9 +10,7 @@ from ldlearn.exceptions import ParameterError, TableError, format_list
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
-from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.files import OnMessage
-from ldlearn.tables.formats import open_table
+from ldlearn.tables.labelled_table import ReadingOptions, TableInput
 from ldlearn.tables.values import check_degrees, describe_repeated, import_pandas, to_numbers, to_texts
 
 
@@ -40,13 +38,11 @@ def compare_tables(
     truth: str,
     other: str,
     *,
-    labels: Columns | None = None,
+    labels: Columns = None,
     id: str | None = None,
     metrics: Sequence[str] | str | None = None,
     convention: str = "exact",
-    format: str | None = None,
-    dialect: Dialect | None = None,
-    on_message: OnMessage | None = None,
+    **opening: Unpack[ReadingOptions],
 ) -> Comparison:
     """Compare two files of distributions, row by row.
 
@@ -69,7 +65,7 @@ def compare_tables(
     """
     if convention not in CONVENTIONS:
         raise ParameterError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
-    D, P = (_read_degrees(file, labels, id, format, dialect, on_message) for file in (truth, other))
+    D, P = (_read_degrees(TableInput(file, **opening), labels, id) for file in (truth, other))
     if len(unmatched := D.columns.symmetric_difference(P.columns)):
         owner = truth if unmatched[0] in D.columns else other
         raise TableError(
@@ -87,16 +83,9 @@ def compare_tables(
     return Comparison(len(D), list(D.columns), id, scores)
 
 
-def _read_degrees(
-    file: str,
-    labels: Columns | None,
-    id: str | None,
-    format: str | None,
-    dialect: Dialect | None,
-    on_message: OnMessage | None,
-) -> Any:
+def _read_degrees(table_input: TableInput, labels: Columns, id: str | None) -> Any:
     """The label columns of a file as a data frame of degrees, with the ids as index."""
-    with open_table(file, format, dialect=dialect, on_message=on_message) as source:
+    with table_input.opened("rows") as source:
         chosen = range(len(source.names)) if labels is None else source.find(labels, "labels")
         names = [source.names[i] for i in chosen if source.names[i] != id]
         check_columns(source.names, [] if id is None else [id], "id")

@@ -42,9 +42,9 @@ def describe_model(model: TableModel) -> dict[str, Any]:
     }
 
 
-def describe_file(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Everything about the model of a file, with the name and the SHA-256 of the file."""
-    model = load_table_model(path)  # first, because its errors name the file
+def describe_file(path: str | os.PathLike[str], method: str | None = None) -> dict[str, Any]:
+    """Everything about the model of a file, with its name and SHA-256; ``method`` as in `load_model`."""
+    model = load_table_model(path, method)  # first, because its errors name the file
     return {"model": os.fspath(path), "sha256": sha256_of(Path(path))} | describe_model(model)
 
 

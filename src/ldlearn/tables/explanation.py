@@ -2,18 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.core.simplex import softmax
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.features import TfidfEncoder
-from ldlearn.tables.files import OnMessage, naming
-from ldlearn.tables.labelled_table import TableInput, as_frame
+from ldlearn.tables.labelled_table import ReadingOptions, TableInput
 from ldlearn.tables.linear import linear_softmax
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_files import columns_to_read
@@ -67,15 +64,7 @@ class Explanation:
         }
 
 
-def explain_row(
-    data: Any,
-    model: str | TableModel,
-    row: Any,
-    *,
-    format: str | None = None,
-    dialect: Dialect | None = None,
-    on_message: OnMessage | None = None,
-) -> Explanation:
+def explain_row(data: Any, model: str | TableModel, row: Any, **opening: Unpack[ReadingOptions]) -> Explanation:
     """Explain the prediction for one row by the contributions of its words and columns.
 
     Exact for models whose prediction is a softmax of linear scores (`DLDL`, `SABFGS`, ...); others are refused.
@@ -114,14 +103,10 @@ def explain_row(
             "fit DLDL, VoteLDL or SABFGS, without a feature map."
         )
     coef, intercept = linear
-    report = CellReport()
-    if isinstance(data, str):
-        table_input = TableInput(data, format, dialect, on_message)
-        report = CellReport(decimal=table_input.decimal)
-        with table_input.opened("rows") as source, naming(table_input.display_name):
-            frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
-    else:
-        frame = _find_row(iter([as_frame(data)]), row)
+    table_input = TableInput(data, **opening)
+    report = table_input.new_report()
+    with table_input.opened("rows") as source:
+        frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
     X = loaded.transform(frame, report)
     x = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)[0]
     means = loaded.preprocessing.feature_means

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,118 +18,24 @@ from ldlearn.tables.column_types import CellReport, ColumnTypes, check_categorie
 from ldlearn.tables.columns import Columns, FeatureColumns, TableColumns, check_distinct, choose_columns, find_kept
 from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
-from ldlearn.tables.files import PIPE, OnMessage, Progress, naming, sha256_of, silent
+from ldlearn.tables.files import PIPE, OnMessage, Progress, naming, sha256_of, silent, warn
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.label_matrices import as_fields
 from ldlearn.tables.source import Kind, Source, SparseTable
 from ldlearn.tables.table_labels import TableLabels, check_two_labels
-from ldlearn.tables.values import (
-    are_logical,
-    check_all_known,
-    check_some_label,
-    import_pandas,
-    rescale_rounded_degrees,
-    to_labels,
-)
+from ldlearn.tables.values import check_all_known, check_some_label, import_pandas, rescale_rounded_degrees, to_labels
 
 Rows = NDArray[np.intp]
 
 
-@dataclass(frozen=True)
-class TableInput:
-    """A table to read, the options for reading it, and where messages and progress are reported."""
+class ReadingOptions(TypedDict, total=False):
+    """How a table is read, and where messages and progress are reported: see `fit_table`."""
 
-    name: str
-    format: str | None = None
-    dialect: Dialect | None = None
-    on_message: OnMessage | None = None
-    progress: Progress = silent
-    label_file: str | None = None  # joined to the columns of a NumPy array
-
-    @property
-    def display_name(self) -> str:
-        """The name of the table in messages."""
-        return "standard input" if self.name == PIPE else self.name
-
-    @property
-    def decimal(self) -> str | None:
-        """The decimal mark, if the user gives it."""
-        return None if self.dialect is None else self.dialect.decimal
-
-    def log(self, message: str) -> None:
-        """Report something unusual about the table."""
-        (self.on_message or warnings.warn)(f"{self.display_name}: {message}")
-
-    def identity(self) -> dict[str, str]:
-        """Name and checksum of the file, date and version of ldlearn: for the card of a model."""
-        identity = {
-            "file": Path(self.display_name).name,
-            "date": f"{datetime.now(UTC):%Y-%m-%d}",
-            "ldlearn": installed_versions()["ldlearn"],
-        }
-        path = Path(self.name)
-        return identity | ({"sha256": sha256_of(path)} if path.is_file() else {})
-
-    @contextmanager
-    def opened(self, task: str) -> Iterator[Source]:
-        """Open the table; reading it reports its progress."""
-        path = Path(self.name)
-        size = path.stat().st_size if self.name != PIPE and path.is_file() else None
-        with (
-            self.progress(task, size, is_bytes=True) as on_progress,
-            open_table(self.name, self.format, on_progress, dialect=self.dialect, on_message=self.on_message) as source,
-        ):
-            if self.label_file is not None:
-                source.find(self.label_file)
-            yield source
-
-
-@dataclass(frozen=True)
-class LabelledTable:
-    """Rows with their labels, before anything is learned from them.
-
-    Attributes
-    ----------
-    frame : DataFrame or SparseTable
-        The table, with a column for each label.
-    columns : TableColumns
-        The roles of its columns, and the types that the user gives.
-    labels : TableLabels
-    listed : LabelList or None
-        The column of lists that the labels came from, if they did.
-    decimal : str or None
-        The decimal mark, if the user gives it.
-    """
-
-    frame: Any
-    columns: TableColumns
-    labels: TableLabels
-    listed: LabelList | None = None
-    decimal: str | None = None
-
-    def take(self, rows: Rows) -> LabelledTable:
-        """Some of the rows."""
-        return replace(self, frame=self.frame.iloc[rows], labels=self.labels.take(rows))
-
-    def clean(self, types: ColumnTypes | None = None, *, sparse: bool = False) -> tuple[Any, ColumnTypes, CellReport]:
-        """Clean the feature columns, see `clean_features`; refuses a table of which none is left.
-
-        ``types`` are inferred unless they are given; the result is a frame unless it may be ``sparse``, and that pays.
-        """
-        table, report = self.frame, CellReport(decimal=self.decimal)
-        # Before types are inferred, which differs for sparse columns.
-        if isinstance(table, SparseTable) and not (sparse and table.density < SPARSE_BELOW):
-            table = table.to_frame()
-        if types is None:
-            types = find_column_types(table, self.columns.features, **self.columns.types, decimal=self.decimal)
-        if len(types.left_out) == len(self.columns.features):
-            reasons = columns_by_type(types.left_out).items()
-            why = "; ".join(f"{reason}: {format_list(names)}" for reason, names in reasons)
-            raise TableError(f"no column is left for the features ({why}).")
-        cleaned = clean_features(table, types, report)
-        check_categories(cleaned, types.categorical)
-        return cleaned, types, report
+    format: str | None
+    dialect: Dialect | None
+    on_message: OnMessage | None
+    progress: Progress
 
 
 class LabelReading(TypedDict, total=False):
@@ -142,72 +47,71 @@ class LabelReading(TypedDict, total=False):
     empty_rows: str
 
 
-def label_frame(table: Any, labels: Columns, wanted: FeatureColumns, **reading: Unpack[LabelReading]) -> LabelledTable:
-    """The columns of a data frame that are wanted, and its labels."""
-    frame = as_frame(table)
-    if not len(frame):
-        raise TableError("the table has no rows.")
-    return _with_labels(frame, choose_columns(FrameSource(frame), labels, **wanted), **reading)
+def split_options(options: Any, *groups: Any) -> list[dict[str, Any]]:
+    """The options of each group, a TypedDict; one that belongs to none is refused."""
+    if unknown := options.keys() - {name for group in groups for name in group.__annotations__}:
+        raise TypeError(f"there is no option {min(unknown)!r}.")
+    return [{name: options[name] for name in group.__annotations__ if name in options} for group in groups]
 
 
-def read_labelled(
-    table_input: TableInput,
-    labels: Columns,
-    wanted: FeatureColumns,
-    *,
-    keep: Columns = None,
-    **reading: Unpack[LabelReading],
-) -> LabelledTable:
-    """Read the columns of a file that are wanted, and its labels; logs how a column of lists was read."""
-    with table_input.opened("reading") as source:
-        columns = choose_columns(source, labels, **wanted)
-        named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
-        columns = replace(columns, kept=find_kept(source, keep, columns.id, named))
-        table = _keep_spelling(_read_columns(source, columns), columns.features, table_input)
-        found = replace(_with_labels(table, columns, **reading), decimal=table_input.decimal)
-    if found.listed is not None:
-        table_input.log(found.listed.describe(found.columns.labels))
-    if dropped := len(table) - len(found.labels.values):
-        table_input.log(f"{dropped} rows without a positive label are left out.")
-    return found
+@dataclass(frozen=True)
+class TableInput:
+    """A table to read, a file or a data frame, and `ReadingOptions`."""
+
+    table: Any
+    format: str | None = None
+    dialect: Dialect | None = None
+    on_message: OnMessage | None = None
+    progress: Progress = silent
+    label_file: str | None = None  # joined to the columns of a NumPy array
+
+    @property
+    def name(self) -> str:
+        """The name of the table in messages."""
+        if not isinstance(self.table, str):
+            return "table"
+        return "standard input" if self.table == PIPE else self.table
+
+    def new_report(self) -> CellReport:
+        """An empty report of cells of the table."""
+        return CellReport(decimal=None if self.dialect is None else self.dialect.decimal)
+
+    def log(self, message: str) -> None:
+        """Report something unusual about a file."""
+        if isinstance(self.table, str):
+            (self.on_message or warn)(f"{self.name}: {message}")
+
+    def identity(self) -> dict[str, str]:
+        """Name and checksum of the file, date and version of ldlearn: for the card of a model."""
+        path, today, version = Path(self.name), f"{datetime.now(UTC):%Y-%m-%d}", installed_versions()["ldlearn"]
+        checksum = {"sha256": sha256_of(path)} if path.is_file() else {}
+        return {"file": path.name, "date": today, "ldlearn": version} | checksum
+
+    @contextmanager
+    def opened(self, task: str) -> Iterator[Source]:
+        """Open the table; reading it reports its progress."""
+        if not isinstance(self.table, str):
+            yield FrameSource(self.table)
+            return
+        size = path.stat().st_size if (path := Path(self.table)).is_file() else None
+        with (
+            self.progress(task, size, is_bytes=True) as advance,
+            open_table(self.table, self.format, advance, dialect=self.dialect, on_message=self.on_message) as source,
+        ):
+            if self.label_file is not None:
+                source.find(self.label_file)
+            yield source
 
 
-def _keep_spelling(table: Any, features: Sequence[str], table_input: TableInput) -> Any:
-    """Read columns again as texts in which texts follow numbers: 1.50 was read as 1.5, which is another category."""
-    frame = table.frame if isinstance(table, SparseTable) else table
-    of_objects = {name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind == "O"}
-    mixed = [name for name in features if name in of_objects and _is_mixed(frame[name])]
-    if not mixed or table_input.name == PIPE:
-        return table
-    with replace(table_input, on_message=lambda _: None).opened("reading") as source:
-        return table.assign(**source.read(dict.fromkeys(mixed, "text")))
+class FrameSource(Source):
+    """A table in memory, read as a file is."""
 
+    def __init__(self, table: Any) -> None:
+        self._frame = as_frame(table)
+        self.names = list(self._frame.columns)
 
-def _is_mixed(series: Any) -> bool:
-    """Whether a column holds numbers, and so many texts that they cannot be malformed numbers."""
-    texts = series.dropna().map(lambda cell: isinstance(cell, str))
-    return bool(0.1 < texts.mean() < 1)
-
-
-def _with_labels(
-    frame: Any,
-    columns: TableColumns,
-    kind: str = "auto",
-    separator: str | None = None,
-    blank: float | None = None,
-    empty_rows: str = "error",
-) -> LabelledTable:
-    """Only a single label column can hold lists, which become a column for each label."""
-    expanded, names, listed = frame, columns.labels, None
-    if len(names) == 1 or separator is not None:
-        expanded, names, listed = expand_label_list(frame, names, separator)
-    # The 0/1 columns have taken its place.
-    if listed is not None and listed.column in columns.kept:
-        expanded = expanded.assign(**{listed.column: frame[listed.column]})
-    read = TableLabels(names, to_labels(expanded, names, blank), frame.index, kind)
-    read, rows = read.handle_empty_rows(empty_rows)
-    kept = expanded if len(rows) == len(frame) else expanded.iloc[rows]
-    return LabelledTable(kept, replace(columns, labels=names), read, listed)
+    def _tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+        yield self._frame
 
 
 def as_frame(table: Any) -> Any:
@@ -223,26 +127,119 @@ def as_frame(table: Any) -> Any:
     return table.set_axis(names, axis=1) if names != list(table.columns) else table
 
 
-class FrameSource(Source):
-    """A table in memory, whose columns are chosen as those of a file."""
+@dataclass(frozen=True)
+class LabelledTable:
+    """Rows with their labels, before anything is learned from them.
 
-    def __init__(self, frame: Any) -> None:
-        self.names = list(frame.columns)
+    Attributes
+    ----------
+    frame : DataFrame or SparseTable
+        The table, with a column for each label.
+    columns : TableColumns
+        The roles of its columns, and the types that the user gives.
+    labels : TableLabels
+    listed : LabelList or None
+        The column of lists that the labels came from, if they did.
+    source : TableInput
+        What it was read from.
+    """
+
+    frame: Any
+    columns: TableColumns
+    labels: TableLabels
+    listed: LabelList | None
+    source: TableInput
+
+    def take(self, rows: Rows) -> LabelledTable:
+        """Some of the rows."""
+        return replace(self, frame=self.frame.iloc[rows], labels=self.labels.take(rows))
+
+    def clean(self, types: ColumnTypes | None = None, *, sparse: bool = False) -> tuple[Any, ColumnTypes, CellReport]:
+        """Clean the feature columns, see `clean_features`; refuses a table of which none is left.
+
+        ``types`` are inferred unless they are given; the result is a frame unless it may be ``sparse``, and that pays.
+        """
+        table, report = self.frame, self.source.new_report()
+        # Before types are inferred, which differs for sparse columns.
+        if isinstance(table, SparseTable) and not (sparse and table.density < SPARSE_BELOW):
+            table = table.to_frame()
+        if types is None:
+            types = find_column_types(table, self.columns.features, **self.columns.types, decimal=report.decimal)
+        if len(types.left_out) == len(self.columns.features):
+            reasons = columns_by_type(types.left_out).items()
+            why = "; ".join(f"{reason}: {format_list(names)}" for reason, names in reasons)
+            raise TableError(f"no column is left for the features ({why}).")
+        cleaned = clean_features(table, types, report)
+        check_categories(cleaned, types.categorical)
+        return cleaned, types, report
 
 
-def _read_columns(source: Source, columns: TableColumns) -> Any:
-    """Those columns, all rows, as a data frame."""
-    # As text: codes keep leading zeros, and dates their form.
-    as_text = [name for kind in ("categorical", "date", "text") for name in columns.types.get(kind, ())]
-    as_text += [] if columns.id is None else [columns.id]
-    # The last one counts: a kept column that is a feature is read as a feature, and the id always as text.
-    types: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
-    types |= dict.fromkeys([*columns.features, *columns.labels], "any")
-    types |= dict.fromkeys(as_text, "text")
-    table = source.read(types, sparse=True)
-    if not len(table):
-        raise TableError("the table has no rows.")
-    return table
+def read_labelled(
+    source: TableInput, labels: Columns, wanted: FeatureColumns, keep: Columns = None, **reading: Unpack[LabelReading]
+) -> LabelledTable:
+    """Read the columns of a table that are wanted, and its labels; logs how a column of lists was read."""
+    with source.opened("reading") as opened:
+        columns = choose_columns(opened, labels, **wanted)
+        named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
+        columns = replace(columns, kept=find_kept(opened, keep, columns.id, named))
+        # As text: codes keep leading zeros, and dates their form.
+        as_text = [name for kind in ("categorical", "date", "text") for name in columns.types.get(kind, ())]
+        as_text += [] if columns.id is None else [columns.id]
+        # The last one counts: a kept column that is a feature is read as a feature, and the id always as text.
+        kinds: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
+        kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
+        table = opened.read(kinds | dict.fromkeys(as_text, "text"), sparse=True)
+        if not len(table):
+            raise TableError("the table has no rows.")
+        found = _with_labels(_keep_spelling(table, columns.features, source), columns, source, **reading)
+    if found.listed is not None:
+        source.log(found.listed.describe(found.columns.labels))
+    if dropped := len(table) - len(found.labels.values):
+        source.log(f"{dropped} rows without a positive label are left out.")
+    return found
+
+
+def _keep_spelling(table: Any, features: Sequence[str], source: TableInput) -> Any:
+    """Read columns again as texts in which texts follow numbers: 1.50 was read as 1.5, which is another category."""
+    frame = table.frame if isinstance(table, SparseTable) else table
+    of_objects = {name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind == "O"}
+    mixed = [name for name in features if name in of_objects and _is_mixed(frame[name])]
+    if not mixed or not isinstance(source.table, str) or source.table == PIPE:
+        return table
+    with replace(source, on_message=ignore).opened("reading") as opened:
+        return table.assign(**opened.read(dict.fromkeys(mixed, "text")))
+
+
+def _is_mixed(series: Any) -> bool:
+    """Whether a column holds numbers, and so many texts that they cannot be malformed numbers."""
+    texts = series.dropna().map(lambda cell: isinstance(cell, str))
+    return bool(0.1 < texts.mean() < 1)
+
+
+def ignore(message: str) -> None:
+    """Report nothing."""
+
+
+def _with_labels(
+    frame: Any,
+    columns: TableColumns,
+    source: TableInput,
+    kind: str = "auto",
+    separator: str | None = None,
+    blank: float | None = None,
+    empty_rows: str = "error",
+) -> LabelledTable:
+    """Only a single label column can hold lists, which become a column for each label."""
+    expanded, names, listed = frame, columns.labels, None
+    if len(names) == 1 or separator is not None:
+        expanded, names, listed = expand_label_list(frame, names, separator)
+    # The 0/1 columns have taken its place.
+    if listed is not None and listed.column in columns.kept:
+        expanded = expanded.assign(**{listed.column: frame[listed.column]})
+    read = TableLabels(names, to_labels(expanded, names, blank), frame.index, kind)
+    read, rows = read.handle_empty_rows(empty_rows)
+    kept = expanded if len(rows) == len(frame) else expanded.iloc[rows]
+    return LabelledTable(kept, replace(columns, labels=names), read, listed, source)
 
 
 @dataclass(frozen=True)
@@ -292,17 +289,13 @@ class PreparedTable:
         return [X, *(preprocessing.transform(frame.iloc[rows]) for rows in others)]
 
 
+class _PreparingOptions(FeatureColumns, ReadingOptions, total=False):
+    blank: float | None
+    empty_rows: str
+
+
 def prepare_table(
-    data: str,
-    labels: Columns,
-    *,
-    kind: str = "auto",
-    blank: float | None = None,
-    empty_rows: str = "error",
-    name: str = "table",
-    dialect: Dialect | None = None,
-    on_message: OnMessage | None = None,
-    **columns: Unpack[FeatureColumns],
+    data: str, labels: Columns, *, kind: str = "auto", name: str = "table", **options: Unpack[_PreparingOptions]
 ) -> PreparedTable:
     """Read a table file as `fit_table` does, up to the point where something would be learned from its rows.
 
@@ -321,18 +314,19 @@ def prepare_table(
     -------
     PreparedTable
     """
-    table_input = TableInput(data, dialect=dialect, on_message=on_message)
-    table = read_labelled(table_input, labels, columns, blank=blank, empty_rows=empty_rows)
-    names, targets = table.labels.names, table.labels.values
+    columns, reading, opening = split_options(options, FeatureColumns, LabelReading, ReadingOptions)
+    table = read_labelled(TableInput(data, **opening), labels, columns, **reading)  # type: ignore[arg-type]
+    names, targets, rows = table.labels.names, table.labels.values, table.labels.rows
     with naming(data):
         frame, types, report = table.clean(sparse=True)
         check_two_labels(names)
-        if table.labels.is_logical and kind in ("auto", "logical"):
-            check_some_label(targets, table.labels.rows)
-        unknown = bool(np.isnan(targets).any())
-        if unknown and not (are_logical(targets) and kind in ("auto", "logical")):
-            check_all_known(targets, names, table.labels.rows, "only of 0/1 labels some may be unknown.")
-    degrees = rescale_rounded_degrees(targets)
-    rows = table.labels.rows
-    fields = {"Y": targets} if unknown else as_fields(degrees, kind, names, data, rows, normalise=False)
+        may_be_logical = kind in ("auto", "logical")
+        if table.labels.is_logical and may_be_logical:
+            check_some_label(targets, rows)
+        elif np.isnan(targets).any():
+            check_all_known(targets, names, rows, "only of 0/1 labels some may be unknown.")
+    if np.isnan(targets).any():
+        fields = {"Y": targets}
+    else:
+        fields = as_fields(rescale_rounded_degrees(targets), kind, names, data, rows, normalise=False)
     return PreparedTable(name, frame, types, list(names), **fields, report=report)

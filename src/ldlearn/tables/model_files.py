@@ -10,6 +10,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import warnings
 from collections import UserList
 from contextlib import suppress
@@ -26,7 +27,7 @@ from ldlearn.base.discovery import installed_versions
 from ldlearn.exceptions import FileError, ModelFileError
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.files import naming_system_errors, writing
-from ldlearn.tables.model_schema import find_schema, is_record, schema_of
+from ldlearn.tables.model_schema import find_schema, import_method, is_record, schema_of
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import check_gives_intervals
@@ -76,7 +77,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = Fa
         _write(file, content, encoder.arrays)
 
 
-def load_model(path: str | os.PathLike[str]) -> Any:
+def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
     """Read a model from a file that `save_model` has written.
 
     No pickle is read, no code of the file runs, no module is imported for its sake; the memory needed is bounded by the
@@ -85,6 +86,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Parameters
     ----------
     path : str or path-like
+    method : str, optional
+        A method of another package that the model was fitted with, ``package.module:Class``. It is imported, which
+        runs its code; a file that holds a method that you do not name is refused.
 
     Returns
     -------
@@ -96,13 +100,15 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ModelFileError
         If the file is truncated, changed, from a newer version, hostile, or no model file at all.
     """
-    path = Path(path)
+    path, imported = Path(path), set() if method is None else import_method(method)
     try:
         with naming_system_errors(path, "read"), path.open("rb") as file:
             content, arrays = _read(file)
         decoder = _Decoder(arrays)
         model, expected = decoder.decode(content["model"]), decoder.decode(content["probe"])
         _check_parts(model, expected)
+        if method is not None and not (imported and imported <= decoder.names):
+            raise ModelFileError(f"it was not fitted with {method}, a method of another package; leave that out")
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {str(error).rstrip('.')}.") from None
     except FileError:
@@ -114,9 +120,9 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     return model
 
 
-def load_table_model(path: str | os.PathLike[str] | TableModel) -> TableModel:
+def load_table_model(path: str | os.PathLike[str] | TableModel, method: str | None = None) -> TableModel:
     """The model of a file, which must be one for tables; a model that is loaded already comes back as it is."""
-    loaded = path if isinstance(path, TableModel) else load_model(path)
+    loaded = path if isinstance(path, TableModel) else load_model(path, method)
     if not isinstance(loaded, TableModel):
         raise ModelFileError(
             f"{path}: it holds a bare {type(loaded).__name__} without column names; use it from Python by "
@@ -193,7 +199,7 @@ class _Decoder:
     """Turns JSON values back into objects."""
 
     def __init__(self, arrays: list[NDArray[Any]]) -> None:
-        self._arrays, self._n_objects, self._n_indices = arrays, 0, 0
+        self._arrays, self._n_objects, self._n_indices, self.names = arrays, 0, 0, set[str]()
         self._n_bytes = sum(array.nbytes for array in arrays)
         self._bytes_left = _MAX_USES * self._n_bytes
 
@@ -231,9 +237,15 @@ class _Decoder:
         return {key: self.decode(child, depth + 1) for key, child in values.items()}
 
     def _make_object(self, name: Any, params: dict[str, Any], state: dict[str, Any], depth: int) -> Any:
-        schema = find_schema(str(name))
+        schema = find_schema(name := str(name))
+        self.names.add(name)
+        if schema is None and re.fullmatch(r"[\w.]{1,99}:\w{1,99}", name):
+            raise ModelFileError(
+                f"it was fitted with {name}, a method of another package, which is imported only if you name it; if "
+                f"you know and trust that code, use --method {name} (method= of load_model)"
+            )
         if schema is None:
-            raise ModelFileError(f"it names {str(name)[:80]!r}, which is not among the classes a model file may hold")
+            raise ModelFileError(f"it names {name[:80]!r}, which is not among the classes a model file may hold")
         self._n_objects += 1
         self._n_indices += name == "NearestNeighbors"  # built again from its rows
         if self._n_objects > _MAX_OBJECTS or self._n_indices > 4:

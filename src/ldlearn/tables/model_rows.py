@@ -1,7 +1,7 @@
 """The rows of a table as a model sees them: labels, recovered and predicted degrees; for browsing and asking."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,11 +9,10 @@ from numpy.typing import NDArray
 from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_counts, losses, profile_log_rate
 from ldlearn.exceptions import TableError
-from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, find_kept
-from ldlearn.tables.files import naming
-from ldlearn.tables.labelled_table import FrameSource, TableInput, as_frame
-from ldlearn.tables.source import Kind, Source
+from ldlearn.tables.formats import check_output
+from ldlearn.tables.labelled_table import ReadingOptions, TableInput, split_options
+from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_files import columns_to_read, id_column
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
@@ -29,6 +28,9 @@ class ModelRows:
 
     Attributes
     ----------
+    table : str
+        Name of the table.
+    model : TableModel
     id : str
         Name of the identifier column; "row" if there is none.
     names : list of str
@@ -50,6 +52,8 @@ class ModelRows:
         What the user should know.
     """
 
+    table: str
+    model: TableModel
     id: str
     names: list[str]
     cells: Any
@@ -62,64 +66,54 @@ class ModelRows:
     messages: list[str]
 
 
-def read_model_rows(
-    data: TableInput | Any, model: TableModel, *, id: str | None = None, keep: Columns = None, kind: str = "auto"
-) -> ModelRows:
-    """Read all rows of a file or a data frame, and apply a model to them."""
-    if not isinstance(data, TableInput):
-        frame = as_frame(data)
-        return _apply(frame, _Roles.of(FrameSource(frame), model, id, keep), model, CellReport(), kind)
-    with data.opened("rows") as source:
-        roles = _Roles.of(source, model, id, keep)
-        frame = source.read(roles.kinds)
-    with naming(data.display_name):
-        return _apply(frame, roles, model, CellReport(decimal=data.decimal), kind)
+class RowOptions(ReadingOptions, total=False):
+    """Which columns are shown, what the labels hold, and whether the output is replaced: see `write_browse_page`."""
 
-
-class _Roles(NamedTuple):
-    """The columns to read, the identifier, the columns to show, and whether there are labels."""
-
-    kinds: dict[str, Kind]
     id: str | None
-    shown: list[str]
-    labelled: bool
+    keep: Columns
+    kind: str
+    overwrite: bool
 
-    @classmethod
-    def of(cls, source: Source, model: TableModel, id: str | None, keep: Columns) -> Self:
-        id = id_column(source, model, id)
+
+def read_model_rows(data: Any, model: str | TableModel, output: str, **options: Unpack[RowOptions]) -> ModelRows:
+    """Read all rows of a file or a data frame, and apply a model; refuses an ``output`` that cannot be written."""
+    given, opening = split_options(options, RowOptions, ReadingOptions)
+    inputs = [name for name in (data, model) if isinstance(name, str)]
+    check_output(output, inputs, overwrite=given.get("overwrite", True))
+    model, table_input = load_table_model(model), TableInput(data, **opening)
+    report, kind = table_input.new_report(), given.get("kind", "auto")
+    with table_input.opened("rows") as source:
+        id = id_column(source, model, given.get("id"))
         listed = [] if model.label_list is None else [model.label_list.column]
-        labelled = any(name in source.names for name in (*model.labels, *listed))
-        shown = find_kept(source, keep, id, model.labels) or list(model.texts or model.features[:_MAX_SHOWN])
-        kept = [name for name in shown if name not in model.features]
-        return cls(columns_to_read(source, model, model.labels if labelled else (), id, kept), id, shown, labelled)
-
-
-def _apply(frame: Any, roles: _Roles, model: TableModel, report: CellReport, kind: str) -> ModelRows:
-    if not len(frame):
-        raise TableError("the table has no rows.")
-    X = model.transform(frame, report)
-    predicted = np.asarray(model.estimator.predict(X), dtype=np.float64)
-    labels, degrees, n_votes, recovered = None, None, None, np.zeros(len(frame), dtype=bool)
-    messages: list[str] = []
-    if roles.labelled:
-        if kind == "auto" and model.facts.get("label_kind") == "votes":
-            kind = "votes"
-        values = to_labels(model.with_label_columns(frame), model.labels)
-        truth, n_votes, logical, messages = TableLabels(model.labels, values, frame.index, kind).truth()
-        labels = np.where(np.isnan(truth), np.nan, truth > 0)
-        if not logical:
-            degrees = truth
-        elif hasattr(model.estimator, "enhance"):
-            recovered = (labels == 1).any(axis=1)
-            if not model.estimator.capabilities().unknown_labels:
-                recovered &= ~np.isnan(labels).any(axis=1)
-            degrees = np.full(labels.shape, np.nan)
-            if recovered.any():
-                degrees[recovered] = model.estimator.enhance(X[recovered], labels[recovered])
-    names = frame.index if roles.id is None else frame[roles.id]
-    texts = ["" if value != value else str(value) for value in names]
+        has_labels = any(name in source.names for name in (*model.labels, *listed))
+        shown = find_kept(source, given.get("keep"), id, model.labels)
+        shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
+        others = [name for name in shown if name not in model.features]
+        frame = source.read(columns_to_read(source, model, model.labels if has_labels else (), id, others))
+        if not len(frame):
+            raise TableError("the table has no rows.")
+        X = model.transform(frame, report)
+        predicted = np.asarray(model.estimator.predict(X), dtype=np.float64)
+        labels, degrees, n_votes, recovered = None, None, None, np.zeros(len(frame), dtype=bool)
+        messages: list[str] = []
+        if has_labels:
+            if kind == "auto" and model.facts.get("label_kind") == "votes":
+                kind = "votes"
+            values = to_labels(model.with_label_columns(frame), model.labels)
+            truth, n_votes, logical, messages = TableLabels(model.labels, values, frame.index, kind).truth()
+            labels = np.where(np.isnan(truth), np.nan, truth > 0)
+            if not logical:
+                degrees = truth
+            elif hasattr(model.estimator, "enhance"):
+                recovered = (labels == 1).any(axis=1)
+                if not model.estimator.capabilities().unknown_labels:
+                    recovered &= ~np.isnan(labels).any(axis=1)
+                degrees = np.full(labels.shape, np.nan)
+                if recovered.any():
+                    degrees[recovered] = model.estimator.enhance(X[recovered], labels[recovered])
+    names = ["" if value != value else str(value) for value in (frame.index if id is None else frame[id])]
     known = (X, predicted, labels, degrees, n_votes, recovered, messages + report.messages())
-    return ModelRows(roles.id or "row", texts, frame[roles.shown], *known)
+    return ModelRows(table_input.name, model, id or "row", names, frame[shown], *known)
 
 
 def label_losses(P: Matrix, labels: Matrix) -> Matrix:

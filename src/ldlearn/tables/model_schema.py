@@ -4,8 +4,9 @@ import dataclasses
 import inspect
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from typing import Any
@@ -13,9 +14,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ldlearn.base.discovery import all_estimators
+from ldlearn.base import LabelEstimator
+from ldlearn.base.discovery import all_estimators, estimator_name, find_estimator
 from ldlearn.base.sklearn_private import InvalidParameterError, validate_parameter_constraints
-from ldlearn.exceptions import ModelFileError
+from ldlearn.exceptions import ModelFileError, ParameterError
 from ldlearn.uncertainty.intervals import TrainingRows
 
 _SCALARS: dict[str, tuple[type, ...]] = {
@@ -23,6 +25,17 @@ _SCALARS: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 _ARRAY_KINDS = {"bool": "b", "int": "iu", "float": "f"}
 _RECORDS = ("facts", "holdout", "score", "probe")
+_PLAIN = "None | bool | int | float | str | array"
+# Methods of other packages that the user has named in this process: no others are imported.
+_named: dict[str, type] = {}
+
+
+def import_method(name: str) -> set[str]:
+    """Import the methods of other packages in a name, as ``package.module:Class``, and allow files to hold them."""
+    found = {estimator_name(cls): cls for cls in map(find_estimator, name.split("+"))}
+    external = {name: cls for name, cls in found.items() if ":" in name}
+    _named.update(external)
+    return set(external)
 
 
 @dataclass(frozen=True)
@@ -32,23 +45,17 @@ class Schema:
     Attributes
     ----------
     name : str
+    cls : type
     attributes : dict of str to str
         Types, in the notation of ``model_schema.toml``.
-    module : str or None
-        Where the class is defined; None for an estimator of ldlearn.
     params : list of str or None
         Parameters of the constructor that are stored; None for all.
     """
 
     name: str
+    cls: Any
     attributes: Mapping[str, str]
-    module: str | None
-    params: list[str] | None
-
-    @cached_property
-    def cls(self) -> Any:
-        """The class."""
-        return dict(all_estimators())[self.name] if self.module is None else _class(self.module, self.name)
+    params: list[str] | None = None
 
     @property
     def is_record(self) -> bool:
@@ -62,9 +69,10 @@ class Schema:
             return {}, {name: getattr(value, name) for name in names}
         given: Any = value.get_params(deep=False) if hasattr(value, "get_params") else {}
         params = {name: given[name] for name in (given if self.params is None else self.params) if name in given}
-        # The state that an estimator of ours would pickle; of others only what their predictions need.
-        held = value.__getstate__() if self.module is None else vars(value)
-        stored = held if self.module is None else [name for name in self.attributes if name in held]
+        # The state that an estimator would pickle; of scikit-learn's classes only what predictions need.
+        is_method = isinstance(value, LabelEstimator)
+        held = value.__getstate__() if is_method else vars(value)
+        stored = held if is_method else [name for name in self.attributes if name in held]
         # Training rows are kept in memory only, until the posterior is computed from them.
         is_stored = {name: name not in given and not isinstance(held[name], TrainingRows) for name in stored}
         return params, {name: held[name] for name in stored if is_stored[name]}
@@ -73,8 +81,10 @@ class Schema:
         """Refuse parameters and attributes that no instance has; called before one is made."""
         sizes: dict[str, int] = {}
         for name, value in state.items():
-            if name not in self.attributes or not _fits(value, self.attributes[name], sizes):
-                raise ModelFileError(f"{self.name}.{name} is not what a model file may hold")
+            is_external = ":" in self.name and not callable(getattr(self.cls, name, None))
+            if not _fits(value, self.attributes.get(name, _PLAIN if is_external else ""), sizes):
+                rule = "; of other packages it holds arrays, numbers and texts" if is_external else ""
+                raise ModelFileError(f"{self.name}.{name} is not what a model file may hold{rule}")
         allowed = inspect.signature(self.cls).parameters if self.params is None else self.params
         if not params.keys() <= set(allowed):
             raise ModelFileError(f"{self.name} has other parameters than a model file may hold")
@@ -97,31 +107,33 @@ class Schema:
 def schema_of(cls: type) -> Schema:
     """The schema of a class; one that a file may not hold is an error."""
     schema = find_schema(cls.__name__)
-    if schema is None or schema.cls is not cls:
-        raise ModelFileError(
-            f"Model files cannot hold a {cls.__module__}.{cls.__qualname__}; use joblib.dump if you trust every reader."
-        )
-    return schema
+    if schema is not None and schema.cls is cls:
+        return schema
+    if issubclass(cls, LabelEstimator) and ":" in (name := estimator_name(cls)):
+        with suppress(ParameterError):
+            if find_estimator(name) is cls:  # else nobody could name it
+                return Schema(name, cls, _tables()["estimator"])
+    raise ModelFileError(
+        f"Model files cannot hold a {cls.__module__}.{cls.__qualname__}; use joblib.dump if you trust every reader."
+    )
 
 
-@cache
 def find_schema(name: str) -> Schema | None:
-    """The schema of the class of this name, if there is one."""
+    """The schema of the class of this name, if a file may hold it and, of another package, the user has named it."""
+    if name in _named:
+        return Schema(name, _named[name], _tables()["estimator"])
     if name not in _tables() or name in ("estimator", *_RECORDS):
         return None
     table = dict(_tables()[name])
     module, params = table.pop("module", None), table.pop("params", None)
-    return Schema(name, table if module else _tables()["estimator"] | table, module, params)
+    if module is None:
+        return Schema(name, dict(all_estimators())[name], _tables()["estimator"] | table, params)
+    return Schema(name, getattr(import_module(module), name), table, params)
 
 
 @cache
 def _tables() -> dict[str, dict[str, Any]]:
     return tomllib.loads(files("ldlearn.tables").joinpath("model_schema.toml").read_text(encoding="utf-8"))
-
-
-def _class(module: str, name: str) -> type:
-    found: type = getattr(import_module(module), name)
-    return found
 
 
 def _fits(value: Any, types: str, sizes: dict[str, int]) -> bool:
@@ -143,6 +155,8 @@ def _fits_type(value: Any, name: str, sizes: dict[str, int]) -> bool:
         return isinstance(value, dict) and all(_fits_type(child, name[8:], sizes) for child in value.values())
     if name in _RECORDS:
         return is_record(value, name, sizes)
+    if name == "array":
+        return any(_is_array(value, kind) for kind in ("csr", "names", *_ARRAY_KINDS))
     if not rest:
         return type(value).__name__ == name  # nothing is made that is not listed
     return _is_array(value, first) and _has_shape(np.shape(value), rest[1:-1].split(", "), sizes)

@@ -2,18 +2,13 @@
 
 import io
 import json
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from ldlearn.exceptions import ParameterError, import_optional
-from ldlearn.tables.columns import Columns
-from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.files import OnMessage, Progress, silent, write_file
-from ldlearn.tables.formats import check_output
-from ldlearn.tables.labelled_table import TableInput
-from ldlearn.tables.model_files import load_table_model
-from ldlearn.tables.model_rows import read_model_rows
+from ldlearn.tables.files import write_file
+from ldlearn.tables.model_rows import RowOptions, read_model_rows
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.writing import WrittenTable
 
@@ -27,14 +22,7 @@ def write_suggestions(
     *,
     program: str,
     question: str = "label",
-    id: str | None = None,
-    keep: Columns = None,
-    kind: str = "auto",
-    format: str | None = None,
-    dialect: Dialect | None = None,
-    overwrite: bool = True,
-    on_message: OnMessage | None = None,
-    progress: Progress = silent,
+    **options: Unpack[RowOptions],
 ) -> WrittenTable:
     """Write the degrees of the rows of a table for an annotation tool, or for training.
 
@@ -61,23 +49,20 @@ def write_suggestions(
     """
     if program not in PROGRAMS:
         raise ParameterError(f"program must be one of {', '.join(PROGRAMS)}, got {program!r}.")
-    check_output(output, [name for name in (data, model) if isinstance(name, str)], overwrite=overwrite)
-    loaded = load_table_model(model)
-    if isinstance(data, str):
-        data = TableInput(data, format, dialect, on_message, progress)
-    rows = read_model_rows(data, loaded, id=id, keep=keep, kind=kind)
+    rows = read_model_rows(data, model, output, **options)
+    labels = rows.model.labels
     degrees = rows.predicted if rows.degrees is None else np.where(np.isnan(rows.degrees), rows.predicted, rows.degrees)
     cells = rows.cells.astype(object).where(rows.cells.notna(), None)
     if program == "datasets":
-        content: str | bytes = _soft_labels(rows.id, rows.names, cells, degrees, loaded.labels)
+        content: str | bytes = _soft_labels(rows.id, rows.names, cells, degrees, labels)
     else:
         make = _argilla_record if program == "argilla" else _label_studio_task
         fields = cells.to_dict("records")
         each = zip(rows.names, fields, degrees, strict=True)
-        records = [make(name, cell, _largest(row, loaded.labels), question) for name, cell, row in each]
+        records = [make(name, cell, _largest(row, labels), question) for name, cell, row in each]
         content = json.dumps(records, ensure_ascii=False, indent=1, default=str)
     write_file(output, content)
-    return WrittenTable(len(degrees), list(loaded.labels), output, rows.messages)
+    return WrittenTable(len(degrees), list(labels), output, rows.messages)
 
 
 def _largest(degrees: Any, labels: tuple[str, ...]) -> dict[str, float]:

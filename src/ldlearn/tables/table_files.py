@@ -9,24 +9,21 @@ import numpy as np
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
-from ldlearn.metrics.against_baselines import (
-    Score,
-    advantage_of_classifier,
-    advantage_over_constant,
-    clearly_better,
-    scorable_rows,
-    score_predictions,
-    wants_all,
-)
-from ldlearn.tables.column_types import CellReport
+from ldlearn.metrics.against_baselines import Score, scorable_rows, wants_all
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns, find_kept
-from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.files import PIPE, OnMessage, Progress, naming, silent
+from ldlearn.tables.files import PIPE, naming
 from ldlearn.tables.formats import write_table
-from ldlearn.tables.labelled_table import LabelledTable, LabelReading, TableInput, read_labelled
+from ldlearn.tables.labelled_table import (
+    LabelledTable,
+    LabelReading,
+    ReadingOptions,
+    TableInput,
+    read_labelled,
+    split_options,
+)
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.source import Kind, Source
-from ldlearn.tables.table_fit import describe_classifier
+from ldlearn.tables.table_fit import describe_classifier, score_with_baselines
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
@@ -63,17 +60,17 @@ class Evaluation:
         return {name: value for name, value in asdict(self).items() if name != "messages"}
 
 
+class _PredictOptions(ReadingOptions, Writing, total=False):
+    pass
+
+
 def predict_table(
     data: str,
     model: str | TableModel,
     output: str = PIPE,
     *,
     id: str | None = None,
-    format: str | None = None,
-    dialect: Dialect | None = None,
-    on_message: OnMessage | None = None,
-    progress: Progress = silent,
-    **writing: Unpack[Writing],
+    **options: Unpack[_PredictOptions],
 ) -> WrittenTable:
     """Write the degrees that a model predicts for the rows of a table, which may be larger than the memory.
 
@@ -106,15 +103,18 @@ def predict_table(
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
-        Reports the progress; see `ldlearn.tables.progress`.
+        Reports the progress; see `ldlearn.tables.files.Progress`.
     """
+    opening, writing = split_options(options, ReadingOptions, Writing)
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    return _stream(TableInput(data, format, dialect, on_message, progress), loaded, loaded.predict, (), writer, id)
+    return _stream(TableInput(data, **opening), loaded, loaded.predict, (), writer, id)
 
 
-class _EnhanceOptions(FeatureColumns, Writing, total=False):
-    pass
+class _EnhanceOptions(FeatureColumns, ReadingOptions, Writing, total=False):
+    separator: str | None
+    blank: float | None
+    empty_rows: str
 
 
 def enhance_table(
@@ -126,13 +126,6 @@ def enhance_table(
     method: str | None = None,
     params: Mapping[str, Any] | None = None,
     zeros: str | None = None,
-    separator: str | None = None,
-    blank: float | None = None,
-    empty_rows: str = "error",
-    format: str | None = None,
-    dialect: Dialect | None = None,
-    on_message: OnMessage | None = None,
-    progress: Progress = silent,
     **options: Unpack[_EnhanceOptions],
 ) -> WrittenTable:
     """Write the degrees of rows whose 0/1 labels are known: by a fitted model, or by a method fitted on these rows.
@@ -156,32 +149,28 @@ def enhance_table(
     label_file = labels if _is_label_file(labels) else None
     if (model is None) == (labels is None) and label_file is None:
         raise ParameterError("give either a model, or labels to fit a method on.")
-    wanted: Any = dict(options)
-    writing: Any = {name: wanted.pop(name) for name in wanted.keys() & Writing.__annotations__}
+    columns, reading, opening, writing = split_options(options, FeatureColumns, LabelReading, ReadingOptions, Writing)
     writer = Writer(output, [data, model, label_file], **writing)
-    table_input = TableInput(data, format, dialect, on_message, progress, label_file if model else None)
+    source = TableInput(data, **opening, label_file=label_file if model else None)
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params, zeros)
-        reading: LabelReading = {"separator": separator, "blank": blank, "empty_rows": empty_rows}
-        table = read_labelled(table_input, labels, wanted, keep=writer.keep, **reading)
-        written = _enhance_by_fitting(table, estimator, writer, table_input.display_name)
-        if on_message is not None and zeros is None and "zeros" not in (params or {}):
-            table.labels.report_zeros(estimator, on_message)
+        table = read_labelled(source, labels, columns, writer.keep, **reading)  # type: ignore[arg-type]
+        written = _enhance_by_fitting(table, estimator, writer)
+        if source.on_message is not None and zeros is None and "zeros" not in (params or {}):
+            table.labels.report_zeros(estimator, source.on_message)
         return written
-    id = wanted.pop("id", None)
-    for name, value in (
-        wanted | {"method": method, "set": params or None, "zeros": zeros, "separator": separator}
-    ).items():
-        if value is not None:
-            raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
+    id, separator = columns.pop("id", None), reading.pop("separator", None)
+    of_a_fit = columns | {"method": method, "set": params or None, "zeros": zeros, "separator": separator}
+    for name in (name for name, value in of_a_fit.items() if value is not None):
+        raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
     loaded = load_table_model(model)
     with naming(str(model)):
         loaded.check_can_enhance()
 
     def label(frame: Any) -> Any:
-        return loaded.read_labels(frame, blank, empty_rows)
+        return loaded.read_labels(frame, **reading)
 
-    found = _stream(table_input, loaded, loaded.enhance, loaded.labels, writer, id, label)
+    found = _stream(source, loaded, loaded.enhance, loaded.labels, writer, id, label)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -195,10 +184,7 @@ def evaluate_table(
     labels: str | None = None,
     kind: str = "auto",
     blank: float | None = None,
-    format: str | None = None,
-    dialect: Dialect | None = None,
-    on_message: OnMessage | None = None,
-    progress: Progress = silent,
+    **opening: Unpack[ReadingOptions],
 ) -> Evaluation:
     """Score the predictions of a model against the true degrees or 0/1 labels of a table.
 
@@ -222,17 +208,16 @@ def evaluate_table(
     dialect, on_message
         As for `fit_table`.
     progress : callable, optional
-        Reports the progress; see `ldlearn.tables.progress`.
+        Reports the progress; see `ldlearn.tables.files.Progress`.
     """
     for name in () if metrics is None or wants_all(metrics) else metrics:
         get_metric(name)  # a wrong name fails before the table is read
     if labels is not None and not _is_label_file(labels):
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
-    table_input = TableInput(data, format, dialect, on_message, progress, labels)
-    truths, predictions, rows = [], [], []
-    by_classifier: list[Any] = []
-    report = CellReport(decimal=table_input.decimal)
+    table_input = TableInput(data, **opening, label_file=labels)
+    truths, predictions, rows, by_classifier = [], [], [], list[Any]()
+    report = table_input.new_report()
     with table_input.opened("rows") as source:
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
             truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels, blank))
@@ -243,38 +228,33 @@ def evaluate_table(
             rows.extend(frame.index)
         if not rows:
             raise TableError("the table has no rows.")
-        P = np.concatenate(predictions)
         truth, weights, logical, left_out = TableLabels(loaded.labels, np.concatenate(truths), rows, kind).truth()
-    observed = scorable_rows(truth, logical)
-    if not observed.any():
+    if not scorable_rows(truth, logical).any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
-    truth, P, weights = truth[observed], P[observed], None if weights is None else weights[observed]
-    mean = np.asarray(loaded.facts["mean_distribution"])
-    classifier = np.concatenate(by_classifier)[observed] if by_classifier else None
-    scores = score_predictions(truth, P, mean, metrics, logical=logical, weights=weights, classifier=classifier)
-    better = clearly_better(*advantage_over_constant(truth, P, mean, logical))
+    classifier = np.concatenate(by_classifier) if by_classifier else None
+    P, mean = np.concatenate(predictions), np.asarray(loaded.facts["mean_distribution"])
+    found = score_with_baselines(truth, P, mean, classifier, logical, metrics, weights)
+    better = found["better_than_baselines"]
     warnings = [] if better else ["The predictions are no better than one prediction for all rows."]
-    if classifier is not None:
-        advantage = advantage_of_classifier(truth, P, classifier, logical)
-        warnings += filter(None, [describe_classifier(*advantage, loaded.estimator)])
+    warnings += filter(None, [describe_classifier(found, loaded.estimator)])
     truth_kind = "0/1 labels" if logical else "true degrees"
-    return Evaluation(len(P), truth_kind, scores, better, warnings, left_out + report.messages())
+    return Evaluation(found["rows"], truth_kind, found["scores"], better, warnings, left_out + report.messages())
 
 
 def _is_label_file(labels: Columns) -> TypeGuard[str]:
     return isinstance(labels, str) and labels.endswith(".npy")
 
 
-def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer, where: str) -> WrittenTable:
+def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) -> WrittenTable:
     columns = table.columns
     uncertainty = writer.uncertainty(columns.labels)
     uncertainty.check(estimator, "enhance")
-    with naming(where):
+    with naming(table.source.name):
         model, _, _ = TableModel.fit_labelled(table, estimator, None)
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     if uncertainty:
-        enhanced = model.enhance(table.frame, CellReport(decimal=table.decimal), uncertainty=uncertainty)
+        enhanced = model.enhance(table.frame, table.source.new_report(), uncertainty=uncertainty)
         degrees[uncertainty.names] = enhanced[uncertainty.names].to_numpy()
     rows = writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
     write_table(writer.output, [rows], columns.labels, writer.format)
@@ -291,7 +271,7 @@ def _stream(
     prepare: Callable[[Any], Any] = lambda frame: frame,
 ) -> WrittenTable:
     """Apply a model to a table in chunks; ``labels`` are columns needed besides the features."""
-    count, report, n_labels = 0, CellReport(decimal=table_input.decimal), len(model.labels)
+    count, report, n_labels = 0, table_input.new_report(), len(model.labels)
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     ids: list[Any] = []

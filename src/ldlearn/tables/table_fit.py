@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ldlearn.compose.from_classifier import FromClassifier, plain_classifier
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
-from ldlearn.core.simplex import normalize_rows
 from ldlearn.exceptions import ParameterError, format_list
 from ldlearn.metrics.against_baselines import (
     Score,
@@ -19,12 +18,17 @@ from ldlearn.metrics.against_baselines import (
     scorable_rows,
     score_predictions,
 )
-from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns
-from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.files import OnMessage, Progress, naming, silent
+from ldlearn.tables.files import naming
 from ldlearn.tables.formats import check_output
-from ldlearn.tables.labelled_table import LabelledTable, LabelReading, TableInput, label_frame, read_labelled
+from ldlearn.tables.labelled_table import (
+    LabelledTable,
+    LabelReading,
+    ReadingOptions,
+    TableInput,
+    read_labelled,
+    split_options,
+)
 from ldlearn.tables.model_files import save_model
 from ldlearn.tables.table_labels import TrainingTargets, mean_distribution
 from ldlearn.tables.table_model import TableModel
@@ -32,6 +36,10 @@ from ldlearn.tables.values import are_logical
 from ldlearn.tables.writing import check_gives_intervals
 
 Matrix = NDArray[np.float64]
+
+
+class _FitOptions(FeatureColumns, LabelReading, ReadingOptions, total=False):
+    pass
 
 
 def fit_table(
@@ -45,16 +53,8 @@ def fit_table(
     holdout: float = 0.2,
     intervals: bool = False,
     zeros: str | None = None,
-    kind: str = "auto",
-    separator: str | None = None,
-    blank: float | None = None,
-    empty_rows: str = "error",
-    format: str | None = None,
-    dialect: Dialect | None = None,
-    on_message: OnMessage | None = None,
     overwrite: bool = True,
-    progress: Progress = silent,
-    **columns: Unpack[FeatureColumns],
+    **options: Unpack[_FitOptions],
 ) -> TableModel:
     """Fit a model on a table file, validate it on held-out rows, and write the model file.
 
@@ -103,7 +103,7 @@ def fit_table(
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
-        Reports the progress; see `ldlearn.tables.progress`.
+        Reports the progress; see `ldlearn.tables.files.Progress`.
 
     Returns
     -------
@@ -116,16 +116,15 @@ def fit_table(
     estimator = make_predictor(method, params, zeros=zeros)  # wrong parameters fail before the table is read
     if intervals:
         check_gives_intervals(estimator)
-    table_input = TableInput(data, format, dialect, on_message, progress)
-    reading: LabelReading = {"kind": kind, "separator": separator, "blank": blank, "empty_rows": empty_rows}
-    table = read_labelled(table_input, labels, columns, **reading)
-    with naming(table_input.display_name):
+    columns, reading, opening = split_options(options, FeatureColumns, LabelReading, ReadingOptions)
+    source = TableInput(data, **opening)
+    table = read_labelled(source, labels, columns, **reading)  # type: ignore[arg-type]
+    with naming(source.name), source.progress("fitting", None):
         estimator = make_predictor(method, params, logical=table.labels.is_logical, zeros=zeros)
-        with progress("fitting", None):
-            model = _fit_and_check(table, estimator, embedding, holdout)
-        model.facts["source"] = table_input.identity()
-    if on_message is not None and zeros is None and "zeros" not in (params or {}):
-        table.labels.report_zeros(estimator, on_message)
+        model = _fit_and_check(table, estimator, embedding, holdout)
+    model.facts["source"] = source.identity()
+    if source.on_message is not None and zeros is None and "zeros" not in (params or {}):
+        table.labels.report_zeros(estimator, source.on_message)
     if output is not None:
         save_model(model, output, intervals=intervals)
     return model
@@ -167,9 +166,8 @@ def fit_and_check(
     >>> model.facts["holdout"]["better_than_baselines"]
     True
     """
-    return _fit_and_check(
-        label_frame(table, labels, columns, kind=kind, separator=separator), estimator, embedding, holdout, seed
-    )
+    labelled = read_labelled(TableInput(table), labels, columns, kind=kind, separator=separator)
+    return _fit_and_check(labelled, estimator, embedding, holdout, seed)
 
 
 def _fit_and_check(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int = 0) -> TableModel:
@@ -183,7 +181,7 @@ def _fit_and_check(table: LabelledTable, estimator: Any, embedding: Any, holdout
     if isinstance(held, dict):
         model.facts["holdout"] = held
         scores = [] if held["better_than_baselines"] else [describe_signal(held)]
-        scores += [describe_classifier(held["classifier_gain"], held["classifier_error"], model.estimator)]
+        scores += [describe_classifier(held, model.estimator)]
     else:
         scores = [f"The model was not validated on held-out rows: {held}."]
     model.facts["warnings"] = [
@@ -211,32 +209,46 @@ def _hold_out(
             # A clone of the estimator; the types of columns are those of all rows, so that both models see the same
             # features.
             part, X, _ = TableModel.fit_labelled(table.take(train), model.estimator, embedding, model.types)
-            X_test = part.transform(table.frame.iloc[test], CellReport(decimal=table.decimal))
+            X_test = part.transform(table.frame.iloc[test], table.source.new_report())
             P = np.asarray(part.estimator.predict(X_test))
     # Such as a label that is unknown in all remaining rows: then there is no check, but still a model.
     except ValueError as error:
         return f"a fit without them failed ({error})"
     logical, T, T_test = targets.kind == "0/1", targets.truth[train], targets.truth[test]
+    # A single row has no standard error.
+    if scorable_rows(T_test, logical).sum() < 2:
+        return "hardly any of them has a label that is known"
     fitted = None if model.classifier is None else _fit_classifier(model.estimator, X, T)
     classifier = None if fitted is None else np.asarray(fitted.predict(X_test))
-    observed = scorable_rows(T_test, logical)
-    # A single row has no standard error.
-    if observed.sum() < 2:
-        return "hardly any of them has a label that is known"
-    P, mean = P[observed], mean_distribution(T)
-    classifier = None if classifier is None else classifier[observed]
-    truth = np.asarray(T_test[observed] if logical else normalize_rows(T_test[observed]), dtype=np.float64)
-    advantage, standard_error = advantage_over_constant(truth, P, mean, logical)
+    found = score_with_baselines(T_test, P, mean_distribution(T), classifier, logical)
+    found["scores"] = [score.as_dict() for score in found["scores"]]
+    return found | {"share": float(share), "seed": seed}
+
+
+def score_with_baselines(
+    truth: Matrix,
+    P: Matrix,
+    mean: Matrix,
+    classifier: Matrix | None,
+    logical: bool,
+    metrics: Sequence[str] | str | None = None,
+    weights: Matrix | None = None,
+) -> dict[str, Any]:
+    """Scores of predictions beside the baselines, on the rows that can be scored, and whether the gain is significant.
+
+    The arguments are those of `ldlearn.metrics.against_baselines.score_predictions`.
+    """
+    known = scorable_rows(truth, logical)
+    truth, P = truth[known], P[known]
+    classifier, weights = (None if values is None else values[known] for values in (classifier, weights))
+    advantage, error = advantage_over_constant(truth, P, mean, logical)
     gain = (None, None) if classifier is None else advantage_of_classifier(truth, P, classifier, logical)
-    scores = score_predictions(truth, P, mean, logical=logical, classifier=classifier)
     return {
         "rows": len(P),
-        "share": float(share),
-        "seed": seed,
-        "scores": [score.as_dict() for score in scores],
+        "scores": score_predictions(truth, P, mean, metrics, logical=logical, weights=weights, classifier=classifier),
         "advantage": advantage,
-        "standard_error": standard_error,
-        "better_than_baselines": clearly_better(advantage, standard_error),
+        "standard_error": error,
+        "better_than_baselines": clearly_better(advantage, error),
         "classifier_gain": gain[0],
         "classifier_error": gain[1],
     }
@@ -266,9 +278,10 @@ def _zeros_of(estimator: Any) -> Literal["none", "less"]:
     return "none" if estimator.capabilities().keeps_zeros else "less"
 
 
-def describe_classifier(gain: float | None, error: float | None, estimator: Any) -> str:
-    """That a plain classifier is better, if it is by more than chance; otherwise nothing."""
-    if gain is None or error is None or not clearly_better(gain, error):
+def describe_classifier(found: dict[str, Any], estimator: Any) -> str:
+    """That a plain classifier is better (see `score_with_baselines`), if it is by more than chance; or nothing."""
+    gain, error = found["classifier_gain"], found["classifier_error"]
+    if gain is None or not clearly_better(gain, error):
         return ""
     option = "--zeros less" if _zeros_of(estimator) == "less" else "--set link=votes"
     return (

@@ -15,7 +15,7 @@ from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import Columns, FeatureColumns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
 from ldlearn.tables.label_lists import LabelList, with_label_columns
-from ldlearn.tables.labelled_table import LabelledTable, as_frame, label_frame
+from ldlearn.tables.labelled_table import LabelledTable, TableInput, as_frame, read_labelled
 from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
 from ldlearn.tables.values import (
     check_all_known,
@@ -124,9 +124,8 @@ class TableModel:
         separator : str, optional
             What separates labels in one column of lists; found by default, see `expand_label_list`.
         """
-        return cls.fit_labelled(
-            label_frame(table, labels, columns, kind=kind, separator=separator), estimator, embedding
-        )[0]
+        labelled = read_labelled(TableInput(table), labels, columns, kind=kind, separator=separator)
+        return cls.fit_labelled(labelled, estimator, embedding)[0]
 
     @classmethod
     def fit_labelled(

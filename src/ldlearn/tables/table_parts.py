@@ -15,9 +15,9 @@ from ldlearn.exceptions import FileError, ParameterError, TableError, import_opt
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureColumns
-from ldlearn.tables.files import naming
+from ldlearn.tables.files import naming, silent
 from ldlearn.tables.formats import check_output, format_of
-from ldlearn.tables.labelled_table import TableInput, read_labelled
+from ldlearn.tables.labelled_table import TableInput, ignore, read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.table_files import columns_to_read, predict_table
@@ -135,7 +135,8 @@ def predict_parts(
     cluster, client = _connect(scheduler)
     with client:
         cluster.check_workers(client)
-        options |= {"to": to, "overwrite": overwrite}
+        # What is unusual about a text table is not reported once for each file.
+        options |= {"to": to, "overwrite": overwrite, "on_message": ignore, "progress": silent}
         written = cluster.BlockRunner(client).map_compute(_predict_part, parts, outputs, common=(loaded, options))
     messages = [f"{Path(table.output).name}: {text}" for table in written for text in table.messages]
     return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, messages)
@@ -199,7 +200,7 @@ def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, 
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
     X, Y = [], []
-    with TableInput(name, on_message=_hush).opened("rows") as source:
+    with TableInput(name, on_message=ignore).opened("rows") as source:
         for frame in source.chunks(columns_to_read(source, model, model.labels)):
             found = model.transform(frame, CellReport())
             X.append(found.toarray() if sparse.issparse(found) else found)
@@ -217,8 +218,4 @@ def _sum_distributions(Y: Any) -> Any:
 
 def _predict_part(name: str, output: str, common: tuple[TableModel, dict[str, Any]]) -> WrittenTable:
     model, options = common
-    return predict_table(name, model, output, on_message=_hush, **options)
-
-
-def _hush(*words: Any) -> None:
-    """What is unusual about a text table is not said once for each file."""
+    return predict_table(name, model, output, **options)

@@ -1,7 +1,8 @@
-"""`ldlearn run` and `ldlearn report`: from a plan to records and tables on the terminal, and to a report."""
+"""The commands for experiments: run, report, import-predictions, and compare-methods for one table."""
 
 import sys
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -11,12 +12,18 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
+from ldlearn import experiments
+from ldlearn.cli import options as opt
+from ldlearn.cli.console import log as log_line
 from ldlearn.cli.console import print_result
-from ldlearn.cli.options import Jobs, Log, Quiet
 from ldlearn.evaluation import Record, Results, TextTable, scoreboards
-from ldlearn.exceptions import LDLearnError
+from ldlearn.exceptions import LDLearnError, MissingDependencyError
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
+from ldlearn.experiments.methods import MethodSpec
+from ldlearn.experiments.own_table import best_method
+from ldlearn.tables.column_types import describe_types
+from ldlearn.tables.files import PIPE
 
 
 def run(
@@ -28,10 +35,10 @@ def run(
         Path | None,
         typer.Option("--export-splits", metavar="DIR", help="Write the splits (.npz, .mat) for other tools."),
     ] = None,
-    jobs: Jobs = 1,
+    jobs: opt.Jobs = 1,
     scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler that runs the cells.")] = None,
-    quiet: Quiet = False,
-    log: Log = False,
+    quiet: opt.Quiet = False,
+    log: opt.Log = False,
 ) -> None:
     """Run an experiment; records are written to OUTPUT/records.jsonl."""
     loaded = load_plan(plan)
@@ -53,6 +60,92 @@ def report(
     from ldlearn.reporting import write_report  # a run does not need matplotlib
 
     print_result(f"Report: {write_report(run_dir, output)}")
+
+
+def import_predictions(
+    run_dir: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run; its plan defines the splits.")],
+    method: Annotated[str, typer.Option(help="Name of the method in tables.")],
+    folder: Annotated[Path, typer.Option("--from", metavar="DIR", help="Folder with DATASET/REPEAT.npz and so on.")],
+    trained_on: Annotated[str, typer.Option(help="What it was trained on: logical (0/1 labels) or truth.")] = "logical",
+) -> None:
+    """Add predictions made elsewhere to a run, to be ranked and reported.
+
+    Each file has the degrees of the test rows ("prediction") and of the training rows ("recovery"), or one of these, in
+    the order that `ldlearn run PLAN --export-splits DIR` writes.
+
+    \b
+    ldlearn run plan.toml --export-splits splits
+    ldlearn import-predictions run --method MyNet --from predictions
+    """
+    added = experiments.import_predictions(run_dir, method, folder, trained_on=trained_on)
+    print_result(f"{len(added)} records of {added[0].method} added; `ldlearn report {run_dir}` shows them.")
+
+
+def compare_methods(
+    data: opt.Data,
+    labels: opt.Labels,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder of the run; default: DATA-methods.")
+    ] = None,
+    methods: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="As DLDL,VoteLDL,GLLE+SABFGS; default: those that suit --zeros.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Random splits into training and test rows.")] = 5,
+    seed: Annotated[int, typer.Option(help="Random seed of the splits.")] = 0,
+    *,
+    features: opt.FeatureOptions,
+    cells: opt.LabelOptions,
+    dialect: opt.DialectOptions,
+    jobs: opt.Jobs = 1,
+    quiet: opt.Quiet = False,
+    log: opt.Log = False,
+) -> None:
+    """Compare several methods on a table: which fits best, how much they differ.
+
+    Labels may be 0/1, counts of votes, or degrees. Without true degrees, methods are compared by the likelihood of
+    held-out 0/1 labels and by their agreement. Columns are preprocessed as by `fit`, on training rows only.
+
+    \b
+    ldlearn compare-methods data.csv --labels sky,mountain,sea --id photo
+    ldlearn compare-methods votes.csv -l joy:fear --methods DLDL,GLLE+SABFGS -o run
+    """
+    if data == PIPE:
+        raise typer.BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
+    columns = vars(features) | vars(dialect) | {"blank": cells.blank, "empty_rows": cells.empty_rows}
+    options: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": log_line}
+    plan, table = experiments.plan_for_table(
+        data, labels, methods=opt.split_names(methods), zeros=cells.zeros, **options
+    )
+    folder = output or Path(f"{plan.name}-methods")
+    if not quiet:
+        for line in [*describe_types(table.types.describe()), *table.report.messages()]:
+            log_line(line)
+    # The table that was read for the plan is not read a second time.
+    found = run_and_report(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
+    if not quiet and (best := best_method(plan, found.records)) is not None:
+        spec, messages = best
+        given = {"labels": labels} | vars(features) | vars(dialect) | vars(cells)
+        for line in [*messages, f"Fit it: ldlearn fit {quote(data)} {_fit_options(spec, given)} -o model.ldl"]:
+            print_result(line)
+    from ldlearn.reporting import write_report
+
+    try:
+        page = write_report(folder)
+    except MissingDependencyError as error:  # the tables are printed, and `ldlearn report` can follow later
+        log_line(f"no report was written: {error}")
+        return
+    if not quiet:
+        print_result(f"Report: {page}")
+
+
+def _fit_options(spec: MethodSpec, given: dict[str, Any]) -> str:
+    """The options of `fit` for a method of the plan, and those that were given here."""
+    method = spec.estimator + (f"+{spec.learner}" if spec.learner else "")
+    options = {"method": method} | {name: value for name, value in given.items() if value not in (None, "error")}
+    settings = [f"--set {name}={value}" for name, value in spec.params.items() if name not in options]
+    return " ".join(
+        [*(f"--{name.replace('_', '-')} {quote(str(value))}" for name, value in options.items()), *settings]
+    )
 
 
 def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any) -> RunSummary:

@@ -1,0 +1,106 @@
+"""The commands that apply a model to the rows of a table for people to look at: browse, explain, ask, suggest."""
+
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from ldlearn import tables
+from ldlearn.cli import console
+from ldlearn.cli import options as opt
+from ldlearn.tables.files import PIPE
+
+
+def browse(
+    data: opt.Data,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Page to write, an .html file.")],
+    interval: Annotated[float, typer.Option(metavar="LEVEL", help="Nominal coverage of the intervals.")] = 0.9,
+    raters: Annotated[float | None, typer.Option(metavar="N", help="Number of raters of a row, if known.")] = None,
+    *,
+    rows: opt.RowOptions,
+    as_json: opt.Json = False,
+) -> None:
+    """Write a page to browse rows: texts, labels, degrees; search, sort, select, export.
+
+    One HTML file that needs no network. Intervals and distances need a model of `fit --intervals`.
+
+    \b
+    ldlearn browse table.csv --model model.ldl -o page.html
+    ldlearn browse new.csv -m model.ldl --keep city,price -o page.html
+    """
+    from ldlearn.reporting import write_browse_page  # the other commands do not need matplotlib
+
+    if not output.endswith((".html", ".htm")):
+        raise typer.BadParameter(f"a page ends in .html, {output!r} does not.", param_hint="-o")
+    written = write_browse_page(data, output=output, interval=interval, raters=raters, **rows.arguments())
+    console.report_written(written, as_json)
+
+
+def explain(
+    data: opt.Data,
+    row: Annotated[int, typer.Option(metavar="N", help="Number of the row; the header is row 1.")],
+    top: Annotated[int, typer.Option(metavar="N", help="How many contributions to print.", min=1)] = 10,
+    *,
+    model: opt.ModelOptions,
+    as_json: opt.Json = False,
+) -> None:
+    """Explain one prediction: contributions of words and columns to each label.
+
+    Differences of centred log-degrees to the average training row, exact for linear models.
+
+    \b
+    ldlearn explain new.csv --model model.ldl --row 17
+    """
+    found = tables.explain_row(data, row=row, **model.arguments())
+    for message in found.messages:
+        console.log(message)
+    if as_json:
+        console.print_json(found.as_dict())
+        return
+    rows: list[tuple[str, np.ndarray]] = list(zip(found.parts, found.contributions, strict=True))
+    if n_others := len(rows[top:]):
+        rows[top:] = [(f"({n_others} others)", found.contributions[top:].sum(axis=0))]
+    rows.append(("sum", found.contributions.sum(axis=0)))
+    lines = [[name, *(f"{value:+.3f}" for value in values)] for name, values in rows]
+    for name, degrees in {"average row": found.average_degrees, "this row": found.degrees}.items():
+        lines.append([f"degree, {name}", *(f"{value:.3f}" for value in degrees)])
+    console.print_table([f"Row {row}: contribution of", *found.labels], lines, n_numeric=len(found.labels))
+
+
+def ask(
+    data: opt.Data,
+    output: opt.Output = PIPE,
+    n: Annotated[int, typer.Option("-n", metavar="N", help="How many rows to ask for.", min=1)] = 50,
+    *,
+    rows: opt.RowOptions,
+    to: opt.To = None,
+    as_json: opt.Json = False,
+) -> None:
+    """Choose rows to annotate next, and flag labels that look wrong.
+
+    Rows where another vote reduces the expected error most, without similar ones; then rows with suspicious labels.
+
+    \b
+    ldlearn ask table.csv --model model.ldl -n 50 -o ask.csv
+    """
+    console.check_one_stdout(output, as_json)
+    console.report_written(tables.ask_table(data, output=output, n=n, to=to, **rows.arguments(output)), as_json)
+
+
+def suggest(
+    data: opt.Data,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write: .json or .parquet.")],
+    program: Annotated[str, typer.Option("--for", metavar="NAME", help="argilla, label-studio or datasets.")],
+    question: Annotated[str, typer.Option(metavar="NAME", help="Question of the annotation tool.")] = "label",
+    *,
+    rows: opt.RowOptions,
+    as_json: opt.Json = False,
+) -> None:
+    """Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face).
+
+    \b
+    ldlearn suggest new.csv --model model.ldl --for argilla -o records.json
+    ldlearn suggest table.csv -m model.ldl --for datasets -o soft.parquet
+    """
+    written = tables.write_suggestions(data, output=output, program=program, question=question, **rows.arguments())
+    console.report_written(written, as_json)
