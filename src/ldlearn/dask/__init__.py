@@ -10,12 +10,4 @@ from ldlearn.dask.dldl import DaskDLDL
 from ldlearn.dask.sa_bfgs import DaskSABFGS
 from ldlearn.dask.vote_ldl import DaskVoteLDL
 
-__all__ = [
-    "DaskDLDL",
-    "DaskSABFGS",
-    "ClusterError",
-    "BlockRunner",
-    "DaskVoteLDL",
-    "check_workers",
-    "connect",
-]
+__all__ = ["DaskDLDL", "DaskSABFGS", "ClusterError", "BlockRunner", "DaskVoteLDL", "check_workers", "connect"]

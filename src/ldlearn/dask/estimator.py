@@ -23,14 +23,7 @@ from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import label_names
 from ldlearn.dask.cluster import BlockRunner, check_workers, current_client
-from ldlearn.dask.collections import (
-    align_blocks,
-    align_weights,
-    check_collection,
-    float_type,
-    is_frame,
-    row_blocks,
-)
+from ldlearn.dask.collections import align_blocks, align_weights, check_collection, float_type, is_frame, row_blocks
 from ldlearn.dask.rows import BlockColumns
 from ldlearn.dask.training import LazyRows, TrainingBlocks
 from ldlearn.exceptions import InputError, ParameterError

@@ -84,10 +84,7 @@ class BDLE(SampleWeightMixin, Enhancer):
            [0.31, 0.69]])
     """
 
-    _test_params = (
-        {"n_neighbors": 3},
-        {"alpha": 0.5, "lam": 0.0, "fit_intercept": False, "normalize": "shift_l1"},
-    )
+    _test_params = ({"n_neighbors": 3}, {"alpha": 0.5, "lam": 0.0, "fit_intercept": False, "normalize": "shift_l1"})
 
     _: KW_ONLY
     alpha: NonNegative = 1e-3

@@ -394,13 +394,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         return work.features
 
     def _initial_degrees(
-        self,
-        X: Any,
-        Y: Mask,
-        G: Any,
-        sample_weight: SampleWeight | None,
-        observed: Mask | None,
-        degrees: Array | None,
+        self, X: Any, Y: Mask, G: Any, sample_weight: SampleWeight | None, observed: Mask | None, degrees: Array | None
     ) -> tuple[DegreeRows, Any]:
         """The constraints of D, and the first D; it is sparse if positive labels are few among very many."""
         simple = self.alpha == 0 and not self.ordered and self.init == "uniform" and not self.kappa_

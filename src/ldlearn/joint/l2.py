@@ -151,9 +151,7 @@ class L2(SampleWeightMixin, JointModel):
             super()
             .capabilities()
             ._replace(
-                unknown_labels=True,
-                label_invariant=self.init == "zeros",
-                weight_equals_repetition=self.alpha == 0,
+                unknown_labels=True, label_invariant=self.init == "zeros", weight_equals_repetition=self.alpha == 0
             )
         )
 

@@ -23,14 +23,7 @@ class Transport:
 
 
 def sinkhorn(
-    H: Array,
-    D: Array,
-    M: Array,
-    lam: float,
-    *,
-    start: Array | None = None,
-    tol: float = 1e-8,
-    max_iter: int = 100,
+    H: Array, D: Array, M: Array, lam: float, *, start: Array | None = None, tol: float = 1e-8, max_iter: int = 100
 ) -> Transport:
     r"""Transport every row of H to the same row of D.
 
