@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from ldlearn.core.simplex import Array, SampleWeight
 
@@ -178,20 +177,9 @@ def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = 
     >>> feature_scaling(np.array([[1.0, 7.0], [3.0, 7.0]]))
     Scaling(mean=array([2., 7.]), scale=array([ 1., inf]))
     """
-    if sparse.issparse(X):
-        mean, scale, largest = _sparse_moments(X.astype(np.float64), center, weights)
-    else:
-        X = np.asarray(X, dtype=np.float64)
-        mean = np.average(X, axis=0, weights=weights) if center else np.zeros(X.shape[1])
-        scale = np.sqrt(np.average((X - mean) ** 2, axis=0, weights=weights))
-        largest = np.abs(X).max(axis=0, initial=0.0)
-    # The spread of a constant column is not 0 but a rounding error.
-    return Scaling(mean, np.where(scale > 1e-12 * largest, scale, np.inf))
-
-
-def _sparse_moments(X: Any, center: bool, weights: SampleWeight | None) -> tuple[NDArray[np.float64], ...]:
-    """Means, standard deviations (root mean squares without centring) and largest absolute values of the columns."""
-    mean, variance = mean_variance_axis(X, axis=0, weights=weights)
+    total = float(X.shape[0] if weights is None else weights.sum())
+    mean, squares = column_moments(X, weights)
     if not center:
-        mean, variance = np.zeros_like(mean), variance + mean**2
-    return mean, np.sqrt(variance), np.asarray(abs(X).max(axis=0).toarray()).ravel()
+        mean, squares = np.zeros_like(mean), squares + total * mean**2
+    # The spread of a constant column is 0; divided by infinity it becomes 0.
+    return Scaling(mean, np.where(squares > 0.0, np.sqrt(squares / total), np.inf))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
-from ldlearn.core.negative_labels import PositiveLabels, mix, prediction_weight
+from ldlearn.core.negative_labels import PositiveLabels, mix
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import check_labels_seen, positive_rates
@@ -16,8 +16,7 @@ from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns, BlockObjective, Coefficients
 from ldlearn.dask.training import BlockTargets, TrainingBlocks
 from ldlearn.exceptions import ParameterError
-from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms, alternate
-from ldlearn.joint.hyperparameters import select_penalties
+from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize
 
@@ -93,31 +92,19 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         rates = self._positive_rates(training)
         moments = training.runner.map_sum(BlockTargets.count_moments, training.targets, common=rates)
         positive = PositiveLabels.of(*moments)
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
-        needs_rows = self.beta is None or self.gamma is None or self.ordered is True
-        sample = columns.selection_rows() if needs_rows else (None, None, None)
-        selected, self.ordered_ = select_penalties(*sample, **self._given_penalties(positive))
-        self.alpha_, self.beta_, self.gamma_ = 0.0, selected.beta, selected.gamma
-        self.selection_summary_ = selected.message
+        self._select_penalties(positive, columns.selection_rows)
         start = self._prototypes(training), rates
         degrees = training.runner.map_persist(_initial_degrees, training.X, training.targets, common=start)
-        steps = _BlockSteps(columns, degrees, DegreeTerms(0.0, self.beta_, self.ordered_), self.gamma_, self.tol)
-        found = alternate(steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter)
-        W, step = found.W, found.D
-        if self.kappa_:
-            W, step = steps.fit_smoothed(positive.shares, prediction_weight(self.kappa_, self.n_votes_), W)
+        steps = _BlockSteps(columns, degrees, self._degree_terms(), self.gamma_, self.tol)
+        W = self._alternate(steps, positive).W
         self.coef_, self.intercept_ = W.coef.T, W.intercept
-        self.objective_path_, self.objective_ = found.objective_path, float(found.objective_path[-1])
-        self.n_newton_, self.n_iter_, self.weights_gap_ = found.n_newton, len(found.n_newton), W.gap
-        solved = bool(W.converged and step.converged)
-        self.steps_converged_, self.converged_ = solved, found.converged and solved
         self.graph_ = self.sigma_ = self._index = None
         width = (len(self.label_names_),)
         for name, function, shape, kind in (
             ("label_distributions_", _only_degrees, width, training.dtype),
             ("gap_", _only_gap, (), np.dtype(np.float64)),
         ):
-            parts = [delayed(function, pure=False)(block, training.dtype) for block in steps.degrees]
+            parts = [delayed(function, pure=False)(block, training.dtype) for block in steps.D]
             setattr(self, name, array_of_blocks(parts, training.lengths, shape, kind))
 
     def _prototypes(self, training: TrainingBlocks) -> Array | None:
@@ -139,38 +126,30 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
 
 class _BlockSteps:
-    """The two steps of the alternation on rows in blocks; their degrees stay on the cluster."""
+    """The two steps of the alternation on rows in blocks, where the degrees stay."""
 
     def __init__(
-        self, columns: BlockColumns, degrees: list[Any], degree_terms: DegreeTerms, gamma: float, tol: float
+        self, columns: BlockColumns, D: list[Any], degree_terms: DegreeTerms, gamma: float, tol: float
     ) -> None:
-        self.columns, self.degrees, self.degree_terms, self.gamma, self.tol = columns, degrees, degree_terms, gamma, tol
+        self.columns, self.D, self.degree_terms, self.gamma, self.tol = columns, D, degree_terms, gamma, tol
         self.targets, self.runner = columns.training.targets, columns.training.runner
         self.total = columns.total
 
     def terms(self) -> float:
-        return float(sum(self.runner.map_compute(_terms, self.degrees, self.targets, common=self.degree_terms)))
+        return float(sum(self.runner.map_compute(_terms, self.D, self.targets, common=self.degree_terms)))
 
     def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
-        return minimize(BlockObjective(self.columns, self.degrees), l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
+        return minimize(BlockObjective(self.columns, self.D), l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
         common = self.degree_terms, self._message(W), self.tol
-        self.degrees = self.runner.map_persist(
-            _update_degrees, self.columns.blocks, self.targets, self.degrees, common=common
-        )
-        objective, terms, change, n_iter, converged = zip(*self.runner.map_compute(_summary, self.degrees), strict=True)
+        self.D = self.runner.map_persist(_update_degrees, self.columns.blocks, self.targets, self.D, common=common)
+        objective, terms, change, n_iter, converged = zip(*self.runner.map_compute(_summary, self.D), strict=True)
         return DegreeStep(None, np.empty(0), sum(objective), sum(terms), max(change), max(n_iter), all(converged))
 
-    def fit_smoothed(self, mean: Array, weight: float, start: SoftmaxFit) -> tuple[SoftmaxFit, DegreeStep]:
-        degrees = self.degrees
-        self.degrees = self.runner.map_persist(_smoothed, degrees, common=(mean, weight**2))
-        W = self.update_W(start, rtol=0.0)
-        self.degrees = degrees
-        step = self.update_D(W)
-        mixing = self._message(W), weight
-        self.degrees = self.runner.map_persist(_mixed, self.columns.blocks, self.degrees, common=mixing)
-        return W, step
+    def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
+        common = self._message(P) if isinstance(P, SoftmaxFit) else P, weight
+        self.D = self.runner.map_persist(_mixed, self.columns.blocks, self.D, common=common)
 
     def _message(self, W: SoftmaxFit) -> Coefficients:
         # Blocks centre their features, and so need the intercept at the mean.
@@ -211,13 +190,10 @@ def _log_predictions(X: Array, coefficients: Coefficients) -> Array:
     return log_softmax(features.times(coefficients.W, coefficients.b, exact=True))
 
 
-def _mixed(X: Array, degrees: _Degrees, common: tuple[Coefficients, float]) -> _Degrees:
-    coefficients, weight = common
-    return degrees._replace(T=mix(degrees.T, np.exp(_log_predictions(X, coefficients)), weight))
-
-
-def _smoothed(degrees: _Degrees, common: tuple[Array, float]) -> _Degrees:
-    return _Degrees(mix(degrees.T, *common), degrees.weights)
+def _mixed(X: Array, degrees: _Degrees, common: tuple[Coefficients | Array, float]) -> _Degrees:
+    P, weight = common
+    P = np.exp(_log_predictions(X, P)) if isinstance(P, Coefficients) else P
+    return degrees._replace(T=mix(degrees.T, P, weight))
 
 
 def _summary(degrees: _Degrees) -> tuple[float, float, float, int, bool]:

@@ -137,18 +137,22 @@ class DegreeTerms:
 
 
 class Steps(Protocol):
-    """The two steps of the alternation; whoever implements them keeps D."""
+    """The two steps of the alternation."""
 
     total: float  # sum of the sample weights
+    D: Any  # the current degrees
 
     def terms(self) -> float:
-        """The terms of the objective in D alone, at the first D."""
+        """The terms of the objective in D alone, at D."""
 
     def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
         """Minimise the objective over W and b, given D; ``rtol`` as in `softmax_regression`."""
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
         """Minimise the objective over D, given W and b."""
+
+    def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
+        """Replace D by ``(1 - weight) D + weight P``; P is one distribution for all rows, or the predictor of each."""
 
 
 @dataclass(frozen=True)
@@ -157,19 +161,29 @@ class Alternation:
 
     first_W: SoftmaxFit
     W: SoftmaxFit
-    D: DegreeStep
     objective_path: NDArray[np.float64]  # after every half-step
     n_newton: list[int]  # iterations of each D-step
     steps_converged: bool  # the last W-step and the last D-step were solved to tol
     converged: bool  # so was the outer iteration
 
 
-def alternate(steps: Steps, *, gamma: float, tol: float, max_iter: int, start: SoftmaxFit | None = None) -> Alternation:
+def alternate(
+    steps: Steps,
+    *,
+    gamma: float,
+    tol: float,
+    max_iter: int,
+    start: SoftmaxFit | None = None,
+    smoothing: tuple[Array, float] | None = None,
+) -> Alternation:
     """Algorithm 2: update W and D in turn until an iteration changes little, at most ``max_iter`` times.
 
     W comes before D because equal degrees are a fair first D, and there is no such W. D comes last, so that it is
     optimal for the W that is returned. The outer iteration has converged when one iteration lowers the objective by at
     most ``tol`` per row and changes no degree by more than ``sqrt(tol)`` (the objective is quadratic near its minimum).
+
+    ``smoothing``, the mean degrees and the weight of predictions, adds the last steps of ``zeros="less"``: W for
+    smoothed degrees, D for this W, mixed with its predictions.
     """
     terms, path, n_newton, converged = steps.terms(), list[float](), list[int](), False
     W = first_W = steps.update_W(start, rtol=0.0)  # Eq. 8
@@ -185,5 +199,12 @@ def alternate(steps: Steps, *, gamma: float, tol: float, max_iter: int, start: S
             break
         # The last W is certified; one before it only has to be accurate compared with what it gains.
         W = steps.update_W(W, rtol=min(1e4 * tol, 0.1) if n_iter + 1 < max_iter else 0.0)
-    solved = W.converged and D.converged
-    return Alternation(first_W, W, D, np.array(path), n_newton, bool(solved), bool(converged and solved))
+    if smoothing is not None:
+        (mean, weight), last_D = smoothing, steps.D
+        steps.mix(mean, weight**2)
+        W = steps.update_W(W, rtol=0.0)
+        steps.D = last_D
+        D = steps.update_D(W)
+        steps.mix(W, weight)
+    solved = bool(W.converged and D.converged)
+    return Alternation(first_W, W, np.array(path), n_newton, solved, converged and solved)

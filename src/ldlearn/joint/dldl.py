@@ -1,7 +1,7 @@
 """DLDL: label distributions and their predictor, learned together from logical labels."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
 from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -20,7 +20,7 @@ from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
 from ldlearn.core.targets import check_some_degrees, fill_unknown
-from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms, alternate
+from ldlearn.joint.alternation import Alternation, DegreeRows, DegreeStep, DegreeTerms, Steps, alternate
 from ldlearn.joint.hyperparameters import select_penalties
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
 from ldlearn.solvers.newton_simplex import newton_simplex
@@ -58,18 +58,13 @@ class _LocalSteps:
         # Sparse logits are those of the positive labels only, and normalised already.
         logP = W.logits if sparse.issparse(W.logits) else log_softmax(W.logits)
         step = self.degree_terms.minimize(logP, self.rows, self.D, self.tol)
-        self.D = step.D
+        self.D, self.gap = step.D, step.gap
         return step
 
-    def fit_smoothed(self, mean: Array, weight: float, start: SoftmaxFit) -> tuple[SoftmaxFit, DegreeStep]:
-        """The last steps of ``zeros="less"``: W for smoothed degrees, D for this W, mixed with its predictions."""
-        known = self.rows.fixed
-        weights = weight if known is None else np.where(known, 0.0, weight)[:, None]
-        D, self.D = self.D, mix(self.D, mean, weights**2)
-        W = self.update_W(start, rtol=0.0)
-        self.D = D
-        step = self.update_D(W)
-        return W, replace(step, D=mix(step.D, softmax(W.logits), weights))
+    def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
+        fixed = self.rows.fixed
+        weights = weight if fixed is None else np.where(fixed, 0.0, weight)[:, None]
+        self.D = mix(self.D, softmax(P.logits) if isinstance(P, SoftmaxFit) else P, weights)
 
 
 @estimator_dataclass
@@ -341,33 +336,37 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work, sample_weight)
         positive = PositiveLabels.of(*count_moments(Y, observed, sample_weight))
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
-        selected, self.ordered_ = select_penalties(features, Y, observed, **self._given_penalties(positive))
-        self.alpha_, self.beta_, self.gamma_ = float(self.alpha), selected.beta, selected.gamma
-        self.selection_summary_ = selected.message
+        self._select_penalties(positive, lambda: (features, Y, observed))
         rows, D = self._initial_degrees(X, Y, G, sample_weight, observed, degrees)
         steps = _LocalSteps(features, rows, D, self._degree_terms(), self.gamma_, self.tol)
-        found = alternate(steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter, start=work.first_W)
+        found = self._alternate(steps, positive, work.first_W)
         work.first_W = found.first_W
-        W, step = found.W, found.D
-        if self.kappa_:
-            W, step = steps.fit_smoothed(positive.shares, prediction_weight(self.kappa_, self.n_votes_), W)
-        coef, self.intercept_ = features.to_original(W.coef, W.intercept)
+        coef, self.intercept_ = features.to_original(found.W.coef, found.W.intercept)
         self.coef_ = coef.T
         # Degrees of many labels are large: they take the precision of X at once.
-        D = step.D.astype(features.original.X.dtype).toarray() if sparse.issparse(step.D) else step.D
-        self.label_distributions_, self.gap_ = np.ascontiguousarray(D), step.gap
-        self.objective_path_, self.objective_ = found.objective_path, float(found.objective_path[-1])
-        self.n_newton_, self.n_iter_, self.weights_gap_ = found.n_newton, len(found.n_newton), W.gap
-        solved = bool(W.converged and step.converged)
-        self.steps_converged_, self.converged_ = solved, found.converged and solved
+        D = steps.D.astype(features.original.X.dtype).toarray() if sparse.issparse(steps.D) else steps.D
+        self.label_distributions_, self.gap_ = np.ascontiguousarray(D), steps.gap
         self._posterior_state = TrainingRows(X, Y, sample_weight, observed, features=features)
 
-    def _given_penalties(self, positive: PositiveLabels) -> dict[str, Any]:
-        given = {name: getattr(self, name) for name in ("beta", "gamma", "ordered", "label_model", "max_iter")}
+    def _select_penalties(self, positive: PositiveLabels, selection_rows: Callable[[], tuple[Any, Any, Any]]) -> None:
+        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
+        given: dict[str, Any] = {name: getattr(self, name) for name in ("beta", "gamma", "ordered", "label_model")}
         if self.kappa_ and positive.is_selection and self.label_model == "auto":
             given["label_model"] = "presence"
-        return given
+        needs_rows = self.beta is None or self.gamma is None or self.ordered is True
+        rows = selection_rows() if needs_rows else (None, None, None)
+        selected, self.ordered_ = select_penalties(*rows, **given, max_iter=self.max_iter)
+        self.alpha_, self.beta_, self.gamma_ = float(self.alpha), selected.beta, selected.gamma
+        self.selection_summary_ = selected.message
+
+    def _alternate(self, steps: Steps, positive: PositiveLabels, start: SoftmaxFit | None = None) -> Alternation:
+        smoothing = (positive.shares, prediction_weight(self.kappa_, self.n_votes_)) if self.kappa_ else None
+        limits: dict[str, Any] = {"gamma": self.gamma_, "tol": self.tol, "max_iter": self.max_iter}
+        found = alternate(steps, **limits, start=start, smoothing=smoothing)
+        self.objective_path_, self.objective_ = found.objective_path, float(found.objective_path[-1])
+        self.n_newton_, self.n_iter_, self.weights_gap_ = found.n_newton, len(found.n_newton), found.W.gap
+        self.steps_converged_, self.converged_ = found.steps_converged, found.converged
+        return found
 
     def _degree_terms(self) -> DegreeTerms:
         return DegreeTerms(self.alpha_, self.beta_, self.ordered_)
