@@ -433,7 +433,6 @@ def test_both_fits_run_the_same_alternation(rows, client, monkeypatch):
         return alternate(steps, **options)
 
     monkeypatch.setattr("ldlearn.joint.dldl.alternate", spy)
-    monkeypatch.setattr("ldlearn.dask.dldl.alternate", spy)
     DLDL(**GIVEN).fit(*rows)
     ld.DaskDLDL(**GIVEN, client=client).fit(*(in_blocks(A, UNEVEN[3]) for A in rows))
     assert calls == [("_LocalSteps", 1), ("_BlockSteps", 1)]

@@ -7,7 +7,6 @@ from functools import partial, wraps
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
@@ -20,6 +19,7 @@ from ldlearn.base.sklearn_private import (
     check_sample_weight,
     get_container_adapter,
 )
+from ldlearn.core.simplex import Array
 from ldlearn.core.targets import label_names, label_order
 from ldlearn.exceptions import InputError, ParameterError, suggest_name
 
@@ -95,10 +95,10 @@ class LabelEstimator(BaseEstimator):
     """
 
     kind: ClassVar[str]
-    label_names_: NDArray[np.object_]
+    label_names_: Array
     _fit: Callable[..., None]
-    _predict: Callable[..., NDArray[Any]]  # of learners and joint models
-    _check_targets: Callable[[Any], NDArray[Any]]
+    _predict: Callable[..., Array]  # of learners and joint models
+    _check_targets: Callable[[Any], Array]
     is_baseline: ClassVar[bool] = False  # a reference that looks at no feature, or does what anyone would do first
     can_enhance: ClassVar[bool] = False  # has `enhance` for new rows with 0/1 labels
     path_params: ClassVar[tuple[str, ...]] = ()  # what `fit_path` varies at little cost
@@ -219,7 +219,7 @@ class LabelEstimator(BaseEstimator):
             raise InputError(f"{type(self).__name__} cannot use {name!r} in fit; {advice}")
         return validate_sample_weight(value, X)
 
-    def _match_labels(self, y: Any, check: Callable[[Any], NDArray[Any]]) -> NDArray[Any]:
+    def _match_labels(self, y: Any, check: Callable[[Any], Array]) -> Array:
         """Checked targets with their columns in the order of the fit, by the names of y if it has any."""
         order, targets = label_order(y, self.label_names_), check(y)
         if order is not None:
@@ -271,7 +271,7 @@ class SampleWeightMixin(LabelEstimator):
         return super().fit(X, y, sample_weight=sample_weight, **row_data)
 
 
-def validate_sample_weight(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+def validate_sample_weight(sample_weight: Any, X: Any) -> Array:
     """One non-negative number for each row of X, not all of them 0."""
     with raise_input_errors():
         checked = check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

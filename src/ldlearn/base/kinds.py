@@ -4,12 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ldlearn.base.estimator import LabelEstimator, RowData, raise_input_errors, validate_sample_weight, wrap_output
-from ldlearn.core.simplex import Array, Mask, SampleWeight
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight
 from ldlearn.core.targets import (
     check_distributions,
     check_incomplete_distributions,
@@ -49,7 +48,7 @@ class Learner(LabelEstimator):
     kind = LEARNER
     predict = predict
 
-    def _check_targets(self, y: Any) -> NDArray[Any]:
+    def _check_targets(self, y: Any) -> Array:
         if self.capabilities().incomplete_degrees:
             return check_incomplete_distributions(y)
         refusal = f"{type(self).__name__} needs every degree: fill it, or use IncomLDL or WInLDL, which do not."
@@ -100,7 +99,7 @@ class Enhancer(LabelEstimator):
             row_data["observed"] = observed
         return X, Y, row_data
 
-    def _check_targets(self, y: Any) -> NDArray[Any]:
+    def _check_targets(self, y: Any) -> Array:
         refusal = f"{type(self).__name__} needs every label to be 0 or 1: fill it, or use DLDL, which does not."
         return check_logical(y, nan="allow" if self.capabilities().unknown_labels else refusal)
 
@@ -139,7 +138,7 @@ class JointModel(Enhancer):
     votes_per_row_: float
     predict = predict
     _enhance: Callable[..., Array]
-    _fitted_rows: NDArray[np.intp] | None = None  # training rows whose sample weight is not 0; None if all
+    _fitted_rows: Indices | None = None  # training rows whose sample weight is not 0; None if all
 
     def _fit_rows(self, X: Any, Y: Mask, row_data: RowData) -> None:
         self._fitted_rows = None
@@ -216,7 +215,7 @@ class JointModel(Enhancer):
             check_consistent_length(predicted, Y)
         return weighted_mean(self._label_likelihoods(predicted, Y, observed), sample_weight)
 
-    def _label_likelihoods(self, P: Array, Y: Mask, observed: Mask | None = None) -> NDArray[np.float64]:
+    def _label_likelihoods(self, P: Array, Y: Mask, observed: Mask | None = None) -> Array:
         """Log-likelihood of the 0/1 labels of each row under the predictions P."""
         log_votes = _log(P) + np.log(self.votes_per_row_)
         return log_likelihood(log_votes, Y, n_seen=self._total_weight, observed=observed)
@@ -237,13 +236,13 @@ def vote_rows(n_samples: int, n_labels: int, max_rows: int = 2000, max_labels: i
     return slice(None, None, -(-n_samples // n_rows))
 
 
-def weighted_mean(values: NDArray[np.float64], sample_weight: Any) -> float:
+def weighted_mean(values: Array, sample_weight: Any) -> float:
     """Mean over rows, each counted as often as its sample weight says."""
     weights = None if sample_weight is None else validate_sample_weight(sample_weight, values)
     return float(np.average(values, weights=weights))
 
 
-def _check_scored_labels(y: Any) -> NDArray[np.float64]:
+def _check_scored_labels(y: Any) -> Array:
     Y = check_matrix(y, "0/1 labels", nan="allow")
     if not (np.isin(Y, (0.0, 1.0)) | np.isnan(Y)).all():
         advice = "for true degrees D use ldlearn.metrics.intersection(D, model.predict(X))."

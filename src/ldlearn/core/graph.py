@@ -3,7 +3,6 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.core.neighbors import (
@@ -14,12 +13,13 @@ from ldlearn.core.neighbors import (
     own_neighbors,
     subtract_offsets,
 )
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
 
 Bandwidth = float | str
 
 
-def bandwidth(distances: NDArray[np.floating], sigma: Bandwidth) -> float:
+def bandwidth(distances: Array, sigma: Bandwidth) -> float:
     """Resolve ``sigma``: a number, or the "median" / "mean" of the distances to the nearest neighbours.
 
     If the statistic is 0 (many neighbours are duplicates), that of the positive distances is used, so that the width
@@ -38,7 +38,7 @@ def bandwidth(distances: NDArray[np.floating], sigma: Bandwidth) -> float:
     return float(sigma)
 
 
-def similarity(distances: NDArray[np.floating], sigma: float) -> NDArray[np.floating]:
+def similarity(distances: Array, sigma: float) -> Array:
     """Gaussian similarity ``exp(-distance^2 / (2 sigma^2))``."""
     return np.asarray(np.exp(-0.5 * (distances / sigma) ** 2))
 
@@ -78,7 +78,7 @@ class NeighborGraph(NamedTuple):
     A: sparse.csr_array
     sigma: float
     index: Any  # has `kneighbors`
-    offsets: NDArray[np.float64]  # to subtract from new rows
+    offsets: Array  # to subtract from new rows
 
 
 def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = None) -> NeighborGraph:

@@ -4,20 +4,18 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state, gen_batches
 
 from ldlearn.core.neighbors import clone_for_arrays
 from ldlearn.core.resources import require_memory
-
-Array = NDArray[np.floating]
+from ldlearn.core.simplex import Array
 
 _BLOCK_ENTRIES = 2**21  # of a block of distances: 16 MB
 
 
-def squared_distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray[np.float64]:
+def squared_distances(X: Array, Z: Array) -> Array:
     """``|x - z|^2`` between the rows of X and Z, from inner products; centre the rows first to avoid cancellation.
 
     Examples
@@ -35,7 +33,7 @@ def squared_distances(X: NDArray[np.float64], Z: NDArray[np.float64]) -> NDArray
     return np.asarray(squares)
 
 
-def mean_distance(X: Array, weights: NDArray[np.float64] | None = None) -> float:
+def mean_distance(X: Array, weights: Array | None = None) -> float:
     """Mean Euclidean distance over the n (n - 1) / 2 pairs of rows; 0 for a single row.
 
     Computed in blocks, without an n x n array. A sample weight of 2 is equivalent to repeating the row.
@@ -62,7 +60,7 @@ def mean_distance(X: Array, weights: NDArray[np.float64] | None = None) -> float
     return total / pairs if pairs > 0 else 0.0
 
 
-def rbf_kernel(X: Array, Z: Array | None = None, *, width: float) -> NDArray[np.float64]:
+def rbf_kernel(X: Array, Z: Array | None = None, *, width: float) -> Array:
     """Gaussian kernel ``exp(-|x - z|^2 / (2 width^2))`` of the rows of X with those of Z (of X itself if None).
 
     The array is dense; if it does not fit into memory, MemoryError is raised before it is allocated. Width 0 (the mean
@@ -85,7 +83,7 @@ def rbf_kernel(X: Array, Z: Array | None = None, *, width: float) -> NDArray[np.
     return K
 
 
-def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tuple[slice, Array]]:
     """The rows of `rbf_kernel`, one slice at a time, for sums that do not need the whole kernel.
 
     Examples
@@ -100,7 +98,7 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
         yield rows, _gaussian(squared_distances(X[rows], Z), width)
 
 
-def _gaussian(squares: NDArray[np.float64], width: float) -> NDArray[np.float64]:
+def _gaussian(squares: Array, width: float) -> Array:
     if width == 0:
         return np.asarray(squares == 0, dtype=np.float64)
     squares *= -0.5 / width**2
@@ -108,7 +106,7 @@ def _gaussian(squares: NDArray[np.float64], width: float) -> NDArray[np.float64]
     return squares
 
 
-def _centred(X: Array, reference: Array) -> NDArray[np.float64]:
+def _centred(X: Array, reference: Array) -> Array:
     """X minus the mean of the reference: distances stay the same, and large offsets cause no cancellation."""
     return np.asarray(X, dtype=np.float64) - np.mean(reference, axis=0, dtype=np.float64)
 

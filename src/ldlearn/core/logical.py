@@ -4,10 +4,9 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.exceptions import InputError, describe_rows
 
 RULES = ("threshold", "cumulative", "top-k")
@@ -15,7 +14,7 @@ RULES = ("threshold", "cumulative", "top-k")
 
 def binarize(
     D: Any, rule: str = "threshold", *, delta: float = 0.01, total: float = 0.5, k: int | None = None
-) -> NDArray[np.int8]:
+) -> Array:
     """Logical labels (0/1) of label distributions.
 
     Parameters
@@ -70,7 +69,7 @@ def binarize(
     return Y
 
 
-def draw_labels(D: Array, n_draws: int, rng: Any) -> NDArray[np.int64]:
+def draw_labels(D: Array, n_draws: int, rng: Any) -> Array:
     """Sample counts of the pairs (row i, label j) in ``n_draws`` draws with probabilities ``d_ij / n``.
 
     Equivalent to drawing ``n_draws`` times a row uniformly and then one of its labels, by one multinomial draw.
@@ -135,30 +134,30 @@ class Support:
             self.indices = labels.astype(np.int32)
             self.indptr = np.searchsorted(rows, np.arange(len(Y) + 1))
         self.blocks = _blocks(np.diff(self.indptr))
-        self._where: dict[int, NDArray[np.intp]] = {}
+        self._where: dict[int, Indices] = {}
 
     def equal_shares(self) -> sparse.csr_array:
         """Equal degrees of the positive labels of each row."""
         counts = np.diff(self.indptr)
         return self.csr(np.repeat(1.0 / np.maximum(counts, 1), counts))
 
-    def places(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    def places(self, rows: Indices) -> Indices:
         """Positions of the entries of these rows in ``indices``, one column per row."""
         count = self.indptr[rows[0] + 1] - self.indptr[rows[0]]
         return np.asarray(self.indptr[rows] + np.arange(count)[:, None])
 
-    def labels(self, rows: NDArray[np.intp]) -> NDArray[np.int32]:
+    def labels(self, rows: Indices) -> Indices:
         """Label indices of the entries of these rows, one column per row."""
         return np.asarray(self.indices[self.places(rows)])
 
-    def where(self, k: int) -> NDArray[np.intp]:
+    def where(self, k: int) -> Indices:
         """Flat positions of the entries of block k in an array in Fortran order; cached for repeated D-steps."""
         if k not in self._where:
             # Rows times labels may exceed 32 bits.
             self._where[k] = self.labels(self.blocks[k]) * np.intp(self.shape[0]) + self.blocks[k]
         return self._where[k]
 
-    def take(self, A: Any, rows: NDArray[np.intp]) -> Array:
+    def take(self, A: Any, rows: Indices) -> Array:
         """Entries of A (dense, or a csr_array with these entries) in a block, one column per row."""
         return np.asarray(A.data[self.places(rows)] if sparse.issparse(A) else A[rows, self.labels(rows)])
 
@@ -177,7 +176,7 @@ def has_few_positives(Y: Mask) -> bool:
     return c >= 64 and bool(8 * np.count_nonzero(Y) <= n * c)
 
 
-def _blocks(counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+def _blocks(counts: Indices) -> list[Indices]:
     order = np.argsort(counts, kind="stable")
     ends = np.flatnonzero(np.diff(counts[order])) + 1
     blocks = []

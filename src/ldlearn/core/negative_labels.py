@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.targets import fill_unknown
@@ -16,7 +15,7 @@ _SELECTION = 0.5  # largest dispersion of the number of positive labels that is 
 _CONCENTRATIONS = (2.0, 0.25)
 
 
-Moments = tuple[float, NDArray[np.float64], float]
+Moments = tuple[float, Array, float]
 
 
 def count_moments(Y: Mask, observed: Mask | None = None, sample_weight: SampleWeight | None = None) -> Moments:
@@ -32,7 +31,7 @@ def count_moments(Y: Mask, observed: Mask | None = None, sample_weight: SampleWe
     return sum_moments(fill_unknown(Y, observed, sample_weight), sample_weight)
 
 
-def sum_moments(Y: NDArray[np.float64], sample_weight: SampleWeight | None) -> Moments:
+def sum_moments(Y: Array, sample_weight: SampleWeight | None) -> Moments:
     """The sums of `count_moments` for labels without unknown ones; those of blocks of rows add up."""
     weights = np.ones(len(Y)) if sample_weight is None else sample_weight
     return float(weights.sum()), weights @ Y, float(weights @ Y.sum(axis=1) ** 2)
@@ -70,11 +69,11 @@ class PositiveLabels:
     """
 
     per_row: float
-    shares: NDArray[np.float64]
+    shares: Array
     dispersion: float
 
     @classmethod
-    def of(cls, total: float, positives: NDArray[np.float64], squares: float) -> PositiveLabels:
+    def of(cls, total: float, positives: Array, squares: float) -> PositiveLabels:
         """From the sums of `count_moments`."""
         frequencies, per_row = positives / total, float(positives.sum() / total)
         independent = float((frequencies * (1.0 - frequencies)).sum())

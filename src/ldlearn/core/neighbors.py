@@ -7,13 +7,13 @@ from typing import Any, Self, TypeAlias
 
 import joblib
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.neighbors import NearestNeighbors, sort_graph_by_row_values
 from sklearn.pipeline import Pipeline
 
 from ldlearn.core.scaling import column_moments, removable_offsets, without_offsets
+from ldlearn.core.simplex import Array, Indices
 from ldlearn.exceptions import InputError
 
 
@@ -40,17 +40,17 @@ def clone_for_arrays(transformer: Any) -> Any:
     return copy
 
 
-def common_offsets(X: Any) -> NDArray[np.float64]:
+def common_offsets(X: Any) -> Array:
     """Offsets common to all rows of X, which do not affect distances; see `removable_offsets`."""
     return removable_offsets(X, *column_moments(X))
 
 
-def subtract_offsets(X: Any, offsets: NDArray[np.float64]) -> Any:
+def subtract_offsets(X: Any, offsets: Array) -> Any:
     """``X - offsets`` in the precision of X, since large offsets cause cancellation where ``|x|^2`` is used."""
     return without_offsets(X, offsets).astype(X.dtype, copy=False)
 
 
-def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, NDArray[np.float64]]:
+def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, Array]:
     """An index of the rows of X, and the offsets to subtract from query rows (`subtract_offsets`).
 
     Parameters
@@ -90,14 +90,12 @@ class TransformedNeighbors:
     def __init__(self, transformer: Any, n_neighbors: int) -> None:
         self.transformer, self.n_neighbors = transformer, n_neighbors
 
-    def kneighbors(self, X: Any) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    def kneighbors(self, X: Any) -> tuple[Array, Indices]:
         """Distances and indices of the nearest training rows, as returned by `nearest_in_graph`."""
         return nearest_in_graph(self.transformer.transform(X), self.n_neighbors)
 
 
-def nearest_in_graph(
-    graph: Any, n_neighbors: int, *, exclude_self: bool = False
-) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def nearest_in_graph(graph: Any, n_neighbors: int, *, exclude_self: bool = False) -> tuple[Array, Indices]:
     """The nearest columns of each row of a sparse graph of distances, nearest first.
 
     Stored zeros are distances. A row with fewer than ``n_neighbors`` entries is padded with infinite distances.
@@ -136,7 +134,7 @@ def nearest_in_graph(
     return distances, indices
 
 
-Found: TypeAlias = tuple[NDArray[np.floating], NDArray[np.integer]]
+Found: TypeAlias = tuple[Array, Indices]
 
 
 class SharedNeighbors:

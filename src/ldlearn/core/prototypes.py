@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from ldlearn.core.simplex import Array, Mask, SampleWeight, softmax
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, softmax
 
 
 def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Array:
@@ -36,14 +35,12 @@ def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Ar
     return np.asarray(sums / np.where(totals > 0, totals, 1.0)[:, None])
 
 
-def fewest_positives(Y: Mask) -> NDArray[np.intp]:
+def fewest_positives(Y: Mask) -> Indices:
     """For each label, the smallest number of positive labels among its rows; n_labels + 1 if it has no row."""
     return np.asarray(np.where(Y, Y.sum(axis=1)[:, None], Y.shape[1] + 1).min(axis=0, initial=Y.shape[1] + 1))
 
 
-def prototype_sums(
-    X: Any, Y: Mask, fewest: NDArray[np.intp], weights: SampleWeight | None = None
-) -> tuple[Array, NDArray[np.float64]]:
+def prototype_sums(X: Any, Y: Mask, fewest: Indices, weights: SampleWeight | None = None) -> tuple[Array, Array]:
     """For each label, the weighted sum and number of its rows with exactly ``fewest`` positive labels."""
     purest = (Y & (Y.sum(axis=1)[:, None] == fewest)).astype(np.float64)
     purest = purest if weights is None else purest * weights[:, None]
@@ -86,6 +83,6 @@ def pseudo_distributions(
     return softmax(np.asarray(X @ Q.T) / lengths + Y)
 
 
-def _row_norms(X: Any) -> NDArray[np.float64]:
+def _row_norms(X: Any) -> Array:
     squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
     return np.asarray(np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()))

@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
 from ldlearn.core.neighbors import neighbor_index, own_neighbors
-from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.exceptions import InputError
 
 
-def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> NDArray[np.float64]:
+def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Array:
     """Minimisers of ``v' C v / 2 - b' v`` over ``v >= 0``, one for each row b of B.
 
     Block principal pivoting: solve on a guess of the support, exchange the entries with the wrong sign, repeat. Exact
@@ -60,7 +59,7 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> NDAr
     return np.maximum(V, 0.0)
 
 
-def _solve_on_support(C: Array, B: Array, support: Mask) -> tuple[NDArray[np.float64], Mask]:
+def _solve_on_support(C: Array, B: Array, support: Mask) -> tuple[Array, Mask]:
     """v with ``C v = b`` on the support and 0 off it, and the entries whose sign or gradient is wrong."""
     both = support[:, :, None] & support[:, None, :]
     # The identity off the support, so that supports of all sizes form one stack of systems.
@@ -115,7 +114,7 @@ def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: 
     return weights_to_csr(weights, indices)
 
 
-def nearest_rows(X: Any, n_neighbors: int) -> NDArray[np.integer]:
+def nearest_rows(X: Any, n_neighbors: int) -> Indices:
     """Indices (n, k) of the nearest rows of each row, itself excluded."""
     return own_neighbors(neighbor_index(X, n_neighbors)[0], X)[1]
 
@@ -126,13 +125,13 @@ def reconstruction_laplacian(W: sparse.csr_array) -> sparse.csr_array:
     return sparse.csr_array(residual.T @ residual)
 
 
-def weights_to_csr(weights: Array, indices: NDArray[np.integer]) -> sparse.csr_array:
+def weights_to_csr(weights: Array, indices: Indices) -> sparse.csr_array:
     """Weights of the neighbours (n, k) and their indices as a sparse matrix of shape (n_samples, n_samples)."""
     n, k = indices.shape
     return sparse.csr_array((weights.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
 
 
-def local_grams(X: Any, indices: NDArray[np.integer]) -> NDArray[np.float64]:
+def local_grams(X: Any, indices: Indices) -> Array:
     """Inner products ``<x_j - x_i, x_l - x_i>`` over the neighbours j, l of each row i: shape (n, k, k).
 
     Gram matrices of several blocks of columns add up: ``local_grams(X, N) + local_grams(D, N)`` is that of ``[X, D]``.
@@ -144,7 +143,7 @@ def local_grams(X: Any, indices: NDArray[np.integer]) -> NDArray[np.float64]:
     return grams
 
 
-def affine_weights(grams: NDArray[np.float64], reg: float = 1e-3) -> NDArray[np.float64]:
+def affine_weights(grams: Array, reg: float = 1e-3) -> Array:
     """Minimisers of ``w' C w + reg tr(C) |w|^2`` with sum one, for a stack of Gram matrices C."""
     k = grams.shape[-1]
     scale = _traces(grams)
@@ -152,7 +151,7 @@ def affine_weights(grams: NDArray[np.float64], reg: float = 1e-3) -> NDArray[np.
     return np.asarray(w / w.sum(axis=1, keepdims=True))
 
 
-def simplex_weights(grams: NDArray[np.float64], start: Mask | None = None) -> NDArray[np.float64]:
+def simplex_weights(grams: Array, start: Mask | None = None) -> Array:
     """Minimisers of ``w' C w`` over the simplex, for a stack of Gram matrices C, all at once and exactly.
 
     Up to a factor w solves ``min v' C v / 2 - 1' v, v >= 0``.
@@ -170,19 +169,19 @@ def simplex_weights(grams: NDArray[np.float64], start: Mask | None = None) -> ND
     return np.asarray(V / V.sum(axis=1, keepdims=True))
 
 
-def _grams_of(X: Any, indices: NDArray[np.integer], rows: slice) -> NDArray[np.float64]:
+def _grams_of(X: Any, indices: Indices, rows: slice) -> Array:
     differences = _dense_rows(X, indices[rows].ravel()).reshape(-1, indices.shape[1], X.shape[1])
     differences -= _dense_rows(X, np.arange(rows.start, rows.stop))[:, None, :]
     return np.asarray(differences @ differences.transpose(0, 2, 1))
 
 
-def _traces(grams: NDArray[np.float64]) -> NDArray[np.float64]:
+def _traces(grams: Array) -> Array:
     """Traces; 1 for a row whose neighbours are all identical to it."""
     traces = np.einsum("ijj->i", grams)
     return np.asarray(np.where(traces > 0, traces, 1.0))
 
 
-def _dense_rows(X: Any, rows: NDArray[np.integer]) -> NDArray[np.float64]:
+def _dense_rows(X: Any, rows: Indices) -> Array:
     taken = X[rows]
     return np.asarray(taken.toarray() if sparse.issparse(taken) else taken, dtype=np.float64)
 

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.core.simplex import Array, SampleWeight
@@ -24,9 +23,7 @@ def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
-def column_moments(
-    X: Any, weights: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:
     """Mean of each column and the sum of squared deviations from it, in float64 and in two passes.
 
     A column that varies by no more than the rounding errors of its mean has a sum of exactly 0.
@@ -48,16 +45,14 @@ def column_moments(
     return refine_moments(n, sums / n, *deviation_sums(X, sums / n, weights), X.dtype)
 
 
-def column_sums(X: Any, weights: NDArray[np.float64] | None = None) -> tuple[float, NDArray[np.float64]]:
+def column_sums(X: Any, weights: Array | None = None) -> tuple[float, Array]:
     """Sum of the sample weights (the number of rows by default), and the weighted sum of each column in float64."""
     if weights is None:
         return float(X.shape[0]), np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
     return float(weights.sum()), np.sum([weights[rows] @ X[rows] for rows in row_blocks(X)], axis=0)
 
 
-def deviation_sums(
-    X: Any, mean: NDArray[np.float64], weights: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def deviation_sums(X: Any, mean: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """Sums of ``x - mean`` and of its square over the rows."""
     sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
     for rows in row_blocks(X):
@@ -67,9 +62,7 @@ def deviation_sums(
     return sums, squares
 
 
-def refine_moments(
-    n: float, mean: NDArray[np.float64], sums: NDArray[np.float64], squares: NDArray[np.float64], dtype: Any
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def refine_moments(n: float, mean: Array, sums: Array, squares: Array, dtype: Any) -> tuple[Array, Array]:
     """Mean and sum of squared deviations, given an approximate mean and the deviations from it."""
     # Deviations from the true mean sum to 0; their mean is the error of the approximate mean.
     correction = sums / n
@@ -81,9 +74,7 @@ def refine_moments(
     return mean, squares
 
 
-def _deviations(
-    block: Any, mean: NDArray[np.float64], weights: NDArray[np.float64] | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _deviations(block: Any, mean: Array, weights: Array | None) -> tuple[Array, Array]:
     """Sums of ``x - mean`` and of its square over the rows of a block."""
     if not sparse.issparse(block):
         away = block - mean
@@ -98,7 +89,7 @@ def _deviations(
     return sums, np.bincount(block.indices, each * away**2, minlength=m) + implicit * mean**2
 
 
-def removable_offsets(X: Any, mean: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
+def removable_offsets(X: Any, mean: Array, squares: Array) -> Array:
     """Offset of each column that moves it near zero, compared with its spread.
 
     Offsets are multiples of a power of two near the mean: differences of rows stay exact, and a column near zero has
@@ -118,7 +109,7 @@ def removable_offsets(X: Any, mean: NDArray[np.float64], squares: NDArray[np.flo
     return offsets
 
 
-def dense_offsets(n: int, mean: NDArray[np.float64], squares: NDArray[np.float64]) -> NDArray[np.float64]:
+def dense_offsets(n: int, mean: Array, squares: Array) -> Array:
     """The offsets of `removable_offsets` for n dense rows, from their moments alone."""
     deviation = np.sqrt(squares / n)
     # Within 16 standard deviations of zero, cancellation is negligible.
@@ -126,7 +117,7 @@ def dense_offsets(n: int, mean: NDArray[np.float64], squares: NDArray[np.float64
     return np.asarray(unit * np.rint(mean / unit))
 
 
-def without_offsets(X: Any, offsets: NDArray[np.float64]) -> Any:
+def without_offsets(X: Any, offsets: Array) -> Any:
     """``X - offsets`` in float64, sparse if X is; X itself if there is nothing to subtract.
 
     Examples
@@ -152,15 +143,15 @@ class Scaling(NamedTuple):
     the solution.
     """
 
-    mean: NDArray[np.float64]
-    scale: NDArray[np.float64]
+    mean: Array
+    scale: Array
 
-    def apply(self, X: Any) -> NDArray[np.float64]:
+    def apply(self, X: Any) -> Array:
         """``(X - mean) / scale``, dense; exactly zero for a column that is constant (or zero, without centring)."""
         X = X.toarray() if sparse.issparse(X) else X
         return np.asarray((X - self.mean) / self.scale, dtype=np.float64)
 
-    def undo(self, W: Array, b: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def undo(self, W: Array, b: Array) -> tuple[Array, Array]:
         """Coefficients and intercept with ``X @ coef + intercept = apply(X) @ W + b``."""
         coef = W / self.scale[:, None]
         return np.asarray(coef), np.asarray(b - self.mean @ coef)

@@ -1,13 +1,16 @@
 """Points of the simplex: softmax, normalisation, projection, rounding, and the maps from scores to distributions."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import InputError
 
-Array = NDArray[np.floating]
+Array = NDArray[Any]  # of floats, if nothing else is said
 Mask = NDArray[np.bool_]
-SampleWeight = NDArray[np.float64]  # one non-negative number per row
+Indices = NDArray[Any]  # of integers
+SampleWeight = Array  # one non-negative number per row
 
 
 def log_softmax(Z: Array, support: Mask | None = None) -> Array:
@@ -41,7 +44,7 @@ def softmax(Z: Array, support: Mask | None = None) -> Array:
     return np.asarray(E)
 
 
-def mean_logits(D: Array, weights: SampleWeight | None = None) -> NDArray[np.float64]:
+def mean_logits(D: Array, weights: SampleWeight | None = None) -> Array:
     """Logarithms of the (weighted) mean distribution, a starting point of learners; degrees are at least 1e-6.
 
     Examples

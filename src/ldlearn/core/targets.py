@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import InputError, describe_rows, format_list, nearest_names
 
 SUM_TOLERANCE = 1e-3  # tolerated deviation of a row sum from 1: printed tables round to three digits
@@ -17,7 +17,7 @@ def default_label_names(n_labels: int) -> list[str]:
     return [f"label_{j}" for j in range(n_labels)]
 
 
-def label_names(y: Any, n_labels: int) -> NDArray[np.object_]:
+def label_names(y: Any, n_labels: int) -> Array:
     """Column names of a data frame, or `default_label_names`."""
     columns = getattr(y, "columns", None)
     names = default_label_names(n_labels) if columns is None else [str(name) for name in columns]
@@ -51,7 +51,7 @@ def label_order(y: Any, names: Iterable[object]) -> list[int] | None:
     return [given.index(name) for name in wanted]
 
 
-def check_matrix(y: Any, what: str, *, nan: str | None = None) -> NDArray[np.float64]:
+def check_matrix(y: Any, what: str, *, nan: str | None = None) -> Array:
     """Validate y as a 2-D float array of finite numbers; otherwise raise InputError.
 
     ``nan="allow"`` accepts NaN; any other text is the advice in the error message for NaN.
@@ -90,7 +90,7 @@ def _is_pandas(y: Any) -> bool:
     return type(y).__module__.partition(".")[0] == "pandas" and hasattr(y, "to_numpy")
 
 
-def check_logical(y: Any, *, nan: str | None = None) -> NDArray[Any]:
+def check_logical(y: Any, *, nan: str | None = None) -> Array:
     """Validate logical labels: a boolean array, or floats with NaN if some labels are unknown and ``nan`` allows it.
 
     Parameters
@@ -117,7 +117,7 @@ def check_logical(y: Any, *, nan: str | None = None) -> NDArray[Any]:
     return Y if unknown.any() else Y.astype(bool, copy=False)
 
 
-def _as_boolean_labels(y: Any) -> NDArray[np.bool_] | None:
+def _as_boolean_labels(y: Any) -> Mask | None:
     """Labels of boolean or integer arrays and sparse matrices as booleans; None for anything but zeros and ones.
 
     Avoids an intermediate float array, which would be eight times as large.
@@ -133,7 +133,7 @@ def _as_boolean_labels(y: Any) -> NDArray[np.bool_] | None:
     return None
 
 
-def split_observed(Y: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+def split_observed(Y: Array) -> tuple[Mask, Mask | None]:
     """Masks of the positive and of the observed labels; the second is None if all labels are observed.
 
     Examples
@@ -147,9 +147,7 @@ def split_observed(Y: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_
     return observed & (Y > 0), None if observed.all() else observed
 
 
-def fill_unknown(
-    Y: NDArray[np.bool_], observed: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
+def fill_unknown(Y: Mask, observed: Mask | None, weights: Array | None = None) -> Array:
     """Labels as floats; an unknown label is replaced by the fraction of positives among its observed values.
 
     For k positives in n (weighted) rows that fraction is ``(k + 1/2) / (n + 1)``, which is never 0 or 1.
@@ -167,20 +165,18 @@ def fill_unknown(
     return np.where(observed, Y, positive_rates(*count_positives(Y, observed, weights)))
 
 
-def count_positives(
-    Y: NDArray[np.bool_], observed: NDArray[np.bool_] | None, weights: NDArray[np.float64] | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def count_positives(Y: Mask, observed: Mask | None, weights: Array | None = None) -> tuple[Array, Array]:
     """Weighted numbers of rows in which each label is positive, and in which it is observed."""
     count = np.ones(len(Y)) if weights is None else weights
     return count @ Y, np.full(Y.shape[1], count.sum()) if observed is None else count @ observed
 
 
-def positive_rates(positives: NDArray[np.float64], counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def positive_rates(positives: Array, counts: Array) -> Array:
     """Fraction of rows in which each label is positive, as estimated by `fill_unknown`."""
     return np.asarray((positives + 0.5) / (counts + 1.0))
 
 
-def check_labels_seen(names: NDArray[np.object_], counts: NDArray[Any]) -> None:
+def check_labels_seen(names: Array, counts: Array) -> None:
     """Raise InputError if a label is observed in no row."""
     unseen = np.flatnonzero(counts == 0)
     if len(unseen):
@@ -189,7 +185,7 @@ def check_labels_seen(names: NDArray[np.object_], counts: NDArray[Any]) -> None:
         )
 
 
-def votes_to_degrees(counts: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def votes_to_degrees(counts: Any) -> tuple[Array, Array]:
     """Convert counts of votes to degrees (shares of the votes of a row) and sample weights (number of votes).
 
     A row without votes has unknown degrees (NaN) and weight 0.
@@ -220,7 +216,7 @@ def votes_to_degrees(counts: Any) -> tuple[NDArray[np.float64], NDArray[np.float
         return votes / weights[:, None], weights
 
 
-def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> NDArray[np.float64]:
+def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
     """Validate true degrees of some rows: floats of shape (n_samples, n_labels), rows of NaN where they are unknown."""
     order, D = label_order(degrees, names), check_matrix(degrees, "degrees", nan="allow")
     D = D if order is None else D[:, order]
@@ -244,7 +240,7 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> NDArray
     return D
 
 
-def check_incomplete_distributions(y: Any) -> NDArray[np.float64]:
+def check_incomplete_distributions(y: Any) -> Array:
     """Validate label distributions whose missing degrees are NaN; a single missing one follows from the others.
 
     Examples
@@ -261,7 +257,7 @@ def check_incomplete_distributions(y: Any) -> NDArray[np.float64]:
     return np.where(missing & (n_missing > 1), np.nan, D)
 
 
-def check_distributions(y: Any, *, nan: str | None = None) -> NDArray[np.float64]:
+def check_distributions(y: Any, *, nan: str | None = None) -> Array:
     """Validate label distributions: a float array of shape (n_samples, n_labels), rows rescaled to sum to one.
 
     ``nan`` is the advice in the error message for NaN.
@@ -282,7 +278,7 @@ def check_distributions(y: Any, *, nan: str | None = None) -> NDArray[np.float64
     return np.asarray(D / sums[:, None])
 
 
-def find_row_problems(D: NDArray[Any], *, sums: bool = True) -> dict[str, NDArray[np.bool_]]:
+def find_row_problems(D: Array, *, sums: bool = True) -> dict[str, Mask]:
     """Masks of the rows that are not label distributions, by kind of problem; empty if all rows are valid.
 
     The kinds are ``"not finite"``, ``"negative degree"``, ``"sums to 0"`` and ``"does not sum to 1"``; a row

@@ -5,16 +5,14 @@ probability ``1 - exp(-exp(theta_j))``.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
 
-Vector = NDArray[np.float64]
 LARGEST_THETA = 50.0  # larger numbers of votes change no probability, and the square of exp(50) is still finite
 
 
-def competing_votes(Z: Array, log_rate: float | Vector) -> Array:
+def competing_votes(Z: Array, log_rate: float | Array) -> Array:
     """theta, the log of the expected votes, if ``exp(log_rate)`` votes are divided by a softmax of Z."""
     return np.asarray(log_softmax(Z) + np.reshape(log_rate, (-1, 1)))
 
@@ -35,14 +33,14 @@ def log_expected_votes(logP: Array, fixed_raters: bool) -> tuple[Array, Array | 
     return logP + np.log(ratio), rise, rise**2 * (ratio - 1.0)
 
 
-def label_counts(weights: Vector | None, observed: Mask | None) -> Array | None:
+def label_counts(weights: Array | None, observed: Mask | None) -> Array | None:
     """Sample weight of each label of a row, 0 where it is unknown, broadcastable to Y; None if all are 1."""
     if observed is None:
         return None if weights is None else weights[:, None]
     return observed.astype(np.float64) if weights is None else observed * weights[:, None]
 
 
-def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, observed: Mask | None = None) -> Vector:
+def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, observed: Mask | None = None) -> Array:
     """Log-probability of the observed labels of each row, given theta.
 
     Parameters
@@ -79,7 +77,7 @@ def expected_votes(theta: Array, Y: Mask, observed: Mask | None = None) -> Array
 
 
 def profile_log_rate(
-    logP: Array, Y: Mask, offset: float | Vector = 0.0, tol: float = 1e-10, counts: Array | None = None
+    logP: Array, Y: Mask, offset: float | Array = 0.0, tol: float = 1e-10, counts: Array | None = None
 ) -> float:
     """Maximum likelihood estimate of ln(lambda) if label j gets ``lambda exp(offset) P_j`` votes on average.
 

@@ -4,13 +4,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from dask import delayed
-from numpy.typing import NDArray
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.core.negative_labels import PositiveLabels, mix
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows
+from ldlearn.core.simplex import Array, Indices, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import check_labels_seen, positive_rates
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns, BlockObjective, Coefficients
@@ -206,14 +205,14 @@ def _only_degrees(degrees: _Degrees, kind: Any) -> Array:
     return np.ascontiguousarray(degrees.T, dtype=kind)
 
 
-def _only_gap(degrees: _Degrees, _: Any) -> NDArray[np.float64]:
+def _only_gap(degrees: _Degrees, _: Any) -> Array:
     assert degrees.step is not None
     return degrees.step.gap
 
 
-def _fewest_positives(targets: BlockTargets) -> NDArray[np.intp]:
+def _fewest_positives(targets: BlockTargets) -> Indices:
     return fewest_positives(targets.T)
 
 
-def _prototype_sums(X: Array, targets: BlockTargets, fewest: NDArray[np.intp]) -> tuple[Array, Array]:
+def _prototype_sums(X: Array, targets: BlockTargets, fewest: Indices) -> tuple[Array, Array]:
     return prototype_sums(X, targets.T, fewest, targets.weights)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, refine_moments
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Indices
 from ldlearn.dask.training import BlockTargets, LazyRows, TrainingBlocks
 from ldlearn.joint.validation import project_rows, third_moments
 from ldlearn.solvers.features import CentredColumns, Features, reduce_to_row_space
@@ -38,7 +37,7 @@ class BlockColumns(CentredColumns):
         # Offsets need the squares of n rows; these are weighted.
         super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
 
-    def scatter_matrix(self) -> NDArray[np.float64]:
+    def scatter_matrix(self) -> Array:
         """``(X - mean)' (X - mean)``."""
         (scatter,) = self._runner.map_sum(_scatter, self.blocks, self.training.targets, common=self.message())
         return np.asarray(scatter)
@@ -54,7 +53,7 @@ class BlockColumns(CentredColumns):
         observed = LazyRows(training, self.blocks, n_labels, "observed") if training.has_unknown else None
         return self, LazyRows(training, self.blocks, n_labels, "T"), observed
 
-    def take_rows(self, rows: NDArray[np.intp]) -> tuple[Any, NDArray[np.float64] | None]:
+    def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
         """See `CentredColumns.take_rows`."""
         X, targets = self.training.fetch_rows(rows, self.blocks)
         return X, targets.weights
@@ -154,7 +153,7 @@ def _weighted_sums(X: Array, targets: BlockTargets) -> Sequence[Any]:
     return [column_sums(X, targets.weights)[1]]
 
 
-def _deviations(X: Array, targets: BlockTargets, common: tuple[NDArray[np.float64], bool]) -> Sequence[Any]:
+def _deviations(X: Array, targets: BlockTargets, common: tuple[Array, bool]) -> Sequence[Any]:
     mean, weighted = common
     return deviation_sums(X, mean, targets.weights if weighted else None)
 

@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn.core.negative_labels import Moments, sum_moments
 from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.scaling import column_sums
-from ldlearn.core.simplex import Array, Mask
-from ldlearn.core.simplex import SampleWeight as RowWeights
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight
 from ldlearn.core.targets import count_positives, split_observed
 from ldlearn.dask.cluster import BlockRunner
 from ldlearn.dask.collections import align_blocks, align_weights, as_floats, check_collection, float_type
@@ -24,9 +22,9 @@ class BlockTargets(NamedTuple):
 
     T: Any  # 0/1 labels or degrees
     observed: Mask | None = None  # mask of the observed labels; None if all are
-    weights: RowWeights | None = None  # sample weights; None if all are 1
+    weights: SampleWeight | None = None  # sample weights; None if all are 1
 
-    def at(self, places: NDArray[np.intp]) -> BlockTargets:
+    def at(self, places: Indices) -> BlockTargets:
         """The targets of the rows at these positions."""
         parts: list[Any] = [None if part is None else part[places] for part in self]
         return BlockTargets(*parts)
@@ -88,7 +86,7 @@ class TrainingBlocks:
         self.has_unknown = any(block.unknown for block in found)
         self.n, self.total = int(lengths.sum()), float(sum(block.total for block in found))
 
-    def fetch_rows(self, positions: NDArray[np.intp], X: Sequence[Any] | None = None) -> tuple[Array, BlockTargets]:
+    def fetch_rows(self, positions: Indices, X: Sequence[Any] | None = None) -> tuple[Array, BlockTargets]:
         """Features and targets of the rows at the given positions, sorted, counted over all blocks."""
         ends = np.cumsum(self.lengths)
         places = np.split(positions, np.searchsorted(positions, ends[:-1]))
@@ -127,7 +125,7 @@ class LazyRows:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __getitem__(self, positions: NDArray[np.intp]) -> Any:
+    def __getitem__(self, positions: Indices) -> Any:
         unique, inverse = np.unique(positions, return_inverse=True)
         X, targets = self.training.fetch_rows(unique, self.blocks)
         if self.part == "X":
@@ -166,7 +164,7 @@ def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
     return BlockTargets(T, observed, weights)
 
 
-def _check_weights(sample_weight: Any) -> RowWeights:
+def _check_weights(sample_weight: Any) -> SampleWeight:
     weights = np.asarray(sample_weight, dtype=np.float64)
     wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
     if len(wrong):
@@ -184,5 +182,5 @@ def _describe_block(X: Array, targets: Any) -> _BlockDescription:
     return _BlockDescription(len(X), "", column_sums(X)[1], targets.observed is not None, total)
 
 
-def _rows(X: Array, targets: BlockTargets, places: NDArray[np.intp]) -> tuple[Array, BlockTargets]:
+def _rows(X: Array, targets: BlockTargets, places: Indices) -> tuple[Array, BlockTargets]:
     return X[places], targets.at(places)

@@ -56,7 +56,7 @@ class LabelSampler:
     def of_degrees(self, D: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int8]:
         """Labels of these distributions."""
         if self.mode == "votes":
-            Y = np.asarray(rng.multinomial(self.n_raters, self._shares(D, rng)) > 0, dtype=np.int8)
+            Y: NDArray[Any] = np.asarray(rng.multinomial(self.n_raters, self._shares(D, rng)) > 0, dtype=np.int8)
         elif self.mode == "top-k":
             Y = binarize(D, "top-k", k=self.k)
         else:

@@ -4,7 +4,6 @@ from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import fft
 from sklearn.utils import gen_batches
 
@@ -12,7 +11,7 @@ from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.resources import require_memory
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import softmax
+from ldlearn.core.simplex import Array, Mask, softmax
 from ldlearn.solvers.low_rank import ThinFactors, shrinkage, smooth_by_representation, thin_factors
 
 
@@ -107,7 +106,7 @@ class GLESC(Enhancer):
         """A Fourier transform runs along the samples."""
         return super().capabilities()._replace(order_invariant=False)
 
-    def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
+    def _fit(self, X: Any, Y: Mask) -> None:
         n = len(X)
         # Five n x n arrays of doubles at the peak.
         require_memory(40.0 * n**2, f"GLESC with its {n} x {n} representations", "LESC makes no such array")
@@ -117,7 +116,7 @@ class GLESC(Enhancer):
         F = smooth_by_representation(labels, C.T if self.orientation == "stated" else C, self.lam)
         self.label_distributions_ = softmax(F)
 
-    def _represent(self, views: list[ThinFactors]) -> NDArray[np.float64]:
+    def _represent(self, views: list[ThinFactors]) -> Array:
         """Mean of the two representations, by the inexact augmented Lagrangian method.
 
         Each view v has ``X = X Z + E`` (multiplier Y, penalty mu) and ``Z = G`` (multiplier W, penalty rho), where the
@@ -172,7 +171,7 @@ class SpectralTensor:
     n : int
     """
 
-    def __init__(self, bases: list[NDArray[np.float64]], n: int) -> None:
+    def __init__(self, bases: list[Array], n: int) -> None:
         self.n = n
         # Conjugate frequencies are stored once, with the weight of two, so that lengths are those of all frequencies.
         self.root_weights = np.ones((n // 2 + 1, 1))
@@ -180,12 +179,12 @@ class SpectralTensor:
         self.bases = [self.root_weights * fft.rfft(basis, axis=0, norm="ortho") for basis in bases]
         self.slices = np.zeros((n // 2 + 1, len(bases), n), dtype=complex)  # frequency, matrix, column
 
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Array:
         """Mean of the two matrices."""
         spectrum = self.slices.mean(axis=1) / self.root_weights
         return np.asarray(fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True))
 
-    def threshold(self, change: list[NDArray[np.float64]], tau: float) -> tuple[list[NDArray[np.float64]], float]:
+    def threshold(self, change: list[Array], tau: float) -> tuple[list[Array], float]:
         """Add ``basis @ change``, then lower the singular values of every frequency's slice by tau.
 
         Returns ``basis.T @ matrix`` for both, and how far the thresholds moved the tensor. One pass over memory.

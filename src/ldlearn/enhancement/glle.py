@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
@@ -18,12 +17,12 @@ from ldlearn.base.parameters import NonNegative, OutputMap, Positive, PositiveIn
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import Array, to_distributions
+from ldlearn.core.simplex import Array, Indices, Mask, to_distributions
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.spd import solve_spd
 
-Rows = NDArray[np.integer]
+Rows = Indices
 
 
 @estimator_dataclass
@@ -147,7 +146,7 @@ class GLLE(Enhancer):
         starts_fixed = self.solver == "exact" and self.l2 == 0
         return super().capabilities()._replace(sparse=True, order_invariant=starts_fixed, label_invariant=starts_fixed)
 
-    def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
+    def _fit(self, X: Any, Y: Mask) -> None:
         if self.l2 > 0 and self.solver == "lbfgs":
             raise InputError("Label correlations (l2 > 0) need solver='exact', got solver='lbfgs'.")
         labels = Y.astype(float)
@@ -202,7 +201,7 @@ class GLLE(Enhancer):
         self.scores_, self.label_correlations_ = D, R
         return path
 
-    def _group(self, X: Any, rng: np.random.RandomState) -> NDArray[np.integer]:
+    def _group(self, X: Any, rng: np.random.RandomState) -> Indices:
         n = X.shape[0]
         n_groups = min(100, max(1, n // 10)) if self.n_groups is None else self.n_groups
         if n_groups > n:

@@ -4,7 +4,6 @@ from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from ldlearn.base import Enhancer
@@ -12,7 +11,7 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimato
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import softmax
+from ldlearn.core.simplex import Array, Mask, softmax
 from ldlearn.solvers.spd import solve_spd
 
 
@@ -115,7 +114,7 @@ class LEMLL(Enhancer):
     tol: Positive = 1e-6
     max_iter: PositiveInt = 200
 
-    def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
+    def _fit(self, X: Any, Y: Mask) -> None:
         n = len(X)
         M = reconstruction_laplacian(reconstruction_weights(X, self.n_neighbors))
         # The Hessian in U of the last two terms; definite, because l3 is positive.
@@ -134,7 +133,7 @@ class LEMLL(Enhancer):
         self.numerical_labels_ = U - solve_spd(N, self.dual_coef_)
         self.label_distributions_ = softmax(self.numerical_labels_)
 
-    def _regress(self, K: NDArray[np.float64], U: NDArray[np.float64]) -> list[float]:
+    def _regress(self, K: Array, U: Array) -> list[float]:
         """Multi-output support vector regression on targets U: iteratively reweighted least squares on the dual.
 
         Keeps the iterate of the least primal value; returns all of these values.
@@ -163,12 +162,12 @@ class LEMLL(Enhancer):
 
 
 class _Fit(NamedTuple):
-    B: NDArray[np.float64]
-    b: NDArray[np.float64]
-    KB: NDArray[np.float64]
+    B: Array
+    b: Array
+    KB: Array
 
 
-def _whole_kernel(X: NDArray[np.floating], N: sparse.csr_array) -> NDArray[np.float64]:
+def _whole_kernel(X: Array, N: sparse.csr_array) -> Array:
     """``K + inverse(N)``."""
     n = len(X)
     require_memory(24.0 * n**2, f"LEMLL with its {n} x {n} kernel", "GLLE keeps its graph sparse")
@@ -181,7 +180,7 @@ def _whole_kernel(X: NDArray[np.floating], N: sparse.csr_array) -> NDArray[np.fl
     return K
 
 
-def _weighted_fit(K: NDArray[np.float64], U: NDArray[np.float64], weights: NDArray[np.float64]) -> _Fit:
+def _weighted_fit(K: Array, U: Array, weights: Array) -> _Fit:
     """Solve ``B = weights * (U - K B - b)`` with columns of B that sum to zero."""
     # With R = diag(roots) the system is R (I + R K R)^-1 R: definite also where weights are zero.
     roots = np.sqrt(weights)[:, None]

@@ -5,13 +5,12 @@ from numbers import Real
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn.base import Enhancer
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import softmax
+from ldlearn.core.simplex import Array, Mask, softmax
 from ldlearn.solvers.low_rank import (
     LowRankProduct,
     ThinFactors,
@@ -129,7 +128,7 @@ class LESC(Enhancer):
     tol: Positive = 1e-6
     max_iter: PositiveInt = 1000
 
-    def _fit(self, X: Any, Y: NDArray[np.bool_]) -> None:
+    def _fit(self, X: Any, Y: Mask) -> None:
         space = thin_factors(feature_scaling(X).apply(X) if self.standardize else X)
         self.beta_star_ = _beta_star(space)
         self.basis_, self.coefficients_ = space.basis, self._represent(space)
@@ -137,7 +136,7 @@ class LESC(Enhancer):
         F = smooth_by_representation(Y.astype(float), Z.T if self.orientation == "stated" else Z, self.gamma)
         self.label_distributions_ = softmax(F)
 
-    def _represent(self, space: ThinFactors) -> NDArray[np.float64]:
+    def _represent(self, space: ThinFactors) -> Array:
         """Low-rank representation by the inexact augmented Lagrangian method, in the coordinates of the row space.
 
         There the samples are the columns of X and the dictionary is diagonal (s): no column of the optimal Z leaves the
@@ -165,7 +164,7 @@ class LESC(Enhancer):
         self._certify(space, Z, Y1)
         return Z
 
-    def _certify(self, space: ThinFactors, Z: NDArray[np.float64], multiplier: NDArray[np.float64]) -> None:
+    def _certify(self, space: ThinFactors, Z: Array, multiplier: Array) -> None:
         """The objective at Z, and its distance to the dual value of the multiplier made feasible."""
         X, s = space.coordinates, space.values[:, None]
         self.objective_ = nuclear_norm(Z) + self.beta * float(np.linalg.norm(X - s * Z, axis=0).sum())
@@ -185,6 +184,6 @@ def _beta_star(space: ThinFactors) -> float:
     return 1.0 / _spectral_norm(space.values[:, None] * X / np.where(lengths > 0, lengths, 1.0))
 
 
-def _spectral_norm(A: NDArray[np.float64]) -> float:
+def _spectral_norm(A: Array) -> float:
     """The largest singular value of a wide matrix, from its small Gram matrix."""
     return float(np.sqrt(np.linalg.eigvalsh(A @ A.T)[-1])) if A.size else 0.0

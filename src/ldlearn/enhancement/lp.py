@@ -5,7 +5,6 @@ from numbers import Real
 from typing import Annotated, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.base import Enhancer
@@ -14,7 +13,7 @@ from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.graph import knn_graph
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import Array, to_distributions
+from ldlearn.core.simplex import Array, Mask, to_distributions
 from ldlearn.solvers.spd import solve_spd
 
 
@@ -89,13 +88,13 @@ class LP(Enhancer):
     n_neighbors: PositiveInt | None = None
     normalize: OutputMap = "l1"
 
-    def _fit(self, X: Array, Y: NDArray[np.bool_]) -> None:
+    def _fit(self, X: Array, Y: Mask) -> None:
         system = self._dense_system(X) if self.n_neighbors is None else self._sparse_system(X, self.n_neighbors)
         # The geometric series of the propagation, summed: I - alpha P is definite, since P has no eigenvalue above 1.
         self.scores_ = (1.0 - self.alpha) * solve_spd(system, Y.astype(float))
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
-    def _dense_system(self, X: Array) -> NDArray[np.float64]:
+    def _dense_system(self, X: Array) -> Array:
         """``I - alpha P`` of all pairs, made in the memory of A."""
         n = len(X)
         require_memory(8.0 * n * n, f"The {n} x {n} graph of LP", "n_neighbors=20 keeps the graph sparse")
@@ -115,7 +114,7 @@ class LP(Enhancer):
         return sparse.csr_array(sparse.eye_array(len(X)) - self.alpha * (scale @ A @ scale))
 
 
-def _inverse_root(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+def _inverse_root(degrees: Array) -> Array:
     """``degrees ** -0.5``, and 0 for a row without neighbours."""
     alone = degrees <= 0
     # So far from all others that every similarity underflows: P has a row of zeros there, and the labels just stay.

@@ -4,7 +4,6 @@ from dataclasses import KW_ONLY
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.base import Enhancer
@@ -94,7 +93,7 @@ class ML(Enhancer):
     max_iter: PositiveInt = 10_000
     normalize: OutputMap = "shift_l1"
 
-    def _fit(self, X: Array, Y: NDArray[np.bool_]) -> None:
+    def _fit(self, X: Array, Y: Mask) -> None:
         n_neighbors = Y.shape[1] + 1 if self.n_neighbors is None else self.n_neighbors
         M = reconstruction_laplacian(reconstruction_weights(X, n_neighbors, reg=self.reg))
         M = sparse.csr_array(M + _RIDGE * sparse.eye_array(len(X)))
@@ -108,7 +107,7 @@ class ML(Enhancer):
 class BoundedFit(NamedTuple):
     """The result of `minimize_signed_quadratic`."""
 
-    U: NDArray[np.float64]
+    U: Array
     n_iter: int
     converged: bool
 
@@ -189,7 +188,7 @@ class _State:
         bound = self.lower >= self.V
         return np.where(bound, 0.0, self.G), np.where(bound, np.minimum(self.G, 0.0), 0.0)
 
-    def violation(self) -> NDArray[np.float64]:
+    def violation(self) -> Array:
         """Norms of the projected gradients: zero exactly at the minima."""
         return np.asarray(np.sqrt(_dots(self.free, self.free) + _dots(self.blocked, self.blocked)))
 
@@ -230,6 +229,6 @@ class _State:
         self.V[:, columns], self.G[:, columns] = V, self.product(V, columns)
 
 
-def _dots(A: Array, B: Array) -> NDArray[np.float64]:
+def _dots(A: Array, B: Array) -> Array:
     """Inner products of the columns."""
     return np.asarray(np.einsum("ij,ij->j", A, B))

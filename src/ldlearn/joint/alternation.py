@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.core.simplex import Array, Mask, SampleWeight
@@ -37,7 +36,7 @@ class DegreeStep:
     """The result of a D-step."""
 
     D: Any
-    gap: NDArray[np.float64]  # of each row
+    gap: Array  # of each row
     objective: float  # without the penalty of W
     terms: float  # the part of it that does not depend on W
     change: float  # largest change of a degree
@@ -45,7 +44,7 @@ class DegreeStep:
     converged: bool
 
 
-def roughness(n_labels: int) -> NDArray[np.float64]:
+def roughness(n_labels: int) -> Array:
     """The matrix Q with ``d' Q d = |second differences of d|^2``; zero if there are fewer than three labels.
 
     Examples
@@ -161,7 +160,7 @@ class Alternation:
 
     first_W: SoftmaxFit
     W: SoftmaxFit
-    objective_path: NDArray[np.float64]  # after every half-step
+    objective_path: Array  # after every half-step
     n_newton: list[int]  # iterations of each D-step
     steps_converged: bool  # the last W-step and the last D-step were solved to tol
     converged: bool  # so was the outer iteration

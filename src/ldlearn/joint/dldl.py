@@ -6,7 +6,6 @@ from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 
@@ -34,7 +33,7 @@ class _SharedWork:
 
     graph: NeighborGraph | None = None
     feature_map: Any = None
-    offsets: NDArray[np.float64] | None = None  # of the feature map
+    offsets: Array | None = None  # of the feature map
     features: Features | None = None
     first_W: SoftmaxFit | None = None  # the first W-step: the same for equal gamma, a warm start for others
 
@@ -429,7 +428,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         ``d_j`` their recovered distributions, which stay as they are. Where y is unknown, ``d <= 1``.
         """
         logP = predicted = log_softmax(self._logits(X))
-        beta: float | NDArray[np.float64] = self.beta_
+        beta: float | Array = self.beta_
         if self._index is not None and self.sigma_ is not None:
             near_zero = X if self._offsets is None else subtract_offsets(X, self._offsets)
             distances, nearest = self._index.kneighbors(near_zero)

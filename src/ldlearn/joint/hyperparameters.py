@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn.core.logical import Support
 from ldlearn.core.resources import limit_blas_threads
@@ -214,7 +213,7 @@ def select_ordered_penalty(
     if not splits:
         return 0.0, "too few rows to select the penalty of ordered labels: it is 0"
     weights = validation_weights(splits)
-    tried: list[NDArray[np.float64]] = []
+    tried: list[Array] = []
     for penalty in _PENALTIES:
         values = np.concatenate([_held_out_likelihoods(split, penalty, beta, gamma, max_iter) for split in splits])
         if tried and np.average(values - tried[-1], weights=weights) <= 0.0:
@@ -226,9 +225,7 @@ def select_ordered_penalty(
     return _PENALTIES[best], message
 
 
-def _held_out_likelihoods(
-    split: Split, penalty: float, beta: float, gamma: float, max_iter: int
-) -> NDArray[np.float64]:
+def _held_out_likelihoods(split: Split, penalty: float, beta: float, gamma: float, max_iter: int) -> Array:
     """Vote log-likelihoods of the validation rows; lambda is that of the training rows."""
     features, Y, observed = split.features, split.Y, split.observed
     support = Y if observed is None else Y | ~observed

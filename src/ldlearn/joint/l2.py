@@ -6,7 +6,6 @@ from dataclasses import KW_ONLY
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
@@ -19,7 +18,7 @@ from ldlearn.core.reconstruction import (
     simplex_weights,
     weights_to_csr,
 )
-from ldlearn.core.simplex import Array, Mask, SampleWeight, project_simplex, softmax
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, project_simplex, softmax
 from ldlearn.solvers.nuclear_regression import NuclearFit, nuclear_regression
 from ldlearn.solvers.spd import solve_spd
 
@@ -256,7 +255,7 @@ class _Rows(NamedTuple):
 class _Graph:
     """S: how rows are rebuilt from their nearest neighbours, by features alone at first."""
 
-    def __init__(self, X: Array, neighbors: NDArray[np.integer]) -> None:
+    def __init__(self, X: Array, neighbors: Indices) -> None:
         self.neighbors, self.grams = neighbors, local_grams(X, neighbors)
         self.weights = simplex_weights(self.grams)
         self.S = weights_to_csr(self.weights, neighbors)
@@ -277,7 +276,7 @@ def squared_error(Z: Array, D: Array, weights: SampleWeight | None = None) -> tu
     return float(np.vdot(R, weighted)), 2.0 * P * (weighted - np.einsum("ij,ij->i", weighted, P)[:, None])
 
 
-def propagated_labels(S: sparse.csr_array, Y: NDArray[np.bool_], tol: float = 1e-3, max_iter: int = 100) -> Array:
+def propagated_labels(S: sparse.csr_array, Y: Mask, tol: float = 1e-3, max_iter: int = 100) -> Array:
     """Minimise ``|D - S D|^2`` over distributions on the positive labels, by accelerated projected gradients.
 
     Roughly: they only shape the first graph.

@@ -6,7 +6,6 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.utils import check_array, check_consistent_length
 
@@ -28,7 +27,7 @@ class ValidatedModel:
     """The vote model with the penalty under which held-out labels are likeliest."""
 
     penalty_ratio: float  # to DLDL's default gamma
-    log_likelihoods: NDArray[np.float64]  # of the validation rows of all splits
+    log_likelihoods: Array  # of the validation rows of all splits
     thetas: tuple[Array, ...]  # of each split: log of the expected votes of the validation rows
     fits: tuple[VoteFit, ...]
 
@@ -48,10 +47,10 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
 
 def _validate(
     splits: list[Split], ratio: float, starts: Sequence[VoteFit | None], **options: Any
-) -> tuple[NDArray[np.float64], tuple[Array, ...], tuple[VoteFit, ...]]:
+) -> tuple[Array, tuple[Array, ...], tuple[VoteFit, ...]]:
     """Log-likelihoods of all validation rows; theta of the validation rows and the fit of each split."""
 
-    def validate(pair: tuple[Split, VoteFit | None]) -> tuple[NDArray[np.float64], Array, VoteFit]:
+    def validate(pair: tuple[Split, VoteFit | None]) -> tuple[Array, Array, VoteFit]:
         split, start = pair
         l2 = ratio * split.default_gamma
         labels: dict[str, Any] = {"Y": split.Y, "observed": split.observed}

@@ -5,16 +5,15 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.core.scaling import row_blocks, without_offsets
-from ldlearn.core.simplex import Array, Mask, SampleWeight
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight
 from ldlearn.core.votes import log_likelihood
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import CentredColumns, Features
 
-Rows = NDArray[np.intp]
+Rows = Indices
 VALIDATION_TOL = 1e-4  # accuracy per row of fits that are only compared with each other
 _MAX_ROWS = 2000  # that models are compared on
 _MIN_ROWS = 10  # fewer (different) rows are no evidence
@@ -124,7 +123,7 @@ class Split:
         """Default penalty of the training rows."""
         return default_gamma(self.features)
 
-    def log_likelihoods(self, theta: Array) -> NDArray[np.float64]:
+    def log_likelihoods(self, theta: Array) -> Array:
         """Log-likelihood of the observed labels of each validation row."""
         return log_likelihood(theta, self.Y_test, n_seen=self.features.total, observed=self.observed_test)
 
@@ -155,7 +154,7 @@ def validation_weights(splits: list[Split]) -> SampleWeight:
     return np.concatenate([split.weights_test for split in splits])
 
 
-def paired_z(difference: NDArray[np.float64], weights: SampleWeight) -> float:
+def paired_z(difference: Array, weights: SampleWeight) -> float:
     """Weighted mean of paired differences over its standard error, to which the accuracy of the fits contributes."""
     n = float(weights.sum())
     if len(difference) < 2 or n <= 1.0:

@@ -4,7 +4,6 @@ from dataclasses import KW_ONLY
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import Capabilities, SampleWeightMixin
@@ -196,7 +195,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         """
         return self._enhance_rows(X, y, **({} if n_raters is None else {"n_raters": self._log_raters(n_raters, y)}))
 
-    def _log_raters(self, n_raters: Any, y: Any) -> NDArray[np.float64]:
+    def _log_raters(self, n_raters: Any, y: Any) -> Array:
         check_is_fitted(self)
         if not self._fitted_with_raters:
             raise InputError(
@@ -302,7 +301,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         return self._degrees(self._scores(X), Y, offset, observed)
 
 
-def log_raters(n_raters: Any, n: int) -> NDArray[np.float64]:
+def log_raters(n_raters: Any, n: int) -> Array:
     """The log of each row's number of raters."""
     try:
         counts = np.asarray(n_raters, dtype=np.float64)

@@ -4,9 +4,9 @@ import warnings
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
+from ldlearn.core.simplex import Array, Indices
 from ldlearn.solvers.features import Features, centred_blocks
 
 _OUTLYING = 1000.0  # a squared distance or a variance is outlying if it is larger than the median by this factor
@@ -47,7 +47,7 @@ def default_gamma(features: Features, *, warn: bool = False) -> float:
     return float(0.03 * np.minimum(variances, largest).sum())
 
 
-def _squared_distances(features: Features) -> NDArray[np.float64]:
+def _squared_distances(features: Features) -> Array:
     """Squared distance of each row from the medians of the columns; from 0 if the features are sparse."""
     X = features.X
     if sparse.issparse(X):
@@ -59,13 +59,13 @@ def _squared_distances(features: Features) -> NDArray[np.float64]:
     return found
 
 
-def _median(values: NDArray[np.float64]) -> float:
+def _median(values: Array) -> float:
     """Of the values above 0; infinite if there are none."""
     positive = values[values > 0.0]
     return float(np.median(positive)) if len(positive) else np.inf
 
 
-def _warn(kind: str, places: NDArray[np.intp], what: str, advice: str) -> None:
+def _warn(kind: str, places: Indices, what: str, advice: str) -> None:
     if len(places):
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
         message = f"{kind} {places[0]}{more} of X (counted from 0): {what}; it may dominate the fit, so {advice}."

@@ -6,22 +6,21 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import gen_batches
 
 from ldlearn.core.resources import blas_threads, in_threads, sum_in_threads
 from ldlearn.core.scaling import column_moments, removable_offsets, row_blocks, without_offsets
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Indices
 
 
 class Spectrum(NamedTuple):
     """A basis in which the scatter matrix and the penalty are (nearly) diagonal, for columns of any scale."""
 
-    scale: NDArray[np.float64]  # of each column: multiplied by it the columns have unit length
-    basis: NDArray[np.float64] | None  # orthogonal, in the scaled columns; None stands for the identity
-    scatter: NDArray[np.float64]  # diagonal of the scatter matrix in the basis
-    identity: NDArray[np.float64]  # diagonal of what the identity (of the unscaled columns) becomes
+    scale: Array  # of each column: multiplied by it the columns have unit length
+    basis: Array | None  # orthogonal, in the scaled columns; None stands for the identity
+    scatter: Array  # diagonal of the scatter matrix in the basis
+    identity: Array  # diagonal of what the identity (of the unscaled columns) becomes
 
 
 class CentredColumns:
@@ -56,11 +55,11 @@ class CentredColumns:
     def __init__(
         self,
         n: int,
-        mean: NDArray[np.float64],
-        squares: NDArray[np.float64],
-        offsets: NDArray[np.float64],
+        mean: Array,
+        squares: Array,
+        offsets: Array,
         fit_intercept: bool = True,
-        scatter: NDArray[np.float64] | None = None,
+        scatter: Array | None = None,
         total: float | None = None,
     ) -> None:
         self.n, self.m = n, len(mean)
@@ -78,7 +77,7 @@ class CentredColumns:
         """The features as they were given; differs from these only for those of `reduce_to_row_space`."""
         return self
 
-    def scatter_matrix(self) -> NDArray[np.float64]:
+    def scatter_matrix(self) -> Array:
         """``(X - mean)' (X - mean)``."""
         raise NotImplementedError
 
@@ -98,7 +97,7 @@ class CentredColumns:
             self._sample = Features(X, sample_weight=sample_weight, block_of=columns)
         return self._sample
 
-    def take_rows(self, rows: NDArray[np.intp]) -> tuple[Any, NDArray[np.float64] | None]:
+    def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
         """Some rows of X, and their sample weights."""
         raise NotImplementedError
 
@@ -129,7 +128,7 @@ class CentredColumns:
 
         def solve(G: Array) -> Array:
             core = (column * G if Q is None else Q.T @ (column * G)) * inverse
-            return column * (core if Q is None else Q @ core)
+            return np.asarray(column * (core if Q is None else Q @ core))
 
         return solve
 
@@ -139,7 +138,7 @@ class CentredColumns:
         varying = self.spread[self.spread > 0.0]
         return len(varying) > 0 and bool(varying.max() <= 1e4 * varying.min())
 
-    def _scaled_spectrum(self, diagonal: NDArray[np.float64], ridge: float) -> Spectrum:
+    def _scaled_spectrum(self, diagonal: Array, ridge: float) -> Spectrum:
         scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
         if self.orthogonal or self.m > min(self.max_factorised, 2 * self.n):
             return Spectrum(scale, None, self.spread * scale**2, scale**2)
@@ -190,7 +189,7 @@ class Features(CentredColumns):
         self,
         X: Any,
         fit_intercept: bool = True,
-        sample_weight: NDArray[np.float64] | None = None,
+        sample_weight: Array | None = None,
         *,
         block_of: CentredColumns | None = None,
         orthogonal: bool = False,
@@ -216,7 +215,7 @@ class Features(CentredColumns):
         """Coefficients and intercept for the `original` features, given those for these features."""
         return V, b
 
-    def scatter_matrix(self) -> NDArray[np.float64]:
+    def scatter_matrix(self) -> Array:
         """``(X - mean)' (X - mean)``."""
         return self.weighted_scatter(self.sample_weight)[:-1, :-1]
 
@@ -235,7 +234,7 @@ class Features(CentredColumns):
         block = without_offsets(self.X[rows], self.offsets) if self._far else self.X[rows]
         return block.astype(np.float64, copy=False) if exact or self.is_exact else block
 
-    def take_rows(self, rows: NDArray[np.intp]) -> tuple[Any, NDArray[np.float64] | None]:
+    def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
         """See `CentredColumns.take_rows`."""
         return self.X[rows], None if self.sample_weight is None else self.sample_weight[rows]
 
@@ -285,7 +284,7 @@ class Features(CentredColumns):
             product += self.block_transpose_times(self.block(rows, exact), R[rows])
         return self.centred(product, R.sum(axis=0))
 
-    def weighted_scatter(self, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    def weighted_scatter(self, weights: Array | None) -> Array:
         """``Z' diag(weights) Z`` for ``Z = [X - mean, 1]``; None stands for weights of 1."""
 
         def part(rows: slice) -> tuple[Any, ...]:
@@ -310,7 +309,7 @@ def _dense(A: Any) -> Array:
     return np.asarray(A.toarray() if sparse.issparse(A) else A)
 
 
-def linear_scores(X: Any, W: Array, b: Array) -> NDArray[np.float64]:
+def linear_scores(X: Any, W: Array, b: Array) -> Array:
     """``X W + b`` in float64, a block of rows at a time, so that a float32 X is never copied at once.
 
     Examples
@@ -326,9 +325,7 @@ def linear_scores(X: Any, W: Array, b: Array) -> NDArray[np.float64]:
     return scores
 
 
-def centred_blocks(
-    X: Any, mean: NDArray[np.float64], width: int, max_entries: int = 2**21
-) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+def centred_blocks(X: Any, mean: Array, width: int, max_entries: int = 2**21) -> Iterator[tuple[slice, Array]]:
     """``X - mean``, dense and in float64, for slices of rows; the caller needs ``width`` numbers for each row."""
     for rows in gen_batches(X.shape[0], max(1, max_entries // max(width, 1))):
         block = X[rows].toarray() if sparse.issparse(X) else X[rows]
@@ -363,7 +360,7 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
     return P
 
 
-def reciprocal(values: Array) -> NDArray[np.float64]:
+def reciprocal(values: Array) -> Array:
     """1 / values, and 0 where a value is zero up to rounding, relative to the largest."""
     flat = values <= values.size * np.finfo(np.float64).eps * values.max(initial=0.0)
     return np.asarray(np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values)))
@@ -445,7 +442,7 @@ def reduce_to_row_space(features: Features, max_rows: int = 2000) -> Features:
     return rows if rows.keeps_digits else features
 
 
-def _products_of_rows(features: Features) -> NDArray[np.float64]:
+def _products_of_rows(features: Features) -> Array:
     """``(X - mean)(X - mean)'``."""
     products = np.zeros((features.n, features.n))
     for columns in gen_batches(features.m, 512):

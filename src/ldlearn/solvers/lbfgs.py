@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 
 from ldlearn.core.simplex import Array
@@ -16,9 +15,9 @@ LossAndGradient = Callable[..., tuple[float, Sequence[Array]]]
 class LbfgsFit:
     """The result of `minimize_lbfgs`."""
 
-    arrays: list[NDArray[np.float64]]
+    arrays: list[Array]
     loss: float
-    path: NDArray[np.float64]  # the loss after each iteration
+    path: Array  # the loss after each iteration
     n_iter: int
     converged: bool
 
@@ -56,10 +55,10 @@ def minimize_lbfgs(
     shapes = [array.shape for array in start]
     cuts = np.cumsum([array.size for array in start])[:-1]
 
-    def unpack(flat: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    def unpack(flat: Array) -> list[Array]:
         return [part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)]
 
-    def flat_loss(flat: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def flat_loss(flat: Array) -> tuple[float, Array]:
         loss, gradients = loss_and_gradient(*unpack(flat))
         return loss, np.concatenate([gradient.ravel() for gradient in gradients])
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from ldlearn.core.simplex import Array
@@ -15,11 +14,11 @@ from ldlearn.solvers.spd import solve_spd
 class ThinFactors(NamedTuple):
     """Thin factors of a matrix, truncated at its numerical rank: ``X = basis diag(values) U'`` with orthonormal U."""
 
-    basis: NDArray[np.float64]  # (n, r), orthonormal columns
-    values: NDArray[np.float64]  # (r,), positive
+    basis: Array  # (n, r), orthonormal columns
+    values: Array  # (r,), positive
 
     @property
-    def coordinates(self) -> NDArray[np.float64]:
+    def coordinates(self) -> Array:
         """The rows of X as columns of r coordinates: same inner products, shape (r, n)."""
         return np.asarray(self.values[:, None] * self.basis.T)
 
@@ -31,7 +30,7 @@ def thin_factors(X: Array) -> ThinFactors:
     return ThinFactors(np.ascontiguousarray(V[:, :rank]), s[:rank])
 
 
-def singular_value_threshold(A: Array, tau: float) -> NDArray[np.float64]:
+def singular_value_threshold(A: Array, tau: float) -> Array:
     """Reduce every singular value by tau, at least to zero: the proximal operator of tau times the nuclear norm.
 
     Works on the Gram matrix of the shorter side, which is several times faster than a decomposition of A and exact to
@@ -63,7 +62,7 @@ def nuclear_norm(A: Array) -> float:
     return float(np.linalg.svd(A, compute_uv=False).sum()) if A.size else 0.0
 
 
-def shrinkage(norms: Array, tau: float | Array) -> NDArray[np.float64]:
+def shrinkage(norms: Array, tau: float | Array) -> Array:
     """Factors ``max(1 - tau / norm, 0)`` that shorten vectors of these norms by tau."""
     longer = norms > tau
     return np.asarray(np.where(longer, 1.0 - tau / np.where(longer, norms, 1.0), 0.0))
@@ -72,22 +71,22 @@ def shrinkage(norms: Array, tau: float | Array) -> NDArray[np.float64]:
 class LowRankProduct(NamedTuple):
     """The n x n matrix ``left @ right``, never formed."""
 
-    left: NDArray[np.float64]  # (n, r)
-    right: NDArray[np.float64]  # (r, n)
+    left: Array  # (n, r)
+    right: Array  # (r, n)
 
     @property
     def T(self) -> LowRankProduct:
         """The transpose."""
         return LowRankProduct(self.right.T, self.left.T)
 
-    def __matmul__(self, V: Array) -> NDArray[np.float64]:
+    def __matmul__(self, V: Array) -> Array:
         return np.asarray(self.left @ (self.right @ V))
 
-    def diagonal(self) -> NDArray[np.float64]:
+    def diagonal(self) -> Array:
         """Diagonal of the product."""
         return np.asarray(np.einsum("ir,ri->i", self.left, self.right))
 
-    def column_squares(self) -> NDArray[np.float64]:
+    def column_squares(self) -> Array:
         """Squared norms of the columns of the product."""
         return np.asarray(np.einsum("ri,rs,si->i", self.right, self.left.T @ self.left, self.right, optimize=True))
 
@@ -98,16 +97,16 @@ class _SmoothingSystem:
     def __init__(self, C: Any, weight: float) -> None:
         self.C, self.weight = C, weight
 
-    def __matmul__(self, V: Array) -> NDArray[np.float64]:
+    def __matmul__(self, V: Array) -> Array:
         R = V - self.C @ V
         return np.asarray(V + self.weight * (R - self.C.T @ R))
 
-    def diagonal(self) -> NDArray[np.float64]:
+    def diagonal(self) -> Array:
         squares = np.einsum("ij,ij->j", self.C, self.C) if isinstance(self.C, np.ndarray) else self.C.column_squares()
         return np.asarray(1.0 + self.weight * np.maximum(1.0 - 2.0 * self.C.diagonal() + squares, 0.0))
 
 
-def smooth_by_representation(Y: Array, C: Any, weight: float) -> NDArray[np.float64]:
+def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:
     """The minimiser of ``|D - Y|^2 + weight |D - C D|^2``.
 
     Parameters

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from ldlearn.core.logical import Support
@@ -20,7 +19,7 @@ class SimplexSolution:
     """The result of `newton_simplex` with a bound of its distance from the optimum."""
 
     D: Any  # of the kind of the prior: ndarray or csr_array
-    gap: NDArray[np.float64]  # per row; the sum bounds U(D) - min U from above
+    gap: Array  # per row; the sum bounds U(D) - min U from above
     objective: float
     n_iter: int  # Newton steps
     n_products: int  # how often a matrix was multiplied by the Laplacian
@@ -71,12 +70,12 @@ class _Problem:
             gradient = np.asarray(np.asfortranarray(self.G @ (2.0 * self.alpha * D)) + gradient)
         return gradient
 
-    def row_values(self, D: Array, logD: Array, quadratic: Array) -> NDArray[np.float64]:
+    def row_values(self, D: Array, logD: Array, quadratic: Array) -> Array:
         """Objective row by row (the graph term divided among its rows), given the quadratic part's gradient."""
         # A quadratic form is half the product of D with its gradient.
         return np.asarray(np.einsum("ij,ij->i", D, self.weigh(logD - self.L) + 0.5 * quadratic))
 
-    def gap(self, D: Array, gradient: Array) -> NDArray[np.float64]:
+    def gap(self, D: Array, gradient: Array) -> Array:
         """Frank-Wolfe gap of each row: ``<g_i, d_i> - min_j g_ij`` over the support."""
         smallest = self.on_support(gradient, np.inf).min(axis=1)
         return np.asarray(np.einsum("ij,ij->i", D, gradient - smallest[:, None]))
@@ -221,7 +220,7 @@ def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) ->
     return SimplexSolution(D, gap, float(values.sum()), n_iter, problem.n_products, converged)
 
 
-_Point = tuple[Array, Array, Array, NDArray[np.float64]]
+_Point = tuple[Array, Array, Array, Array]
 
 
 def _point(problem: _Problem, logD: Array) -> _Point:

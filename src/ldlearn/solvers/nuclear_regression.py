@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.solvers.low_rank import nuclear_norm, singular_value_threshold
@@ -17,9 +16,9 @@ _PATIENCE = 5  # consecutive small decreases; accelerated steps are uneven
 class NuclearFit(NamedTuple):
     """Coefficients of a regression; ``scores = X @ coef + intercept``."""
 
-    coef: NDArray[np.float64]
-    intercept: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    coef: Array
+    intercept: Array
+    scores: Array
     objective: float
     n_iter: int
     converged: bool
@@ -95,9 +94,9 @@ def nuclear_regression(
 
 
 class _Point(NamedTuple):
-    W: NDArray[np.float64]
-    b: NDArray[np.float64]
-    Z: NDArray[np.float64]  # X W + b, which is linear in the others: mixtures of points need no product with X
+    W: Array
+    b: Array
+    Z: Array  # X W + b, which is linear in the others: mixtures of points need no product with X
 
 
 class _Problem:
@@ -120,7 +119,7 @@ class _Problem:
         # The bound applies to the worst row; start with a fraction of it, because most rows have much less curvature.
         self.bound_fraction = 2.0**-6
 
-    def point(self, W: NDArray[np.float64], b: NDArray[np.float64]) -> _Point:
+    def point(self, W: Array, b: Array) -> _Point:
         return _Point(W, b, np.asarray(self.X @ W + b))
 
     def penalty(self, point: _Point) -> float:

@@ -1,16 +1,13 @@
 """From scores of pairs of labels to a distribution over all labels: Platt's sigmoid and pairwise coupling."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 from scipy.special import expit
 
 from ldlearn.core.simplex import Array
 
 
-def platt_sigmoid(decisions: Array, positive: NDArray[Any], negative: NDArray[Any]) -> tuple[float, float]:
+def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[float, float]:
     r"""Slope A and offset B of ``P(+ | f) = 1 / (1 + exp(A f + B))`` by regularised maximum likelihood.
 
     The targets are :math:`(N_+ + 1) / (N_+ + 2)` for positive and :math:`1 / (N_- + 2)` for negative examples, so that

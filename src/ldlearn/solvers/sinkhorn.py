@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import gen_batches
 
 from ldlearn.core.simplex import Array
@@ -17,8 +16,8 @@ _BLOCK_ENTRIES = 200_000  # of the arrays of plans worked on at a time
 class Transport:
     """The plans ``diag(u_i) exp(-lam M) diag(v_i)``, kept as the logarithms of u and v."""
 
-    log_u: NDArray[np.float64]
-    log_v: NDArray[np.float64]  # -inf where D is zero
+    log_u: Array
+    log_v: Array  # -inf where D is zero
     error: float  # largest L1 error of the marginal h of a row; the marginal d is exact
 
 
@@ -124,7 +123,7 @@ def _newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Array:
     return np.asarray(step * np.where(length > 1.0, np.log1p(length) / np.maximum(length, 1.0), 1.0))
 
 
-def _log_v(log_u: Array, D: Array, E: Array) -> NDArray[np.float64]:
+def _log_v(log_u: Array, D: Array, E: Array) -> Array:
     """The v that meets d exactly."""
     with np.errstate(divide="ignore"):
         log_v = np.log(D)
@@ -135,13 +134,13 @@ def _log_v(log_u: Array, D: Array, E: Array) -> NDArray[np.float64]:
     return np.asarray(log_v)
 
 
-def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> NDArray[np.float64]:
+def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> Array:
     """The minimum for each row, by duality: ``(<h, ln u> + <d, ln v> - 1) / lam``."""
     log_v = np.where(D > 0, plan.log_v, 0.0)
     return np.asarray((np.sum(H * plan.log_u, axis=1) + np.sum(D * log_v, axis=1) - 1.0) / lam)
 
 
-def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = None) -> NDArray[np.float64]:
+def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = None) -> Array:
     """The (weighted) sum of the plans of all rows, shape (n_labels, n_labels)."""
     total = np.zeros(M.shape)
     for rows in _row_blocks(len(plan.log_u), M):

@@ -5,18 +5,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgWarning, eigh
 
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import reciprocal
-
-Array = NDArray[np.floating]
 
 _ITERATIONS_PER_ROW = 10  # one per row suffices in exact arithmetic
 
 
-def solve_spd(A: Any, B: Array, tol: float = 1e-10) -> NDArray[np.float64]:
+def solve_spd(A: Any, B: Array, tol: float = 1e-10) -> Array:
     """Solve ``A X = B`` for a symmetric positive definite A by conjugate gradients, all columns of B at once.
 
     Each column runs its own iteration with a diagonal (Jacobi) preconditioner; the columns share the products with A,
@@ -111,7 +109,7 @@ def conjugate_gradients(
     return x, r, n_steps
 
 
-def solve_semidefinite(A: NDArray[np.float64], B: Array) -> NDArray[np.float64]:
+def solve_semidefinite(A: Array, B: Array) -> Array:
     """Solve ``A X = B`` for a small dense positive semi-definite A whose rows and columns may be of any scale.
 
     A is first scaled to a unit diagonal, so that rounding errors are judged relative to their own column and not to the
@@ -138,6 +136,6 @@ def solve_semidefinite(A: NDArray[np.float64], B: Array) -> NDArray[np.float64]:
     return np.asarray((scale * (vectors @ (reciprocal(values) * solved.T).T).T).T)
 
 
-def _dots(A: Array, B: Array) -> NDArray[np.float64]:
+def _dots(A: Array, B: Array) -> Array:
     """Inner products of the columns."""
     return np.asarray(np.einsum("ij,ij->j", A, B))

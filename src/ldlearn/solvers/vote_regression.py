@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import Vector, label_counts, log_expected_votes, losses, slopes
+from ldlearn.core.votes import label_counts, log_expected_votes, losses, slopes
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.spd import conjugate_gradients
 
@@ -39,7 +39,7 @@ class VoteFit:
     log_rate: float  # ln(lambda); 0 for independent labels, whose intercepts include it
     scores: Array  # of the training rows
     loss: float  # negative log-likelihood plus penalty
-    path: Vector  # the loss after every iteration, the start's first
+    path: Array  # the loss after every iteration, the start's first
     n_iter: int
     n_products: int  # multiplications by X or its transpose
     converged: bool
@@ -53,7 +53,7 @@ def vote_regression(
     competing: bool = True,
     fixed_raters: bool = False,
     observed: Mask | None = None,
-    offset: float | Vector = 0.0,
+    offset: float | Array = 0.0,
     weak_prior: bool = False,
     start: VoteFit | Start | None = None,
     tol: float = 1e-8,
@@ -158,10 +158,8 @@ def minimize(
     )
 
 
-def _newton_direction(
-    votes: VoteObjective, derivatives: Derivatives, gradient: Vector, l2: float
-) -> tuple[Vector, int]:
-    def hessian_times(s: Vector) -> Vector:
+def _newton_direction(votes: VoteObjective, derivatives: Derivatives, gradient: Array, l2: float) -> tuple[Array, int]:
+    def hessian_times(s: Array) -> Array:
         return votes.penalised(derivatives.hessian_times(s), s, l2)
 
     solve, max_steps = votes.preconditioner(derivatives.mean_curvature, l2), min(200, len(gradient))
@@ -174,16 +172,16 @@ class Derivatives(NamedTuple):
 
     gradient: Any
     hessian_times: Callable[..., Any]  # the Hessian times a change
-    mean_curvature: Vector  # (c + 1, c + 1): mean over rows in scores and ln(lambda), no negative part
+    mean_curvature: Array  # (c + 1, c + 1): mean over rows in scores and ln(lambda), no negative part
 
 
 class Point(NamedTuple):
     """The loss at some parameters and, computed on demand, its derivatives."""
 
-    v: Vector
+    v: Array
     loss: float
     derivatives: Callable[[], Derivatives]
-    along: Callable[[Vector], Callable[[float], Point]]  # the point v + t d, given d, as a function of t
+    along: Callable[[Array], Callable[[float], Point]]  # the point v + t d, given d, as a function of t
     scores: Any = None
 
 
@@ -196,24 +194,24 @@ class VoteObjective:
         free = np.append(np.full(n_labels, features.fit_intercept), True)
         self._free = np.outer(free, free)  # pairs of intercepts, ln(lambda) last, that are not fixed at 0
 
-    def at(self, v: Vector) -> Point:
+    def at(self, v: Array) -> Point:
         """The loss and its derivatives at given parameters."""
         raise NotImplementedError
 
-    def constant(self) -> tuple[Vector, float]:
+    def constant(self) -> tuple[Array, float]:
         """The best scores, the same for all rows, and ln(lambda)."""
         raise NotImplementedError
 
-    def split(self, v: Vector) -> tuple[Array, Array, float]:
+    def split(self, v: Array) -> tuple[Array, Array, float]:
         """W, b and ln(lambda)."""
         W = v[: self.n_coef].reshape(self.features.m, self.c)
         return W, v[self.n_coef : -1], float(v[-1])
 
-    def join(self, W: Array, b: Array, rate: float, added: Array | float = 0.0) -> Vector:
+    def join(self, W: Array, b: Array, rate: float, added: Array | float = 0.0) -> Array:
         """Inverse of `split`; ``added`` is that of the added row, whose centred features are 0, to b."""
         return np.concatenate([W.ravel(), b + added * self.features.fit_intercept, [rate]])
 
-    def start(self, earlier: VoteFit | Start | None) -> Vector:
+    def start(self, earlier: VoteFit | Start | None) -> Array:
         """An earlier fit, or the best model without features."""
         if earlier is not None:
             centred = earlier.intercept + self.features.mean @ earlier.coef
@@ -221,29 +219,29 @@ class VoteObjective:
         b, rate = self.constant()
         return self.join(np.zeros((self.features.m, self.c)), b * self.features.fit_intercept, rate)
 
-    def squared_norm(self, v: Vector) -> float:
+    def squared_norm(self, v: Array) -> float:
         """``|W|^2``."""
         return float(v[: self.n_coef] @ v[: self.n_coef])
 
-    def penalised(self, product: Vector, v: Vector, l2: float) -> Vector:
+    def penalised(self, product: Array, v: Array, l2: float) -> Array:
         """A derivative of the loss at v, or along v, to which that of the penalty is added."""
         product[: self.n_coef] += 2.0 * l2 * v[: self.n_coef]
         return product
 
-    def preconditioner(self, M: Vector, l2: float) -> Callable[[Vector], Vector]:
+    def preconditioner(self, M: Array, l2: float) -> Callable[[Array], Array]:
         """Solve with ``scatter (x) M + 2 l2 I`` for the coefficients and ``n M`` for intercepts and ln(lambda)."""
         values, U = np.linalg.eigh(M[:-1, :-1])
         ridge = self.features.ridge_solver(values, l2)
         inner = _pseudo_inverse(self.features.total * np.where(self._free, M, 0.0))
 
-        def solve(g: Vector) -> Vector:
+        def solve(g: Array) -> Array:
             step = ridge(self.split(g)[0] @ U) @ U.T
             return np.concatenate([step.ravel(), inner @ g[self.n_coef :]])
 
         return solve
 
 
-def _pseudo_inverse(M: Vector) -> Vector:
+def _pseudo_inverse(M: Array) -> Array:
     """Of a small symmetric matrix: as `numpy.linalg.pinv`, in a third of the time."""
     values, U = np.linalg.eigh(M)
     sizes = np.abs(values)
@@ -258,13 +256,13 @@ class _LocalVotes(VoteObjective):
         super().__init__(features, link.Y.shape[1])
         self.link = link
 
-    def constant(self) -> tuple[Vector, float]:
+    def constant(self) -> tuple[Array, float]:
         return self.link.constant()
 
-    def at(self, v: Vector) -> Point:
+    def at(self, v: Array) -> Point:
         return self._point(v, *self._scores(v))
 
-    def _point(self, v: Vector, Z: Array, rate: float) -> Point:
+    def _point(self, v: Array, Z: Array, rate: float) -> Point:
         loss, derivatives = self.link.at(Z, rate)
 
         def in_parameters() -> Derivatives:
@@ -275,19 +273,19 @@ class _LocalVotes(VoteObjective):
                 found.mean_curvature,
             )
 
-        def along(d: Vector) -> Callable[[float], Point]:
+        def along(d: Array) -> Callable[[float], Point]:
             dZ, drate = self._scores(d)
             return lambda t: self._point(v + t * d, Z + t * dZ, rate + t * drate)
 
         return Point(v, loss, in_parameters, along, Z)
 
-    def _scores(self, v: Vector) -> tuple[Array, float]:
+    def _scores(self, v: Array) -> tuple[Array, float]:
         W, b, rate = self.split(v)
         Z = np.empty((self.features.n + 1, self.c), order="F")
         Z[:-1], Z[-1] = self.features.times(W, b), b
         return Z, rate
 
-    def _adjoint(self, R: Array, rate: float) -> Vector:
+    def _adjoint(self, R: Array, rate: float) -> Array:
         """The gradient in the parameters, given that in the scores and in ln(lambda)."""
         gW, gb = self.features.transpose_times(R[:-1])
         return self.join(gW, gb, rate, R[-1])
@@ -314,7 +312,7 @@ class Independent:
         mean = np.diag(np.append(curvature.sum(axis=0) / self.total, 0.0))
         return Derivatives((slope, 0.0), lambda dZ, drate: (curvature * dZ, 0.0), mean)
 
-    def constant(self) -> tuple[Vector, float]:
+    def constant(self) -> tuple[Array, float]:
         """The best scores without features, and ln(lambda)."""
         return np.log(self.constant_votes()), 0.0
 
@@ -338,7 +336,7 @@ class Independent:
         """Largest sum of weights of a label; the number of rows without weights."""
         return float(len(self.Y)) if self.counts is None else float(self.counts.sum(axis=0).max())
 
-    def constant_votes(self) -> Vector:
+    def constant_votes(self) -> Array:
         """Expected votes of each label without features."""
         counts = np.broadcast_to(np.ones((1, 1)) if self.counts is None else self.counts, self.Y.shape)
         means = (counts * self.Y).sum(axis=0) / counts.sum(axis=0)
@@ -354,7 +352,7 @@ class Competing(Independent):
         counts: Array | None,
         *,
         weak_prior: bool = False,
-        offset: float | Vector = 0.0,
+        offset: float | Array = 0.0,
         fixed_raters: bool = False,
     ) -> None:
         super().__init__(Y, counts, weak_prior=weak_prior)
@@ -390,7 +388,7 @@ class Competing(Independent):
         curvature[-1, -1] = h_total
         return Derivatives((s - P * U, float(u.sum())), hessian_times, curvature / self.total)
 
-    def constant(self) -> tuple[Vector, float]:
+    def constant(self) -> tuple[Array, float]:
         """The degrees without features, as scores, and ln(lambda)."""
         votes = self.constant_votes()
         return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))

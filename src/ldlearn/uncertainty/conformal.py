@@ -6,11 +6,12 @@ import math
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base.estimator import set_output, wrap_output
+from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions, check_matrix, label_order
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.uncertainty.intervals import Bounds, check_fraction
@@ -132,19 +133,19 @@ def conformal_intervals(
     return _intervals(residuals, np.asarray(new, dtype=np.float64), coverage)
 
 
-def _spread(P: NDArray[np.float64]) -> NDArray[np.float64]:
+def _spread(P: Array) -> Array:
     """Standard deviation of a degree up to a factor: degrees near 0 and 1 vary less."""
     return np.asarray(np.sqrt(np.maximum(P * (1.0 - P), 0.01)))
 
 
-def _residuals(P: NDArray[np.float64], D: NDArray[np.float64], simultaneous: bool) -> NDArray[np.float64]:
+def _residuals(P: Array, D: Array, simultaneous: bool) -> Array:
     if P.shape != D.shape:
         raise InputError(f"there are degrees of shape {P.shape}, but true ones of shape {D.shape}.")
     residuals = np.abs(D - P) / _spread(P)
     return np.asarray(np.sort(residuals.max(axis=1, keepdims=True) if simultaneous else residuals, axis=0))
 
 
-def _intervals(residuals: NDArray[np.float64], P: NDArray[np.float64], coverage: float) -> Bounds:
+def _intervals(residuals: Array, P: Array, coverage: float) -> Bounds:
     check_fraction("coverage", coverage)
     n = len(residuals)
     # The rank of a new row among n + 1 is uniformly distributed; rounding must not cost a rank.

@@ -7,7 +7,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
@@ -36,9 +35,9 @@ class TrainingRows:
 
     X: Any
     Y: Mask
-    weights: NDArray[np.float64] | None = None
+    weights: Array | None = None
     observed: Mask | None = None
-    offset: float | NDArray[np.float64] = 0.0
+    offset: float | Array = 0.0
     features: Features | None = None  # of the fit; kept only if made by `reduce_to_row_space`: small, and slow to make
 
     def __post_init__(self) -> None:
@@ -58,9 +57,6 @@ class TrainingRows:
         return self.X[rows], None if self.weights is None else self.weights[rows]
 
 
-Vector = NDArray[np.float64]
-
-
 @dataclass(frozen=True)
 class LeverageModel:
     """Mean and scatter of the training rows, and their leverages.
@@ -77,11 +73,11 @@ class LeverageModel:
     array([False,  True])
     """
 
-    mean: Vector
-    scale: Vector  # of each column
-    basis: NDArray[np.float32] | None  # of the scaled columns; None stands for the identity
-    inverse: Vector  # of the scatter in that basis
-    distances: Vector  # of at most 2,000 training rows, sorted
+    mean: Array
+    scale: Array  # of each column
+    basis: Array | None  # of the scaled columns; None stands for the identity
+    inverse: Array  # of the scatter in that basis
+    distances: Array  # of at most 2,000 training rows, sorted
 
     @classmethod
     def of(cls, features: Features) -> LeverageModel:
@@ -94,7 +90,7 @@ class LeverageModel:
         leverage = np.minimum(model.distance(features.X[:: -(-features.n // 2000)]), 1.0 - 1e-9)
         return replace(model, distances=np.sort(leverage / (1.0 - leverage)))
 
-    def distance(self, X: Any) -> Vector:
+    def distance(self, X: Any) -> Array:
         """Leverage of each row as a new row."""
         found = np.empty(X.shape[0])
         for rows, centred in centred_blocks(X, self.mean, len(self.mean)):
@@ -103,7 +99,7 @@ class LeverageModel:
             found[rows] = parts**2 @ self.inverse
         return found
 
-    def is_far(self, X: Any, level: float) -> NDArray[np.bool_]:
+    def is_far(self, X: Any, level: float) -> Mask:
         """Whether the leverage of each row exceeds the quantile ``level`` of those of the training rows."""
         return np.asarray(self.distance(X) > np.quantile(self.distances, level))
 
@@ -132,7 +128,7 @@ class IntervalMixin(JointModel):
     fit_intercept: bool
     kappa_: float
     n_votes_: float
-    _offsets: NDArray[np.float64] | None = None  # common to all rows, subtracted where distances are computed
+    _offsets: Array | None = None  # common to all rows, subtracted where distances are computed
     _posterior_state: TrainingRows | PosteriorState | None  # None if the rows were changed after the fit
 
     @wrap_output
@@ -197,7 +193,7 @@ class IntervalMixin(JointModel):
         """
         return self._vote_intervals(X, y, coverage, self._find_concentration(n_raters))
 
-    def far_from_training(self, X: Any, level: float = 0.99) -> NDArray[np.bool_]:
+    def far_from_training(self, X: Any, level: float = 0.99) -> Mask:
         """Whether rows are so far from the training rows that predictions are extrapolations.
 
         A row is far if its leverage (its squared Mahalanobis distance from the mean of the training rows) exceeds the
@@ -216,7 +212,7 @@ class IntervalMixin(JointModel):
         check_is_fitted(self)
         check_fraction("level", level)
         features = self._validate_features(X)
-        far: NDArray[np.bool_] = self.compute_posterior().leverage.is_far(features, level)
+        far: Mask = self.compute_posterior().leverage.is_far(features, level)
         return far
 
     def _find_concentration(self, n_raters: Any) -> float | None:

@@ -10,17 +10,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import betaincinv, betaln, expit, exprel
 from scipy.stats import norm
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import LARGEST_THETA, Vector, log_expected_votes
+from ldlearn.core.votes import LARGEST_THETA, log_expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import centred_blocks
 
-Bounds = tuple[NDArray[np.float64], NDArray[np.float64]]
+Bounds = tuple[Array, Array]
 _SMALLEST = 1e-12  # value of 1 - p, and of an expected number of votes
 
 
@@ -31,12 +30,12 @@ class KroneckerCovariance:
     For wide features the basis spans the differences of the training rows; outside of it the prior variance holds.
     """
 
-    scale: Vector  # (m,): factor of each column
-    basis: NDArray[np.float32] | None  # (m, k), of the scaled columns; None stands for the identity
-    variances: Vector  # (k, c): of the coefficient of a basis vector in a direction of the labels, less the prior's
+    scale: Array  # (m,): factor of each column
+    basis: Array | None  # (m, k), of the scaled columns; None stands for the identity
+    variances: Array  # (k, c): of the coefficient of a basis vector in a direction of the labels, less the prior's
     prior: float  # variance of a coefficient outside of the basis; 0 if the basis is complete
-    directions: Vector  # (c, c), orthogonal
-    intercept: Vector  # (c, c): covariance of the intercepts
+    directions: Array  # (c, c), orthogonal
+    intercept: Array  # (c, c): covariance of the intercepts
 
     def of_scores(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
@@ -57,7 +56,7 @@ class KroneckerCovariance:
 class FullCovariance:
     """Covariance of coefficients and intercepts without an approximation."""
 
-    matrix: NDArray[Any]  # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
+    matrix: Array  # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
 
     def of_scores(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
@@ -80,14 +79,14 @@ class VotePosterior:
     can hold it.
     """
 
-    mean: Vector  # of the features
-    coefs: Vector  # (n_links, m, c), the more probable link first
-    intercepts: Vector  # (n_links, c), of centred features
-    log_rates: Vector  # (n_links,)
+    mean: Array  # of the features
+    coefs: Array  # (n_links, m, c), the more probable link first
+    intercepts: Array  # (n_links, c), of centred features
+    log_rates: Array  # (n_links,)
     fixed_raters: list[bool]  # of each link
-    link_probabilities: Vector  # (n_links,), posterior
+    link_probabilities: Array  # (n_links,), posterior
     covariance: KroneckerCovariance | FullCovariance
-    degree_quantiles: Vector  # of the predictions for the training rows
+    degree_quantiles: Array  # of the predictions for the training rows
     score_variance: float  # mean posterior variance of the scores of the training rows
     negative_frequency: float  # of the training labels
 
@@ -139,7 +138,7 @@ class VotePosterior:
         X: Any,
         Y: Mask,
         coverage: float,
-        offset: float | Vector = 0.0,
+        offset: float | Array = 0.0,
         observed: Mask | None = None,
         concentration: float | None = None,
     ) -> Bounds:
@@ -190,7 +189,7 @@ class _Votes:
     theta: Array  # log of the expected votes before any label was seen
     possible: Mask  # labels that may have votes
     positive: Mask  # labels that have at least one
-    excess: float | Vector  # variance of votes over that of Poisson votes: see `excess_variance`
+    excess: float | Array  # variance of votes over that of Poisson votes: see `excess_variance`
 
     @cached_property
     def means(self) -> Array:
@@ -267,7 +266,7 @@ def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> t
 _DEFAULT_OVERDISPERSION = 0.3
 
 
-def probability_of_no_vote(P: Vector, n_raters: float, concentration: float) -> Vector:
+def probability_of_no_vote(P: Array, n_raters: float, concentration: float) -> Array:
     """Probability that no rater votes for a label of degree p: a ratio of Beta functions.
 
     ``E[(1 - q)^R]`` where q is Beta distributed with mean p; ``(1 - p)^R`` if raters do not agree.
@@ -285,7 +284,7 @@ def probability_of_no_vote(P: Vector, n_raters: float, concentration: float) -> 
     return np.asarray(np.exp(betaln(a + n_raters, b) - betaln(a, b)))
 
 
-def find_concentration(P: Vector, positive: float, n_raters: float) -> float:
+def find_concentration(P: Array, positive: float, n_raters: float) -> float:
     """The kappa for which the expected frequency of positive labels is the observed one; infinite if it is too large.
 
     Parameters
@@ -309,7 +308,7 @@ def find_concentration(P: Vector, positive: float, n_raters: float) -> float:
     return float(np.exp(brentq(excess, np.log(lowest), np.log(highest), xtol=1e-6)))
 
 
-def excess_variance(rate: Vector, concentration: float | None) -> Vector:
+def excess_variance(rate: Array, concentration: float | None) -> Array:
     """Variance of the shares of votes over that of Poisson votes with the same probability of a positive label.
 
     With ``s = lambda / kappa = ln(1 + R / kappa)`` the votes of a label have mean ``m = p lambda (exp(s) - 1) / s`` and

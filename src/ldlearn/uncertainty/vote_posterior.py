@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import LARGEST_THETA, Vector, label_counts, log_expected_votes, profile_log_rate, slopes
+from ldlearn.core.votes import LARGEST_THETA, label_counts, log_expected_votes, profile_log_rate, slopes
 from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
 from ldlearn.solvers.vote_regression import Start, VoteFit, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
@@ -31,7 +31,7 @@ def vote_posterior(
     l2: float,
     start_coef: tuple[Array, Array] | None = None,
     observed: Mask | None = None,
-    offset: float | Vector = 0.0,
+    offset: float | Array = 0.0,
 ) -> VotePosterior:
     """Posterior distribution of the coefficients of a vote regression.
 
@@ -148,7 +148,7 @@ class _Information:
     f: Array  # in the scores
     r: Array  # in the scores and ln(lambda)
     i: Array  # in ln(lambda)
-    u: Vector
+    u: Array
     votes: Array  # expected
 
     @classmethod
@@ -168,7 +168,7 @@ class _Information:
         u, i = (u, i) if counts is None else (u * counts, i * counts)
         return cls(features, np.exp(logP), i * rise**2 + u * bend, i * rise, i, (u * rise).sum(axis=1), votes)
 
-    def mean(self) -> Vector:
+    def mean(self) -> Array:
         """Mean over rows, of shape (n_labels + 1, n_labels + 1), ln(lambda) last."""
         cross = self.f.T @ self.P
         C = np.diag(self.f.sum(axis=0)) - cross - cross.T + (self.f.sum(axis=1, keepdims=True) * self.P).T @ self.P
@@ -192,12 +192,12 @@ class _Information:
         basis = rows.largest_directions(k).astype(np.float32)
         return KroneckerCovariance(np.ones(len(basis)), basis, -gains, 0.5 / l2, directions, self._of_intercepts(rows))
 
-    def _label_directions(self) -> tuple[Vector, Vector]:
+    def _label_directions(self) -> tuple[Array, Array]:
         """Eigenvalues, none negative, and eigenvectors of the mean information about the scores."""
         values, directions = np.linalg.eigh(self.mean()[:-1, :-1])
         return np.maximum(values, 0.0), directions
 
-    def _of_intercepts(self, features: Features) -> Vector:
+    def _of_intercepts(self, features: Features) -> Array:
         found = np.linalg.pinv(features.total * self.mean(), rcond=1e-10, hermitian=True)[:-1, :-1]
         return np.asarray(found * features.fit_intercept)
 
