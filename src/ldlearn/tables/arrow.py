@@ -1,12 +1,9 @@
 """Column tables: .parquet and .feather, in batches of rows."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,10 +22,15 @@ _TEXTS = ("string", "large_string", "string_view", "null", "bool")
 class ArrowSource(Source):
     """A column table; only the columns asked for are read. A column of lists of numbers becomes several."""
 
-    def __init__(self, given: Input, reader: type[_Parquet] | type[_Feather]) -> None:
+    def __init__(self, given: Input, format: str) -> None:
         super().__init__(given)
         self._types = import_optional("pyarrow", "tables", "Tables").types
-        self._file = reader(given.path)
+        from pyarrow import dataset
+
+        # Without buffers: a damaged page would get one of the size that it announces.
+        options = dataset.ParquetFileFormat(pre_buffer=False) if format == "parquet" else format
+        self._file = dataset.dataset(str(given.path), format=options)
+        self._n_rows = self._file.count_rows()
         check_distinct(self._file.schema.names)
         self.names = []
         self._places: list[tuple[str, int | None]] = []  # column of the file, and position in its lists
@@ -44,7 +46,7 @@ class ArrowSource(Source):
             self.names.append(name)
             self._places.append((name, None))
             return
-        first: Any = next((batch.column(0).drop_null() for batch in self._file.blocks([name])), [])
+        first: Any = next((batch.column(0).drop_null() for batch in self._batches([name])), [])
         width = kind.list_size if types.is_fixed_size_list(kind) else len(first[0]) if len(first) else 0
         if not 1 <= width <= MOST_NAMES:
             raise TableError(f"its first list has {width:,} numbers.", column=name)
@@ -70,7 +72,7 @@ class ArrowSource(Source):
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`."""
         wanted, row = list(dict.fromkeys(self._places[i][0] for i in kinds)), 1
-        for batch in self._file.blocks(wanted):
+        for batch in self._batches(wanted):
             arrays = {name: self._values(batch.column(name), name, row) for name in wanted}
             places = {i: self._places[i] for i in kinds}
             yield make_frame(
@@ -78,9 +80,13 @@ class ArrowSource(Source):
             )
             row += batch.num_rows
             if self.given.on_progress is not None:
-                self.given.on_progress(self.given.size * batch.num_rows // max(self._file.n_rows, 1))
-        if row - 1 != self._file.n_rows:
-            raise TableError(f"it announces {self._file.n_rows:,} rows and holds another number.")
+                self.given.on_progress(self.given.size * batch.num_rows // max(self._n_rows, 1))
+        if row - 1 != self._n_rows:
+            raise TableError(f"it announces {self._n_rows:,} rows and holds another number.")
+
+    def _batches(self, names: list[str]) -> Iterator[Any]:
+        options = {"use_threads": False, "batch_readahead": 0, "fragment_readahead": 0}
+        return iter(self._file.to_batches(columns=names, batch_size=CHUNK_ROWS, **options))
 
     def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
         """See `Source.matrices`.
@@ -90,10 +96,10 @@ class ArrowSource(Source):
         """
         matrices = {}
         for field, positions in parts.items():
-            check_total(8 * self._file.n_rows * len(positions), self.given.max_bytes)
+            check_total(8 * self._n_rows * len(positions), self.given.max_bytes)
             types = {str(self._file.schema.field(self._places[i][0]).type) for i in positions}
             dtype = np.float32 if types == {"float"} else np.float64
-            matrices[field] = np.empty((self._file.n_rows, len(positions)), dtype=dtype)
+            matrices[field] = np.empty((self._n_rows, len(positions)), dtype=dtype)
             for columns in np.array_split(np.arange(len(positions)), min(12, len(positions))):
                 some = super().matrices({field: [positions[j] for j in columns]})
                 matrices[field][:, columns] = some[field]
@@ -134,45 +140,6 @@ class ArrowSource(Source):
         return rows
 
 
-class _Parquet:
-    """A .parquet file in batches of rows."""
-
-    def __init__(self, path: Path) -> None:
-        from pyarrow import parquet
-
-        # Without buffers: a damaged page would get one of the size that it announces.
-        self._file = parquet.ParquetFile(path, memory_map=False, buffer_size=0, pre_buffer=False)
-        self.schema = self._file.schema_arrow
-        # Of the metadata only this is read: asking for those of a column of a damaged file can abort the process.
-        self.n_rows = self._file.metadata.num_rows
-
-    def blocks(self, names: list[str]) -> Iterator[Any]:
-        for group in range(self._file.metadata.num_row_groups):
-            yield from self._file.iter_batches(CHUNK_ROWS, row_groups=[group], columns=names, use_threads=False)
-
-
-class _Feather:
-    """A .feather file (Arrow IPC) in batches of rows."""
-
-    def __init__(self, path: Path) -> None:
-        import pyarrow
-        from pyarrow import ipc
-
-        self._content, self._ipc = pyarrow.memory_map(str(path)), ipc
-        file = ipc.open_file(self._content)
-        self.schema = file.schema
-        self.n_rows = sum(file.get_batch(i).num_rows for i in range(file.num_record_batches))
-
-    def blocks(self, names: list[str]) -> Iterator[Any]:
-        positions = [self.schema.get_field_index(name) for name in names]
-        options = self._ipc.IpcReadOptions(included_fields=positions, use_threads=False)
-        file = self._ipc.open_file(self._content, options=options)
-        for i in range(file.num_record_batches):
-            batch = file.get_batch(i)
-            for start in range(0, batch.num_rows, CHUNK_ROWS):
-                yield batch.slice(start, CHUNK_ROWS)
-
-
 def arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
     """An Arrow table whose types depend on those of the columns only, so that empty and full pieces agree."""
     pa = import_optional("pyarrow", "tables", "Tables")
@@ -207,5 +174,5 @@ def _open_feather(file: Any, schema: Any) -> Any:
     return ipc.new_file(file, schema)
 
 
-PARQUET = Format("Parquet", partial(ArrowSource, reader=_Parquet), partial(_write, open_writer=_open_parquet))
-FEATHER = Format("Feather", partial(ArrowSource, reader=_Feather), partial(_write, open_writer=_open_feather))
+PARQUET = Format("Parquet", partial(ArrowSource, format="parquet"), partial(_write, open_writer=_open_parquet))
+FEATHER = Format("Feather", partial(ArrowSource, format="feather"), partial(_write, open_writer=_open_feather))
