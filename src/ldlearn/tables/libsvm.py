@@ -1,6 +1,5 @@
 """Multi-label files of LIBSVM, ``label,label index:value index:value``, read and written by scikit-learn."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from ldlearn.tables.files import MOST_NAMES, Input, Output, check_declared
 from ldlearn.tables.formats import META, Content, Format, parse_meta
 
 _MARK = "ldlearn "
-_INDEX = re.compile(rb"\s(\d+):")
 
 
 class LibsvmSource(ArraySource):
@@ -25,11 +23,11 @@ class LibsvmSource(ArraySource):
 
         comment = _own_comment(given.path)
         known = parse_meta(comment) if comment else {"feature_names": [], "label_names": []}
-        # Before the parser, which does not check an index and makes a matrix that wide.
-        _check_indices(given.path)
         # The lines show neither last features that are 0 everywhere, nor whether indices begin at 0.
         own = {"n_features": len(known["feature_names"]), "zero_based": False} if known["feature_names"] else {}
         X, targets = load_svmlight_file(str(given.path), multilabel=True, **own)
+        if X.shape[1] > MOST_NAMES:
+            raise TableError(f"a feature index is beyond {MOST_NAMES:,}.")
         numbers = sorted({number for row in targets for number in row})
         if not np.isfinite(numbers).all():
             raise TableError("a label is no finite number.")
@@ -62,18 +60,6 @@ def _own_comment(path: Path) -> str:
             if text.startswith(_MARK.encode()):
                 return text[len(_MARK) :].decode()
     return ""
-
-
-def _check_indices(path: Path) -> None:
-    """Refuse an index that would make names for millions of features that are not there."""
-    with path.open("rb") as file:
-        for line in file:
-            if line.startswith(b"#"):
-                continue
-            for index in _INDEX.findall(line):
-                # By its length first: Python refuses to make a number of thousands of digits.
-                if len(index) > 18 or int(index) > MOST_NAMES:
-                    raise TableError(f"the feature index {index[:30].decode()} is beyond {MOST_NAMES:,}.")
 
 
 def _write(output: Output, content: Content) -> None:

@@ -7,9 +7,8 @@ compares every size with the bytes present before memory is taken, and skips cel
 import math
 import struct
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.io
@@ -25,7 +24,6 @@ _PREFACE = 512
 _FILTERS = {"gzip", "lzf", None}  # others may be plugins that HDF5 loads, which is foreign code
 _MATRIX, _COMPRESSED = 14, 15
 _DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
-_ENCODINGS = {16: "utf-8", 17: "utf-16", 18: "utf-32"}
 _CHAR, _SPARSE = 4, 5
 _CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
 
@@ -62,27 +60,6 @@ class _Parts:
         return np.frombuffer(content, dtype=dtype)
 
 
-class _Head(NamedTuple):
-    """What stands at the beginning of a matrix."""
-
-    array_class: int
-    complex: bool
-    shape: tuple[int, ...]
-    name: str
-
-
-def _read_head(parts: _Parts) -> _Head:
-    flags = parts.numbers()
-    if len(flags) == 2 and int(flags[0]) & 0xFF not in (*_CLASSES, _CHAR, _SPARSE):
-        return _Head(int(flags[0]) & 0xFF, False, (), "")  # objects go on in ways of their own
-    shape = tuple(int(length) for length in parts.numbers())
-    # In Latin-1 any byte is a letter, so that no name can fail here.
-    name = bytes(parts.next()[1]).decode("latin-1")
-    if len(flags) != 2 or len(shape) < 2 or min(shape) < 0:
-        raise TableError("a matrix has an impossible heading")
-    return _Head(int(flags[0]) & 0xFF, bool(int(flags[0]) & 0x0800), shape, name)
-
-
 def read_mat5(path: Path, max_bytes: int) -> dict[str, Any]:
     """Numeric matrices (and texts, as str) of a file; cells, structures and objects are passed over."""
     size, arrays = path.stat().st_size, {}
@@ -90,74 +67,63 @@ def read_mat5(path: Path, max_bytes: int) -> dict[str, Any]:
         endian = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:])
         if endian is None:
             raise TableError("this is no MATLAB file of version 5")
-        for content, compressed in _elements(file, size, endian):
-            # 4 kB hold flags, shape and name: MATLAB's names have at most 63 letters.
-            beginning = zlib.decompressobj().decompress(content, 1 << 12)[8:] if compressed else content
-            if content and _read_head(_Parts(beginning, endian)).array_class in (*_CLASSES, _CHAR, _SPARSE):
-                name, arrays[name] = _load_matrix(content, compressed, size, endian, max_bytes)
+        while tag := file.read(8):
+            kind, length = _read_tag(tag, endian)
+            if file.tell() + length > size:
+                raise TableError("the file is cut off")
+            content = file.read(length)
+            if kind == _COMPRESSED:
+                # Decompressed to at most the size that the tag of the matrix announces.
+                kind, length = _read_tag(zlib.decompressobj().decompress(content, 8), endian)
+                check_declared(length, size)
+                check_total(length, max_bytes)
+                content = zlib.decompressobj().decompress(content, 8 + length)[8:]
+            if kind != _MATRIX:
+                raise TableError("the file is not made of matrices")
+            check_total(len(content), max_bytes)
+            if content and (named := _read_matrix(_Parts(content, endian), size)):
+                name, arrays[name] = named
     return arrays
 
 
-def _elements(file: IO[bytes], size: int, endian: str) -> Iterator[tuple[bytes, bool]]:
-    """The bytes of every top-level element, and whether they are compressed."""
-    while tag := file.read(8):
-        if len(tag) < 8:
-            raise TableError("the file ends too early")
-        kind, length = struct.unpack(f"{endian}II", tag)
-        if kind not in (_MATRIX, _COMPRESSED) or file.tell() + length > size:
-            raise TableError("the file is cut off, or not made of matrices")
-        yield file.read(length), kind == _COMPRESSED
-
-
-def _load_matrix(content: bytes, compressed: bool, size: int, endian: str, max_bytes: int) -> tuple[str, Any]:
-    if compressed:
-        content = _inflate(content, size, endian, max_bytes)
-    else:
-        check_total(len(content), max_bytes)
-    parts = _Parts(content, endian)
-    head = _read_head(parts)
-    if head.complex:
-        raise TableError(f"the array {head.name!r}: complex numbers are no data.")
-    if head.array_class == _CHAR:
-        return head.name, _text(parts)
-    if head.array_class == _SPARSE:
-        # Rows without entries take memory, too, once the matrix is stored by rows.
-        check_declared(8 * head.shape[0], size)
-        return head.name, _sparse(parts, head)
-    values = parts.numbers()
-    if len(values) != math.prod(head.shape):
-        raise TableError(f"the array {head.name!r} of shape {head.shape} holds {len(values)} numbers.")
-    return head.name, values.astype(_CLASSES[head.array_class]).reshape(head.shape, order="F")
-
-
-def _inflate(content: bytes, size: int, endian: str, max_bytes: int) -> bytes:
-    """Decompress a matrix, to at most the size that its own tag announces."""
-    tag = zlib.decompressobj().decompress(content, 8)
+def _read_tag(tag: bytes, endian: str) -> tuple[int, int]:
+    """Type and length of an element."""
     if len(tag) < 8:
-        raise TableError("it ends too early.")
+        raise TableError("the file ends too early")
     kind, length = struct.unpack(f"{endian}II", tag)
-    if kind != _MATRIX:
-        raise TableError("it packs something else than matrices.")
-    check_declared(length, size)
-    check_total(length, max_bytes)
-    return zlib.decompressobj().decompress(content, 8 + length)[8:]
+    return kind, length
 
 
-def _text(parts: _Parts) -> str:
-    kind, content = parts.next()
-    if kind in _ENCODINGS:
-        # Texts have no byte order mark, and without one Python would take the order of this machine.
-        suffix = "" if kind == 16 else ("-le" if parts.endian == "<" else "-be")
-        return bytes(content).decode(_ENCODINGS[kind] + suffix)
-    if kind not in _DTYPES or _DTYPES[kind][0] == "f":
-        raise TableError(f"a text is stored as the unknown type {kind}")
-    return "".join(map(chr, np.frombuffer(content, dtype=parts.endian + _DTYPES[kind]).tolist()))
-
-
-def _sparse(parts: _Parts, head: _Head) -> Any:
-    rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
-    n_stored = int(starts[-1])  # there may be more room than entries (MATLAB's nzmax)
-    return checked_csr(values[:n_stored].astype(np.float64), rows[:n_stored], starts, head.shape)
+def _read_matrix(parts: _Parts, size: int) -> tuple[str, Any] | None:
+    """Name and values of a matrix; None for cells, structures and objects."""
+    flags = parts.numbers()
+    if len(flags) != 2:
+        raise TableError("a matrix has an impossible heading")
+    array_class = int(flags[0]) & 0xFF
+    if array_class not in (*_CLASSES, _CHAR, _SPARSE):
+        return None
+    shape = tuple(int(length) for length in parts.numbers())
+    # In Latin-1 any byte is a letter, so that no name can fail here.
+    name = bytes(parts.next()[1]).decode("latin-1")
+    if len(shape) < 2 or min(shape) < 0:
+        raise TableError("a matrix has an impossible heading")
+    if int(flags[0]) & 0x0800:
+        raise TableError(f"the array {name!r}: complex numbers are no data.")
+    if array_class == _CHAR:
+        kind, content = parts.next()
+        if kind not in _DTYPES:
+            return name, bytes(content).decode("utf-8", "replace")
+        return name, "".join(map(chr, np.frombuffer(content, parts.endian + _DTYPES[kind]).tolist()))
+    if array_class == _SPARSE:
+        # Rows without entries take memory, too, once the matrix is stored by rows.
+        check_declared(8 * shape[0], size)
+        rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
+        n_stored = int(starts[-1])  # there may be more room than entries (MATLAB's nzmax)
+        return name, checked_csr(values[:n_stored].astype(np.float64), rows[:n_stored], starts, shape)
+    values = parts.numbers()
+    if len(values) != math.prod(shape):
+        raise TableError(f"the array {name!r} of shape {shape} holds {len(values)} numbers.")
+    return name, values.astype(_CLASSES[array_class]).reshape(shape, order="F")
 
 
 def checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> Any:
