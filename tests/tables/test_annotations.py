@@ -87,15 +87,6 @@ def test_label_studio_of_one_rater_is_logical(write):
     assert read_annotations(path, "votes").kind == "votes"
 
 
-def test_label_studio_before_annotations_were_called_so(write):
-    old = [
-        task(1, {"id": 1, "result": [choice(["a"])]}, {"id": 2, "result": [choice(["b"])]}, inside="completions"),
-        task(2, {"id": 3, "result": [choice(["a"])], "skipped": True}, inside="completions"),
-        task(3, {"id": 4, "result": [choice(["a"])]}, inside="completions"),
-    ]
-    assert as_dict(read_annotations(write("old.json", old))) == {"1": (1, 1), "3": (1, 0)}
-
-
 @pytest.mark.parametrize(
     ("kind", "given", "labels"),
     [

@@ -142,13 +142,8 @@ def test_impossible_options(options, message):
 
 def test_spaces_around_names_are_left_out(tmp_path):
     (tmp_path / "x.csv").write_text("height, sky ,sea\n1,1,0\n")
-    said = []
-    with open_table(str(tmp_path / "x.csv"), on_message=said.append) as table:
+    with open_table(str(tmp_path / "x.csv")) as table:
         assert table.names == ["height", "sky", "sea"]
-    assert said == [f"{tmp_path / 'x.csv'}: spaces around the names of columns are left out: ' sky '."]
-    (tmp_path / "x.csv").write_text("sky,sky \n1,0\n")
-    with open_table(str(tmp_path / "x.csv"), on_message=said.append) as table:
-        assert table.names == ["sky", "sky "]
 
 
 def test_rows_on_both_sides_of_the_sample(tmp_path):

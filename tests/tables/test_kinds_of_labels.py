@@ -119,7 +119,7 @@ def test_votes_in_files(tables, tmp_path):
     degrees, weights = votes_to_degrees(counts)
     shared = np.minimum(degrees, model.predict(features)).sum(axis=1)
     assert found.scores[0].model == pytest.approx(np.average(shared, weights=weights))
-    with pytest.raises(TableError, match=r"sum to 7; .* for counts of votes use kind='votes'"):
+    with pytest.raises(TableError, match=r"sum to 7; .* use kind='votes'"):
         evaluate_table(str(path), model)
     with pytest.raises(TableError, match="for counts use kind='votes'"):
         fit_table(str(path), "sky:hill")
@@ -181,15 +181,11 @@ def test_mixed_without_degrees_is_logical(tables):
     np.testing.assert_array_equal(model.predict(features), plain.predict(features))
 
 
-def test_the_kind_that_is_advised_is_one_that_the_table_can_hold():
+def test_other_kinds_are_advised_where_there_is_a_choice():
     rows = range(1, 3)
-    for table, advice in {
-        ((1, 1, 0), (0.5, 0.25, 0.25)): "kind='mixed' (--kind mixed)",
-        ((2, 1, 0), (0, 3, 1)): "kind='votes' (--kind votes)",
-    }.items():
-        with pytest.raises(TableError) as refused:
+    for table in (((1, 1, 0), (0.5, 0.25, 0.25)), ((2, 1, 0), (0, 3, 1))):
+        with pytest.raises(TableError, match=r"kind='votes' .* kind='mixed'"):
             check_degrees(np.array(table, dtype=float), NAMES, rows)
-        assert f"use {advice}" in str(refused.value)
         with pytest.raises(TableError) as refused:
             check_degrees(np.array(table, dtype=float), NAMES, rows, may_be_other=False)
         assert "kind=" not in str(refused.value)
@@ -273,5 +269,5 @@ def test_degrees_that_are_no_degrees_are_not_rescaled(tables):
         with pytest.raises(TableError, match=said):
             TableModel.fit(odd, NAMES, estimator=SABFGS())
     shares = features.join(pd.DataFrame([[30, 30, 40]] * len(features), columns=NAMES))
-    with pytest.raises(TableError, match="if they are percentages, divide them by 100"):
+    with pytest.raises(TableError, match="divide percentages by 100"):
         TableModel.fit(shares, NAMES, estimator=SABFGS())

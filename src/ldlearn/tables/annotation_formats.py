@@ -21,7 +21,6 @@ from ldlearn.tables.values import MISSING
 _METADATA = {"annotationid", "createdat", "updatedat", "leadtime", "comments", "annotationapprover"}
 # What Prodigy stores about an annotation, besides keys that begin with an underscore.
 _PRODIGY_KEYS = {"accept", "label", "answer", "options", "spans", "tokens", "config", "meta", "score", "priority"}
-_ANNOTATION_KEYS = ("annotations", "completions")  # where a task keeps its annotations
 _LABEL_KEYS = ("choices", "labels", "label", "taxonomy", "rating", "number", "selected")
 # Usual names of the columns of a long table, likeliest first; compared without case, spaces and underscores.
 _ITEM = ("item", "itemid", "task", "taskid", "docid", "documentid", "unit", "unitid", "exampleid", "id")
@@ -34,10 +33,8 @@ _LABEL = (
 
 def is_task(record: Any) -> bool:
     """Whether a JSON object holds annotations of several raters."""
-    return isinstance(record, Mapping) and any(
-        isinstance(record.get(key), list) and all(isinstance(entry, Mapping) for entry in record[key])
-        for key in _ANNOTATION_KEYS
-    )
+    found = record.get("annotations") if isinstance(record, Mapping) else None
+    return isinstance(found, list) and all(isinstance(entry, Mapping) for entry in found)
 
 
 def as_task(record: dict[str, Any]) -> dict[str, Any]:
@@ -105,15 +102,15 @@ def parse_tasks(tasks: Sequence[Mapping[str, Any]], question: str | None = None)
 
 
 def _annotations_of(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [entry for key in _ANNOTATION_KEYS for entry in task.get(key) or () if isinstance(entry, Mapping)]
+    return [entry for entry in task.get("annotations") or () if isinstance(entry, Mapping)]
 
 
 def _features_of(task: Mapping[str, Any]) -> dict[str, Any]:
     """The data of a task; without such a part, all that is not about its annotations."""
     if isinstance(task.get("data"), Mapping):
         return _flatten(task["data"])
-    aside = {"id", *_ANNOTATION_KEYS} | {name for name in task if normalize_name(name) in _METADATA}
-    return _flatten({name: value for name, value in task.items() if name not in aside})
+    aside = {"id", "annotations"} | _METADATA
+    return _flatten({name: value for name, value in task.items() if normalize_name(name) not in aside})
 
 
 def _results(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -16,15 +16,10 @@ from ldlearn.tables.delimited_dialect import detect_dialect
 from ldlearn.tables.files import BUFFER_BYTES, MOST_NAMES, Input, Output
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import CHUNK_BYTES, CHUNK_ROWS, Kind, Source, make_frame
-from ldlearn.tables.values import MISSING, import_pandas, is_padded
+from ldlearn.tables.values import MISSING, import_pandas, is_padded, with_decimal_point
 
 _LONGEST_ROW = 16 << 20
 _QUOTE, _NEWLINE = b'"\n'
-# A number of a table with decimal commas: maybe marks between thousands, a sign, a currency, a unit.
-_COMMA_NUMBER = re.compile(
-    r"(?P<before>\s*[-+−(]?\s*[$€£¥]?\s*[-+−]?)(?P<digits>[1-9]\d{0,2}(?:[. '’\u00a0\u202f]\d{3})+|\d+)"
-    r"(?:,(?P<fraction>\d+))?(?P<after>(?:[eE][-+]?\d+)?\s*(?:[$€£¥%]|[A-Za-zµ°Ω²³/]{1,8})?\)?\s*)"
-)
 
 
 class DelimitedSource(Source):
@@ -127,20 +122,11 @@ class DelimitedSource(Source):
         cells: NDArray[Any] = column.to_numpy(dtype=object)
         if kind == "text" or self._dialect.decimal == ".":
             return cells
-        texts = [_with_decimal_point(cell) if isinstance(cell, str) else cell for cell in cells]
+        texts = [with_decimal_point(cell) if isinstance(cell, str) else cell for cell in cells]
         try:
             return np.array(texts, dtype=np.float64)
         except (TypeError, ValueError):
             return np.array(texts, dtype=object)
-
-
-def _with_decimal_point(cell: str) -> str:
-    """A number with a decimal comma, written with a decimal point and without marks between thousands."""
-    number = _COMMA_NUMBER.fullmatch(cell)
-    if number is None:
-        return cell
-    fraction = f".{number['fraction']}" if number["fraction"] else ""
-    return number["before"] + re.sub(r"\D", "", number["digits"]) + fraction + number["after"]
 
 
 class _RowLengthCheck:

@@ -1,4 +1,4 @@
-"""DetectedDialect of a text table: separator, decimal mark, encoding and position of the header.
+"""Dialect of a text table: separator, decimal mark, encoding and position of the header.
 
 The user gives them, or they are found in the first rows; `docs/guide/tables.md` lists the rules.
 """
@@ -32,7 +32,7 @@ _BESIDE_NUMBERS = " \t%$€£¥()°µ²³/" + ascii_letters
 
 @dataclass(frozen=True)
 class Dialect:
-    """DetectedDialect of a text table as far as the user gives it; None where it is found in the first rows.
+    """Dialect of a text table as far as the user gives it; None where it is found in the first rows.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Dialect:
 
 
 class DetectedDialect(NamedTuple):
-    """DetectedDialect of a text table, and its first rows."""
+    """Dialect of a text table, and its first rows."""
 
     encoding: str
     delimiter: str
@@ -73,12 +73,6 @@ class DetectedDialect(NamedTuple):
     header_lines: int  # of the header itself: a quoted name may hold line breaks
     rows: list[list[str]]  # the first rows, header included; empty lines are skipped
     messages: list[str]  # what differs from the default
-
-
-class _FirstRows(NamedTuple):
-    lines_above: int
-    header_lines: int
-    rows: list[list[str]]
 
 
 def detect_dialect(sample: bytes, wanted: Dialect, usual: str, *, is_whole: bool = True) -> DetectedDialect:
@@ -98,8 +92,8 @@ def detect_dialect(sample: bytes, wanted: Dialect, usual: str, *, is_whole: bool
     encoding = wanted.encoding or _find_encoding(sample)
     text = sample.decode(encoding, errors="replace").rstrip("\r\n")
     delimiter = wanted.delimiter or _find_delimiter(text, usual, is_whole)
-    first = _read_first_rows(text, delimiter, is_whole)
-    decimal = wanted.decimal or ("," if _has_decimal_commas(first.rows[1:]) else ".")
+    lines_above, header_lines, rows = _read_first_rows(text, delimiter, is_whole)
+    decimal = wanted.decimal or ("," if _has_decimal_commas(rows[1:]) else ".")
     messages = []
     if not wanted.encoding and not encoding.startswith("utf-8"):
         messages.append(f"its text is {encoding}, not UTF-8")
@@ -107,10 +101,9 @@ def detect_dialect(sample: bytes, wanted: Dialect, usual: str, *, is_whole: bool
         messages.append(f"its columns are separated by {_SEPARATORS[delimiter]}")
     if not wanted.decimal and decimal == ",":
         messages.append("its numbers have decimal commas")
-    if first.lines_above:
-        count = first.lines_above
-        messages.append(f"{'a line' if count == 1 else f'{count} lines'} above its header skipped")
-    return DetectedDialect(encoding, delimiter, decimal, *first, messages)
+    if lines_above:
+        messages.append(f"{'a line' if lines_above == 1 else f'{lines_above} lines'} above its header skipped")
+    return DetectedDialect(encoding, delimiter, decimal, lines_above, header_lines, rows, messages)
 
 
 def _find_encoding(sample: bytes) -> str:
@@ -150,8 +143,8 @@ def _first_cells(rows: list[list[str]]) -> list[str]:
     return [cell.strip() for cell in islice(chain.from_iterable(rows), 5000)]
 
 
-def _read_first_rows(text: str, delimiter: str, is_whole: bool) -> _FirstRows:
-    """The first rows, from the header on.
+def _read_first_rows(text: str, delimiter: str, is_whole: bool) -> tuple[int, int, list[list[str]]]:
+    """Lines above the header, lines of the header, and the first rows from the header on.
 
     A line above the header fills no cell but the first, has fewer than half of the table's cells, or begins with #
     and has another number of cells than the table.
@@ -172,9 +165,7 @@ def _read_first_rows(text: str, delimiter: str, is_whole: bool) -> _FirstRows:
     widths = [len(row) for row in rows if len(row) > 1]
     width = max(widths, key=widths.count, default=0)
     header = next((k for k, row in enumerate(rows) if not _is_title(row, width)), 0)
-    if not rows:
-        return _FirstRows(0, 0, [])
-    return _FirstRows(starts[header], starts[header + 1] - starts[header], rows[header:])
+    return starts[header], starts[min(header + 1, len(rows))] - starts[header], rows[header:]
 
 
 def _is_title(row: list[str], width: int) -> bool:

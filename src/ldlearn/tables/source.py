@@ -12,7 +12,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import format_list
 from ldlearn.tables.columns import Columns, find_columns, marked_labels
 from ldlearn.tables.files import Input, check_total
 from ldlearn.tables.values import import_pandas, to_numbers
@@ -119,11 +118,8 @@ class Source:
             yield block
 
     def _take_names(self, names: list[str]) -> None:
-        """Take the names of a header, stripped where they stay distinct, and find those that mark labels."""
-        stripped = [name.strip() for name in names]
-        self.names = stripped if len(set(stripped)) == len(set(names)) else names
-        if spaced := [name for name, taken in zip(names, self.names, strict=True) if name != taken]:
-            self.given.log(f"spaces around the names of columns are left out: {format_list(spaced)}")
+        """Take the names of a header without spaces around them, and find those that mark labels."""
+        self.names = [name.strip() for name in names]
         self.labels = marked_labels(self.names)
 
 

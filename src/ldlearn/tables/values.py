@@ -105,6 +105,17 @@ def _number_pattern(mark: str, thousands: str) -> re.Pattern[str]:
     )
 
 
+_COMMA_NUMBER = _number_pattern(",", ".")
+
+
+def with_decimal_point(cell: str) -> str:
+    """A number with a decimal comma, written with a decimal point and without marks between thousands."""
+    if (number := _COMMA_NUMBER.fullmatch(cell)) is None:
+        return cell
+    start, end = number.span("digits")
+    return cell[:start] + re.sub(r"[^\d,]", "", number["digits"]).replace(",", ".") + cell[end:]
+
+
 def _most_frequent_unit(units: list[str | None], n_plain: int) -> str | None:
     """The unit that more than half of the numbers of a column have, if there is one."""
     unit = max(set(filter(None, units)), key=units.count, default=None)
@@ -252,10 +263,13 @@ def check_degrees(
     off = np.abs(sums - 1) > max(SUM_TOLERANCE, _rounding(targets))
     if off.any():
         first = int(np.argmax(off))
-        kind = _other_kind(targets, first) if may_be_other else ""
+        advice = (
+            "; use kind='votes' for votes, kind='mixed' for 0/1 labels with degrees of some rows (--kind)"
+        )
+        advice = f"{advice}, and divide percentages by 100" if may_be_other else ""
         raise TableError(
             f"the labels {format_list(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "
-            f"0 or 1 ({int(off.sum())} such row(s)){kind}.",
+            f"0 or 1 ({int(off.sum())} such row(s)){advice}.",
             row=rows[first],
         )
     return np.asarray(targets / sums[:, None])
@@ -272,15 +286,6 @@ def _rounding(degrees: NDArray[np.float64]) -> float:
     # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as there are labels.
     decimals = next((k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6)
     return float(min(0.5 * degrees.shape[1] * 10.0**-decimals, 0.05)) + 1e-9
-
-
-def _other_kind(targets: NDArray[np.float64], row: int) -> str:
-    """What labels may be instead of degrees, as advice, from a row that does not sum to one."""
-    if np.isin(targets[row], (0.0, 1.0)).all():
-        return "; for 0/1 labels with degrees of some rows use kind='mixed' (--kind mixed)"
-    if np.allclose(targets.sum(axis=1), 100, atol=1):
-        return "; if they are percentages, divide them by 100"
-    return "" if (targets % 1).any() else "; for counts of votes use kind='votes' (--kind votes)"
 
 
 def find_empty_rows(targets: NDArray[np.float64]) -> NDArray[np.bool_]:
