@@ -27,7 +27,7 @@ from ldlearn.tables import (
     save_model,
 )
 from ldlearn.tables.column_types import CellReport, date_parts, find_column_types, find_date_format
-from ldlearn.tables.delimited_dialect import Dialect
+from ldlearn.tables.files import Dialect
 from ldlearn.tables.labelled_table import TableInput, read_labelled
 from ldlearn.tables.values import read_numbers
 

@@ -14,8 +14,8 @@ from ldlearn.cli.main import main
 from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables import delimited, load_model
-from ldlearn.tables.delimited import _RowLengthCheck
-from ldlearn.tables.delimited_dialect import Dialect, detect_dialect
+from ldlearn.tables.delimited import _RowLengthCheck, detect_dialect
+from ldlearn.tables.files import Dialect
 from ldlearn.tables.formats import open_table, write_table
 from ldlearn.tables.values import read_numbers
 

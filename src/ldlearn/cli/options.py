@@ -13,7 +13,7 @@ from typer import Argument, BadParameter, Option
 from ldlearn.base.discovery import all_estimators
 from ldlearn.cli import console
 from ldlearn.tables import import_embedding, load_table_model
-from ldlearn.tables.delimited_dialect import Dialect
+from ldlearn.tables.files import Dialect
 
 
 def complete_method(incomplete: str) -> list[str]:

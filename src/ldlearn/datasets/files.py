@@ -10,8 +10,7 @@ import scipy.sparse
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, TableError, format_list
 from ldlearn.tables.columns import Columns, plain_name
-from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.files import DEFAULT_MAX_BYTES, sha256_of
+from ldlearn.tables.files import DEFAULT_MAX_BYTES, Dialect, sha256_of
 from ldlearn.tables.formats import TEXT_FIELDS, Content, open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.label_matrices import as_fields

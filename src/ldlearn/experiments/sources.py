@@ -14,8 +14,7 @@ from ldlearn.core.logical import RULES
 from ldlearn.datasets import DatasetNotHereError, LabelDataset
 from ldlearn.experiments.toml_table import PlanError, TomlTable, option
 from ldlearn.tables import PreparedTable, prepare_table
-from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.files import OnMessage, sha256_of
+from ldlearn.tables.files import Dialect, OnMessage, sha256_of
 
 AnyDataset = LabelDataset | PreparedTable
 

@@ -12,8 +12,7 @@ from typing import Any, Literal
 from ldlearn.exceptions import FileError, ParameterError, TableError, format_list
 from ldlearn.tables.annotation_formats import Annotation, as_task, find_long_format, is_empty, is_task, parse_tasks
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
-from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.files import Input, naming
+from ldlearn.tables.files import Dialect, Input, naming
 from ldlearn.tables.formats import format_of, open_table
 from ldlearn.tables.json_tables import parse_lines, parse_list
 from ldlearn.tables.source import Kind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import errno
 import gzip
 import hashlib
@@ -19,8 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
-from ldlearn.exceptions import FileError, LDLearnError, TableError
-from ldlearn.tables.delimited_dialect import Dialect
+from ldlearn.exceptions import FileError, LDLearnError, ParameterError, TableError
 
 PIPE = "-"
 BUFFER_BYTES = 4 << 20  # of a file that is read: what can be looked at before it is parsed
@@ -30,6 +30,7 @@ DEFAULT_MAX_BYTES = 16 << 30
 MOST_EXPANSION = 250
 ALWAYS_ALLOWED = 64 << 20  # bytes, whatever the ratio: a small file may hold nothing but zeros
 MOST_NAMES = 1_000_000  # a column costs a name even where a file stores no number of it
+_SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
 
 OnProgress = Callable[[int], None]
 OnMessage = Callable[[str], None]
@@ -65,6 +66,39 @@ def check_total(declared: int, max_bytes: int) -> None:
     if declared > max_bytes:
         problem = f"it would take {declared:,} bytes of memory, more than the limit {max_bytes:,}"
         raise TableError(f"{problem}; raise max_bytes if that is meant.")
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """Dialect of a text table as far as the user gives it; None where it is found in the first rows.
+
+    Attributes
+    ----------
+    delimiter : str or None
+        What separates the columns: a character, or one of the words comma, semicolon, tab, bar, space.
+    decimal : {".", ","} or None
+        What stands before the fraction of a number.
+    encoding : str or None
+        Any name that Python knows, such as "utf-8" or "cp1252".
+    """
+
+    delimiter: str | None = None
+    decimal: str | None = None
+    encoding: str | None = None
+
+    def __post_init__(self) -> None:
+        delimiter = _SEPARATOR_NAMES.get(self.delimiter or "", self.delimiter)
+        object.__setattr__(self, "delimiter", delimiter)
+        if delimiter is not None and len(delimiter) != 1:
+            names = ", ".join(_SEPARATOR_NAMES)
+            raise ParameterError(f"The delimiter must be one character or {names}, got {delimiter!r}.")
+        if self.decimal not in (None, ".", ","):
+            raise ParameterError(f"The decimal mark must be '.' or ',', got {self.decimal!r}.")
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError:
+            advice = "usual ones are utf-8, cp1252, utf-16."
+            raise ParameterError(f"There is no encoding {self.encoding!r}; {advice}") from None
 
 
 @dataclass

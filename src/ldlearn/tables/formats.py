@@ -16,8 +16,18 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import FileError, TableError, format_list
 from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
-from ldlearn.tables.delimited_dialect import Dialect
-from ldlearn.tables.files import DEFAULT_MAX_BYTES, PIPE, Input, OnMessage, OnProgress, Output, is_gzip, naming, warn
+from ldlearn.tables.files import (
+    DEFAULT_MAX_BYTES,
+    PIPE,
+    Dialect,
+    Input,
+    OnMessage,
+    OnProgress,
+    Output,
+    is_gzip,
+    naming,
+    warn,
+)
 from ldlearn.tables.source import CHUNK_ROWS, Source
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in

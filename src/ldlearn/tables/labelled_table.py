@@ -16,9 +16,8 @@ from ldlearn.base.discovery import installed_versions
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.column_types import CellReport, ColumnTypes, check_categories, columns_by_type, find_column_types
 from ldlearn.tables.columns import Columns, FeatureColumns, TableColumns, check_distinct, choose_columns, find_kept
-from ldlearn.tables.delimited_dialect import Dialect
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
-from ldlearn.tables.files import PIPE, OnMessage, Progress, naming, sha256_of, silent, warn
+from ldlearn.tables.files import PIPE, Dialect, OnMessage, Progress, naming, sha256_of, silent, warn
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.label_matrices import as_fields

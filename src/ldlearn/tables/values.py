@@ -263,9 +263,7 @@ def check_degrees(
     off = np.abs(sums - 1) > max(SUM_TOLERANCE, _rounding(targets))
     if off.any():
         first = int(np.argmax(off))
-        advice = (
-            "; use kind='votes' for votes, kind='mixed' for 0/1 labels with degrees of some rows (--kind)"
-        )
+        advice = "; use kind='votes' for votes, kind='mixed' for 0/1 labels with degrees of some rows (--kind)"
         advice = f"{advice}, and divide percentages by 100" if may_be_other else ""
         raise TableError(
             f"the labels {format_list(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "
