@@ -66,10 +66,9 @@ class LDLLCLR(LinearSoftmaxLearner):
     -----
     Departures from the paper, as its released code shows it: the constraint ``D = P S + E`` is substituted, and what is
     left is minimised by L-BFGS instead of ADMM, whose gradients there are wrong; lengths and singular values are
-    rounded within 0.001; the last term is a mean, since the sum may exceed what the others hold; an unpenalised
-    intercept. There the last term is summed over four clusters of rows, meant as local correlations: squares sum to the
-    same without the clusters. Confidence: inferred (from the released code; of the paper only the abstract was
-    available).
+    rounded within 0.001; the last term is a mean, since with the sum there may be no minimum; an unpenalised intercept.
+    There the last term is summed over four clusters of rows, meant as local correlations: squares sum to the same
+    without the clusters. Confidence: inferred (from the released code; of the paper only the abstract was available).
 
     References
     ----------
