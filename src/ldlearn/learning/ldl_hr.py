@@ -60,8 +60,9 @@ class LDLHR(LinearSoftmaxLearner):
     Notes
     -----
     Departures from the paper: ``lam3`` and ``l2``, as above; absolute values and hinges are rounded within 0.01; L-BFGS
-    starts at the mean distribution. The margin is not divided by :math:`\rho`, as in the released code. ``lam3=0.1,
-    l2=0.0005`` is the published form. The problem is not convex as the paper says: the result is a local minimum. The
+    starts at the mean distribution. The margin is not divided by :math:`\rho`, as in the released code: ``lam2=10.0,
+    lam3=0.1, l2=0.0005`` is the published form. (That code counts the prediction of the highest label among the errors
+    of the rest; the paper does not.) The problem is not convex as the paper says: the result is a local minimum. The
     default is above the mean distribution by intersection on SJAFFE, Natural_Scene, SCUT_FBP and tweets, but below it
     by KL on the first three: absolute differences forgive a prediction near 0 for a small degree. Confidence: certain.
 

@@ -52,10 +52,10 @@ class LDLLC(LinearSoftmaxLearner):
 
     Notes
     -----
-    Departures from the paper, as its released code shows it: the exact gradient (its own belongs to no objective: it
-    has the signs of the correlations where the objective has the correlations, and absolute values of differences); an
-    unpenalised intercept; zero instead of the identity as a start. The problem is not convex: the result is a local
-    minimum. Confidence: inferred (from the released code; the paper was not available).
+    Departures from the paper, as its released code shows it: Euclidean distances, as in its gradient (its objective has
+    mean absolute differences); correlations, as in its objective (its gradient has their signs), and the exact
+    gradient; an unpenalised intercept; zero instead of the identity as a start. The problem is not convex: the result
+    is a local minimum. Confidence: inferred (from the released code; the paper was not available).
 
     References
     ----------

@@ -63,7 +63,8 @@ class LDLM(LinearSoftmaxLearner):
     are rounded within 0.01; L-BFGS starts at the mean distribution. ``lam3=0.1, l2=0.0005`` is the published form. The
     problem is not convex: the result is a local minimum. The default is above the mean distribution by intersection on
     Natural_Scene and tweets, below it by less than 0.01 on SJAFFE and SCUT_FBP, and below it by KL on all but the
-    tweets. Confidence: inferred (from the released code; of the paper only the abstract was available).
+    tweets. Confidence: certain (without the rounding, value and gradient are those of the released code; of the paper
+    only the abstract was available).
 
     References
     ----------
