@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # start many processes.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: run test test-everywhere mutants fuzz lint types layers unit bench bench-scale bench-dask docs coverage dist paper audit walk clean
+.PHONY: run test test-everywhere mutants fuzz lint types layers unit bench bench-scale bench-dask leaderboard docs coverage dist paper audit walk clean
 
 # First the steps of a practitioner on readable texts, then a comparison of methods
 run: $(VENV)/.run
@@ -70,6 +70,10 @@ bench: $(VENV)/.dev
 # The documentation site, without a network: docs/_build/html/index.html
 docs: $(VENV)/.docs
 	$(BIN)/sphinx-build -W --keep-going -b html docs docs/_build/html
+
+# Cells of the leaderboard that have no record yet, then its pages in benchmarks/leaderboard
+leaderboard: $(VENV)/.run
+	$(BIN)/python -m benchmarks.leaderboard
 
 # The DLDL paper: its experiment on the data sets that are available (hours), then the page with print beside ours
 paper: $(VENV)/.run

@@ -64,6 +64,7 @@ def test_resolved_tiny_plan_round_trips():
         ({"protocol": {"split": "loo"}}, "protocol.split:", "k-fold"),
         ({"protocol": {"shares": [0.5, 0.5]}}, "protocol.shares:", "three"),
         ({"protocol": {"rule": "top-k"}}, "protocol.k:", "needs k"),
+        ({"protocol": {"rule": "votes"}}, "protocol.k:", "needs k"),
         ({"protocol": {"treshold": 0.1}}, "protocol.treshold:", "threshold"),
         ({"protocol": {"threshold": 2}}, "protocol.threshold:", "0 to 1"),
         ({"selection": {"mode": "oracel"}}, "selection.mode:", "oracle"),

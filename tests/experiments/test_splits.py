@@ -56,6 +56,21 @@ def test_a_data_set_may_have_its_own_rule():
     assert (make_split(data, own, Protocol(), 0).train.Y.sum(axis=1) == 2).all()
 
 
+def test_votes_are_drawn_from_the_degrees_anew_for_each_repeat():
+    data = make_label_distributions(n_samples=4000, n_features=3, n_labels=4)
+    protocol = Protocol(rule="votes", k=5)
+    labels = {}
+    for repeat in range(2):
+        split = make_split(data, DatasetSpec("made"), protocol, repeat)
+        labels[repeat] = np.empty(data.D.shape)
+        for part in (split.train, split.validation, split.test):
+            labels[repeat][part.rows] = part.Y
+        # A label gets one of five votes with probability 1 - (1 - d)^5.
+        np.testing.assert_allclose(labels[repeat].mean(axis=0), (1 - (1 - data.D) ** 5).mean(axis=0), atol=0.03)
+    assert (labels[0] != labels[1]).any()
+    np.testing.assert_array_equal(make_split(data, DatasetSpec("made"), protocol, 1).train.Y, split.train.Y)
+
+
 def test_rows_without_a_positive_label_are_an_error():
     data = LabelDataset(X=np.zeros((10, 1)), D=np.full((10, 2), 0.5))
     with pytest.raises(ValueError, match="10 rows of 'flat' have no positive label"):

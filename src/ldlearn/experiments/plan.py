@@ -35,7 +35,8 @@ class Protocol(Binarisation):
     scaling : {"standard", "minmax", "none"}
         Fitted on the training part.
     rule, threshold, total, k
-        Of `ldlearn.core.binarize`.
+        Of `ldlearn.core.binarize`; or ``rule = "votes"``: each of ``k`` raters votes for one label, drawn from the
+        degrees anew for each repeat, and the labels with a vote are positive.
     """
 
     split: str = option("repeats", valid=("repeats", "k-fold"))
@@ -105,7 +106,7 @@ class Plan:
         [protocol]
         repeats = 10                         # shuffled splits; or split = "k-fold" with folds and validation
         shares = [0.6, 0.2, 0.2]
-        threshold = 0.01                     # rule = "threshold", "cumulative" (total) or "top-k" (k)
+        threshold = 0.01                     # rule = "threshold", "cumulative" (total), "top-k" or "votes" (k)
 
         [selection]
         mode = "oracle"                      # or "logical", which sees 0/1 labels only
@@ -263,8 +264,8 @@ def _protocol(table: TomlTable) -> Protocol:
     # Folds already are repeats: ten times ten of them only if a plan asks for that.
     default = Protocol(repeats=1) if table.raw("split") == "k-fold" else Protocol()
     protocol = replace(default, shares=_shares(table, default.shares), **table.read(Protocol))
-    if protocol.rule == "top-k" and protocol.k is None:
-        raise table.fail("k", 'rule = "top-k" needs k, the number of positive labels of a row.')
+    if protocol.rule in ("top-k", "votes") and protocol.k is None:
+        raise table.fail("k", f'rule = "{protocol.rule}" needs k, the number of positive labels or of votes of a row.')
     table.finish()
     return protocol
 

@@ -85,13 +85,13 @@ def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[Fit]:
     for indices in paths.values():
         points = [resolve(grid[index], split.sizes) for index in indices]
         waiting = [((index, 0), point) for index, point in zip(indices, points, strict=True)]
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             first = build(method.estimator, fixed | points[0], cells[0].seed)
             settings = [{key: value for key, value in point.items() if key in method.path_params} for point in points]
             for model in first.fit_path(split.train.X, T, settings):
-                yield Fit(*waiting.pop(0), model, time.perf_counter() - started)
-                started = time.perf_counter()  # models are scored between two fits
+                yield Fit(*waiting.pop(0), model, time.process_time() - started)
+                started = time.process_time()  # models are scored between two fits
         except Exception as error:
             # Models fitted before the error stay valid; those still waiting have failed.
             yield from (Fit(*each, error=error) for each in waiting)
@@ -155,7 +155,7 @@ class _CellSearch:
         """Score a model, or the learners trained on its output; after a failure the other points can still be used."""
         if fit.index[0] not in estimator_indices([self.cell]):  # drawn for another cell
             return
-        started = time.perf_counter()
+        started = time.process_time()
         with captured_warnings(self.warnings), self._recording_failures(fit):
             if fit.error is not None:
                 raise fit.error  # here, so that errors of fits and of scores are recorded in the same way
@@ -165,7 +165,7 @@ class _CellSearch:
                 self._fit_learners(fit)
             else:
                 self._score(fit, self.method.tasks)
-        self._seconds += fit.seconds + time.perf_counter() - started
+        self._seconds += fit.seconds + time.process_time() - started
 
     @contextmanager
     def _recording_failures(self, fit: Fit) -> Iterator[None]:
@@ -198,23 +198,23 @@ class _CellSearch:
         fixed, grid = resolve(self.method.learner_params, self.split.sizes), grid_points(self.method.learner_grid)
         for index in (index for index in self.cell.grid_indices if index[0] == fit.index[0]):
             own = resolve(grid[index[1]], self.split.sizes)
-            started = time.perf_counter()
+            started = time.process_time()
             learner = build(self.method.learner, fixed | own, self.cell.seed).fit(self.split.train.X, D)
-            seconds = fit.seconds + time.perf_counter() - started
+            seconds = fit.seconds + time.process_time() - started
             params = {f"enhancer__{key}": value for key, value in fit.params.items()}
             params |= {f"learner__{key}": value for key, value in own.items()}
             self._score(Fit(index, params, learner, seconds), ["prediction"])
 
     def record(self, **circumstances: Any) -> Record:
         """The record of the cell; only the selected models are scored by all metrics."""
-        started = time.perf_counter()
+        started = time.process_time()
         with captured_warnings(self.warnings):
             if self.method.stepwise and (best := self._best.pop("recovery", {}).get(self.cell.selection.recovery)):
                 # Recovery is no task of a pair; from here on its predictions compete.
                 with self._recording_failures(best[2]):
                     self._fit_learners(best[2])
             outcomes = {task: self._outcome(task) for task in self._best}
-        self._seconds += time.perf_counter() - started
+        self._seconds += time.process_time() - started
         # A path takes its points from all over the grid.
         grid = [point for _, point in sorted(self._points, key=lambda entry: entry[0])]
         failed = [point.error for point in grid if point.error]
@@ -266,9 +266,9 @@ class _CellSearch:
 
     def _predicted(self, model: Any) -> dict[str, Any]:
         test = self.split.test
-        started = time.perf_counter()
+        started = time.process_time()
         P = np.asarray(model.predict(test.X), dtype=np.float64)
-        return {"predict_seconds": time.perf_counter() - started} | describe_degrees(test, P, "prediction")
+        return {"predict_seconds": time.process_time() - started} | describe_degrees(test, P, "prediction")
 
 
 def describe_degrees(part: Part, degrees: NDArray[np.float64], task: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
     "artificial": datasets.make_artificial,
     "label_distributions": datasets.make_label_distributions,
 }
+VOTES = "votes"  # the rule that draws labels, anew for each repeat
 _DIALECT_KEYS = ("delimiter", "decimal", "encoding")
 _READ_KEYS = ("features", "labels", "kind", "normalise", *_DIALECT_KEYS)
 _TABLE_KEYS = ("blank", "empty_rows", "id", "numeric", "categorical", "date", "text", "ignore")
@@ -29,9 +30,9 @@ _TABLE_KEYS = ("blank", "empty_rows", "id", "numeric", "categorical", "date", "t
 
 @dataclass(frozen=True)
 class Binarisation:
-    """How degrees become 0/1 labels: the rule of `ldlearn.core.binarize` and its parameters."""
+    """How degrees become 0/1 labels: a rule of `ldlearn.core.binarize`, or the votes of ``k`` raters."""
 
-    rule: str = option("threshold", valid=RULES)
+    rule: str = option("threshold", valid=(*RULES, VOTES))
     threshold: float = option(0.01, kind=float)
     total: float = option(0.5, kind=float)
     k: int | None = option(None, kind=int, limit=1)

@@ -11,11 +11,12 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 
 from ldlearn.core.logical import binarize
 from ldlearn.core.targets import check_distributions
+from ldlearn.datasets import make_logical_labels
 from ldlearn.datasets.dataset import split_rows
 from ldlearn.evaluation.formatting import format_value
 from ldlearn.exceptions import InputError, describe_rows
 from ldlearn.experiments.plan import Protocol
-from ldlearn.experiments.sources import AnyDataset, DatasetSpec
+from ldlearn.experiments.sources import VOTES, AnyDataset, DatasetSpec
 from ldlearn.tables import PreparedTable
 
 Rows = NDArray[np.intp]
@@ -109,7 +110,7 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
         Whether the numbers of a table may come as CSR matrices.
     """
     D = None if data.D is None else check_distributions(data.D)
-    Y = _given_labels(data, spec) if D is None else _logical(D, spec, protocol)
+    Y = _given_labels(data, spec) if D is None else _logical(D, spec, protocol, repeat)
     rows = protocol_rows(protocol, repeat, data.n_samples)
     for part, found in zip(("training", "validation", "test"), rows, strict=True):
         if not len(found):
@@ -153,8 +154,10 @@ def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
     return Y if np.isnan(Y).any() else Y.astype(np.int8)
 
 
-def _logical(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol) -> NDArray[np.int8]:
+def _logical(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol, repeat: int) -> NDArray[np.int8]:
     rule = replace(protocol, **spec.binarisation)  # a data set may have its own
+    if rule.rule == VOTES:
+        return make_logical_labels(D, VOTES, n_raters=rule.k or 0, random_state=protocol.seed + repeat)
     Y = binarize(D, rule.rule, delta=rule.threshold, total=rule.total, k=rule.k)
     empty = int((Y.sum(axis=1) == 0).sum())
     if empty:

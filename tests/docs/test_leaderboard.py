@@ -1,0 +1,138 @@
+"""The leaderboard: plans, records that are kept, and sentences that follow from them."""
+
+import lzma
+from dataclasses import replace
+
+import pytest
+
+from benchmarks.leaderboard import page, plans
+from ldlearn.evaluation import Record
+from ldlearn.experiments.cells import draw_grid_indices
+
+
+@pytest.fixture
+def few_repeats(monkeypatch):
+    for name, setting in plans.SETTINGS.items():
+        monkeypatch.setitem(plans.SETTINGS, name, replace(setting, repeats=1 if setting.tuned else 2))
+
+
+def small_plans(*methods):
+    return plans.leaderboard_plans(["vader_tweets", "uk_budget_shares"], methods, rows=60)
+
+
+def test_adding_a_method_runs_only_its_cells_and_the_pages_show_it(few_repeats, tmp_path):
+    kept = tmp_path / "records"
+    n_first = plans.run_plans(small_plans("UniformLE", "LP", "MeanLDL"), tmp_path / "work", kept)
+    # Two data sets; three cases of UniformLE alone, with both learners, of LP alone and with SABFGS, and MeanLDL.
+    assert n_first == 2 * (3 * (5 * 2 + 2 * 3) + 2)
+    before = {path.name: path.read_bytes() for path in kept.iterdir()}
+    # On another machine, or after `make clean`, the work folder is not there.
+    n_added = plans.run_plans(small_plans("UniformLE", "LP", "MeanLDL", "AAKNN"), tmp_path / "other", kept)
+    assert n_added == 2 * (2 + 1)
+    after = {path.name: path.read_bytes() for path in kept.iterdir()}
+    assert {name for name in after if after[name] != before.get(name)} == {
+        "degrees-defaults.jsonl.xz",
+        "degrees-truth.jsonl.xz",
+    }
+    old = lzma.decompress(before["degrees-defaults.jsonl.xz"])
+    assert lzma.decompress(after["degrees-defaults.jsonl.xz"]).startswith(old)
+    assert plans.run_plans(small_plans("UniformLE", "LP"), tmp_path / "third", kept, again=["LP"]) == 2 * 3 * (4 + 4)
+    first, tables = page.write_pages(kept, tmp_path)
+    assert "| AAKNN |" in tables.read_text(encoding="utf-8")
+    assert "*UniformLE + MeanLDL*" in tables.read_text(encoding="utf-8")
+    text = first.read_text(encoding="utf-8")
+    assert text.count("- Recovery (degrees of the labelled rows): ") == 3
+    assert text.count("- Prediction (degrees of new rows): ") == 4
+    assert "nan" not in text + tables.read_text(encoding="utf-8")
+
+
+def test_every_tuned_method_has_as_many_points():
+    for (_, setting), plan in plans.leaderboard_plans(["vader_tweets"]).items():
+        n_points = {method.name: len(draw_grid_indices(method, None, 0)) for method in plan.methods}
+        assert set(n_points.values()) == {plans.POINTS if plans.SETTINGS[setting].tuned else 1}, n_points
+
+
+def test_zeros_mean_less_only_where_labels_are_the_largest():
+    found = {
+        case: {method.params.get("zeros") for method in plan.methods if method.name in ("DLDL", "VoteLDL")}
+        for (case, setting), plan in plans.leaderboard_plans(["vader_tweets"]).items()
+        if setting == "defaults"
+    }
+    assert found == {"above": {"none"}, "votes": {"none"}, "largest": {"less"}, "degrees": set()}
+
+
+SIZES = {"n_train": 180, "n_validation": 60, "n_test": 60, "n_features": 3, "n_labels": 3}
+
+
+def board(**scores):
+    """A board of methods with the scores given, by data set and repeat; "baseline" is one."""
+    records = [
+        Record(
+            cell=f"{method} {dataset} {repeat}",
+            dataset=str(dataset),
+            method=method,
+            repeat=repeat,
+            status="ok",
+            kind="joint",
+            is_baseline=method == "baseline",
+            sizes=SIZES,
+            prediction={"intersection": value},
+        )
+        for method, by_dataset in scores.items()
+        for dataset, values in enumerate(by_dataset)
+        for repeat, value in enumerate(values)
+    ]
+    return page.Board.of(records, "prediction")
+
+
+STEADY = [[0.5, 0.51, 0.52]] * 3
+
+
+@pytest.mark.parametrize(
+    ("scores", "beginning", "counts"),
+    [
+        (
+            [[0.8, 0.81, 0.82]] * 3,
+            "use **A**, which has the best average rank, 1.0 of 2",
+            "3 of 3 data sets, significantly on 3",
+        ),
+        ([[0.52, 0.51, 0.51]] * 3, "the baseline **baseline** will do. A has", "3 of 3 data sets, significantly on 0"),
+        ([[0.4, 0.41, 0.42]] * 3, "use **baseline**. This baseline has the best average rank", "no method is better"),
+        (
+            [[0.8, 0.81, 0.82], [0.8, 0.81, 0.82], [0.4, 0.41, 0.42]],
+            "use **A**",
+            "2 of 3 data sets, significantly on 2, and significantly worse on 1",
+        ),
+    ],
+)
+def test_the_advice_follows_from_the_records(scores, beginning, counts):
+    said = page.advise(board(A=scores, baseline=STEADY))
+    assert said.startswith(beginning)
+    assert counts in said
+
+
+def test_without_a_baseline_the_advice_says_so():
+    assert "no baseline to compare" in page.advise(board(A=STEADY, B=[[0.4, 0.4, 0.4]] * 3))
+
+
+def test_gains_are_differences_on_the_repeats_that_both_settings_have():
+    default, tuned = board(A=[[0.5, 0.6, 0.9]]), board(A=[[0.6, 0.62]])
+    assert default.gain(tuned, "A") == pytest.approx((0.1 + 0.02) / 2)
+    assert default.gain(tuned, "B") is None
+    assert default.gain(None, "A") is None
+
+
+def test_data_sets_whose_labels_are_all_constant_do_not_count():
+    two = Record(cell="b", dataset="set", method="A", repeat=0, status="ok", sizes=SIZES, constant_labels=["x"])
+    two = replace(two, prediction={"intersection": 0.5})
+    one = replace(two, cell="a", dataset="flat", constant_labels=["x", "y", "z"], prediction={"intersection": 0.9})
+    found = page.Board.of([one, two], "prediction")
+    assert found.uninformative == ["flat"]
+    assert found.table.datasets == ("set",)
+    assert found.mean("A") == 0.5
+
+
+@pytest.mark.parametrize("name", ["README.md", "tables.md"])
+def test_the_pages_are_those_of_the_records(name, tmp_path):
+    page.write_pages(folder=tmp_path)
+    assert (tmp_path / name).read_text(encoding="utf-8") == (page.FOLDER / name).read_text(encoding="utf-8")
