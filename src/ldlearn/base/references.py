@@ -13,6 +13,7 @@ _REFERENCE = re.compile(
     r'(?P<authors>[^"]+), "(?P<title>[^"]+)", (?P<venue>[^"]+?)(?: (?P<volume>\d+)(?:\((?P<number>[\d-]+)\))?)?'
     r",? (?P<year>(?:19|20)\d\d)(?:, pp?\. (?P<pages>[\d-]+))?\.\s*"
 )
+_COMMON_WORDS = {"label", "distribution", "learning", "with", "from"}
 
 
 @dataclass(frozen=True)
@@ -29,8 +30,9 @@ class Reference:
 
     @property
     def key(self) -> str:
-        """Name of the first author, year, and first long word of the title."""
-        word = next(word for word in self.title.lower().split() if len(word) > 3)
+        """Name of the first author, year, and the first long word of the title that tells it from others."""
+        words = [word for word in self.title.lower().split() if len(word) > 3]
+        word = next((word for word in words if word not in _COMMON_WORDS), words[0])
         text = unicodedata.normalize("NFKD", f"{_split_name(self.authors[0])[0]}{self.year}{word}")
         return re.sub(r"[^a-z0-9]", "", text.lower())
 
@@ -56,7 +58,7 @@ def references(cls: type[LabelEstimator]) -> list[Reference]:
     --------
     >>> from ldlearn import DLDL
     >>> print(references(DLDL)[0].to_bibtex())
-    @inproceedings{jia2024label,
+    @inproceedings{jia2024logical,
       author = {Jia, Y. and Tang, J. and Jiang, J.},
       title = {{Label Distribution Learning from Logical Label}},
       booktitle = {IJCAI},

@@ -60,7 +60,7 @@ class LDLDPA(LinearSoftmaxLearner):
     References
     ----------
     X. Jia, T. Qin, Y. Lu, W. Li, "Adaptive Weighted Ranking-Oriented Label Distribution Learning", IEEE TNNLS 35(8),
-    pp. 11302-11316, 2024.
+    2024, pp. 11302-11316.
 
     Examples
     --------

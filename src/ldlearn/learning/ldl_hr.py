@@ -68,7 +68,7 @@ class LDLHR(LinearSoftmaxLearner):
 
     References
     ----------
-    J. Wang, X. Geng, "Learn the Highest Label and Rest Label Description Degrees", IJCAI, pp. 3097-3103, 2021.
+    J. Wang, X. Geng, "Learn the Highest Label and Rest Label Description Degrees", IJCAI 2021, pp. 3097-3103.
 
     Examples
     --------

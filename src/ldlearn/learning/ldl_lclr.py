@@ -73,7 +73,7 @@ class LDLLCLR(LinearSoftmaxLearner):
     References
     ----------
     T. Ren, X. Jia, W. Li, S. Zhao, "Label Distribution Learning with Label Correlations via Low-Rank Approximation",
-    IJCAI, pp. 3325-3331, 2019.
+    IJCAI 2019, pp. 3325-3331.
 
     Examples
     --------

@@ -61,7 +61,7 @@ class LDLLRR(LinearSoftmaxLearner):
     References
     ----------
     X. Jia, X. Shen, W. Li, Y. Lu, J. Zhu, "Label Distribution Learning by Maintaining Label Ranking Relation", IEEE
-    TKDE 35(2), pp. 1695-1707, 2023.
+    TKDE 35(2), 2023, pp. 1695-1707.
 
     Examples
     --------

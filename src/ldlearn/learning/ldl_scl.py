@@ -76,7 +76,7 @@ class LDLSCL(LinearSoftmaxLearner):
     References
     ----------
     X. Jia, Z. Li, X. Zheng, W. Li, S.-J. Huang, "Label Distribution Learning with Label Correlations on Local Samples",
-    IEEE TKDE 33(4), pp. 1619-1631, 2021.
+    IEEE TKDE 33(4), 2021, pp. 1619-1631.
 
     Examples
     --------

@@ -59,8 +59,8 @@ class LDLLC(LinearSoftmaxLearner):
 
     References
     ----------
-    X. Jia, W. Li, J. Liu, Y. Zhang, "Label Distribution Learning by Exploiting Label Correlations", AAAI, pp.
-    3310-3317, 2018.
+    X. Jia, W. Li, J. Liu, Y. Zhang, "Label Distribution Learning by Exploiting Label Correlations", AAAI 2018, pp.
+    3310-3317.
 
     Examples
     --------

@@ -68,7 +68,7 @@ class LDLM(LinearSoftmaxLearner):
 
     References
     ----------
-    J. Wang, X. Geng, "Label Distribution Learning Machine", ICML, pp. 10749-10759, 2021.
+    J. Wang, X. Geng, "Label Distribution Learning Machine", ICML 2021, pp. 10749-10759.
 
     Examples
     --------
