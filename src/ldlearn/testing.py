@@ -130,6 +130,10 @@ class Case:
         """A fitted copy."""
         return clone(self.estimator).fit(X, T, **row_data)
 
+    def refit(self, X: Any, T: Any, **row_data: Any) -> Any:
+        """A copy of the model with a seed, fitted to other data."""
+        return clone(self.fitted).fit(X, T, **row_data)
+
     @cached_property
     def fitted(self) -> Any:
         """A copy with a seed, fitted to the problem."""
@@ -146,13 +150,19 @@ class Case:
     @cached_property
     def fitted_with_zeros(self) -> Any:
         """The same copy, fitted to features with many zeros."""
-        return clone(self.fitted).fit(self.X_with_zeros, self.T)
+        return self.refit(self.X_with_zeros, self.T)
 
 
 def outputs(model: Any, X: Any) -> list[Array]:
     """Recovered and predicted distributions, as far as a fitted model has them."""
     recovered = [model.label_distributions_] if hasattr(model, "label_distributions_") else []
     return [*recovered, model.predict(X)] if hasattr(model, "predict") else recovered
+
+
+def assert_same(first: Any, X: Any, second: Any, X_second: Any, atol: float = 0.0, message: str = "") -> None:
+    """Two fitted models give the same degrees to the same rows."""
+    for P, Q in zip(outputs(first, X), outputs(second, X_second), strict=True):
+        assert_allclose(P, Q, rtol=0, atol=atol, err_msg=message)
 
 
 def check_outputs_are_distributions(case: Case) -> None:
@@ -178,7 +188,7 @@ def check_permutations(case: Case) -> None:
     n, c = case.Y.shape
     rows = rng.permutation(n) if case.capabilities.order_invariant else np.arange(n)
     labels = rng.permutation(c) if case.capabilities.label_invariant else np.arange(c)
-    shuffled = clone(case.fitted).fit(case.X[rows], case.T[rows][:, labels])
+    shuffled = case.refit(case.X[rows], case.T[rows][:, labels])
     advice = "capabilities() must declare that the fit depends on the order of samples or labels"
     for P, Q in zip(outputs(case.fitted, case.X), outputs(shuffled, case.X[rows]), strict=True):
         assert_allclose(P[rows][:, labels], Q, atol=1e-5, err_msg=advice)
@@ -195,18 +205,17 @@ def check_inputs_are_unchanged(case: Case) -> None:
 def check_random_state(case: Case) -> None:
     """The same seed gives the same result, and the global generator is not used."""
     before = np.random.get_state()  # noqa: NPY002
-    again = clone(case.fitted).fit(case.X, case.T)
+    again = case.refit(case.X, case.T)
     after = np.random.get_state()  # noqa: NPY002
     for old, new in zip(before, after, strict=True):
         assert_array_equal(old, new, err_msg="the global random generator is used")
-    for P, Q in zip(outputs(case.fitted, case.X), outputs(again, case.X), strict=True):
-        assert_array_equal(P, Q, err_msg="two fits with the same random_state differ")
+    assert_same(case.fitted, case.X, again, case.X, message="two fits with the same random_state differ")
 
 
 def check_float32(case: Case) -> None:
     """Features in single precision give degrees in single precision."""
     X = case.X.astype(np.float32)
-    for P, Q in zip(outputs(case.fitted, case.X), outputs(clone(case.fitted).fit(X, case.T), X), strict=True):
+    for P, Q in zip(outputs(case.fitted, case.X), outputs(case.refit(X, case.T), X), strict=True):
         assert P.dtype == np.float64, f"float64 features give {P.dtype}"
         assert Q.dtype == np.float32, f"float32 features give {Q.dtype}"
         assert_allclose(Q.sum(axis=1), 1.0, atol=1e-5)
@@ -219,8 +228,7 @@ def check_clone_and_pickle(case: Case) -> None:
     assert not hasattr(unfitted, "label_names_"), "a clone is fitted"
     rebuilt = type(unfitted)().set_params(**unfitted.get_params(deep=False)).fit(case.X, case.T)
     for other in (pickle.loads(pickle.dumps(case.fitted)), rebuilt):
-        for P, Q in zip(outputs(case.fitted, case.X), outputs(other, case.X), strict=True):
-            assert_array_equal(P, Q)
+        assert_same(case.fitted, case.X, other, case.X)
 
 
 def check_data_frames(case: Case) -> None:
@@ -228,11 +236,10 @@ def check_data_frames(case: Case) -> None:
     pandas = import_optional("pandas", "tables", "This check")
     features, labels = list("abcd"), [f"emotion {j}" for j in range(case.Y.shape[1])]
     X = pandas.DataFrame(case.X, columns=features)
-    model = clone(case.fitted).fit(X, pandas.DataFrame(case.T, columns=labels))
+    model = case.refit(X, pandas.DataFrame(case.T, columns=labels))
     assert list(model.label_names_) == labels
     assert list(model.feature_names_in_) == features
-    for P, Q in zip(outputs(case.fitted, case.X), outputs(model, X), strict=True):
-        assert_allclose(P, Q, atol=1e-6)
+    assert_same(case.fitted, case.X, model, X, 1e-6)
 
 
 def check_pipeline(case: Case) -> None:
@@ -258,9 +265,7 @@ def check_sparse_features(case: Case) -> None:
     if not case.capabilities.sparse:
         _assert_refused(lambda: case.fit(X, case.T), "[Ss]parse")
         return
-    found = outputs(clone(case.fitted_with_zeros).fit(X, case.T), X)
-    for P, Q in zip(outputs(case.fitted_with_zeros, case.X_with_zeros), found, strict=True):
-        assert_allclose(P, Q, atol=1e-6)
+    assert_same(case.fitted_with_zeros, case.X_with_zeros, case.refit(X, case.T), X, 1e-6)
 
 
 def check_feature_offsets(case: Case) -> None:
@@ -268,8 +273,7 @@ def check_feature_offsets(case: Case) -> None:
     if case.estimator.kind == "learner" or not all(case.params.get(name, True) for name in _ORIGIN_MATTERS):
         return
     X = case.X + 1e6
-    for P, Q in zip(outputs(case.fitted, case.X), outputs(clone(case.fitted).fit(X, case.T), X), strict=True):
-        assert_allclose(P, Q, atol=1e-6)
+    assert_same(case.fitted, case.X, case.refit(X, case.T), X, 1e-6)
 
 
 def check_bad_targets(case: Case) -> None:
@@ -307,8 +311,7 @@ def check_failed_fit(case: Case) -> None:
     """A fit that fails leaves an earlier one as it was."""
     model = deepcopy(case.fitted)
     _assert_refused(lambda: model.fit(np.full_like(case.X, np.inf), case.T), "")
-    for P, Q in zip(outputs(case.fitted, case.X), outputs(model, case.X), strict=True):
-        assert_array_equal(P, Q)
+    assert_same(case.fitted, case.X, model, case.X)
 
 
 def check_degenerate_data(case: Case) -> None:
@@ -360,8 +363,8 @@ def _check_short_fit(case: Case) -> None:
     if getattr(short, "steps_converged_", short.converged_):
         assert not messages, f"converged, but warns: {messages}"
         if not hasattr(short, "steps_converged_"):  # else the outer iteration stops early by design
-            for P, Q in zip(outputs(short, case.X), outputs(case.fitted, case.X), strict=True):
-                assert_array_equal(P, Q, err_msg="converged_ is True after one iteration, but more change the result")
+            message = "converged_ is True after one iteration, but more change the result"
+            assert_same(short, case.X, case.fitted, case.X, message=message)
     else:
         advice = case.estimator._convergence_advice
         name = type(case.estimator).__name__
@@ -382,17 +385,16 @@ def check_sample_weight(case: Case) -> None:
         _assert_refused(lambda: case.fit(X, T, sample_weight=np.ones(n)), "'sample_weight'")
         return
     assert "sample_weight" in inspect.signature(case.estimator.fit).parameters, "fit must name sample_weight"
-    ones = clone(case.fitted).fit(X, T, sample_weight=np.ones(n))
-    for P, Q in zip(outputs(case.fitted, X), outputs(ones, X), strict=True):
-        assert_allclose(P, Q, atol=1e-5, err_msg="weights of 1 change the result")
+    ones = case.refit(X, T, sample_weight=np.ones(n))
+    assert_same(case.fitted, X, ones, X, 1e-5, "weights of 1 change the result")
     weights = np.where(np.arange(n) % 5 == 0, 0.0, 1.0)
     counted = weights > 0
-    weighted = clone(case.fitted).fit(np.where(counted[:, None], X, 100.0), T, sample_weight=weights)
-    without = clone(case.fitted).fit(X[counted], T[counted])
+    weighted = case.refit(np.where(counted[:, None], X, 100.0), T, sample_weight=weights)
+    without = case.refit(X[counted], T[counted])
     advice = "a row of weight 0 changes the result"
     if hasattr(weighted, "predict"):
         assert_allclose(weighted.predict(X), without.predict(X), atol=1e-6, err_msg=advice)
-        uneven = clone(case.fitted).fit(X, T, sample_weight=np.linspace(0.1, 3.0, n))
+        uneven = case.refit(X, T, sample_weight=np.linspace(0.1, 3.0, n))
         assert np.abs(uneven.predict(X) - without.predict(X)).max() > 1e-3, "sample weights have no effect"
     if hasattr(weighted, "label_distributions_"):
         assert weighted.label_distributions_.shape == case.Y.shape, "rows of weight 0 need degrees too"
@@ -433,7 +435,7 @@ def check_unknown_labels(case: Case) -> None:
     if not case.capabilities.unknown_labels:
         _assert_refused(lambda: case.fit(case.X, partial), r"first at row 3, column 2.*needs every label")
         return
-    model = clone(case.fitted).fit(case.X, partial)
+    model = case.refit(case.X, partial)
     for P in outputs(model, case.X):
         assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
     assert (model.label_distributions_[9] > 0).sum() > 1, "a row without any known label gets a single label"
