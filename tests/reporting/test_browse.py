@@ -17,7 +17,7 @@ from ldlearn.joint import DLDL
 from ldlearn.learning import SABFGS
 from ldlearn.reporting import browse, write_browse_page
 from ldlearn.tables import TableModel, load_table_model, save_model
-from ldlearn.tables.model_rows import label_losses
+from ldlearn.tables.table_files import label_losses
 
 HOSTILE = ["</script><script>window.pwned=1</script>", "<img src=x onerror=window.pwned=1>", "{{ 7 * 7 }}"]
 FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}

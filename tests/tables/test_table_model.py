@@ -31,7 +31,7 @@ from ldlearn.metrics.against_baselines import score_predictions
 from ldlearn.tables import TableModel, export_onnx, fit_and_check, load_model, save_model
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.description import strongest_features
-from ldlearn.tables.linear import linear_softmax
+from ldlearn.tables.explanation import linear_softmax
 from ldlearn.tables.table_fit import _fit_classifier, held_out_scores
 from ldlearn.tables.values import is_numeric, to_labels, to_numbers, to_texts
 

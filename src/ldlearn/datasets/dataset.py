@@ -17,7 +17,7 @@ from scipy.special import entr
 from ldlearn.core.logical import binarize
 from ldlearn.core.targets import default_label_names
 from ldlearn.exceptions import DatasetError
-from ldlearn.tables.label_matrices import raise_not_logical, raise_row_problems
+from ldlearn.tables.table_labels import raise_not_logical, raise_row_problems
 
 
 @dataclass(frozen=True, eq=False, repr=False)

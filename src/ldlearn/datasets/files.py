@@ -13,8 +13,8 @@ from ldlearn.tables.columns import Columns, plain_name
 from ldlearn.tables.files import DEFAULT_MAX_BYTES, Dialect, sha256_of
 from ldlearn.tables.formats import TEXT_FIELDS, Content, open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
-from ldlearn.tables.label_matrices import as_fields
 from ldlearn.tables.source import Source, to_matrix
+from ldlearn.tables.table_labels import as_fields
 
 _KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
 

@@ -14,7 +14,7 @@ from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.reporting.page import environment, page_assets, script_json
 from ldlearn.tables import TableModel, WrittenTable
 from ldlearn.tables.files import write_file
-from ldlearn.tables.model_rows import ModelRows, RowOptions, label_losses, read_model_rows
+from ldlearn.tables.table_files import ModelRows, RowOptions, label_losses, read_model_rows
 
 MAX_ROWS = 100_000  # of a page that phones can still open
 _MAX_CHARS = 1000  # of a cell

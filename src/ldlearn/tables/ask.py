@@ -12,7 +12,7 @@ from ldlearn.core.simplex import Array
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import format_of, write_table
-from ldlearn.tables.model_rows import RowOptions, label_losses, read_model_rows
+from ldlearn.tables.table_files import RowOptions, label_losses, read_model_rows
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import WrittenTable

@@ -10,9 +10,9 @@ import numpy as np
 from ldlearn.compose.method_names import method_name
 from ldlearn.exceptions import import_optional
 from ldlearn.tables.column_types import columns_by_type
+from ldlearn.tables.explanation import linear_softmax
 from ldlearn.tables.features import PREPROCESSING_STEPS
 from ldlearn.tables.files import sha256_of, writing
-from ldlearn.tables.linear import linear_softmax
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
 from ldlearn.tables.table_model import TableModel

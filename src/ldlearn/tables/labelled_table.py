@@ -20,9 +20,8 @@ from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_feat
 from ldlearn.tables.files import PIPE, Dialect, OnMessage, Progress, naming, sha256_of, silent, warn
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
-from ldlearn.tables.label_matrices import as_fields
 from ldlearn.tables.source import Kind, Source, SparseTable
-from ldlearn.tables.table_labels import TableLabels, check_two_labels
+from ldlearn.tables.table_labels import TableLabels, as_fields, check_two_labels
 from ldlearn.tables.values import check_all_known, check_some_label, import_pandas, rescale_rounded_degrees, to_labels
 
 Rows = NDArray[np.intp]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldlearn.exceptions import ParameterError, import_optional
 from ldlearn.tables.files import write_file
-from ldlearn.tables.model_rows import RowOptions, read_model_rows
+from ldlearn.tables.table_files import RowOptions, read_model_rows
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.writing import WrittenTable
 
