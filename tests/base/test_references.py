@@ -9,7 +9,7 @@ import pytest
 
 from ldlearn import all_estimators
 from ldlearn.base.references import Reference, references
-from ldlearn.cli.cite import cite
+from ldlearn.cli.library import cite
 from ldlearn.exceptions import ParameterError
 
 WITH_PAPER = [(name, cls) for name, cls in all_estimators() if "\nReferences\n---" in inspect.cleandoc(cls.__doc__)]

@@ -36,11 +36,10 @@ class Command(NamedTuple):
 
 # Files of several commands.
 _FILES = {
-    "tables": ("fit", "enhance", "predict", "evaluate", "compare"),
+    "tables": ("fit", "enhance", "predict", "evaluate", "compare", "inspect", "export", "import"),
     "rows": ("browse", "explain", "ask", "suggest"),
-    "models": ("inspect", "export"),
     "experiments": ("compare-methods", "run", "import-predictions", "report"),
-    "library": ("methods", "datasets"),
+    "library": ("methods", "cite", "datasets"),
 }
 COMMANDS = (
     Command("fit", "Fit a model on a table with 0/1 label columns, and score it on held-out rows."),

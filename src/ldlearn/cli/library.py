@@ -1,4 +1,4 @@
-"""The commands for what the library has: its methods and its data sets."""
+"""The commands for what the library has: its methods, their papers, and its data sets."""
 
 import sys
 from dataclasses import asdict
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ldlearn.base.discovery import all_estimators, external_methods, find_estimator
+from ldlearn.base.references import references
 from ldlearn.cli.console import print_json, print_message, print_result, print_table
 from ldlearn.cli.options import Json
 from ldlearn.datasets import DatasetInfo, check_mirrors, dataset_info, fetch_dataset, list_datasets, write_dataset
@@ -123,3 +124,20 @@ def check(
     delivered = {found.dataset for found in checks if not found.problem}
     if lost := sorted({found.dataset for found in checks} - delivered):
         raise DatasetError(f"No mirror delivers {', '.join(lost)}; check your connection, or place the files by hand.")
+
+
+def cite(
+    methods: Annotated[list[str], typer.Argument(metavar="METHOD...", help="Names as `ldlearn methods` lists them.")],
+) -> None:
+    """Print BibTeX entries of the papers of methods.
+
+    \b
+    ldlearn cite DLDL GLLE > methods.bib
+    """
+    entries: dict[str, str] = {}
+    for name in methods:
+        found = references(find_estimator(name))
+        entries |= {reference.key: reference.to_bibtex() for reference in found}
+        if not found:
+            print_message(f"{name} is not from a paper; cite the software (CITATION.cff).")
+    print_result("\n\n".join(entries.values()))

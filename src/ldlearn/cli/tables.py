@@ -1,7 +1,8 @@
-"""The commands for tables and models: fit, enhance, predict, evaluate, compare."""
+"""The commands for tables and models: fit, enhance, predict, evaluate, compare, inspect, export, import."""
 
 import math
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 import typer
@@ -9,12 +10,18 @@ import typer
 from ldlearn import tables
 from ldlearn.cli import console
 from ldlearn.cli import options as opt
-from ldlearn.compose.method_names import DEFAULT_METHOD, method_name
+from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer, method_name
 from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import format_list
 from ldlearn.metrics import get_metric
+from ldlearn.tables.annotations import read_annotations
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
+from ldlearn.tables.formats import check_output, write_table
+from ldlearn.tables.table_labels import TableLabels
+from ldlearn.tables.values import to_labels
+
+ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="Model file (.ldl).")]
 
 
 def fit(
@@ -219,3 +226,120 @@ def compare(
     console.print_table(["Metric", "Mean"], rows, n_numeric=1)
     matched = "in their order" if found.id is None else f"matched by {found.id}"
     console.print_result(f"{found.rows:,} rows {matched}, {len(found.labels)} labels.")
+
+
+def inspect(
+    model: ModelFile,
+    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a model card: one HTML page.")] = None,
+    method: opt.Trusted = None,
+    no_clobber: opt.NoClobber = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Show the training data, parameters, scores and warnings of a model.
+
+    \b
+    ldlearn inspect model.ldl
+    ldlearn inspect model.ldl --html card.html
+    """
+    known = tables.describe_file(model, method)
+    if html is not None:
+        check_output(html, [model], overwrite=not no_clobber)
+        tables.write_card(known, html)
+    if as_json:
+        console.print_json(known)
+        return
+    console.print_table(["Model", known["model"]], _overview(known).items())
+    console.report_quality(known)
+    if html is not None:
+        console.print_result(f"model card: {html}")
+
+
+def _overview(known: dict[str, Any]) -> dict[str, str]:
+    data, gap = known["data"], known["certified_gap"]
+    learned = {name: f"{v:.4g}" if isinstance(v, float) else v for name, v in known["learned"].items()}
+    found = {
+        "method": known["method"],
+        "rows": f"{data['rows']:,}",
+        "columns": "; ".join(describe_types(known["columns"])),
+        "source": ", ".join(known["source"].values()) or "unknown",
+        "labels": ", ".join(f"{name} ({mean:.0%})" for name, mean in data["label_means"].items()),
+        "positives per row": f"{data['positives_per_row']:.2f}",
+        "missing values": ", ".join(f"{name} {count:,}" for name, count in data["missing"].items()) or "none",
+        "parameters": ", ".join(f"{name}={value}" for name, value in known["parameters"].items()),
+        "learned": ", ".join(f"{name}={value}" for name, value in learned.items()),
+        "selected by the labels": known["selection_summary"] or "nothing",
+        "certified gap": "none for this method" if gap is None else f"{gap['per_row']:.2e} per row",
+        "sha256": known["sha256"],
+    }
+    for label, strongest in (known["strongest_features"] or {}).items():
+        found[f"increase {label}"] = ", ".join(f"{name} ({coef:+.2f})" for name, coef in strongest) or "nothing"
+    return found
+
+
+def export(
+    model: ModelFile,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")],
+    method: opt.Trusted = None,
+    no_clobber: opt.NoClobber = False,
+) -> None:
+    """Write a model as ONNX, its preprocessing included.
+
+    \b
+    ldlearn export model.ldl -o model.onnx
+    """
+    if Path(output).suffix != ".onnx":
+        raise typer.BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
+    # Before the work: an output that must not be overwritten is an error at once.
+    check_output(output, [model], overwrite=not no_clobber)
+    loaded = tables.load_table_model(model, method)
+    tables.export_onnx(loaded, output)
+    inputs = {"numbers": loaded.numeric, "texts": loaded.categorical}
+    columns = ", ".join(f"{name} ({len(names)} columns)" for name, names in inputs.items() if names)
+    console.print_result(f"{output}: inputs {columns}; output degrees ({len(loaded.labels)} labels)")
+
+
+def import_(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Export: .json .jsonl .csv .xlsx ...")],
+    output: opt.Output = PIPE,
+    kind: Annotated[
+        str, typer.Option("--as", metavar="KIND", help="votes (numbers of raters), labels (0/1), or auto.")
+    ] = "auto",
+    item: Annotated[str | None, typer.Option(metavar="COL", help="Item column; default: found by name.")] = None,
+    rater: Annotated[str | None, typer.Option(metavar="COL", help="Rater column; default: found by name.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="COL", help="Label column, or question of a tool.")] = None,
+    zeros: Annotated[str | None, typer.Option(metavar="none|less", help="0 means none, or less: for fit.")] = None,
+    *,
+    reading: opt.ReadingOptions,
+    to: opt.To = None,
+    no_clobber: opt.NoClobber = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format.
+
+    One row for each item: identifier, text or features, and for each label the number of raters who gave it, or 0/1.
+
+    \b
+    ldlearn import project.json -o table.csv
+    ldlearn import anna.jsonl ben.jsonl --as labels -o table.csv
+    ldlearn import ratings.csv --item photo --rater who --label tag -o table.csv
+    """
+    console.check_one_stdout(output, as_json)
+    check_output(output, files, overwrite=not no_clobber)
+    how = {name: value for name, value in reading.arguments().items() if name in ("format", "dialect")}
+    found = read_annotations(files, kind, item=item, rater=rater, label=label, **how)
+    write_table(output, [found.table], found.labels, to)
+    for message in found.messages:
+        console.log(f"{message}.")
+    if zeros is None and found.kind == "labels":
+        labels = TableLabels(found.labels, to_labels(found.table, found.labels), None)
+        labels.report_zeros(make_enhancer(), console.log)
+    if as_json:
+        facts = {"id": found.id, "labels": found.labels, "kind": found.kind, "output": output}
+        console.print_json({"rows": len(found.table)} | facts)
+    elif output != PIPE:
+        console.print_result(f"{len(found.table):,} rows, {len(found.labels)} labels: {output}")
+        # quoted: the line is meant to be pasted into a shell
+        columns = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
+        # Counts of 0 and 1 look like 0/1 labels.
+        columns += " --kind votes" * (found.kind == "votes") + (f" --zeros {zeros}" if zeros else "")
+        console.print_result(f"Next: ldlearn fit {quote(output)} {columns} -o model.ldl")
