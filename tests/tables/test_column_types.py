@@ -28,7 +28,7 @@ from ldlearn.tables import (
 )
 from ldlearn.tables.column_types import CellReport, date_parts, find_column_types, find_date_format
 from ldlearn.tables.files import Dialect
-from ldlearn.tables.labelled_table import TableInput, read_labelled
+from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.values import read_numbers
 
 N = 120
@@ -306,7 +306,7 @@ def test_identifiers_are_refused_at_any_number_of_rows(n):
     with pytest.raises(TableError, match=f"column 'key': {n:,} different texts in {n:,} rows, such as 'r0', look like"):
         TableModel.fit(table, LABELS, estimator=QUICK)
     for said, expected in (("ignore", ()), ("text", ("key",))):
-        labelled = read_labelled(TableInput(table), LABELS, {said: ["key"]})
+        labelled = read_labelled(table, LABELS, {said: ["key"]})
         model, *_ = TableModel.learn_columns(labelled, QUICK)  # all but the estimator, to which 1,500 words are much
         assert model.features == ("height", "wet", "place", *expected)
 
@@ -535,7 +535,7 @@ def test_too_many_categories_are_refused_and_spellings_of_one_are_one():
 
     def clean(last: str) -> pd.DataFrame:
         table = labels.assign(place=[*cells, last, None])
-        return read_labelled(TableInput(table), ["a", "b"], {"categorical": ["place"]}).clean()[0]
+        return read_labelled(table, ["a", "b"], {"categorical": ["place"]}).clean()[0]
 
     assert clean("")["place"].nunique() == 1000
     with pytest.raises(TableError, match=r"column 'place': 1,001 different texts in 2,002 rows are too many"):

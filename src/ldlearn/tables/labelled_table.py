@@ -45,7 +45,11 @@ class LabelReading(TypedDict, total=False):
     empty_rows: str
 
 
-def split_options(options: Any, *groups: Any) -> list[dict[str, Any]]:
+class FitOptions(FeatureColumns, LabelReading, ReadingOptions, total=False):
+    """Everything about the table that a method is fitted on: see `fit_table`."""
+
+
+def split_options(options: Mapping[str, object], *groups: Any) -> list[dict[str, Any]]:
     """The options of each group, a TypedDict; one that belongs to none is refused."""
     if unknown := options.keys() - {name for group in groups for name in group.__annotations__}:
         raise TypeError(f"there is no option {min(unknown)!r}.")
@@ -172,10 +176,10 @@ class LabelledTable:
         return cleaned, types, report
 
 
-def read_labelled(
-    source: TableInput, labels: Columns, wanted: FeatureColumns, keep: Columns = None, **reading: Unpack[LabelReading]
-) -> LabelledTable:
-    """Read the columns of a table that are wanted, and its labels; logs how a column of lists was read."""
+def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], keep: Columns = None) -> LabelledTable:
+    """Read the columns of a file or a data frame that are wanted, and its labels."""
+    wanted, reading, opening = split_options(options, FeatureColumns, LabelReading, ReadingOptions)
+    source = TableInput(table, **opening)
     with source.opened("reading") as opened:
         columns = choose_columns(opened, labels, **wanted)
         named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
@@ -287,13 +291,13 @@ class PreparedTable:
         return [X, *(preprocessing.transform(frame.iloc[rows]) for rows in others)]
 
 
-class _PreparingOptions(FeatureColumns, ReadingOptions, total=False):
+class _PrepareOptions(FeatureColumns, ReadingOptions, total=False):
     blank: float | None
     empty_rows: str
 
 
 def prepare_table(
-    data: str, labels: Columns, *, kind: str = "auto", name: str = "table", **options: Unpack[_PreparingOptions]
+    data: str, labels: Columns, *, kind: str = "auto", name: str = "table", **options: Unpack[_PrepareOptions]
 ) -> PreparedTable:
     """Read a table file as `fit_table` does, up to the point where something would be learned from its rows.
 
@@ -312,8 +316,7 @@ def prepare_table(
     -------
     PreparedTable
     """
-    columns, reading, opening = split_options(options, FeatureColumns, LabelReading, ReadingOptions)
-    table = read_labelled(TableInput(data, **opening), labels, columns, **reading)  # type: ignore[arg-type]
+    table = read_labelled(data, labels, options)
     names, targets, rows = table.labels.names, table.labels.values, table.labels.rows
     with naming(data):
         frame, types, report = table.clean(sparse=True)

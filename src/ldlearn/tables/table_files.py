@@ -13,12 +13,12 @@ from ldlearn.core.votes import label_counts, losses, profile_log_rate
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, wants_all
-from ldlearn.tables.columns import Columns, FeatureColumns, check_columns, find_kept
+from ldlearn.tables.columns import Columns, check_columns, find_kept
 from ldlearn.tables.files import PIPE, naming
 from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.labelled_table import (
+    FitOptions,
     LabelledTable,
-    LabelReading,
     ReadingOptions,
     TableInput,
     read_labelled,
@@ -117,10 +117,8 @@ def predict_table(
     return _stream(TableInput(data, **opening), loaded, loaded.predict, (), writer, id)
 
 
-class _EnhanceOptions(FeatureColumns, ReadingOptions, Writing, total=False):
-    separator: str | None
-    blank: float | None
-    empty_rows: str
+class _EnhanceOptions(FitOptions, Writing, total=False):
+    pass
 
 
 def enhance_table(
@@ -155,27 +153,28 @@ def enhance_table(
     label_file = labels if _is_label_file(labels) else None
     if (model is None) == (labels is None) and label_file is None:
         raise ParameterError("give either a model, or labels to fit a method on.")
-    columns, reading, opening, writing = split_options(options, FeatureColumns, LabelReading, ReadingOptions, Writing)
+    fitting, writing = split_options(options, FitOptions, Writing)
     writer = Writer(output, [data, model, label_file], **writing)
-    source = TableInput(data, **opening, label_file=label_file if model else None)
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params, zeros)
-        table = read_labelled(source, labels, columns, writer.keep, **reading)  # type: ignore[arg-type]
+        table = read_labelled(data, labels, fitting, writer.keep)
         written = _enhance_by_fitting(table, estimator, writer)
-        if source.on_message is not None and zeros is None and "zeros" not in (params or {}):
-            table.labels.report_zeros(estimator, source.on_message)
+        if table.source.on_message is not None and zeros is None and "zeros" not in (params or {}):
+            table.labels.report_zeros(estimator, table.source.on_message)
         return written
-    id, separator = columns.pop("id", None), reading.pop("separator", None)
-    of_a_fit = columns | {"method": method, "set": params or None, "zeros": zeros, "separator": separator}
-    for name in (name for name, value in of_a_fit.items() if value is not None):
+    id, blank, empty_rows = (fitting.pop(name, None) for name in ("id", "blank", "empty_rows"))
+    of_a_fit, opening = split_options(fitting, FitOptions, ReadingOptions)
+    of_a_fit |= {"method": method, "set": params or None, "zeros": zeros}
+    for name in (name for name, value in of_a_fit.items() if value is not None and name not in opening):
         raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
     loaded = load_table_model(model)
     with naming(str(model)):
         loaded.check_can_enhance()
 
     def label(frame: Any) -> Any:
-        return loaded.read_labels(frame, **reading)
+        return loaded.read_labels(frame, blank, empty_rows or "error")
 
+    source = TableInput(data, **opening, label_file=label_file)
     found = _stream(source, loaded, loaded.enhance, loaded.labels, writer, id, label)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")

@@ -18,17 +18,10 @@ from ldlearn.metrics.against_baselines import (
     scorable_rows,
     score_predictions,
 )
-from ldlearn.tables.columns import Columns, FeatureColumns
+from ldlearn.tables.columns import Columns
 from ldlearn.tables.files import naming
 from ldlearn.tables.formats import check_output
-from ldlearn.tables.labelled_table import (
-    LabelledTable,
-    LabelReading,
-    ReadingOptions,
-    TableInput,
-    read_labelled,
-    split_options,
-)
+from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.model_files import save_model
 from ldlearn.tables.table_labels import TrainingTargets, mean_distribution
 from ldlearn.tables.table_model import TableModel
@@ -36,10 +29,6 @@ from ldlearn.tables.values import are_logical
 from ldlearn.tables.writing import check_gives_intervals
 
 Matrix = NDArray[np.float64]
-
-
-class _FitOptions(FeatureColumns, LabelReading, ReadingOptions, total=False):
-    pass
 
 
 def fit_table(
@@ -54,7 +43,7 @@ def fit_table(
     intervals: bool = False,
     zeros: str | None = None,
     overwrite: bool = True,
-    **options: Unpack[_FitOptions],
+    **options: Unpack[FitOptions],
 ) -> TableModel:
     """Fit a model on a table file, validate it on held-out rows, and write the model file.
 
@@ -116,9 +105,8 @@ def fit_table(
     estimator = make_predictor(method, params, zeros=zeros)  # wrong parameters fail before the table is read
     if intervals:
         check_gives_intervals(estimator)
-    columns, reading, opening = split_options(options, FeatureColumns, LabelReading, ReadingOptions)
-    source = TableInput(data, **opening)
-    table = read_labelled(source, labels, columns, **reading)  # type: ignore[arg-type]
+    table = read_labelled(data, labels, options)
+    source = table.source
     with naming(source.name), source.progress("fitting", None):
         estimator = make_predictor(method, params, logical=table.labels.is_logical, zeros=zeros)
         model = _fit_and_check(table, estimator, embedding, holdout)
@@ -138,23 +126,21 @@ def fit_and_check(
     embedding: Any = None,
     holdout: float = 0.2,
     seed: int = 0,
-    kind: str = "auto",
-    separator: str | None = None,
-    **columns: Unpack[FeatureColumns],
+    **options: Unpack[FitOptions],
 ) -> TableModel:
     """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on held-out rows, warnings.
 
     Parameters
     ----------
-    table, labels, estimator, embedding, kind, separator
+    table, labels, estimator, embedding
         As in `TableModel.fit`.
     holdout : float, default=0.2
         Fraction of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
         that is returned is fitted on all rows.
     seed : int, default=0
         Of the split.
-    **columns
-        ``features, numeric, categorical, date, text, ignore, id``, as in `TableModel.fit`.
+    **options
+        ``features, numeric, categorical, date, text, ignore, id, kind, separator, ...``, as in `TableModel.fit`.
 
     Examples
     --------
@@ -166,8 +152,7 @@ def fit_and_check(
     >>> model.facts["holdout"]["better_than_baselines"]
     True
     """
-    labelled = read_labelled(TableInput(table), labels, columns, kind=kind, separator=separator)
-    return _fit_and_check(labelled, estimator, embedding, holdout, seed)
+    return _fit_and_check(read_labelled(table, labels, options), estimator, embedding, holdout, seed)
 
 
 def _fit_and_check(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int = 0) -> TableModel:

@@ -12,10 +12,10 @@ from sklearn.utils import get_tags
 from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
 from ldlearn.tables.column_types import CellReport, ColumnTypes
-from ldlearn.tables.columns import Columns, FeatureColumns, check_columns
+from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
 from ldlearn.tables.label_lists import LabelList, with_label_columns
-from ldlearn.tables.labelled_table import LabelledTable, TableInput, as_frame, read_labelled
+from ldlearn.tables.labelled_table import FitOptions, LabelledTable, as_frame, read_labelled
 from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
 from ldlearn.tables.values import (
     check_all_known,
@@ -92,9 +92,7 @@ class TableModel:
         *,
         estimator: Any = None,
         embedding: Any = None,
-        kind: str = "auto",
-        separator: str | None = None,
-        **columns: Unpack[FeatureColumns],
+        **options: Unpack[FitOptions],
     ) -> Self:
         """Fit preprocessing and estimator on a table.
 
@@ -123,9 +121,10 @@ class TableModel:
             What the label columns hold; counts of votes, and 0/1 labels with degrees of some rows, must be declared.
         separator : str, optional
             What separates labels in one column of lists; found by default, see `expand_label_list`.
+        blank, empty_rows
+            As for `fit_table`.
         """
-        labelled = read_labelled(TableInput(table), labels, columns, kind=kind, separator=separator)
-        return cls.fit_labelled(labelled, estimator, embedding)[0]
+        return cls.fit_labelled(read_labelled(table, labels, options), estimator, embedding)[0]
 
     @classmethod
     def fit_labelled(

@@ -21,7 +21,7 @@ from ldlearn.tables.labelled_table import TableInput, ignore, read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.table_files import columns_to_read, predict_table
-from ldlearn.tables.table_labels import TableLabels, mean_distribution
+from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import check_all_known, import_pandas, to_labels
 from ldlearn.tables.writing import WrittenTable
@@ -72,8 +72,7 @@ def fit_parts(
         X, Y = runner.persist([X, Y])  # files are read once
         dask_class = getattr(cluster, f"Dask{type(estimator).__name__}")
         fitted = dask_class(**estimator.get_params(deep=False), client=client).fit(X, Y)
-        chunks = ((1,) * Y.numblocks[0], (len(model.labels),))
-        distributions = Y.map_blocks(_sum_distributions, dtype=float, chunks=chunks).sum(axis=0)
+        distributions = (Y / Y.sum(axis=1, keepdims=True)).sum(axis=0)
         positives, distributions = runner.compute([Y.sum(axis=0), distributions])
     model.estimator = fitted.to_local(training_rows=False)
     # The blocks are arrays, which have no names.
@@ -161,7 +160,7 @@ def _learn_columns(
     frames = []
     # A set, since of one or two files these are the same; rows may be sorted, so that one file alone would mislead.
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
-        table = read_labelled(TableInput(name), labels, wanted)
+        table = read_labelled(name, labels, wanted)
         with naming(name):  # an error in the joined frame would not name the file
             if table.listed is not None:
                 raise TableError("on a cluster every label has a 0/1 column of its own.", column=table.listed.column)
@@ -210,10 +209,6 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     if not X:
         raise TableError("the table has no rows.", where=name)
     return np.concatenate(X), np.concatenate(Y).astype(np.int8)
-
-
-def _sum_distributions(Y: Any) -> Any:
-    return len(Y) * mean_distribution(Y.astype(float))[None]
 
 
 def _predict_part(name: str, output: str, common: tuple[TableModel, dict[str, Any]]) -> WrittenTable:
