@@ -398,7 +398,7 @@ def test_json_lists_are_labels_and_no_features(write):
     said = []
     settings = {"holdout": 0.0, "params": {"beta": 1.0, "gamma": 1.0, "ordered": 0.1}, "on_message": said.append}
     assert fit_table(path, "tags", ignore="y", **settings).labels == ("sea", "sky")
-    assert "the column 'tags' holds lists of labels" in said[0]
+    assert "column 'tags' holds lists of labels" in said[0]
     with pytest.raises(TableError, match="row 1, column 'tags': a list is no feature; leave the column out"):
         fit_table(path, "y")
     spans = write("spans.jsonl", [{"x": 1.0, "label": [[0, 4, "sky"]]}])

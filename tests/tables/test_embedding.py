@@ -137,4 +137,3 @@ def test_a_sentence_model(here, monkeypatch, capfd):
     assert command(*fit, "--embedding", "sentence-transformers:maxi") == 2
     said = " ".join(capfd.readouterr().err.split())
     assert "The model 'maxi' of sentence-transformers cannot be loaded (OSError: We couldn't connect" in said
-    assert "name a folder that holds it" in said

@@ -227,7 +227,7 @@ def test_lists_in_files_and_empty_cells(tables, tmp_path):
     features.assign(tags=cells).to_csv(path, index=False)
     said = []
     model = fit_table(str(path), "tags", separator="/", params={"beta": 1.0}, zeros="none", on_message=said.append)
-    assert said == [f"{path}: the column 'tags' holds lists of labels, separated by '/': 'hill', 'sea', 'sky'."]
+    assert said == [f"{path}: column 'tags' holds lists of labels, separated by '/': 'hill', 'sea', 'sky'."]
     assert model.labels == ("hill", "sea", "sky")
     assert evaluate_table(str(path), model).rows == 80
     cells[7] = ""

@@ -15,7 +15,6 @@ from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
 from ldlearn.tables.files import Dialect, Input, naming
 from ldlearn.tables.formats import format_of, open_table
 from ldlearn.tables.json_tables import parse_lines, parse_list
-from ldlearn.tables.source import Kind
 from ldlearn.tables.values import import_pandas
 
 KINDS = ("auto", "votes", "labels")
@@ -111,20 +110,14 @@ def read_annotations(
     for position, path in enumerate(files):
         if resolved[position] in resolved[:position]:
             raise FileError(f"{path}: it is the same file as another; name it once, or its annotations count twice.")
-    given, single_file = {"item": item, "rater": rater, "label": label}, len(files) == 1
+    given = {"item": item, "rater": rater, "label": label}
     annotations: list[Annotation] = []
-    messages, id = [], "id"
+    messages: list[str] = []
     for path in files:
         with naming(path):
-            rows, names = _read_rows(path, format, dialect, given)
-            if is_task(next(iter(rows.values()))):
-                annotations += parse_tasks(list(rows.values()), label)
-                messages.append(_TASKS)
-            else:
-                columns = find_long_format(names, given, single_file)
-                annotations += columns.parse_rows(rows)
-                messages.append(columns.describe())
-                id = columns.item or id
+            found, message, id = _read_file(path, format, dialect, given, len(files) == 1)
+        annotations += found
+        messages.append(message)
     with naming(files[0]):
         return _count(annotations, kind, id, list(dict.fromkeys(messages)))
 
@@ -134,27 +127,28 @@ def count_tasks(tasks: Sequence[Mapping[str, Any]]) -> Annotations:
     return _count(parse_tasks(tasks), "auto", "id", [_TASKS])
 
 
-def _read_rows(
-    path: str, format: str | None, dialect: Dialect | None, given: Mapping[str, str | None]
-) -> tuple[dict[int, dict[str, Any]], list[str]]:
-    """The rows of a table, or the objects of a JSON file, by row number, and the names of the columns."""
-    if format_of(path, format) in ("json", "jsonl"):
+def _read_file(
+    path: str, format: str | None, dialect: Dialect | None, given: Mapping[str, str | None], single_file: bool
+) -> tuple[list[Annotation], str, str]:
+    """The annotations of a file, its format for messages, and the column of the items."""
+    rows: dict[int, dict[str, Any]]
+    if (kind := format_of(path, format)) in ("json", "jsonl"):
         opened = Input(path, title="JSON")
         with opened.stack, opened.reading():
-            objects = parse_list(opened) if format_of(path, format) == "json" else list(parse_lines(opened))
-        objects = [as_task(found) for found in objects]
+            objects = [as_task(found) for found in (parse_list if kind == "json" else parse_lines)(opened)]
+        if not any(objects):
+            raise TableError("the file is empty, or all of its objects are.")
+        if is_task(objects[0]):
+            return parse_tasks(objects, given["label"]), _TASKS, "id"
         rows = dict(enumerate(objects, start=1))
-        names = list(dict.fromkeys(name for row in objects for name in row))
+        columns = find_long_format(list(dict.fromkeys(name for row in objects for name in row)), given, single_file)
     else:
         with open_table(path, format, dialect=dialect) as source:
-            names = source.names
+            columns = find_long_format(source.names, given, single_file)
             # As texts: the item 007 stays 007.
-            texts = find_long_format(names, given).roles.values()
-            kinds: dict[str, Kind] = {name: "text" if name in texts else "any" for name in names}
-            rows = source.read(kinds).to_dict("index")
-    if not any(rows.values()):
-        raise TableError("the file is empty, or all of its objects are.")
-    return rows, names
+            texts = columns.roles.values()
+            rows = source.read({name: "text" if name in texts else "any" for name in source.names}).to_dict("index")
+    return columns.parse_rows(rows), columns.describe(), columns.item or "id"
 
 
 def _count(annotations: Sequence[Annotation], kind: str, id: str, messages: list[str]) -> Annotations:

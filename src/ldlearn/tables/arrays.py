@@ -30,6 +30,7 @@ _USUAL_NAMES = {
     "counts": ("counts", "votes"),
     "Y": ("y", "logicallabel", "logicallabels", "target", "targets", "label", "logical"),
 }
+_LIBSVM_MARK = "ldlearn "  # before names and origin, in a comment
 _SPARSE = ("data", "indices", "indptr", "shape", "format")  # how scipy.sparse.save_npz stores a matrix
 
 
@@ -66,21 +67,18 @@ class ArraySource(Source):
         self._places: list[tuple[str, int]] = []
         shared = list(held)[2:]  # two label matrices cannot share names
         for name, array in self._arrays.items():
-            start = len(self.names)
-            if array.ndim == 1:
-                self.names.append(name)
-                self._places.append((name, 0))
-                continue
-            field = held.get(name, "")
+            start, field = len(self.names), held.get(name, "")
             names = known["feature_names" if field == "X" else "label_names"] if field else []
-            if len(names) != array.shape[1] or not names:
+            if array.ndim == 1:
+                names = [name]
+            elif len(names) != array.shape[1] or not names:
                 # Names that do not fit the matrix are those of something else.
                 names = [f"{name}{j}" for j in range(array.shape[1])]
                 made_up.update(range(start, start + len(names)))
             else:
                 names = [MARKS[field] + label if name in shared else safe_name(label, field) for label in names]
             self.names += names
-            self._places += [(name, j) for j in range(array.shape[1])]
+            self._places += [(name, j) for j in range(len(names))]
             self._groups[name] = list(range(start, len(self.names)))
         self.made_up = frozenset(made_up)
 
@@ -123,8 +121,7 @@ class ArraySource(Source):
         (first, n), *others = lengths.items()
         for other, m in others:
             if m != n:
-                problem = f"the array {first!r} has {n} rows, but {other!r} has {m}; a table needs the same for all."
-                raise TableError(problem)
+                raise TableError(f"the arrays of a table need as many rows; {first!r} has {n}, but {other!r} has {m}.")
         # What is sparse in the file may become dense.
         check_total(8 * n * len(positions), self.given.max_bytes)
         return int(n)
@@ -297,3 +294,68 @@ def write_npy(file: IO[bytes], array: Any) -> None:
 
 NPZ = Format("NPZ", _read_npz, write_content=_write_npz)
 NPY = Format("a NumPy array", NpySource, write_content=_write_npy)
+
+
+class LibsvmSource(ArraySource):
+    """Features (sparse) and logical labels; label numbers in ascending order become the columns."""
+
+    def __init__(self, given: Input) -> None:
+        from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
+        from sklearn.preprocessing import MultiLabelBinarizer
+
+        comment = _own_comment(given.path)
+        known = parse_meta(comment) if comment else {"feature_names": [], "label_names": []}
+        # The lines show neither last features that are 0 everywhere, nor whether indices begin at 0.
+        own = {"n_features": len(known["feature_names"]), "zero_based": False} if known["feature_names"] else {}
+        X, targets = load_svmlight_file(str(given.path), multilabel=True, **own)
+        if X.shape[1] > MOST_NAMES:
+            raise TableError(f"a feature index is beyond {MOST_NAMES:,}.")
+        numbers = sorted({number for row in targets for number in row})
+        if not np.isfinite(numbers).all():
+            raise TableError("a label is no finite number.")
+        if known["label_names"]:
+            # Labels that no row has keep their columns.
+            if unnamed := set(numbers) - set(range(len(known["label_names"]))):
+                raise TableError(f"it has the label {min(unnamed):g}, which has no name.")
+            numbers = [float(j) for j in range(len(known["label_names"]))]
+        # The labels are made dense.
+        check_declared(X.shape[0] * len(numbers), given.size)
+        Y = MultiLabelBinarizer(classes=numbers).fit_transform(targets).astype(np.int8)
+        names = {META: comment} if comment else {"label_names": np.array([f"{number:g}" for number in numbers])}
+        numbered = {"feature_names": np.array([f"x{j}" for j in range(X.shape[1])])}
+        super().__init__(given, {"X": X, "Y": Y} | numbered | names)
+        # A single label matrix may hold anything elsewhere; here it can only be 0/1.
+        self.labels = {"Y": self._groups["Y"]}
+
+
+def _own_comment(path: Path) -> str:
+    """Names and origin, if the comments at the beginning are ours."""
+    with path.open("rb") as file:
+        while (line := file.readline(1 << 28)).startswith(b"#"):
+            text = line[1:].strip()
+            if text.startswith(_LIBSVM_MARK.encode()):
+                return text[len(_LIBSVM_MARK) :].decode()
+    return ""
+
+
+def _write_libsvm(output: Output, content: Content) -> None:
+    """Write features, with sixteen digits, and logical labels; names and origin go into a comment."""
+    from sklearn.datasets import dump_svmlight_file
+
+    if "Y" not in content.labels:
+        advice = "make them first, e.g. LabelDataset(X, Y=data.logical())."
+        raise TableError(f"LIBSVM files hold logical labels only; {advice}")
+    X, Y = (scipy.sparse.csr_matrix(matrix) for matrix in (content.X, content.labels["Y"]))
+    comment = _LIBSVM_MARK + content.meta()
+    dump_svmlight_file(_without_empty_rows(X), Y, output.file, zero_based=False, comment=comment, multilabel=True)
+
+
+def _without_empty_rows(X: Any) -> Any:
+    """Give rows of zeros one of them explicitly: a line without labels and features would not be read back."""
+    rows = np.flatnonzero(np.diff(X.indptr) == 0)
+    made = X.tocoo()
+    parts = (np.append(made.data, np.zeros(len(rows))), (np.append(made.row, rows), np.append(made.col, 0 * rows)))
+    return scipy.sparse.csr_matrix(parts, shape=X.shape)
+
+
+LIBSVM = Format("LIBSVM", LibsvmSource, write_content=_write_libsvm)

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
 from typing import Any
 
 import numpy as np
@@ -107,11 +106,7 @@ class ColumnTypes:
 
 
 def find_column_types(
-    table: Any,
-    features: Sequence[str],
-    *,
-    decimal: str | None = None,
-    **given: Sequence[str] | Mapping[str, str],
+    table: Any, features: Sequence[str], *, decimal: str | None = None, **given: Sequence[str] | Mapping[str, str]
 ) -> ColumnTypes:
     """Infer the types of columns, except those ``given`` as numeric, categorical, date (with formats) or text.
 
@@ -187,9 +182,8 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
     try:
         count = present.nunique()
     except TypeError:
-        raise TableError(
-            "a list is no feature; leave the column out (ignore).", row=present.index[0], column=column
-        ) from None
+        problem = "a list is no feature; leave the column out (ignore)."
+        raise TableError(problem, row=present.index[0], column=column) from None
     if not count:
         return EMPTY
     if count == 1 and len(series) > 1:
@@ -204,12 +198,9 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
         return "categorical"
     if _words_per_cell(present) >= 3:
         return "text"
-    raise TableError(
-        f"{count:,} different texts in {len(series):,} rows, such as {repr_cell(present.iloc[0])}, look like an "
-        "identifier; name the column as the id, or leave it out (ignore); if it does say something, name it as "
-        "categorical or text, or write numbers and dates in one form.",
-        column=column,
-    )
+    texts = f"{count:,} different texts in {len(series):,} rows, such as {repr_cell(present.iloc[0])}"
+    advice = "name the column as id, categorical or text, or leave it out (ignore)"
+    raise TableError(f"{texts}, look like an identifier; {advice}.", column=column)
 
 
 def _has_leading_zeros(present: Any) -> bool:
@@ -220,11 +211,9 @@ def _has_leading_zeros(present: Any) -> bool:
 
 def _is_nearly_numeric(present: Any, decimal: str | None) -> bool:
     # About a thousand cells distinguish most texts from numbers; only what passes is parsed as a whole.
-    step = max(1, len(present) // 1000)
-    return all(
-        read_numbers(cells, decimal)[1].mean() <= limit
-        for cells, limit in ((present.iloc[::step], 0.5), (present, _MAX_MALFORMED))
-    )
+    some = present.iloc[:: max(1, len(present) // 1000)]
+    parts = ((some, 0.5), (present, _MAX_MALFORMED))
+    return all(read_numbers(cells, decimal)[1].mean() <= limit for cells, limit in parts)
 
 
 def _words_per_cell(present: Any) -> float:
@@ -237,11 +226,8 @@ def check_categories(cleaned: Any, columns: Sequence[str]) -> None:
     for name in columns:
         count = cleaned[name].nunique()
         if count > MAX_CATEGORIES:
-            raise TableError(
-                f"{count:,} different texts in {len(cleaned):,} rows are too many for categories; name it as the id or "
-                "as text, or leave it out of the features (ignore).",
-                column=name,
-            )
+            problem = f"{count:,} different texts in {len(cleaned):,} rows are too many for categories"
+            raise TableError(f"{problem}; name it as id or text, or leave it out (ignore).", column=name)
 
 
 def check_malformed(
@@ -252,12 +238,9 @@ def check_malformed(
     # Of a few cells, as in a row or two to be predicted, most may be malformed by chance.
     if present >= 2 * _MIN_CELLS and count > present / 2:
         first = int(np.argmax(malformed))
-        raise TableError(
-            f"{count:,} of {present:,} values do not have the type of the column ({repr_cell(series.iloc[first])}); "
-            f"{advice}",
-            row=series.index[first],
-            column=column,
-        )
+        problem = f"{count:,} of {present:,} values do not have the type of the column"
+        cell = repr_cell(series.iloc[first])
+        raise TableError(f"{problem} ({cell}); {advice}", row=series.index[first], column=column)
 
 
 def columns_by_type(types: Mapping[str, str]) -> dict[str, list[str]]:
@@ -315,12 +298,6 @@ def date_parts(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], 
         parts["hour"] = (days % 1) * 24
     malformed = when.isna().to_numpy() & ~is_missing(series)
     return {name: np.asarray(values, dtype=np.float64) for name, values in parts.items()}, malformed
-
-
-def example(form: str) -> str:
-    """A date in a format, for messages."""
-    # No month has the number 31, so that the example shows where the day stands.
-    return date(2024, 3, 31).strftime(form)
 
 
 def _parse(series: Any, form: str) -> Any:

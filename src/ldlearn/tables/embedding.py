@@ -47,10 +47,8 @@ class NamedEmbedding:
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         if self.name not in _imported:
-            raise TableError(
-                f"the model needs the embedding {self.name!r:.80}, which is not part of it; if you know and trust that "
-                "code, name it again (--embedding, or ldlearn.tables.import_embedding)."
-            )
+            advice = "if you trust that code, name it again (--embedding, or ldlearn.tables.import_embedding)"
+            raise TableError(f"the model needs the embedding {self.name!r:.80}, which is not part of it; {advice}.")
         try:
             found = np.asarray(_imported[self.name](list(texts)), dtype=np.float64)
         except Exception as error:
@@ -95,11 +93,8 @@ def _sentence_model(name: str) -> Callable[[list[str]], Any]:
     try:
         return _function(library.SentenceTransformer(name), name)
     except Exception as error:  # no such model, or no network: what is raised depends on the version
-        reason = " ".join(str(error).split())[:160]
-        raise ParameterError(
-            f"The model {name!r} of {_SENTENCES} cannot be loaded ({type(error).__name__}: {reason}); name a folder "
-            "that holds it, or one that can be downloaded."
-        ) from None
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+        raise ParameterError(f"The model {name!r} of {_SENTENCES} cannot be loaded ({reason}).") from None
 
 
 def _import(name: str) -> Any:

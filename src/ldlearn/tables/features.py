@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any, Self
 
 import numpy as np
@@ -11,15 +12,7 @@ from sklearn.base import clone
 
 from ldlearn.core.scaling import column_moments
 from ldlearn.exceptions import TableError, format_list
-from ldlearn.tables.column_types import (
-    WORD,
-    CellReport,
-    ColumnTypes,
-    check_malformed,
-    columns_by_type,
-    date_parts,
-    example,
-)
+from ldlearn.tables.column_types import WORD, CellReport, ColumnTypes, check_malformed, columns_by_type, date_parts
 from ldlearn.tables.embedding import NamedEmbedding
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.values import import_pandas, to_texts
@@ -145,9 +138,8 @@ class TablePreprocessing:
     def _scaled(self, values: Any, which: slice) -> Any:
         scales = self.scales[which]
         if scipy.sparse.issparse(values):  # their means are 0
-            return scipy.sparse.csr_array(
-                (values.data / scales[values.indices], values.indices, values.indptr), shape=values.shape
-            )
+            parts = (values.data / scales[values.indices], values.indices, values.indptr)
+            return scipy.sparse.csr_array(parts, shape=values.shape)
         scaled = np.array(values, order="C")  # then in place: memory for another copy takes longer than the arithmetic
         np.copyto(scaled, self.medians[which], where=np.isnan(scaled))
         scaled -= self.means[which]
@@ -301,8 +293,7 @@ def _clean_dates(table: Any, types: ColumnTypes, report: CellReport) -> Any:
     columns: dict[str, Matrix] = {}
     for name, form in types.dates.items():
         numbers, malformed = date_parts(table[name], form)
-        also = ", or as 2024-03-31" if example(form) != "2024-03-31" else ""
-        advice = f"dates were written as {example(form)} in training; write them so{also}."
+        advice = f"dates were written as {date(2024, 3, 31):{form}} in training; write them so, or as 2024-03-31."
         check_malformed(table[name], name, malformed, advice)
         report.add(report.malformed, table[name], name, malformed)
         columns |= {f"{name} ({part})": values for part, values in numbers.items()}

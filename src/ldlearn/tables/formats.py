@@ -44,7 +44,7 @@ FORMATS = {
     "mat": "ldlearn.tables.mat:MAT",
     "xlsx": "ldlearn.tables.excel:EXCEL",
     "arff": "ldlearn.tables.arff:ARFF",
-    **dict.fromkeys(("svm", "libsvm", "svmlight"), "ldlearn.tables.libsvm:LIBSVM"),
+    **dict.fromkeys(("svm", "libsvm", "svmlight"), "ldlearn.tables.arrays:LIBSVM"),
 }
 META = "ldlearn_meta"  # where rich formats keep names and origin, as JSON
 TEXT_FIELDS = ("name", "source", "licence", "citation", "description")

@@ -25,9 +25,7 @@ class LabelList(NamedTuple):
 
     def describe(self, names: Sequence[str]) -> str:
         """A sentence for the user."""
-        return (
-            f"the column {self.column!r} holds lists of labels, separated by {self.separator!r}: {format_list(names)}."
-        )
+        return f"column {self.column!r} holds lists of labels, separated by {self.separator!r}: {format_list(names)}."
 
 
 def expand_label_list(
@@ -61,11 +59,8 @@ def expand_label_list(
     if not names:
         raise TableError("the label column is empty.", column=column)
     if len(names) > max(50, len(table) / 2):
-        raise TableError(
-            f"{len(names)} different labels in {len(table)} rows look like texts; name the label columns, or say what "
-            "separates labels.",
-            column=column,
-        )
+        problem = f"{len(names)} different labels in {len(table)} rows look like texts"
+        raise TableError(f"{problem}; name other label columns, or what separates labels.", column=column)
     return with_label_columns(table, found, names), names, found
 
 

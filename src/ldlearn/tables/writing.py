@@ -76,9 +76,7 @@ class Uncertainty:
             raise ParameterError("raters only affect intervals; ask for these too, for example interval=0.9.")
         taken = [name for name in self.names if name in set(self.labels)]
         if taken:
-            raise TableError(
-                f"labels have the names of columns that would be added: {format_list(taken)}; rename them."
-            )
+            raise TableError(f"labels have names of columns that would be added: {format_list(taken)}; rename them.")
 
     def __bool__(self) -> bool:
         return self.interval is not None or self.flag_far
@@ -111,9 +109,8 @@ class Uncertainty:
 def check_gives_intervals(estimator: Any, verb: str = "predict") -> None:
     """Refuse an estimator without intervals of what it predicts, or enhances."""
     if not hasattr(estimator, f"{verb}_interval"):
-        raise ParameterError(
-            f"{type(estimator).__name__} gives no intervals and no flag of far rows; use DLDL or VoteLDL."
-        )
+        name = type(estimator).__name__
+        raise ParameterError(f"{name} gives no intervals and no flag of far rows; use DLDL or VoteLDL.")
 
 
 @dataclass
