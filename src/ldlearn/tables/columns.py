@@ -77,7 +77,8 @@ def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
     with suppress(TableError):
         if find_columns(names, choice) == list(positions):  # else a name is read as something else
             return choice
-    return ",".join('"' + names[i].replace('"', '""') + '"' for i in positions)
+    quoted = ",".join('"' + names[i].replace('"', '""') + '"' for i in positions)
+    return f"{quoted}," if quoted in names else quoted  # a name may hold the quotes themselves
 
 
 @dataclass(frozen=True)
