@@ -238,10 +238,9 @@ class TestSensitivity:
         np.testing.assert_allclose(display.lines_["k", "recovery"].get_ydata(), expected)
         assert get_metric(metric).heading in display.ax_.get_ylabel()
 
-    def test_the_vertical_axis_shows_the_metric_that_selected_or_what_it_is_called(self):
-        for score, shown in (("", "validation "), ("agreement", "agreement")):
-            display = SensitivityDisplay.from_records(RECORDS, "yeast", "DLDL", score=score)
-            assert display.figure_.axes[0].get_ylabel().split("\n")[1].startswith(shown)
+    def test_the_vertical_axis_shows_the_metric_that_selected(self):
+        display = SensitivityDisplay.from_records(RECORDS, "yeast", "DLDL")
+        assert display.figure_.axes[0].get_ylabel().split("\n")[1].startswith("validation ")
 
     def test_words_and_defaults_are_places_in_a_row(self):
         grid = [GridPoint({"init": v}, s, s) for v, s in ((None, 0.2), ("pseudo", 0.1))]

@@ -16,8 +16,6 @@ from ldlearn.metrics import get_metric
 from ldlearn.reporting import style
 from ldlearn.reporting.display import Display, Names, Panels, Records
 
-Tasks = Sequence[ev.Task]
-
 
 class CriticalDifferenceDisplay(Display):
     """Average ranks of methods, best at the left, and which of them differ significantly.
@@ -448,8 +446,6 @@ class SensitivityDisplay(Display):
     ----------
     curves : mapping of str to sequence of Curve
         By task ("recovery", "prediction"), one curve for each parameter.
-    score : str, optional
-        What the vertical axis shows; by default the metric that selected.
     heading : str, optional
         Title of the first panel's row.
 
@@ -465,9 +461,8 @@ class SensitivityDisplay(Display):
         SensitivityDisplay.from_records(records, "vader_tweets", "DLDL").save("sensitivity.svg")
     """
 
-    def __init__(self, curves: Mapping[str, Sequence[ev.Curve]], *, score: str = "", heading: str = "") -> None:
+    def __init__(self, curves: Mapping[str, Sequence[ev.Curve]], *, heading: str = "") -> None:
         self.curves = {task: {curve.parameter: curve for curve in found} for task, found in curves.items() if found}
-        self.score = score
         self.heading = heading
         self.parameters = list(dict.fromkeys(parameter for found in self.curves.values() for parameter in found))
         n_columns = len(self.parameters)
@@ -475,7 +470,7 @@ class SensitivityDisplay(Display):
 
     @classmethod
     def from_records(
-        cls, records: Records, dataset: str, method: str, *, tasks: Tasks = ev.TASKS, score: str = "", ax: Any = None
+        cls, records: Records, dataset: str, method: str, *, tasks: Sequence[ev.Task] = ev.TASKS, ax: Any = None
     ) -> Self:
         """Draw the grid of a method on a data set.
 
@@ -486,8 +481,6 @@ class SensitivityDisplay(Display):
         dataset, method : str
         tasks : sequence of {"recovery", "prediction"}
             A line for each.
-        score : str, optional
-            What the vertical axis shows; by default the metric that selected.
         ax : sequence of matplotlib Axes, optional
             One for each parameter and task.
 
@@ -499,7 +492,7 @@ class SensitivityDisplay(Display):
         curves = {str(task): ev.sensitivity_curves(results, dataset, method, task) for task in tasks}
         if not any(curves.values()):
             raise InputError(f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter.")
-        return cls(curves, score=score, heading=f"{method} on {dataset}").plot(ax=ax)
+        return cls(curves, heading=f"{method} on {dataset}").plot(ax=ax)
 
     @classmethod
     def from_estimator(cls, search: Any, *, ax: Any = None) -> Self:
@@ -524,7 +517,7 @@ class SensitivityDisplay(Display):
         self.lines_: dict[tuple[str, str], Any] = {}
         grid = np.reshape(np.array(axes, dtype=object), (-1, len(self.parameters)))
         for i, (row, (task, curves)) in enumerate(zip(grid, self.curves.items(), strict=True)):
-            score = self.score or f"validation {next(iter(curves.values())).heading}"
+            score = f"validation {next(iter(curves.values())).heading}"
             for ax, parameter in zip(row, self.parameters, strict=True):
                 # A parameter of one task only leaves an empty panel in the row of the other.
                 if parameter in curves:
