@@ -69,7 +69,7 @@ def build(folder: Path) -> Path:
         pytest.importorskip(module, reason=f'the site needs {module}: pip install ".[docs]"')
     ignored = shutil.ignore_patterns("_build", "_pictures", "api", "auto_examples", "__pycache__")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=ignored)
-    for name in ("src", "examples"):
+    for name in ("src", "examples", "benchmarks"):
         (folder / name).symlink_to(ROOT / name)
     settings = ["-D", "executed_pages=0", "-D", "sphinx_gallery_conf.plot_gallery=0"]
     site = folder / "site"
