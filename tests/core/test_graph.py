@@ -8,8 +8,7 @@ from sklearn.neighbors import KNeighborsTransformer
 from sklearn.preprocessing import StandardScaler
 
 from ldlearn.core import knn_graph, laplacian
-from ldlearn.core.graph import bandwidth, neighbor_graph
-from ldlearn.core.neighbors import nearest_in_graph
+from ldlearn.core.graph import bandwidth, nearest_in_graph, neighbor_graph
 from ldlearn.exceptions import InputError
 
 

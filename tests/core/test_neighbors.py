@@ -7,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 from ldlearn import DLDL, GLLE, L2, LEMLL
 from ldlearn.core import knn_graph
-from ldlearn.core.neighbors import SharedNeighbors, neighbor_index, subtract_offsets
+from ldlearn.core.graph import SharedNeighbors, neighbor_index, subtract_offsets
 from ldlearn.core.reconstruction import nearest_rows, reconstruction_weights
 
 """Neighbours do not depend on where the data lie."""

@@ -9,7 +9,7 @@ from tiny_plans import tiny_dict, tiny_plan
 
 from ldlearn import DLDL, GLLE, SABFGS, PriorLE
 from ldlearn.core import binarize
-from ldlearn.core.neighbors import SharedNeighbors
+from ldlearn.core.graph import SharedNeighbors
 from ldlearn.datasets import make_label_distributions
 from ldlearn.experiments import MethodSpec, run_plan
 from ldlearn.experiments.cells import draw_grid_indices, group_cells, plan_cells

@@ -11,8 +11,7 @@ from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.datasets import make_label_distributions, make_logical_labels
 from ldlearn.joint import dldl_path, hyperparameters
 from ldlearn.joint.hyperparameters import _maximise_on_grid, select_hyperparameters
-from ldlearn.joint.label_model import validate_vote_model
-from ldlearn.joint.validation import validation_folds, validation_splits
+from ldlearn.joint.label_model import validate_vote_model, validation_folds, validation_splits
 from ldlearn.metrics import intersection
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features, reduce_to_row_space

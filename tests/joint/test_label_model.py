@@ -12,8 +12,7 @@ from ldlearn.core.votes import competing_votes
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import competition_test, label_model
-from ldlearn.joint.label_model import compare_models, validate_vote_model
-from ldlearn.joint.validation import paired_z, validation_folds, validation_splits
+from ldlearn.joint.label_model import compare_models, paired_z, validate_vote_model, validation_folds, validation_splits
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import vote_regression

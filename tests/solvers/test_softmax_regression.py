@@ -9,12 +9,11 @@ from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
 
 from ldlearn.core import resources, scaling, softmax
+from ldlearn.solvers import softmax_objective
 from ldlearn.solvers import softmax_regression as module
-from ldlearn.solvers import sparse_objective
 from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.softmax_objective import LocalObjective
+from ldlearn.solvers.softmax_objective import LocalObjective, SparseObjective, balance_labels
 from ldlearn.solvers.softmax_regression import SoftmaxFit, loss_and_gradient, softmax_regression
-from ldlearn.solvers.sparse_objective import SparseObjective, balance_labels
 
 
 def problem(n=80, m=6, c=4, seed=0, scale=1.0):
@@ -528,7 +527,7 @@ def test_many_labels_are_centred_where_they_are_predicted(monkeypatch):
     """Newton systems take half the products where the preconditioner knows that weights move intercepts."""
     X, D = normal_features()
     centred = softmax_regression(Features(X), D, l2=0.3, tol=1e-6)
-    monkeypatch.setattr(sparse_objective, "reciprocal", np.zeros_like)  # no label is centred
+    monkeypatch.setattr(softmax_objective, "reciprocal", np.zeros_like)  # no label is centred
     apart = softmax_regression(Features(X), D, l2=0.3, tol=1e-6)
     assert centred.converged
     assert apart.converged

@@ -8,14 +8,18 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
 
 from ldlearn.base.estimator import LabelEstimator
-from ldlearn.base.sklearn_private import Interval, StrOptions
+from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
 from ldlearn.core.simplex import OUTPUT_MAPS
 
 Positive = Annotated[float, Interval(Real, 0, None, closed="neither")]
 NonNegative = Annotated[float, Interval(Real, 0, None, closed="left")]
+Fraction = Annotated[float, Interval(Real, 0, 1, closed="left")]
+AtLeastOne = Annotated[float, Interval(Real, 1, None, closed="left")]
+AboveOne = Annotated[float, Interval(Real, 1, None, closed="neither")]
 PositiveInt = Annotated[int, Interval(Integral, 1, None, closed="left")]
 OutputMap = Annotated[str, StrOptions(set(OUTPUT_MAPS))]
 RandomState = Annotated[Any, "random_state"]
+Transformer = Annotated[Any, HasMethods(["fit_transform", "transform"])]
 
 _CONSTRAINTS: dict[type, Any] = {bool: "boolean", float: Real, int: Integral, NoneType: None}
 _Class = TypeVar("_Class", bound=type[LabelEstimator])

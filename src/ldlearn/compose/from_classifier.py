@@ -21,11 +21,11 @@ from sklearn.utils.validation import has_fit_parameter
 from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
 from ldlearn.base.parameters import Positive, estimator_dataclass
 from ldlearn.base.sklearn_private import HasMethods
+from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
-from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
 from ldlearn.exceptions import InputError
-from ldlearn.joint.validation import validation_folds
+from ldlearn.joint.label_model import validation_folds
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 

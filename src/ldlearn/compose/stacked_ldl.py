@@ -24,7 +24,7 @@ from ldlearn.core.simplex import Array, Mask, SampleWeight, clip_degrees, normal
 from ldlearn.core.votes import expected_votes, label_counts, losses, profile_log_rate, slopes
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
-from ldlearn.joint.validation import Fold, validation_folds
+from ldlearn.joint.label_model import Fold, validation_folds
 from ldlearn.learning import MLPLDL, SABFGS, BoostedLDL
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex

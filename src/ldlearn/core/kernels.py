@@ -8,7 +8,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state, gen_batches
 
-from ldlearn.core.neighbors import clone_for_arrays
+from ldlearn.core.graph import clone_for_arrays
 from ldlearn.core.resources import require_memory
 from ldlearn.core.simplex import Array
 

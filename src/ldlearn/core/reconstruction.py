@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from ldlearn.core.neighbors import neighbor_index, own_neighbors
+from ldlearn.core.graph import neighbor_index, own_neighbors
 from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.exceptions import InputError
 

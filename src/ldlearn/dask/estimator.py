@@ -17,15 +17,23 @@ from ldlearn.base import LabelEstimator
 from ldlearn.base.estimator import RowData
 from ldlearn.base.kinds import JointModel, vote_rows
 from ldlearn.base.parameters import estimator_dataclass
+from ldlearn.core.graph import subtract_offsets
 from ldlearn.core.kernels import make_feature_map
-from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import label_names
 from ldlearn.dask.cluster import BlockRunner, check_workers, current_client
-from ldlearn.dask.collections import align_blocks, align_weights, check_collection, float_type, is_frame, row_blocks
 from ldlearn.dask.rows import BlockColumns
-from ldlearn.dask.training import LazyRows, TrainingBlocks
+from ldlearn.dask.training import (
+    LazyRows,
+    TrainingBlocks,
+    align_blocks,
+    align_weights,
+    check_collection,
+    float_type,
+    is_frame,
+    row_blocks,
+)
 from ldlearn.exceptions import InputError, ParameterError
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, refine_moments
 from ldlearn.core.simplex import Array, Indices
 from ldlearn.dask.training import BlockTargets, LazyRows, TrainingBlocks
-from ldlearn.joint.validation import project_rows, third_moments
+from ldlearn.joint.label_model import project_rows, third_moments
 from ldlearn.solvers.features import CentredColumns, Features, reduce_to_row_space
 from ldlearn.solvers.softmax_objective import LocalObjective
 from ldlearn.solvers.softmax_regression import ObjectiveAt

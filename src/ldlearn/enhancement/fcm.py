@@ -2,15 +2,12 @@
 
 import warnings
 from dataclasses import KW_ONLY
-from numbers import Real
-from typing import Annotated
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
-from ldlearn.base.parameters import NonNegative, OutputMap, PositiveInt, RandomState, estimator_dataclass
-from ldlearn.base.sklearn_private import Interval
+from ldlearn.base.parameters import AboveOne, NonNegative, OutputMap, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.kernels import squared_distances
 from ldlearn.core.simplex import Array, Mask, SampleWeight, to_distributions
 
@@ -97,7 +94,7 @@ class FCM(SampleWeightMixin, Enhancer):
 
     _: KW_ONLY
     n_clusters: PositiveInt | None = None
-    b: Annotated[float, Interval(Real, 1, None, closed="neither")] = 2.0
+    b: AboveOne = 2.0
     tol: NonNegative = 1e-4
     max_iter: PositiveInt = 1000
     normalize: OutputMap = "l1"

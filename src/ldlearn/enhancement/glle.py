@@ -20,7 +20,7 @@ from ldlearn.core.resources import require_memory
 from ldlearn.core.simplex import Array, Indices, Mask, to_distributions
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
-from ldlearn.solvers.spd import solve_spd
+from ldlearn.solvers.spd import conjugate_gradients, solve_spd
 
 Rows = Indices
 
@@ -194,12 +194,26 @@ class GLLE(Enhancer):
             R = Z @ Z.transpose(0, 2, 1)
             # Exact, so that neither half-step can raise the objective; the labels of a row are tied by R, hence one
             # system for all entries of D.
-            D = solve_spd(_JointSystem(self.lam, G, self.l2, R, members), Y.reshape(-1, 1)).reshape(Y.shape)
+            D = self._solve_jointly(Y, G, R, members)
             path.append(_objective(D, Y, self.lam, G) + self.l2 * float(np.sum(R * _grams(D, members))))
             self.converged_ = before - path[-1] <= self.tol * path[-1]
             before = path[-1]
         self.scores_, self.label_correlations_ = D, R
         return path
+
+    def _solve_jointly(self, Y: Array, G: sparse.csr_array, R: Array, members: Sequence[Indices]) -> Array:
+        """D of ``D + lam G D + l2 D_i R_i = Y``, i being the group of a row."""
+
+        def system_times(D: Array) -> Array:
+            result = np.asarray(D + self.lam * (G @ D))
+            for rows, correlation in zip(members, R, strict=True):
+                result[rows] += self.l2 * (D[rows] @ correlation)
+            return result
+
+        # Correlation matrices have a unit diagonal: each adds l2 to every entry.
+        diagonal = (1.0 + self.lam * G.diagonal() + self.l2)[:, None]
+        found = conjugate_gradients(system_times, lambda R: R / diagonal, Y, rtol=1e-10, max_steps=10 * Y.size + 100)
+        return np.asarray(found[0])
 
     def _group(self, X: Any, rng: np.random.RandomState) -> Indices:
         n = X.shape[0]
@@ -210,24 +224,6 @@ class GLLE(Enhancer):
             warnings.simplefilter("ignore", ConvergenceWarning)  # duplicates may make fewer groups, which is harmless
             found = KMeans(n_groups, n_init=1, random_state=rng).fit_predict(X)
         return np.unique(found, return_inverse=True)[1]
-
-
-class _JointSystem:
-    """``D -> D + lam G D + l2 [D_i R_i]_i`` on flattened D, as `solve_spd` wants it."""
-
-    def __init__(self, lam: float, G: sparse.csr_array, l2: float, R: Array, members: Sequence[Rows]) -> None:
-        self.lam, self.G, self.l2, self.R, self.members = lam, G, l2, R, members
-
-    def diagonal(self) -> Array:
-        # Correlation matrices have a unit diagonal: each adds l2 to every entry.
-        return np.repeat(1.0 + self.lam * self.G.diagonal() + self.l2, self.R.shape[1])
-
-    def __matmul__(self, flat: Array) -> Array:
-        D = flat.reshape(-1, self.R.shape[1])
-        result = D + self.lam * (self.G @ D)
-        for rows, correlation in zip(self.members, self.R, strict=True):
-            result[rows] += self.l2 * (D[rows] @ correlation)
-        return np.asarray(result.reshape(flat.shape))
 
 
 def _objective(D: Array, Y: Array, lam: float, G: sparse.csr_array) -> float:

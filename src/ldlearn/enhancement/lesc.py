@@ -1,14 +1,12 @@
 """LESC: label enhancement with sample correlations from a low-rank representation."""
 
 from dataclasses import KW_ONLY
-from numbers import Real
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from ldlearn.base import Enhancer
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
-from ldlearn.base.sklearn_private import Interval
+from ldlearn.base.parameters import AtLeastOne, NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Mask, softmax
 from ldlearn.solvers.low_rank import (
@@ -124,7 +122,7 @@ class LESC(Enhancer):
     orientation: Literal["stated", "released"] = "stated"
     standardize: bool = True
     mu: Positive = 1e-6
-    rho: Annotated[float, Interval(Real, 1, None, closed="left")] = 1.1
+    rho: AtLeastOne = 1.1
     tol: Positive = 1e-6
     max_iter: PositiveInt = 1000
 

@@ -1,15 +1,13 @@
 """LP: label propagation along a similarity graph."""
 
 from dataclasses import KW_ONLY
-from numbers import Real
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import sparse
 
 from ldlearn.base import Enhancer
-from ldlearn.base.parameters import OutputMap, Positive, PositiveInt, estimator_dataclass
-from ldlearn.base.sklearn_private import Interval
+from ldlearn.base.parameters import Fraction, OutputMap, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.graph import knn_graph
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
@@ -83,7 +81,7 @@ class LP(Enhancer):
     _test_params = ({}, {"alpha": 0.8, "n_neighbors": 3, "sigma": "mean", "normalize": "softmax"})
 
     _: KW_ONLY
-    alpha: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.5
+    alpha: Fraction = 0.5
     sigma: Literal["mean"] | Positive = 1.0
     n_neighbors: PositiveInt | None = None
     normalize: OutputMap = "l1"

@@ -19,7 +19,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 from ldlearn.base.discovery import installed_versions
-from ldlearn.core.neighbors import SharedNeighbors
+from ldlearn.core.graph import SharedNeighbors
 from ldlearn.evaluation import Record
 from ldlearn.exceptions import LDLearnError, import_optional
 from ldlearn.experiments.cells import Cell

@@ -10,12 +10,10 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ldlearn.base import Capabilities, SampleWeightMixin
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
-from ldlearn.base.sklearn_private import HasMethods
-from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, Transformer, estimator_dataclass
+from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity, subtract_offsets
 from ldlearn.core.logical import Support, has_few_positives
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
-from ldlearn.core.neighbors import subtract_offsets
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
 from ldlearn.core.targets import check_some_degrees, fill_unknown
@@ -240,10 +238,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     kappa: Positive | None = None
     ordered: bool | NonNegative = False
     n_neighbors: PositiveInt = 20
-    neighbors: Annotated[Any, HasMethods(["fit_transform", "transform"]), "sparse matrix"] | None = None
+    neighbors: Transformer | Annotated[Any, "sparse matrix"] | None = None
     sigma: Positive | Literal["median", "mean"] = "median"
     fit_intercept: bool = True
-    feature_map: Literal["rbf"] | Annotated[Any, HasMethods(["fit_transform", "transform"])] | None = None
+    feature_map: Literal["rbf"] | Transformer | None = None
     max_iter: PositiveInt = 5
     tol: Positive = 1e-6
     init: Literal["uniform", "pseudo"] = "uniform"
@@ -251,17 +249,14 @@ class DLDL(SampleWeightMixin, IntervalMixin):
 
     def capabilities(self) -> Capabilities:
         """A feature map may draw rows at random; a graph with a row twice is another graph."""
-        return (
-            super()
-            .capabilities()
-            ._replace(
-                sparse=True,
-                unknown_labels=True,
-                keeps_zeros=self.zeros == "none",
-                order_invariant=self.feature_map is None,
-                label_invariant=not self.ordered,
-                weight_equals_repetition=self.alpha == 0 and self.feature_map is None,
-            )
+        inherited, plain = super().capabilities(), self.feature_map is None
+        return inherited._replace(
+            sparse=True,
+            unknown_labels=True,
+            keeps_zeros=self.zeros == "none",
+            order_invariant=plain,
+            label_invariant=not self.ordered,
+            weight_equals_repetition=plain and self.alpha == 0,
         )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None, **row_data: Any) -> Self:

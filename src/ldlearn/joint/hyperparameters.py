@@ -14,8 +14,16 @@ from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
 from ldlearn.core.targets import fill_unknown
 from ldlearn.core.votes import competing_votes, expected_votes, label_counts, profile_log_rate
 from ldlearn.joint.alternation import roughness
-from ldlearn.joint.label_model import ValidatedModel, compare_models, validate_vote_model
-from ldlearn.joint.validation import VALIDATION_TOL, Split, paired_z, validation_splits, validation_weights
+from ldlearn.joint.label_model import (
+    VALIDATION_TOL,
+    Split,
+    ValidatedModel,
+    compare_models,
+    paired_z,
+    validate_vote_model,
+    validation_splits,
+    validation_weights,
+)
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex

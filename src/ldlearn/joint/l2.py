@@ -146,13 +146,9 @@ class L2(SampleWeightMixin, JointModel):
 
     def capabilities(self) -> Capabilities:
         """A random start depends on the order of labels; in a graph a row given twice is its own neighbour."""
-        return (
-            super()
-            .capabilities()
-            ._replace(
-                unknown_labels=True, label_invariant=self.init == "zeros", weight_equals_repetition=self.alpha == 0
-            )
-        )
+        inherited, starts_fixed = super().capabilities(), self.init == "zeros"
+        repeats = self.alpha == 0  # in a graph a row given twice is its own neighbour
+        return inherited._replace(unknown_labels=True, label_invariant=starts_fixed, weight_equals_repetition=repeats)
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
         # With a free intercept centring changes no value of the objective, only how fast W and b are found.

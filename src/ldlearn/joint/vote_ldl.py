@@ -1,21 +1,19 @@
 """VoteLDL: label distributions from 0/1 labels that say which labels got any vote."""
 
 from dataclasses import KW_ONLY
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.estimator import wrap_output
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
-from ldlearn.base.sklearn_private import HasMethods
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, Transformer, estimator_dataclass
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
-from ldlearn.joint.label_model import validate_vote_model
-from ldlearn.joint.validation import validation_splits
+from ldlearn.joint.label_model import validate_vote_model, validation_splits
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features, reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
@@ -133,24 +131,16 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     zeros: Literal["none", "less"] = "none"
     kappa: Positive | None = None
     fit_intercept: bool = True
-    feature_map: Literal["rbf"] | Annotated[Any, HasMethods(["fit_transform", "transform"])] | None = None
+    feature_map: Literal["rbf"] | Transformer | None = None
     max_iter: PositiveInt = 100
     tol: Positive = 1e-8
     random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """A feature map may draw rows at random."""
-        return (
-            super()
-            .capabilities()
-            ._replace(
-                sparse=True,
-                unknown_labels=True,
-                keeps_zeros=self.zeros == "none",
-                order_invariant=self.feature_map is None,
-                weight_equals_repetition=self.feature_map is None,
-            )
-        )
+        inherited, plain = super().capabilities(), self.feature_map is None
+        zeros = {"unknown_labels": True, "keeps_zeros": self.zeros == "none"}
+        return inherited._replace(sparse=True, **zeros, order_invariant=plain, weight_equals_repetition=plain)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, n_raters: Any = None, **row_data: Any) -> Self:
         """Fit the model.

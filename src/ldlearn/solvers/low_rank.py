@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from ldlearn.core.simplex import Array
-from ldlearn.solvers.spd import solve_spd
+from ldlearn.solvers.spd import conjugate_gradients
 
 
 class ThinFactors(NamedTuple):
@@ -82,29 +82,6 @@ class LowRankProduct(NamedTuple):
     def __matmul__(self, V: Array) -> Array:
         return np.asarray(self.left @ (self.right @ V))
 
-    def diagonal(self) -> Array:
-        """Diagonal of the product."""
-        return np.asarray(np.einsum("ir,ri->i", self.left, self.right))
-
-    def column_squares(self) -> Array:
-        """Squared norms of the columns of the product."""
-        return np.asarray(np.einsum("ri,rs,si->i", self.right, self.left.T @ self.left, self.right, optimize=True))
-
-
-class _SmoothingSystem:
-    """``I + weight (I - C)' (I - C)`` with the interface that `solve_spd` needs."""
-
-    def __init__(self, C: Any, weight: float) -> None:
-        self.C, self.weight = C, weight
-
-    def __matmul__(self, V: Array) -> Array:
-        R = V - self.C @ V
-        return np.asarray(V + self.weight * (R - self.C.T @ R))
-
-    def diagonal(self) -> Array:
-        squares = np.einsum("ij,ij->j", self.C, self.C) if isinstance(self.C, np.ndarray) else self.C.column_squares()
-        return np.asarray(1.0 + self.weight * np.maximum(1.0 - 2.0 * self.C.diagonal() + squares, 0.0))
-
 
 def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:
     """The minimiser of ``|D - Y|^2 + weight |D - C D|^2``.
@@ -122,4 +99,10 @@ def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:
     array([[0.6],
            [0.4]])
     """
-    return solve_spd(_SmoothingSystem(C, weight), np.asarray(Y, dtype=np.float64))
+
+    def system_times(V: Array) -> Array:
+        R = V - C @ V
+        return np.asarray(V + weight * (R - C.T @ R))
+
+    Y = np.asarray(Y, dtype=np.float64)
+    return np.asarray(conjugate_gradients(system_times, lambda R: R, Y, rtol=1e-10, max_steps=10 * len(Y) + 100)[0])

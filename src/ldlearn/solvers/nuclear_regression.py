@@ -72,14 +72,39 @@ def nuclear_regression(
     array([[2.5, 0. ],
            [0. , 0.5]])
     """
-    problem = _Problem(X, row_loss, penalty, curvature, fit_intercept, sample_weight)
-    here = problem.point(*(np.asarray(array, dtype=np.float64) for array in start))
-    objective = problem.row_loss(here.Z)[0] + problem.penalty(here)
-    ahead, momentum, small, n_iter = here, 1.0, 0, 0
+    weights = np.ones(len(X)) if sample_weight is None else sample_weight
+    spectral = float(np.linalg.norm(X * np.sqrt(weights)[:, None], 2)) or 1.0
+    # The Hessian in W is at most curvature * X' diag(weights) X, that in b at most curvature * sum(weights).
+    bounds = curvature * spectral**2, curvature * float(weights.sum())
+    # The bound applies to the worst row; start with a fraction of it, because most rows have much less curvature.
+    fraction = 2.0**-6
+
+    def step(point: _Point) -> tuple[_Point, float]:
+        """The minimiser of a quadratic model with bounded curvature, plus the penalty; and the loss there."""
+        nonlocal fraction
+        value, slope = row_loss(point.Z)
+        gradient, shift = X.T @ slope, slope.sum(axis=0) * fit_intercept
+        while True:
+            bound_w, bound_b = fraction * bounds[0], fraction * bounds[1]
+            W = singular_value_threshold(point.W - gradient / bound_w, penalty / bound_w)
+            b = point.b - shift / bound_b
+            dW, db = W - point.W, b - point.b
+            model = value + np.vdot(gradient, dW) + shift @ db + 0.5 * (bound_w * np.sum(dW**2) + bound_b * (db @ db))
+            # With the full bound the model is above the loss; a smaller fraction has to be checked and never decreases.
+            new = _Point(W, b, X @ W + b)
+            loss, _ = row_loss(new.Z)
+            if fraction >= 1.0 or loss <= model:
+                return new, loss
+            fraction *= 2.0
+
+    W, b = (np.asarray(array, dtype=np.float64) for array in start)
+    here = ahead = _Point(W, b, X @ W + b)
+    objective = row_loss(here.Z)[0] + penalty * nuclear_norm(W)
+    momentum, small, n_iter = 1.0, 0, 0
     while small < _PATIENCE and n_iter < max_iter:
         n_iter += 1
-        there, loss = problem.step(ahead)
-        reached = loss + problem.penalty(there)
+        there, loss = step(ahead)
+        reached = loss + penalty * nuclear_norm(there.W)
         if reached > objective:
             if momentum == 1.0:  # a step without momentum that increases the objective: only rounding is left
                 small = _PATIENCE
@@ -97,46 +122,3 @@ class _Point(NamedTuple):
     W: Array
     b: Array
     Z: Array  # X W + b, which is linear in the others: mixtures of points need no product with X
-
-
-class _Problem:
-    """The objective, and proximal steps whose length adapts to the observed curvature."""
-
-    def __init__(
-        self,
-        X: Array,
-        row_loss: RowLoss,
-        penalty: float,
-        curvature: float,
-        fit_intercept: bool,
-        sample_weight: SampleWeight | None,
-    ) -> None:
-        self.X, self.row_loss, self.strength, self.fit_intercept = X, row_loss, penalty, fit_intercept
-        counts = np.ones(len(X)) if sample_weight is None else sample_weight
-        spectral = float(np.linalg.norm(X if sample_weight is None else X * np.sqrt(counts)[:, None], 2))
-        # The Hessian in W is at most curvature * X' diag(counts) X, that in b at most curvature * sum(counts).
-        self.bounds = curvature * (spectral**2 if spectral > 0 else 1.0), curvature * float(counts.sum())
-        # The bound applies to the worst row; start with a fraction of it, because most rows have much less curvature.
-        self.bound_fraction = 2.0**-6
-
-    def point(self, W: Array, b: Array) -> _Point:
-        return _Point(W, b, np.asarray(self.X @ W + b))
-
-    def penalty(self, point: _Point) -> float:
-        return self.strength * nuclear_norm(point.W)
-
-    def step(self, point: _Point) -> tuple[_Point, float]:
-        """The minimiser of a quadratic model with bounded curvature, plus the penalty; and the loss there."""
-        value, slope = self.row_loss(point.Z)
-        gradient, shift = self.X.T @ slope, slope.sum(axis=0) * self.fit_intercept
-        while True:
-            bound_w, bound_b = (self.bound_fraction * bound for bound in self.bounds)
-            W = singular_value_threshold(point.W - gradient / bound_w, self.strength / bound_w)
-            new = self.point(W, point.b - shift / bound_b)
-            dW, db = new.W - point.W, new.b - point.b
-            model = value + np.vdot(gradient, dW) + shift @ db + 0.5 * (bound_w * np.sum(dW**2) + bound_b * (db @ db))
-            # With the full bound the model is above the loss; a smaller fraction has to be checked and never decreases.
-            loss, _ = self.row_loss(new.Z)
-            if self.bound_fraction >= 1.0 or loss <= model:
-                return new, loss
-            self.bound_fraction *= 2.0

@@ -1,8 +1,7 @@
 """From scores of pairs of labels to a distribution over all labels: Platt's sigmoid and pairwise coupling."""
 
 import numpy as np
-from scipy import optimize
-from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
 
 from ldlearn.core.simplex import Array
 
@@ -32,25 +31,11 @@ def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[f
     0.9
     """
     n_positive, n_negative = float(positive.sum()), float(negative.sum())
-    weights = positive + negative
     mass = positive * (n_positive + 1.0) / (n_positive + 2.0) + negative / (n_negative + 2.0)
-    design = np.column_stack([decisions, np.ones_like(decisions)])
-
-    def loss(v: Array) -> float:
-        # With p = 1 / (1 + exp(z)) the loss t z + ln(1 + exp(-z)) of a target t is written so that nothing overflows.
-        z = design @ v
-        return float(np.vdot(mass, z) + np.vdot(weights, np.logaddexp(0.0, -z)))
-
-    def gradient(v: Array) -> Array:
-        return np.asarray(design.T @ (mass - weights * expit(-(design @ v))))
-
-    def hessian(v: Array) -> Array:
-        p = expit(-(design @ v))
-        return np.asarray((design * (weights * p * (1.0 - p))[:, None]).T @ design)
-
-    start = np.array([0.0, np.log((n_negative + 1.0) / (n_positive + 1.0))])
-    found = optimize.minimize(loss, start, method="trust-ncg", jac=gradient, hess=hessian, options={"gtol": 1e-5})
-    return float(found.x[0]), float(found.x[1])
+    # An example with a target between 0 and 1 is a positive and a negative one with fractional weights.
+    sides, weights = np.repeat([True, False], len(decisions)), np.append(mass, positive + negative - mass)
+    fit = LogisticRegression(C=np.inf, tol=1e-8).fit(np.tile(decisions, 2)[:, None], sides, sample_weight=weights)
+    return -float(fit.coef_[0, 0]), -float(fit.intercept_[0])
 
 
 def couple_pairs(R: Array) -> Array:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from ldlearn.core.resources import in_threads, sum_in_threads
 from ldlearn.core.simplex import Array
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.features import Features, reciprocal
 
 
 class LocalObjective:
@@ -130,3 +132,213 @@ class _LocalObjectiveAt:
 
 def _precision(exact: bool) -> Any:
     return np.float64 if exact else np.float32
+
+
+_MAX_SWEEPS = 30  # of Sinkhorn's method
+_SMALLEST_SUM = 1e-290  # of the predictions of a label; a ratio to it stays finite
+
+
+class LabelCurvatures(NamedTuple):
+    """Second derivatives of each label, without the terms quadratic in predictions, which are small for many labels."""
+
+    mean_predictions: Array  # (n_labels,)
+    means: Array  # (n_features, n_labels): centred features weighted by predictions; 0 without an intercept
+
+
+class SparseObjective:
+    """The divergence of degrees, stored for positive labels only, from predictions.
+
+    Predictions are computed block by block, in single precision until a result is to be certified: products with X
+    take most of the time, and half as much of it in single precision.
+
+    Parameters
+    ----------
+    features : Features
+    D : csr_array of shape (n_samples, n_labels)
+        Rows sum to one; they are weighted by the sample weights of the features. Every positive label is stored.
+    """
+
+    block_entries = 2**20  # predictions in a block: enough that adding up the gradients of blocks costs little
+    max_cached_bytes = 2**30  # of predictions that are kept while a Newton system is solved
+    balance_accuracy = 0.01  # largest excess of the predictions of a label, relative to the goal of a row
+
+    def __init__(self, features: Features, D: sparse.csr_array) -> None:
+        self.features = features
+        weights = features.sample_weight
+        self.D = D if weights is None else sparse.csr_array(D.multiply(weights[:, None]))
+        self.degrees = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
+        self.n = features.total
+        self.n_products = 0
+        # Single precision suffices for centred columns, not for columns far from zero or of extreme scales.
+        single = features.fit_intercept and features.fit_single_precision()
+        self.precision: Any = np.float32 if single else np.float64
+        size = max(1, self.block_entries // D.shape[1])
+        self.blocks = [slice(k, min(k + size, D.shape[0])) for k in range(0, D.shape[0], size)]
+        self.keeps_predictions = np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= self.max_cached_bytes
+
+    @cached_property
+    def target_products(self) -> Array:
+        """``(X - mean)' D``."""
+        features = self.features
+
+        def part(rows: slice) -> tuple[Any, ...]:
+            product = self.D[rows].T @ features.block(rows, exact=True)
+            return ((product.toarray() if sparse.issparse(product) else np.asarray(product)).T,)
+
+        (product,) = sum_in_threads(part, self.blocks)
+        return features.centred(product, self.degrees)[0]
+
+    def mean_degrees(self) -> Array:
+        """Column means of D."""
+        return self.degrees / self.n
+
+    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _SparseObjectiveAt:
+        """The objective at coefficients; ``exact`` demands float64 throughout."""
+        return _SparseObjectiveAt(self, W, b, exact or self.precision == np.float64)
+
+
+class _SparseObjectiveAt:
+    """See `ObjectiveAt`; loss and gradient come from one pass over the rows."""
+
+    def __init__(self, objective: SparseObjective, W: Array, b: Array, exact: bool) -> None:
+        self.objective, self.W, self.b, self.exact = objective, W, b, exact
+        self.predictions: dict[int, Array] = {}  # of blocks, by their first row
+        D, features = objective.D, objective.features
+        log_predictions = np.empty(D.nnz)
+
+        def part(rows: slice) -> tuple[Any, ...]:
+            X = self._block(rows, exact)
+            Z = self._logits(X, exact)
+            entries = slice(D.indptr[rows.start], D.indptr[rows.stop])
+            places = np.repeat(np.arange(len(Z)), np.diff(D.indptr[rows.start : rows.stop + 1])), D.indices[entries]
+            chosen = Z[places]
+            log_predictions[entries] = chosen - np.log(_softmax(Z))[places[0]]
+            if objective.keeps_predictions and Z.dtype == objective.precision:
+                self.predictions[rows.start] = Z
+            P = features.weigh(Z, rows)
+            return features.block_transpose_times(X, P), P.sum(axis=0).astype(np.float64)
+
+        self._product, self.sums = sum_in_threads(part, objective.blocks)
+        # The loss and the D-step need them at the stored labels only.
+        self.logits = sparse.csr_array((log_predictions, D.indices, D.indptr), shape=D.shape)
+        self.loss = -float(D.data @ log_predictions)
+        objective.n_products += 2
+
+    def _block(self, rows: slice, exact: bool) -> Any:
+        return self.objective.features.block(rows).astype(np.float64 if exact else self.objective.precision, copy=False)
+
+    def _logits(self, X: Any, exact: bool) -> Array:
+        """Logits of a block of X, minus the largest of each row."""
+        dtype = np.float64 if exact else self.objective.precision
+        Z = self.objective.features.multiplier(self.W, self.b, exact=True, order="C", dtype=dtype)(X)
+        Z -= Z.max(axis=1, keepdims=True)
+        return Z
+
+    def excess(self) -> Array:
+        return np.asarray(self.sums - self.objective.degrees)
+
+    def gradient(self) -> tuple[Array, Array]:
+        predicted, _ = self.objective.features.centred(self._product, self.sums)
+        excess = self.excess()
+        gb = excess if self.objective.features.fit_intercept else np.zeros_like(excess)
+        return predicted - self.objective.target_products, gb
+
+    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
+        features = self.objective.features
+        multiply = features.multiplier(W, b, exact=True, order="C", dtype=self.objective.precision)
+
+        def part(rows: slice) -> tuple[Any, ...]:
+            X = self._block(rows, exact=False)
+            P, U = self._predict(rows, X), multiply(X)
+            U -= np.einsum("ij,ij->i", P, U)[:, None]
+            U *= P
+            U = features.weigh(U, rows)
+            return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
+
+        product, sums = sum_in_threads(part, self.objective.blocks)
+        self.objective.n_products += 2
+        return features.centred(product, sums)
+
+    def _predict(self, rows: slice, X: Any = None) -> Array:
+        """Predictions of a block; cached if those of all rows take little memory."""
+        P = self.predictions.get(rows.start)
+        if P is None:
+            P = self._logits(self._block(rows, exact=False) if X is None else X, exact=False)
+            _softmax(P)
+            if self.objective.keeps_predictions:
+                self.predictions[rows.start] = P
+        return P
+
+    def mean_curvature(self) -> LabelCurvatures:
+        predicted, _ = self.objective.features.centred(self._product, self.sums)
+        means = predicted * reciprocal(self.sums) * self.objective.features.fit_intercept
+        return LabelCurvatures(self.sums / self.objective.n, means)
+
+    def along(self, W: Array | None, b: Array) -> Callable[[float], _SparseObjectiveAt]:
+        self.predictions.clear()  # rarely needed once a direction is found, and as large as the next ones
+        return lambda t: self.objective.at(self.W if W is None else self.W + t * W, self.b + t * b, exact=self.exact)
+
+    def balancing_shift(self, accuracy: float) -> Array:
+        """The change of b after which predictions have the column sums of D.
+
+        Sinkhorn's method: each sweep multiplies the predictions of a label by the factor that its sum lacks. That needs
+        no exponentials and no product with X; single precision suffices, because only the change of the sums is
+        computed in it.
+        """
+        max_factor = 1e6  # of one call, for single precision; the next call continues from there
+        present = self.objective.degrees > 0
+        factors = np.ones_like(self.sums)
+        for _ in range(_MAX_SWEEPS):
+            before, sums = factors, self.sums - self._lost_to_others(factors)
+            correction = self.objective.degrees / np.maximum(sums, _SMALLEST_SUM)
+            factors = np.where(present, np.clip(correction, 1.0 / max_factor, max_factor), 1.0)
+            if np.abs(factors / before - 1.0).max() <= accuracy:
+                break
+        return np.asarray(np.log(factors))
+
+    def _lost_to_others(self, factors: Array) -> Array:
+        """Decrease of the sum of each label, before its own factor, when rows are normalised again."""
+        weights, change = self.objective.features.sample_weight, (factors - 1.0).astype(self.objective.precision)
+
+        def part(rows: slice) -> tuple[Any, ...]:
+            P = self._predict(rows)
+            added = P @ change
+            lost = added / (1.0 + added)
+            if weights is not None:
+                lost *= weights[rows].astype(P.dtype)
+            return ((lost @ P).astype(np.float64),)
+
+        (sums,) = sum_in_threads(part, self.objective.blocks)
+        return np.asarray(sums)
+
+
+def _softmax(Z: Array) -> Array:
+    """Turn rows of non-positive logits into predictions in place; returns the normalisers."""
+    np.exp(Z, out=Z)
+    totals = Z.sum(axis=1)
+    Z /= totals[:, None]
+    return np.asarray(totals)
+
+
+def balance_labels(at: _SparseObjectiveAt, n: float, l2: float, goal: float) -> tuple[_SparseObjectiveAt, Array, float]:
+    """Change b so that predictions have nearly the column sums of D; returns that change and what is added to the gap.
+
+    A remaining excess, at most a part e of a label's predictions, is mixed away: ``Q = (1 - e) P + e E``, E being the
+    same distribution in every row, has the column sums of D and, X being centred, ``X'Q = (1 - e) X'P``. Its entropy is
+    at least ``(1 - e)`` that of P.
+    """
+    shift = np.zeros_like(at.b)
+    present, accuracy = at.objective.degrees > 0, at.objective.balance_accuracy * goal / n
+    for _ in range(_MAX_SWEEPS):
+        part = float(np.max(at.excess()[present] / np.maximum(at.sums[present], _SMALLEST_SUM)))
+        if part <= accuracy:
+            break
+        step = at.balancing_shift(0.1 * accuracy)
+        at, shift = at.along(None, step)(1.0), shift + step
+    part = min(max(part, 0.0), 1.0)
+    gW, gb = at.gradient()
+    entropy = at.loss - float(np.vdot(gW, at.W)) - float(gb @ at.b)
+    mixed = (1.0 - part) * gW - part * at.objective.target_products
+    change = float(np.vdot(mixed, mixed)) - float(np.vdot(gW, gW))
+    # The gap has a term <gb, b>, which is 0 only in balance. As gb sums to 0, the mean of b can be subtracted first.
+    return at, shift, part * entropy + change / (4.0 * l2) + float(gb @ (at.b - at.b.mean()))

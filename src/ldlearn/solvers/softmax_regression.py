@@ -12,8 +12,7 @@ from scipy import linalg, sparse
 from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
-from ldlearn.solvers.softmax_objective import LocalObjective
-from ldlearn.solvers.sparse_objective import LabelCurvatures, SparseObjective, balance_labels
+from ldlearn.solvers.softmax_objective import LabelCurvatures, LocalObjective, SparseObjective, balance_labels
 from ldlearn.solvers.spd import conjugate_gradients
 
 # Shapes: X (n_samples, n_features), D and P (n_samples, n_labels), coef W (n_features, n_labels), intercept b

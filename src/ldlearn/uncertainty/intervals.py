@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import JointModel
 from ldlearn.base.estimator import wrap_output
+from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.kernels import make_feature_map
-from ldlearn.core.neighbors import common_offsets, subtract_offsets
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.default_gamma import default_gamma
