@@ -1,5 +1,6 @@
 """DLDL on Dask collections: the same problem, solved by the same steps, over rows in blocks."""
 
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -98,20 +99,20 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         W = self._alternate(steps, positive).W
         self.coef_, self.intercept_ = W.coef.T, W.intercept
         self.graph_ = self.sigma_ = self._index = None
+        degrees = [delayed(_only_degrees, pure=False)(block, training.dtype) for block in steps.D]
+        gaps = [delayed(lambda block: block.step.gap, pure=False)(block) for block in steps.D]
         width = (len(self.label_names_),)
-        for name, function, shape, kind in (
-            ("label_distributions_", _only_degrees, width, training.dtype),
-            ("gap_", _only_gap, (), np.dtype(np.float64)),
-        ):
-            parts = [delayed(function, pure=False)(block, training.dtype) for block in steps.D]
-            setattr(self, name, array_of_blocks(parts, training.lengths, shape, kind))
+        self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
+        self.gap_ = array_of_blocks(gaps, training.lengths, (), np.dtype(np.float64))
 
     def _prototypes(self, training: TrainingBlocks) -> Array | None:
         """Class prototypes, for ``init="pseudo"``."""
         if self.init == "uniform":
             return None
         # The smallest number of positive labels has to be found over all blocks first.
-        fewest = np.min(training.runner.map_compute(_fewest_positives, training.targets), axis=0)
+        fewest = np.min(
+            training.runner.map_compute(lambda targets: fewest_positives(targets.T), training.targets), axis=0
+        )
         sums, counts = training.runner.map_sum(_prototype_sums, training.X, training.targets, common=fewest)
         return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
 
@@ -143,8 +144,10 @@ class _BlockSteps:
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
         common = self.degree_terms, self._message(W), self.tol
         self.D = self.runner.map_persist(_update_degrees, self.columns.blocks, self.targets, self.D, common=common)
-        objective, terms, change, n_iter, converged = zip(*self.runner.map_compute(_summary, self.D), strict=True)
-        return DegreeStep(None, np.empty(0), sum(objective), sum(terms), max(change), max(n_iter), all(converged))
+        steps = self.runner.map_compute(lambda block: replace(block.step, D=None, gap=np.empty(0)), self.D)
+        objective, terms = (sum(getattr(step, name) for step in steps) for name in ("objective", "terms"))
+        change, n_iter = (max(getattr(step, name) for step in steps) for name in ("change", "n_iter"))
+        return DegreeStep(None, np.empty(0), objective, terms, change, n_iter, all(step.converged for step in steps))
 
     def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
         common = self._message(P) if isinstance(P, SoftmaxFit) else P, weight
@@ -195,23 +198,8 @@ def _mixed(X: Array, degrees: _Degrees, common: tuple[Coefficients | Array, floa
     return degrees._replace(T=mix(degrees.T, P, weight))
 
 
-def _summary(degrees: _Degrees) -> tuple[float, float, float, int, bool]:
-    step = degrees.step
-    assert step is not None
-    return step.objective, step.terms, step.change, step.n_iter, step.converged
-
-
 def _only_degrees(degrees: _Degrees, kind: Any) -> Array:
     return np.ascontiguousarray(degrees.T, dtype=kind)
-
-
-def _only_gap(degrees: _Degrees, _: Any) -> Array:
-    assert degrees.step is not None
-    return degrees.step.gap
-
-
-def _fewest_positives(targets: BlockTargets) -> Indices:
-    return fewest_positives(targets.T)
 
 
 def _prototype_sums(X: Array, targets: BlockTargets, fewest: Indices) -> tuple[Array, Array]:

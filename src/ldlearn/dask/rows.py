@@ -31,16 +31,19 @@ class BlockColumns(CentredColumns):
         self.training, self.blocks, self._runner = training, X, training.runner
         n, total, weighted = training.n, float(training.n), weighted and training.has_weights
         if weighted:
-            total, (sums,) = training.total, self._runner.map_sum(_weighted_sums, X, training.targets)
-        away, squares = self._runner.map_sum(_deviations, X, training.targets, common=(sums / total, weighted))
+            total, (sums,) = training.total, self.sum(lambda X, targets: [column_sums(X, targets.weights)[1]])
+        away, squares = self.sum(_deviations, (sums / total, weighted))
         mean, squares = refine_moments(total, sums / total, away, squares, training.dtype)
         # Offsets need the squares of n rows; these are weighted.
         super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
 
+    def sum(self, function: Any, common: Any = None) -> list[Any]:
+        """The sums over blocks of ``function(X, targets, common)``, in one round."""
+        return self._runner.map_sum(function, self.blocks, self.training.targets, common=common)
+
     def scatter_matrix(self) -> Array:
-        """``(X - mean)' (X - mean)``."""
-        (scatter,) = self._runner.map_sum(_scatter, self.blocks, self.training.targets, common=self.message())
-        return np.asarray(scatter)
+        """See `CentredColumns.scatter_matrix`."""
+        return np.asarray(self.sum(_scatter, self.message())[0])
 
     def selection_rows(self) -> tuple[Any, Any, Any]:
         """Features, labels and mask of observed labels for model selection; fetched lazily if rows are many."""
@@ -59,14 +62,16 @@ class BlockColumns(CentredColumns):
         return X, targets.weights
 
     def third_moments(self) -> Array:
-        """As `validation.third_moments`."""
-        targets, common = self.training.targets, self.message()
-        (moments,) = self._runner.map_sum(_third_moments, self.blocks, targets, common=common)
-        return np.asarray(moments)
+        """See `ldlearn.joint.label_model.third_moments`."""
+        moments = self.sum(lambda X, targets, columns: [third_moments(X, columns, targets.weights)], self.message())
+        return np.asarray(moments[0])
 
     def project_rows(self, direction: Array) -> Array:
-        """As `validation.project_rows`."""
-        return np.concatenate(self._runner.map_compute(_project, self.blocks, common=(self.message(), direction)))
+        """See `ldlearn.joint.label_model.project_rows`."""
+        common = self.message(), direction
+        return np.concatenate(
+            self._runner.map_compute(lambda X, common: project_rows(X, *common), self.blocks, common=common)
+        )
 
     def message(self) -> CentredColumns:
         """The statistics that are sent to the blocks."""
@@ -98,7 +103,7 @@ class BlockObjective:
 
     def mean_degrees(self) -> Array:
         """Column means of D."""
-        (sums,) = self.runner.map_sum(_column_sums, self.degrees)
+        (sums,) = self.runner.map_sum(lambda degrees: [column_sums(degrees.T, degrees.weights)[1]], self.degrees)
         return np.asarray(sums / self.n)
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
@@ -114,8 +119,7 @@ class BlockObjectiveAt:
 
     def __init__(self, rows: BlockObjective, coefficients: Coefficients) -> None:
         self.rows, self.coefficients, self.exact = rows, coefficients, coefficients.exact
-        found = rows.runner.map_sum(_sums_at, rows.X, rows.degrees, common=coefficients)
-        self.loss, self._gW, self._gb, self._excess, self._curvature = found
+        self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum(_derivatives)
 
     def excess(self) -> Array:
         """Column sums of ``P - D``."""
@@ -130,15 +134,18 @@ class BlockObjectiveAt:
         return np.asarray(self._curvature / self.rows.n)
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        """The second derivative of the loss times a direction."""
-        hW, hb = self.rows.runner.map_sum(
-            _hessian_times, self.rows.X, self.rows.degrees, common=(self.coefficients, W, b)
-        )
+        """The Hessian of the loss times a direction, in one round."""
+        hW, hb = self._sum(lambda at, W, b: at.hessian_times(W, b), W, b)
         return hW, hb
 
     def scatters(self) -> Iterable[Array]:
-        """``Z' diag(p_j (1 - p_j)) Z`` for each label j."""
-        return self.rows.runner.map_sum(_scatters, self.rows.X, self.rows.degrees, common=self.coefficients)
+        """See `ObjectiveAt`."""
+        return self._sum(lambda at: list(at.scatters()))
+
+    def _sum(self, function: Any, *arguments: Array) -> list[Any]:
+        """The sums over blocks of ``function(objective of a block at these coefficients, *arguments)``."""
+        common = self.coefficients, function, arguments
+        return self.rows.runner.map_sum(_at_block, self.rows.X, self.rows.degrees, common=common)
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], ObjectiveAt]:
         """The objective along a direction."""
@@ -147,10 +154,6 @@ class BlockObjectiveAt:
 
 
 # Functions of a block. ``degrees`` has the attributes T (degrees) and weights (sample weights or None).
-
-
-def _weighted_sums(X: Array, targets: BlockTargets) -> Sequence[Any]:
-    return [column_sums(X, targets.weights)[1]]
 
 
 def _deviations(X: Array, targets: BlockTargets, common: tuple[Array, bool]) -> Sequence[Any]:
@@ -162,33 +165,12 @@ def _scatter(X: Array, targets: BlockTargets, columns: CentredColumns) -> Sequen
     return [Features(X, sample_weight=targets.weights, block_of=columns).scatter_matrix()]
 
 
-def _third_moments(X: Array, targets: BlockTargets, columns: CentredColumns) -> Sequence[Any]:
-    return [third_moments(X, columns, targets.weights)]
+def _at_block(X: Array, degrees: Any, common: tuple[Coefficients, Any, Any]) -> Sequence[Any]:
+    (columns, W, b, exact), function, arguments = common
+    objective = LocalObjective(Features(X, sample_weight=degrees.weights, block_of=columns), degrees.T)
+    return list(function(objective.at(W, b, exact=exact), *arguments))
 
 
-def _project(X: Array, common: tuple[CentredColumns, Array]) -> Array:
-    return project_rows(X, *common)
-
-
-def _column_sums(degrees: Any) -> Sequence[Any]:
-    return [column_sums(degrees.T, degrees.weights)[1]]
-
-
-def _sums_at(X: Array, degrees: Any, coefficients: Coefficients) -> Sequence[Any]:
-    at = _at(X, degrees, coefficients)
+def _derivatives(at: Any) -> Sequence[Any]:
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [at.loss, *at.gradient(), at.excess(), at.objective.n * at.mean_curvature()]
-
-
-def _hessian_times(X: Array, degrees: Any, common: tuple[Coefficients, Array, Array]) -> Sequence[Any]:
-    coefficients, W, b = common
-    return list(_at(X, degrees, coefficients).hessian_times(W, b))
-
-
-def _scatters(X: Array, degrees: Any, coefficients: Coefficients) -> Sequence[Any]:
-    return list(_at(X, degrees, coefficients).scatters())
-
-
-def _at(X: Array, degrees: Any, coefficients: Coefficients) -> Any:
-    rows = LocalObjective(Features(X, sample_weight=degrees.weights, block_of=coefficients.columns), degrees.T)
-    return rows.at(coefficients.W, coefficients.b, exact=coefficients.exact)

@@ -112,23 +112,20 @@ class _BlockVotes(VoteObjective):
     def at(self, v: Any) -> Point:
         """The loss and its derivatives at given parameters, in one round."""
         parameters = _Parameters(self.features.message(), *self.split(v))
-        loss, gW, gb, rate_slope, curvature = self._sum(_point, parameters)
+        loss, gW, gb, rate_slope, curvature = self.features.sum(_point, parameters)
         added_loss, derivatives = self.added.at(parameters.b[None], parameters.log_rate)
         added = derivatives()
 
         def hessian_times(s: Any) -> Any:
             _, b, rate = direction = self.split(s)
             extra, extra_rate = added.hessian_times(b[None], rate)
-            hW, hb, h = self._sum(_hessian_times, (parameters, direction))
+            hW, hb, h = self.features.sum(_hessian_times, (parameters, direction))
             return self.join(hW, hb, h + extra_rate, extra[0])
 
         slope, added_rate_slope = added.gradient
         gradient = self.join(gW, gb, rate_slope + added_rate_slope, slope[0])
         found = Derivatives(gradient, hessian_times, (curvature + added.mean_curvature) / self.total)
         return Point(v, float(loss) + added_loss, lambda: found, lambda d: lambda t: self.at(v + t * d))
-
-    def _sum(self, function: Any, common: Any) -> list[Any]:
-        return self.runner.map_sum(function, self.features.blocks, self.targets, common=common)
 
 
 # Functions of a block.

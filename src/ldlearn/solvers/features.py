@@ -59,7 +59,6 @@ class CentredColumns:
         squares: Array,
         offsets: Array,
         fit_intercept: bool = True,
-        scatter: Array | None = None,
         total: float | None = None,
     ) -> None:
         self.n, self.m = n, len(mean)
@@ -68,7 +67,7 @@ class CentredColumns:
         self.mean = mean if fit_intercept else np.zeros(self.m)
         self.spread = squares if fit_intercept else squares + self.total * mean**2
         self.offsets = offsets if fit_intercept else np.zeros(self.m)
-        self._scatter = scatter
+        self._scatter: Array | None = None
         self._spectrum: tuple[float, Spectrum] | None = None
         self._sample: Features | None = None
 
@@ -205,7 +204,6 @@ class Features(CentredColumns):
             statistics = block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept
             super().__init__(n, *statistics, total=total)
         self._is_sparse = sparse.issparse(X)
-        self._blocks: dict[int, list[slice]] = {}  # by the number of further columns
         self._far = bool(self.offsets.any())
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
         # Whether products are always in float64: columns far from zero need it.
@@ -225,9 +223,7 @@ class Features(CentredColumns):
 
     def row_blocks(self, width: int = 0) -> list[slice]:
         """Slices of rows, so short that a block of X and ``width`` columns beside it stay in cache."""
-        if width not in self._blocks:
-            self._blocks[width] = list(row_blocks(self.X, width))
-        return self._blocks[width]
+        return list(row_blocks(self.X, width))
 
     def block(self, rows: slice, exact: bool = False) -> Any:
         """Rows of X without offsets, in float64 if ``exact`` (or `is_exact`), else as they are."""
@@ -269,19 +265,20 @@ class Features(CentredColumns):
         """``(X - mean)' R`` and the column sums of R (0 without an intercept), from ``(X - offsets)' R`` and them."""
         return product - self._rest[:, None] * sums, sums if self.fit_intercept else np.zeros_like(sums)
 
-    def times(self, W: Array, b: Array, *, exact: bool = False) -> Array:
+    def times(self, W: Array, b: Array, *, exact: bool = False, dtype: Any = np.float64) -> Array:
         """Logits ``(X - mean) W + b``; with ``exact`` in float64 even if X is float32."""
-        product = np.empty((self.n, W.shape[1]), order="F")
-        multiply = self.multiplier(W, b, exact=exact)
-        for rows in self.row_blocks(W.shape[1]):
-            multiply(self.block(rows, exact), out=product[rows])
+        product = np.empty((self.n, W.shape[1]), dtype=dtype, order="F")
+        multiply = self.multiplier(W, b, exact=exact, dtype=dtype)
+        in_threads(lambda rows: multiply(self.block(rows, exact), out=product[rows]), self.row_blocks(W.shape[1]))
         return product
 
     def transpose_times(self, R: Array, *, exact: bool = False) -> tuple[Array, Array]:
         """The adjoint: ``(X - mean)' R`` and the column sums of R (0 without an intercept)."""
-        product = np.zeros((self.m, R.shape[1]))
-        for rows in self.row_blocks(R.shape[1]):
-            product += self.block_transpose_times(self.block(rows, exact), R[rows])
+
+        def part(rows: slice) -> tuple[Array]:
+            return (self.block_transpose_times(self.block(rows, exact), R[rows]),)
+
+        (product,) = sum_in_threads(part, self.row_blocks(R.shape[1]))
         return self.centred(product, R.sum(axis=0))
 
     def weighted_scatter(self, weights: Array | None) -> Array:

@@ -44,11 +44,8 @@ class LocalObjective:
 
     def logits(self, W: Array, b: Array, exact: bool) -> Array:
         """Logits of all rows."""
-        Z = np.empty(self.D.shape, dtype=_precision(exact), order="F")
-        multiply = self.features.multiplier(W, b, exact=exact, dtype=Z.dtype)
-        in_threads(lambda rows: multiply(self.features.block(rows, exact), out=Z[rows]), self.blocks)
         self.n_products += 1
-        return Z
+        return self.features.times(W, b, exact=exact, dtype=_precision(exact))
 
 
 class _LocalObjectiveAt:

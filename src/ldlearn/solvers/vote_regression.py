@@ -369,7 +369,7 @@ class Competing(Independent):
         u, h = self.slopes(theta)  # in theta; d theta = rise (dZ - <P, dZ>) + drate
         s, f, r = u * rise, h * rise**2, h * rise
         k = f + u * bend
-        U, H, h_total = s.sum(axis=1, keepdims=True), f.sum(axis=1, keepdims=True), h.sum()
+        U, h_total = s.sum(axis=1, keepdims=True), h.sum()
 
         def hessian_times(dZ: Array, drate: float) -> tuple[Array, float]:
             weighted = P * dZ
@@ -380,15 +380,22 @@ class Competing(Independent):
             # The last term comes from the softmax's own curvature; it and `bend` alone can be negative.
             return v - P * V - U * (weighted - P * mean), float((r * change).sum() + h_total * drate)
 
-        bent = np.maximum(-U, 0.0)
-        cross = f.T @ P
-        curvature = np.empty((P.shape[1] + 1, P.shape[1] + 1))
-        curvature[:-1, :-1] = np.diag(f.sum(axis=0) + (bent * P).sum(axis=0)) - cross - cross.T + ((H - bent) * P).T @ P
-        curvature[:-1, -1] = curvature[-1, :-1] = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
-        curvature[-1, -1] = h_total
+        curvature = vote_curvature(P, f, r, h, np.maximum(-U, 0.0))
         return Derivatives((s - P * U, float(u.sum())), hessian_times, curvature / self.total)
 
     def constant(self) -> tuple[Array, float]:
         """The degrees without features, as scores, and ln(lambda)."""
         votes = self.constant_votes()
         return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))
+
+
+def vote_curvature(P: Array, f: Array, r: Array, i: Array, bent: Array | float = 0.0) -> Array:
+    """Second derivative in the scores and ln(lambda), summed over rows, of shape (n_labels + 1, n_labels + 1).
+
+    That of a row in its scores is ``sum_j f_j (e_j - p)(e_j - p)' + bent (diag(p) - p p')``; r is the one in scores and
+    ln(lambda), before it is centred, and i the one in ln(lambda).
+    """
+    cross = f.T @ P
+    C = np.diag((f + bent * P).sum(axis=0)) - cross - cross.T + ((f.sum(axis=1, keepdims=True) - bent) * P).T @ P
+    q = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
+    return np.block([[C, q[:, None]], [q[None, :], i.sum().reshape(1, 1)]])

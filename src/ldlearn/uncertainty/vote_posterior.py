@@ -16,7 +16,7 @@ from scipy.special import exprel
 from ldlearn.core.simplex import Array, Mask, log_softmax
 from ldlearn.core.votes import LARGEST_THETA, label_counts, log_expected_votes, profile_log_rate, slopes
 from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
-from ldlearn.solvers.vote_regression import Start, VoteFit, vote_regression
+from ldlearn.solvers.vote_regression import Start, VoteFit, vote_curvature, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
 
 _MAX_ROWS = 2000  # for the penalty and the curvature; coefficients are fitted on all rows
@@ -170,10 +170,7 @@ class _Information:
 
     def mean(self) -> Array:
         """Mean over rows, of shape (n_labels + 1, n_labels + 1), ln(lambda) last."""
-        cross = self.f.T @ self.P
-        C = np.diag(self.f.sum(axis=0)) - cross - cross.T + (self.f.sum(axis=1, keepdims=True) * self.P).T @ self.P
-        q = (self.r - self.r.sum(axis=1, keepdims=True) * self.P).sum(axis=0)
-        return np.block([[C, q[:, None]], [q[None, :], self.i.sum().reshape(1, 1)]]) / self.features.total
+        return vote_curvature(self.P, self.f, self.r, self.i) / self.features.total
 
     def kronecker(self, features: Features, l2: float) -> KroneckerCovariance:
         """Covariance of the coefficients as if every row had the same information."""
