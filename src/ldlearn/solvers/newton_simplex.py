@@ -240,12 +240,12 @@ def _starting_point(problem: _Problem, start: Array | None) -> _Point:
     if start is None:
         return prior
     tiny = np.finfo(np.float64).tiny
-    given = _point(problem, np.log(np.maximum(np.asfortranarray(start), tiny)))
+    warm = _point(problem, np.log(np.maximum(np.asfortranarray(start), tiny)))
     if problem.G is not None:
-        return given if given[3].sum() < prior[3].sum() else prior
-    lower = given[3] < prior[3]
-    logD, D, quadratic = (np.where(lower[:, None], a, b) for a, b in zip(given[:3], prior[:3], strict=True))
-    return logD, D, quadratic, np.where(lower, given[3], prior[3])
+        return warm if warm[3].sum() < prior[3].sum() else prior
+    lower = warm[3] < prior[3]
+    logD, D, quadratic = (np.where(lower[:, None], a, b) for a, b in zip(warm[:3], prior[:3], strict=True))
+    return logD, D, quadratic, np.where(lower, warm[3], prior[3])
 
 
 def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
