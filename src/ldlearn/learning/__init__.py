@@ -4,8 +4,12 @@ from ldlearn.learning.aa_bp import AABP
 from ldlearn.learning.aa_knn import AAKNN
 from ldlearn.learning.baselines import MeanLDL
 from ldlearn.learning.boosted_ldl import BoostedLDL
+from ldlearn.learning.cdl_ld import CDLLD
+from ldlearn.learning.cpnn import CPNN
+from ldlearn.learning.df_ldl import DFLDL
 from ldlearn.learning.incom_ldl import IncomLDL
 from ldlearn.learning.lalot import LALOT
+from ldlearn.learning.ld_svr import LDSVR
 from ldlearn.learning.ldl_dpa import LDLDPA
 from ldlearn.learning.ldl_forest import LDLForest
 from ldlearn.learning.ldl_hr import LDLHR
@@ -39,6 +43,10 @@ __all__ = [
     "LDLForest",
     "LALOT",
     "LDLSF",
+    "CDLLD",
+    "CPNN",
+    "DFLDL",
+    "LDSVR",
     "IncomLDL",
     "WInLDL",
     "LDLDPA",
