@@ -21,6 +21,7 @@ from ldlearn.learning.ldlm import LDLM
 from ldlearn.learning.ldlsf import LDLSF
 from ldlearn.learning.lse_ldl import LSELDL
 from ldlearn.learning.mlp_ldl import MLPLDL
+from ldlearn.learning.oldl import OLDL
 from ldlearn.learning.pt_bayes import PTBayes
 from ldlearn.learning.pt_svm import PTSVM
 from ldlearn.learning.sa_bfgs import SABFGS
@@ -56,4 +57,5 @@ __all__ = [
     "LDLSCL",
     "LDLLC",
     "LDLM",
+    "OLDL",
 ]
