@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.stats import chisquare
 
-from ldlearn.core import binarize, logical
-from ldlearn.core.logical import Support, draw_labels, has_few_positives
+from ldlearn.core import binarize
+from ldlearn.core.logical import draw_labels
 from ldlearn.core.simplex import clip_degrees
 from ldlearn.core.targets import check_logical, check_some_degrees
 from ldlearn.exceptions import InputError
@@ -139,57 +139,3 @@ def test_baseline(seed, c):
 
 def test_only_degrees_below_the_baseline_are_raised():
     np.testing.assert_allclose(clip_degrees(np.array([[0.75, 0.25, 0.0]]), smallest=0.25), [[0.6, 0.2, 0.2]])
-
-
-"""Rows by the number of their positive labels: nothing is lost, nothing is mixed up."""
-
-
-def random_labels(n=200, c=7, seed=0):
-    rng = np.random.default_rng(seed)
-    Y = rng.random((n, c)) < 0.4
-    Y[np.arange(n), rng.integers(c, size=n)] = True
-    return Y
-
-
-@pytest.mark.parametrize("entries", [1, 50, 2**14])
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_every_row_is_in_one_block_of_rows_with_as_many_labels(container, entries, monkeypatch):
-    monkeypatch.setattr(logical, "_BLOCK_ENTRIES", entries)
-    Y = random_labels()
-    support = Support(container(Y))
-    np.testing.assert_array_equal(np.sort(np.concatenate(support.blocks)), np.arange(len(Y)))
-    for rows in support.blocks:
-        counts = Y[rows].sum(axis=1)
-        assert (counts == counts[0]).all()
-        assert len(rows) * counts[0] <= max(entries, counts[0])
-        np.testing.assert_array_equal(support.labels(rows).T.ravel(), np.nonzero(Y[rows])[1])
-    np.testing.assert_array_equal(support.mask(), Y)
-
-
-def test_entries_are_taken_from_any_container():
-    Y = random_labels()
-    A = np.random.default_rng(1).normal(size=Y.shape)
-    support = Support(Y)
-    for container in (A, np.asfortranarray(A), support.csr(A[Y])):
-        for rows in support.blocks:
-            np.testing.assert_array_equal(support.take(container, rows).T.ravel(), A[rows][Y[rows]])
-
-
-def test_places_of_a_block_are_those_of_its_entries_column_after_column():
-    Y = random_labels()
-    A = np.random.default_rng(1).normal(size=Y.shape)
-    support = Support(Y)
-    for _ in range(2):  # the second time they are known
-        for k, rows in enumerate(support.blocks):
-            np.testing.assert_array_equal(A.ravel(order="F")[support.where(k)], support.take(A, rows))
-
-
-def test_sparse_storage_is_for_few_of_many_labels():
-    assert not has_few_positives(np.eye(10, dtype=bool))
-    assert has_few_positives(np.eye(100, dtype=bool))
-    assert not has_few_positives(np.ones((3, 100), dtype=bool))
-
-
-def test_equal_shares_are_those_of_the_dense_labels():
-    Y = random_labels()
-    np.testing.assert_allclose(Support(Y).equal_shares().toarray(), Y / Y.sum(axis=1, keepdims=True))

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import wrightomega
 
-from ldlearn.core.logical import Support
 from ldlearn.core.simplex import Array, Mask, project_simplex
-from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
+from ldlearn.solvers.newton_simplex import SimplexSolution, Support, newton_simplex
 
 
 def admm_simplex(

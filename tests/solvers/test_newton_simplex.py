@@ -10,10 +10,9 @@ from reference.admm import admm_simplex
 from scipy import sparse
 from scipy.special import wrightomega, xlogy
 
-from ldlearn.core import knn_graph, laplacian, log_softmax, logical, normalize_rows, resources, softmax
-from ldlearn.core.logical import Support
+from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, resources, softmax
 from ldlearn.solvers import newton_simplex as newton_simplex_module
-from ldlearn.solvers.newton_simplex import _log_omega, newton_simplex
+from ldlearn.solvers.newton_simplex import Support, _log_omega, newton_simplex
 
 
 def random_problem(seed, n=12, c=5, scale=2.0):
@@ -264,7 +263,7 @@ def test_blocks_threads_and_sparse_entries_change_nothing(n_threads, monkeypatch
         newton_simplex_module._Problem(L, Y, beta=beta), start, tol=1e-12, max_iter=100
     )
     monkeypatch.setattr(resources, "thread_count", lambda: n_threads)
-    monkeypatch.setattr(logical, "_BLOCK_ENTRIES", 40)
+    monkeypatch.setattr(newton_simplex_module, "_BLOCK_ENTRIES", 40)
     support = Support(Y)
     dense = newton_simplex(L, Y, beta=beta, start=start, tol=1e-12)
     few = newton_simplex(support.csr(L[Y]), support, beta=beta, start=support.csr(start[Y]), tol=1e-12)

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, Transformer, estimator_dataclass
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity, subtract_offsets
-from ldlearn.core.logical import Support, has_few_positives
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
@@ -20,7 +19,7 @@ from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.alternation import Alternation, DegreeRows, DegreeStep, DegreeTerms, Steps, alternate
 from ldlearn.joint.hyperparameters import select_penalties
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
-from ldlearn.solvers.newton_simplex import newton_simplex
+from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.core.logical import Support
 from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
 from ldlearn.core.targets import fill_unknown
@@ -26,7 +25,7 @@ from ldlearn.joint.label_model import (
 )
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
-from ldlearn.solvers.newton_simplex import newton_simplex
+from ldlearn.solvers.newton_simplex import Support, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
 

@@ -6,12 +6,88 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ldlearn.core.logical import Support
 from ldlearn.core.resources import in_threads
-from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.solvers.spd import conjugate_gradients
 
 # Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along long columns.
+
+
+_BLOCK_ENTRIES = 2**14  # positive labels in a block: a dozen arrays of this size stay in cache
+
+
+class Support:
+    """The positive labels of each row, and blocks of rows with the same number of positive labels.
+
+    Parameters
+    ----------
+    Y : boolean ndarray of shape (n_samples, n_labels)
+        At least one positive label in each row.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (n_samples, n_labels).
+    blocks : list of ndarray
+        Row indices; every row is in one block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> support = Support(np.array([[1, 1, 0], [0, 0, 1], [0, 1, 1]], dtype=bool))
+    >>> [rows.tolist() for rows in support.blocks]
+    [[1], [0, 2]]
+    """
+
+    def __init__(self, Y: Mask) -> None:
+        self.shape: tuple[int, int] = Y.shape
+        rows, labels = np.nonzero(Y)
+        self.indices = labels.astype(np.int32)
+        self.indptr = np.searchsorted(rows, np.arange(len(Y) + 1))
+        self.blocks = _blocks(np.diff(self.indptr))
+        self._where: dict[int, Indices] = {}
+
+    def equal_shares(self) -> sparse.csr_array:
+        """Equal degrees of the positive labels of each row."""
+        counts = np.diff(self.indptr)
+        return self.csr(np.repeat(1.0 / np.maximum(counts, 1), counts))
+
+    def places(self, rows: Indices) -> Indices:
+        """Positions of the entries of these rows in ``indices``, one column per row."""
+        count = self.indptr[rows[0] + 1] - self.indptr[rows[0]]
+        return np.asarray(self.indptr[rows] + np.arange(count)[:, None])
+
+    def where(self, k: int) -> Indices:
+        """Flat positions of the entries of block k in an array in Fortran order; cached for repeated D-steps."""
+        if k not in self._where:
+            # Rows times labels may exceed 32 bits.
+            self._where[k] = self.indices[self.places(self.blocks[k])] * np.intp(self.shape[0]) + self.blocks[k]
+        return self._where[k]
+
+    def mask(self) -> Mask:
+        """A boolean array, True at the positive labels."""
+        return np.asarray(self.csr(np.ones(len(self.indices), dtype=bool)).toarray())
+
+    def csr(self, values: Array) -> sparse.csr_array:
+        """A sparse array with these values, given row by row."""
+        return sparse.csr_array((values, self.indices, self.indptr), shape=self.shape)
+
+
+def has_few_positives(Y: Mask) -> bool:
+    """Whether sparse storage pays: at least 64 labels, of which at most one in 8 is positive."""
+    n, c = Y.shape
+    return c >= 64 and bool(8 * np.count_nonzero(Y) <= n * c)
+
+
+def _blocks(counts: Indices) -> list[Indices]:
+    order = np.argsort(counts, kind="stable")
+    ends = np.flatnonzero(np.diff(counts[order])) + 1
+    blocks = []
+    for rows in np.split(order, ends):
+        if len(rows):
+            size = max(1, _BLOCK_ENTRIES // max(int(counts[rows[0]]), 1))
+            blocks += [rows[start : start + size] for start in range(0, len(rows), size)]
+    return blocks
 
 
 @dataclass(frozen=True)
