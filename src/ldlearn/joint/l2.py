@@ -18,9 +18,9 @@ from ldlearn.core.reconstruction import (
     simplex_weights,
     weights_to_csr,
 )
-from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, project_simplex, softmax
+from ldlearn.core.simplex import Array, Mask, SampleWeight, project_simplex, softmax
 from ldlearn.solvers.nuclear_regression import NuclearFit, nuclear_regression
-from ldlearn.solvers.spd import solve_spd
+from ldlearn.solvers.spd import conjugate_gradients
 
 
 @estimator_dataclass
@@ -154,8 +154,12 @@ class L2(SampleWeightMixin, JointModel):
         # With a free intercept centring changes no value of the objective, only how fast W and b are found.
         features = np.asarray(X, dtype=np.float64)
         mean = np.average(features, axis=0, weights=sample_weight) if self.fit_intercept else np.zeros(X.shape[1])
-        graph = _Graph(features - mean, nearest_rows(X, self.n_neighbors)) if self.alpha > 0 else None
-        S = sparse.csr_array((len(Y), len(Y))) if graph is None else graph.S
+        S = sparse.csr_array((len(Y), len(Y)))
+        if self.alpha > 0:
+            neighbors = nearest_rows(X, self.n_neighbors)
+            grams = local_grams(features - mean, neighbors)
+            weights = simplex_weights(grams)
+            S = weights_to_csr(weights, neighbors)
         rows = _Rows(features - mean, Y, np.ones(len(Y)) if sample_weight is None else sample_weight, observed)
         D = propagated_labels(S, Y if observed is None else Y | ~observed)
         W, b = self._start(rows, D)
@@ -165,8 +169,9 @@ class L2(SampleWeightMixin, JointModel):
         while not self.converged_ and len(path) < self.max_iter:
             before = D, P
             # S, D and the predictor in turn, each given the latest of the others: no step raises the objective.
-            if graph is not None:
-                S = graph.update(D)
+            if self.alpha > 0:  # the last supports are a good start
+                weights = simplex_weights(grams + local_grams(D, neighbors), start=weights > 0)
+                S = weights_to_csr(weights, neighbors)
             D = self._solve_degrees(S, P, rows)
             fit = self._fit_predictor(rows, D, W, b)
             W, b, P = fit.coef, fit.intercept, softmax(fit.scores)
@@ -202,19 +207,13 @@ class L2(SampleWeightMixin, JointModel):
         if self.alpha == 0:
             return self._blend(P, rows.Y, rows.observed)
         M = self.alpha * reconstruction_laplacian(S)
-        # Divided by the weights of the terms, so that the solver's tolerance means the same for all of them.
-        if rows.observed is None:
-            scale = self.beta + self.lam
-            system = sparse.diags_array(rows.w) + M / scale
-            return solve_spd(sparse.csr_array(system), rows.w[:, None] * self._blend(P, rows.Y, None), tol=1e-8)
-        # Where labels are unknown, every label has a system of its own.
-        target = rows.w[:, None] * (self.beta * P + self.lam * rows.Y)
-        diagonal = rows.w[:, None] * (self.beta + self.lam * rows.observed)
-        columns = [
-            solve_spd(sparse.csr_array((M + sparse.diags_array(d)) / self.beta), t[:, None] / self.beta, tol=1e-8)
-            for d, t in zip(diagonal.T, target.T, strict=True)
-        ]
-        return np.hstack(columns)
+        w, seen = rows.w[:, None], 1.0 if rows.observed is None else rows.observed
+        diagonal, target = w * (self.beta + self.lam * seen), w * (self.beta * P + self.lam * rows.Y)
+        scale = diagonal + M.diagonal()[:, None]
+        found = conjugate_gradients(
+            lambda D: diagonal * D + M @ D, lambda R: R / scale, target, rtol=1e-8, max_steps=10 * len(P) + 100
+        )
+        return np.asarray(found[0])
 
     def _fit_predictor(self, rows: _Rows, D: Array, W: Array, b: Array) -> NuclearFit:
         # The Hessian of |softmax(z) - d|^2 is at most 2 (1/4 + max |p - d|): the variance of a vector of length one
@@ -246,21 +245,6 @@ class _Rows(NamedTuple):
     Y: Mask
     w: SampleWeight
     observed: Mask | None
-
-
-class _Graph:
-    """S: how rows are rebuilt from their nearest neighbours, by features alone at first."""
-
-    def __init__(self, X: Array, neighbors: Indices) -> None:
-        self.neighbors, self.grams = neighbors, local_grams(X, neighbors)
-        self.weights = simplex_weights(self.grams)
-        self.S = weights_to_csr(self.weights, neighbors)
-
-    def update(self, D: Array) -> sparse.csr_array:
-        """The best S for features and degrees together; warm-started from the support of the last one."""
-        self.weights = simplex_weights(self.grams + local_grams(D, self.neighbors), start=self.weights > 0)
-        self.S = weights_to_csr(self.weights, self.neighbors)
-        return self.S
 
 
 def squared_error(Z: Array, D: Array, weights: SampleWeight | None = None) -> tuple[float, Array]:
