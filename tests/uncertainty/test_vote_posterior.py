@@ -206,17 +206,6 @@ def test_the_first_penalty_does_not_matter():
     assert small.score_variance == pytest.approx(large.score_variance, rel=3e-3)
 
 
-def test_where_the_search_begins_does_not_matter():
-    X, votes, _ = rows_of_votes(2500)
-    Y, features, rng = votes > 0, Features(X), np.random.default_rng(1)
-    plain, other = (
-        vote_posterior(features, Y, l2=1.0, start_coef=weights)
-        for weights in (None, (rng.normal(size=(3, 4)), rng.normal(size=4)))
-    )
-    for ours, theirs in zip(plain.degree_intervals(X[:50], 0.9), other.degree_intervals(X[:50], 0.9), strict=True):
-        np.testing.assert_allclose(ours, theirs, atol=1e-3)
-
-
 def test_shares_that_vanish_in_floating_point_have_votes_and_slopes():
     logP = np.array([[-1e4, -800.0, -700.0, -30.0, np.log(0.3), 0.0]])
     theta, rise, bend = log_expected_votes(logP, fixed_raters=True)

@@ -17,11 +17,13 @@ from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
 from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.alternation import Alternation, DegreeRows, DegreeStep, DegreeTerms, Steps, alternate
-from ldlearn.joint.hyperparameters import select_penalties
+from ldlearn.joint.hyperparameters import Hyperparameters, select_hyperparameters, select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
 from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
+
+_NO_ROWS: tuple[Any, Any, Any] = (None, None, None)
 
 
 @dataclass
@@ -343,14 +345,22 @@ class DLDL(SampleWeightMixin, IntervalMixin):
 
     def _select_penalties(self, positive: PositiveLabels, selection_rows: Callable[[], tuple[Any, Any, Any]]) -> None:
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
-        given: dict[str, Any] = {name: getattr(self, name) for name in ("beta", "gamma", "ordered", "label_model")}
-        if self.kappa_ and positive.is_selection and self.label_model == "auto":
-            given["label_model"] = "presence"
         needs_rows = self.beta is None or self.gamma is None or self.ordered is True
-        rows = selection_rows() if needs_rows else (None, None, None)
-        selected, self.ordered_ = select_penalties(*rows, **given, max_iter=self.max_iter)
+        features, Y, observed = selection_rows() if needs_rows else _NO_ROWS
+        if self.beta is not None and self.gamma is not None:
+            selected = Hyperparameters(float(self.beta), float(self.gamma), "")
+        else:
+            is_selection = self.kappa_ and positive.is_selection and self.label_model == "auto"
+            label_model = "presence" if is_selection else self.label_model
+            options: dict[str, Any] = {"label_model": label_model, "max_iter": self.max_iter, "observed": observed}
+            selected = select_hyperparameters(features, Y, beta=self.beta, gamma=self.gamma, **options)
         self.alpha_, self.beta_, self.gamma_ = float(self.alpha), selected.beta, selected.gamma
-        self.selection_summary_ = selected.message
+        self.ordered_, messages = float(self.ordered), [selected.message] if selected.message else []
+        if self.ordered is True:
+            penalties = {"beta": self.beta_, "gamma": self.gamma_}
+            found = select_ordered_penalty(features, Y, observed, **penalties, max_iter=self.max_iter)
+            self.ordered_, messages = found[0], [*messages, found[1]]
+        self.selection_summary_ = "; ".join(messages)
 
     def _alternate(self, steps: Steps, positive: PositiveLabels, start: SoftmaxFit | None = None) -> Alternation:
         smoothing = (positive.shares, prediction_weight(self.kappa_, self.n_votes_)) if self.kappa_ else None

@@ -2,9 +2,8 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -41,27 +40,9 @@ class Hyperparameters:
     beta: float
     gamma: float
     message: str
-    label_model: str = ""  # "votes" or "presence": what the target degrees are
 
 
-def select_penalties(
-    features: Any, Y: Any, observed: Any, *, beta: Any, gamma: Any, ordered: Any, label_model: str, max_iter: int
-) -> tuple[Hyperparameters, float]:
-    """beta, gamma and the penalty of the second differences of ordered labels, selected where they are not given."""
-    if beta is not None and gamma is not None:
-        selected = Hyperparameters(float(beta), float(gamma), "")
-    else:
-        given: dict[str, Any] = {"beta": beta, "gamma": gamma, "label_model": label_model}
-        with limit_blas_threads():
-            selected = select_hyperparameters(features, Y, **given, max_iter=max_iter, observed=observed)
-        _log.info("%s", selected.message)
-    if ordered is not True:
-        return selected, float(ordered)
-    values: dict[str, Any] = {"beta": selected.beta, "gamma": selected.gamma, "max_iter": max_iter}
-    penalty, message = select_ordered_penalty(features, Y, observed, **values)
-    return replace(selected, message="; ".join(part for part in (selected.message, message) if part)), penalty
-
-
+@limit_blas_threads()
 def select_hyperparameters(
     features: Features,
     Y: Mask,
@@ -110,7 +91,8 @@ def select_hyperparameters(
     if beta is None:
         beta = _BETAS[-1] if votes is None else _select_beta(features, Y, observed, splits, votes, gamma, max_iter)
         messages.append(f"beta={beta:.2g}: nearest to {target}")
-    return Hyperparameters(float(beta), float(gamma), "; ".join(messages), "presence" if votes is None else "votes")
+    _log.info("%s", "; ".join(messages))
+    return Hyperparameters(float(beta), float(gamma), "; ".join(messages))
 
 
 def _target_model(splits: list[Split], label_model: str) -> tuple[ValidatedModel | None, str]:

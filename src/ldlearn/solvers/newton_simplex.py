@@ -221,24 +221,12 @@ def newton_simplex(
     >>> newton_simplex(np.log(P), Y, beta=1e6).D.round(3)
     array([[0.5, 0.5, 0. ]])
     """
-    if (laplacian is None or alpha == 0) and between_labels is None:
-        return _row_by_row(log_prior, support, beta, sample_weight, start, tol, max_iter)
-    laplacian = None if laplacian is None else sparse.csr_array(laplacian)  # no copy if it is one
-    mask = support.mask() if isinstance(support, Support) else support
-    problem = _Problem(log_prior, mask, laplacian, alpha, beta, sample_weight, between_labels)
-    return _solve(problem, start, tol, max_iter)
-
-
-def _row_by_row(
-    log_prior: Any,
-    support: Mask | Support,
-    beta: float | Array,
-    sample_weight: Array | None,
-    start: Any,
-    tol: float,
-    max_iter: int,
-) -> SimplexSolution:
-    """Without a graph rows are independent: solve blocks of rows with equally many positive labels."""
+    if (laplacian is not None and alpha > 0) or between_labels is not None:
+        laplacian = None if laplacian is None else sparse.csr_array(laplacian)  # no copy if it is one
+        mask = support.mask() if isinstance(support, Support) else support
+        problem = _Problem(log_prior, mask, laplacian, alpha, beta, sample_weight, between_labels)
+        return _solve(problem, start, tol, max_iter)
+    # Without a graph rows are independent: solve blocks of rows with equally many positive labels.
     support = support if isinstance(support, Support) else Support(support)
     n = support.shape[0]
     if sparse.issparse(log_prior):

@@ -22,14 +22,6 @@ from ldlearn.solvers.spd import conjugate_gradients
 # The likelihood of 0/1 labels given theta is in `ldlearn.core.votes`.
 
 
-class Start(NamedTuple):
-    """Coefficients for a warm start."""
-
-    coef: Array
-    intercept: Array
-    log_rate: float
-
-
 @dataclass(frozen=True)
 class VoteFit:
     """Coefficients of a vote regression; scores of new rows are ``X @ coef + intercept``."""
@@ -55,7 +47,7 @@ def vote_regression(
     observed: Mask | None = None,
     offset: float | Array = 0.0,
     weak_prior: bool = False,
-    start: VoteFit | Start | None = None,
+    start: VoteFit | None = None,
     tol: float = 1e-8,
     max_iter: int = 100,
 ) -> VoteFit:
@@ -90,8 +82,8 @@ def vote_regression(
         Known part of ln(lambda) of each row, such as the log of its number of raters. Only for competing labels.
     weak_prior : bool, default=False
         Estimates are nearly unbiased, but if nearly all labels are positive, degrees are hardly determined.
-    start : VoteFit or Start, default=None
-        Warm start: an earlier fit on the same features, or any coefficients.
+    start : VoteFit, default=None
+        Warm start: an earlier fit with the same numbers of features and labels.
     tol : float, default=1e-8
         Stop when half of the squared Newton decrement, an estimate of the distance to the minimum, is at most this
         per row.
@@ -122,9 +114,7 @@ def vote_regression(
     return replace(fit, scores=fit.scores[:-1])
 
 
-def minimize(
-    votes: VoteObjective, *, l2: float, start: VoteFit | Start | None = None, tol: float, max_iter: int
-) -> VoteFit:
+def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, tol: float, max_iter: int) -> VoteFit:
     """`vote_regression` for any objective, which alone has access to the rows (in memory or on a cluster)."""
     point = votes.at(votes.start(start))
     path = [point.loss + l2 * votes.squared_norm(point.v)]
@@ -211,7 +201,7 @@ class VoteObjective:
         """Inverse of `split`; ``added`` is that of the added row, whose centred features are 0, to b."""
         return np.concatenate([W.ravel(), b + added * self.features.fit_intercept, [rate]])
 
-    def start(self, earlier: VoteFit | Start | None) -> Array:
+    def start(self, earlier: VoteFit | None) -> Array:
         """An earlier fit, or the best model without features."""
         if earlier is not None:
             centred = earlier.intercept + self.features.mean @ earlier.coef

@@ -269,7 +269,7 @@ class IntervalMixin(JointModel):
         posterior = None
         if rows.Y.shape[1] <= _MAX_LABELS:
             labels: dict[str, Any] = {"Y": rows.Y, "observed": rows.observed, "offset": rows.offset}
-            posterior = vote_posterior(features, **labels, l2=l2, start_coef=(self.coef_.T, self.intercept_))
+            posterior = vote_posterior(features, **labels, l2=l2)
         return PosteriorState(posterior, LeverageModel.of(plain))
 
     def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:

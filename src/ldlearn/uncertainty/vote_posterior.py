@@ -14,9 +14,9 @@ import numpy as np
 from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import LARGEST_THETA, label_counts, log_expected_votes, profile_log_rate, slopes
+from ldlearn.core.votes import LARGEST_THETA, label_counts, log_expected_votes, slopes
 from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
-from ldlearn.solvers.vote_regression import Start, VoteFit, vote_curvature, vote_regression
+from ldlearn.solvers.vote_regression import VoteFit, vote_curvature, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
 
 _MAX_ROWS = 2000  # for the penalty and the curvature; coefficients are fitted on all rows
@@ -29,7 +29,6 @@ def vote_posterior(
     Y: Mask,
     *,
     l2: float,
-    start_coef: tuple[Array, Array] | None = None,
     observed: Mask | None = None,
     offset: float | Array = 0.0,
 ) -> VotePosterior:
@@ -45,8 +44,6 @@ def vote_posterior(
     Y : boolean ndarray of shape (n_samples, n_labels)
     l2 : float
         Start of the search for the penalty; positive.
-    start_coef : tuple of ndarrays of shapes (n_features, n_labels) and (n_labels,), default=None
-        Coefficients and intercept of a predictor of the same labels, a warm start if there are many rows.
     observed, offset
         As for `vote_regression`.
     """
@@ -65,16 +62,10 @@ def vote_posterior(
     for _ in range(3):
         penalty = _likelier_penalty(_Information.of(sample, fit, False, part), fit, penalty, l2)
         fit = vote_regression(sample, l2=penalty, start=fit, **options)
-    start: Start | VoteFit = fit
-    if start_coef is not None and step > 1:
-        coef, intercept = start_coef
-        logP = log_softmax(features.times(coef, intercept + features.mean @ coef))
-        counts = label_counts(features.sample_weight, observed)
-        start = Start(coef, intercept, profile_log_rate(logP, Y, offset, counts=counts))
     fits = {}
-    for fixed in (False, True):  # the second fit starts from the first
+    for fixed in (False, True):  # each fit starts from the one before
         options = {"l2": penalty, "fixed_raters": fixed, "weak_prior": True, "tol": 0.01 / features.n, **labels}
-        start = fits[fixed] = vote_regression(features, start=start, **options)
+        fit = fits[fixed] = vote_regression(features, start=fit, **options)
     scale = features.total / sample.total
     losses = {fixed: _negative_log_evidence(fit, fixed, penalty, sample, part, scale) for fixed, fit in fits.items()}
     best = min(losses, key=losses.__getitem__)
