@@ -13,6 +13,7 @@ from ldlearn.datasets import read_annotations, read_dataset
 from ldlearn.exceptions import FileError, ParameterError, TableError
 from ldlearn.tables import fit_table, load_model
 from ldlearn.tables.columns import find_columns, quote_columns
+from ldlearn.tables.formats import open_table
 
 
 def choice(names, question="mood", kind="choices"):
@@ -384,12 +385,14 @@ def test_the_command_in_a_pipe(export, capsys):
     assert command("import", export, "-o", "-", "--json") == 2
 
 
-def test_fit_refuses_tasks_and_says_what_to_type_first(write, capsys):
-    path = write("old.jsonl", [{"id": 1, "text": "a", "annotations": [{"label": 1, "user": 2}]}])
-    assert command("fit", path, "--labels", "label", "-o", "never.ldl") == 2
-    typed = capsys.readouterr().err.strip().partition("first run: ldlearn ")[2]
-    assert typed.split() == ["import", path, "-o", "table.csv"]
-    assert command(*typed.split()[:-2]) == 0
+def test_tasks_are_a_table_in_lines_and_in_a_list(write):
+    tasks = [task(1, answer(1, choice(["a"])), answer(2, choice(["b"]))), task(2, answer(1, choice(["a"])))]
+    for path in (write("tasks.json", tasks), write("tasks.jsonl", tasks)):
+        said = []
+        with open_table(path, on_message=said.append) as source:
+            assert source.names == ["id", "text", "a", "b"]
+            assert source.read({"a": "any", "b": "any"}).to_numpy().tolist() == [[1, 1], [1, 0]]
+        assert "tasks of an annotation tool; up to 2 raters an item" in said[0]
 
 
 def test_json_lists_are_labels_and_no_features(write):

@@ -94,10 +94,9 @@ def parse_tasks(tasks: Sequence[Mapping[str, Any]], question: str | None = None)
         for annotation in _annotations_of(task):
             who = annotation.get("completed_by", annotation.get("user"))
             rater = as_text(who.get("id", who.get("email"))) if isinstance(who, Mapping) else as_text(who)
-            is_cancelled = annotation.get("was_cancelled") or annotation.get("skipped")
             parts = [part for part in _results(annotation) if question in (None, part.get("from_name"))]
             labels = [name for part in parts for name in parse_labels(_labels_of(part), number, question)]
-            found.append(Annotation(item, rater, [] if is_cancelled else labels, features))
+            found.append(Annotation(item, rater, [] if annotation.get("was_cancelled") else labels, features))
     return found
 
 

@@ -121,7 +121,7 @@ class ArraySource(Source):
         (first, n), *others = lengths.items()
         for other, m in others:
             if m != n:
-                raise TableError(f"the arrays of a table need as many rows; {first!r} has {n}, but {other!r} has {m}.")
+                raise TableError(f"the array {first!r} has {n} rows, but {other!r} has {m}; all need as many.")
         # What is sparse in the file may become dense.
         check_total(8 * n * len(positions), self.given.max_bytes)
         return int(n)

@@ -52,7 +52,6 @@ TEXT_FIELDS = ("name", "source", "licence", "citation", "description")
 _PACKABLE = (".csv", ".tsv", ".jsonl", ".json")  # read from the first byte to the last
 _STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # nothing can be moved to their place
 
-
 Table = Mapping[str, NDArray[Any]]  # columns by name
 
 
@@ -177,13 +176,14 @@ class Format:
     is_text: bool = False
 
 
-def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
-    """The format of a table: that of its ending, or the one given; a pipe has a default."""
+def format_of(name: str, given: str | None = None) -> str:
+    """The format of a table: the one given, or that of its ending (``.csv`` of ``.csv.gz``); a pipe is CSV."""
     if given is not None and given not in FORMATS:
         raise TableError(f"the format {given!r} is none of {', '.join(FORMATS)}.")
     if name == PIPE:
-        return given or default
-    suffix = ending_of(name)
+        return given or "csv"
+    packed = Path(name[:-3]).suffix.lower() if is_gzip(name) else ""
+    suffix = packed if packed in _PACKABLE else Path(name).suffix.lower()
     if given is not None:
         # Compared by what they stand for: .svm and .libsvm are one format.
         if suffix[1:] in FORMATS and FORMATS[suffix[1:]] != FORMATS[given]:
@@ -198,12 +198,6 @@ def format_of(name: str, given: str | None = None, default: str = "csv") -> str:
         advice = "save a spreadsheet as .xlsx; a text table may be read with --from csv."
         raise TableError(f"{problem} {known}; {advice}", where=name)
     return suffix[1:]
-
-
-def ending_of(name: str) -> str:
-    """The ending that shows the format; that of the packed file where it is packed (``.csv.gz``)."""
-    packed = Path(name[:-3]).suffix.lower() if is_gzip(name) else ""
-    return packed if packed in _PACKABLE else Path(name).suffix.lower()
 
 
 def find_format(name: str) -> Format:

@@ -4,9 +4,9 @@ Lines are parsed by Python's json module: pandas converts values (dates, long nu
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
-from shlex import quote
 from typing import Any
 
 from numpy.typing import NDArray
@@ -21,18 +21,24 @@ from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column
 _LONGEST_LINE = 64 << 20
 
 
-class JsonLinesSource(RowSource):
-    """A file of JSON objects, one a line; the columns are the keys of the first rows."""
+class JsonSource(RowSource):
+    """JSON objects, one a row; tasks of an annotation tool are the table that `read_annotations` makes of them.
 
-    def __init__(self, given: Input, rows: Iterator[dict[str, Any]] | None = None) -> None:
+    The columns are the keys of the first rows.
+    """
+
+    def __init__(self, given: Input, parse: Callable[[Input], Iterable[dict[str, Any]]]) -> None:
         super().__init__(given)
-        rows = parse_lines(given) if rows is None else rows
+        rows = iter(parse(given))
         first = list(islice(rows, CHUNK_ROWS))  # an object may leave out keys, so that one alone does not have all
         if not first:
             raise TableError("the file is empty; one JSON object per line is needed.")
         if is_task(first[0]):
-            command = f"ldlearn import {quote(given.name)} -o table.csv"
-            raise TableError(f"a row holds annotations of several raters; first run: {command}")
+            from ldlearn.tables.annotations import count_tasks
+
+            found = count_tasks([*first, *rows])
+            given.log("; ".join(found.messages))
+            first = found.table.to_dict("records")
         self.names = list(dict.fromkeys(name for row in first for name in row))
         self.labels = marked_labels(self.names)
         self._rows = chain(first, rows)
@@ -45,20 +51,6 @@ class JsonLinesSource(RowSource):
                 problem = "neither a number nor a text; `ldlearn import` makes a table of annotations."
                 raise TableError(problem, row=number, column=name)
         return as_column(cells, kind)
-
-
-class JsonSource(JsonLinesSource):
-    """A list of objects, as lines would hold them; of tasks, the table that `read_annotations` makes."""
-
-    def __init__(self, given: Input) -> None:
-        from ldlearn.tables.annotations import count_tasks
-
-        rows = parse_list(given)
-        if is_task(rows[0]):
-            found = count_tasks(rows)
-            given.log("; ".join(found.messages))
-            rows = found.table.to_dict("records")
-        super().__init__(given, iter(rows))
 
 
 def parse_lines(given: Input) -> Iterator[dict[str, Any]]:
@@ -107,5 +99,5 @@ def _write_lines(output: Output, tables: Iterator[Table]) -> None:
             output.file.write(line.encode() + b"\n")
 
 
-JSONL = Format("JSON lines", JsonLinesSource, _write_lines)
-JSON = Format("JSON", JsonSource)
+JSONL = Format("JSON lines", partial(JsonSource, parse=parse_lines), _write_lines)
+JSON = Format("JSON", partial(JsonSource, parse=parse_list))
