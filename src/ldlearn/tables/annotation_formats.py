@@ -183,34 +183,36 @@ def _flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class LongFormat:
-    """The columns of a long table, one annotation a row."""
+    """The columns of a long table, one annotation a row.
 
-    item: str | None
-    rater: str | None
-    label: str
+    Attributes
+    ----------
+    roles : dict of str to str
+        The columns of the label and, if they exist, of the item and the rater.
+    features : list of str
+    """
+
+    roles: dict[str, str]
     features: list[str]
-
-    @property
-    def roles(self) -> dict[str, str]:
-        """The columns that exist, by role."""
-        roles = {"item": self.item, "rater": self.rater, "label": self.label}
-        return {role: name for role, name in roles.items() if name is not None}
 
     def describe(self) -> str:
         """What was found, for messages."""
         found = ", ".join(f"{role} {name!r}" for role, name in self.roles.items())
-        return f"one annotation a row: {found}" + ("" if self.item else "; each row is an item of its own")
+        return f"one annotation a row: {found}" + ("" if "item" in self.roles else "; each row is an item of its own")
 
-    def parse_rows(self, rows: Mapping[int, Mapping[str, Any]]) -> list[Annotation]:
+    def parse_rows(self, rows: Mapping[int, Mapping[Any, Any]]) -> list[Annotation]:
         """The annotations in the rows of the table, by their numbers in messages."""
-        found = []
+        found, label = [], self.roles["label"]
         for position, (number, row) in enumerate(rows.items(), start=1):
-            item = as_text(row.get(self.item)) if self.item else str(position)
-            if item is None:
-                raise TableError("the item is missing; every annotation needs one.", row=number, column=self.item)
-            rater = as_text(row.get(self.rater)) if self.rater else None
+            item, rater = (
+                as_text(row.get(self.roles[role])) if role in self.roles else None for role in ("item", "rater")
+            )
+            if item is None and "item" in self.roles:
+                problem = "the item is missing; every annotation needs one."
+                raise TableError(problem, row=number, column=self.roles["item"])
             features = _flatten({name: row[name] for name in self.features if name in row})
-            found.append(Annotation(item, rater, parse_labels(row.get(self.label), number, self.label), features))
+            labels = parse_labels(row.get(label), number, label)
+            found.append(Annotation(item or str(position), rater, labels, features))
         return found
 
 
@@ -227,7 +229,7 @@ def find_long_format(names: Sequence[str], given: Mapping[str, str | None], sing
     if "item" not in found and ("rater" in found or not single_file):
         raise TableError(f"name the column of the items with item; {listing}.")
     features = [name for name in names if name not in found.values() and normalize_name(name) not in _METADATA]
-    return LongFormat(found.get("item"), found.get("rater"), found["label"], features)
+    return LongFormat({role: found[role] for role in ("item", "rater", "label") if role in found}, features)
 
 
 def _first_named(names: Sequence[str], usual: Sequence[str], taken: set[str]) -> str | None:

@@ -148,7 +148,7 @@ def _read_file(
             # As texts: the item 007 stays 007.
             texts = columns.roles.values()
             rows = source.read({name: "text" if name in texts else "any" for name in source.names}).to_dict("index")
-    return columns.parse_rows(rows), columns.describe(), columns.item or "id"
+    return columns.parse_rows(rows), columns.describe(), columns.roles.get("item", "id")
 
 
 def _count(annotations: Sequence[Annotation], kind: str, id: str, messages: list[str]) -> Annotations:

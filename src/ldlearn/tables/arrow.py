@@ -1,7 +1,7 @@
 """Column tables: .parquet and .feather, in batches of rows."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -151,28 +151,18 @@ def arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
     return pa.table(arrays, names=list(columns))
 
 
-def _write(output: Output, tables: Iterator[Table], open_writer: Callable[[Any, Any], Any]) -> None:
+def _write(output: Output, tables: Iterator[Table], format: str) -> None:
     """Write a column table; a data set keeps its origin in the metadata of the schema."""
+    from pyarrow import ipc, parquet
+
     metadata = {META: output.meta} if output.meta else None
     pieces = (arrow_table(table).replace_schema_metadata(metadata) for table in tables)
     first = next(pieces)
-    with open_writer(output.file, first.schema) as writer:
+    with (parquet.ParquetWriter if format == "parquet" else ipc.new_file)(output.file, first.schema) as writer:
         for piece in chain([first], pieces):
             if len(piece):  # the schema is written in any case
                 writer.write_table(piece)
 
 
-def _open_parquet(file: Any, schema: Any) -> Any:
-    from pyarrow import parquet
-
-    return parquet.ParquetWriter(file, schema)
-
-
-def _open_feather(file: Any, schema: Any) -> Any:
-    from pyarrow import ipc
-
-    return ipc.new_file(file, schema)
-
-
-PARQUET = Format("Parquet", partial(ArrowSource, format="parquet"), partial(_write, open_writer=_open_parquet))
-FEATHER = Format("Feather", partial(ArrowSource, format="feather"), partial(_write, open_writer=_open_feather))
+PARQUET = Format("Parquet", partial(ArrowSource, format="parquet"), partial(_write, format="parquet"))
+FEATHER = Format("Feather", partial(ArrowSource, format="feather"), partial(_write, format="feather"))

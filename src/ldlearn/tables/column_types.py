@@ -245,10 +245,7 @@ def check_malformed(
 
 def columns_by_type(types: Mapping[str, str]) -> dict[str, list[str]]:
     """The columns of each type, or of each reason to leave them out."""
-    groups: dict[str, list[str]] = {}
-    for name, type_ in types.items():
-        groups.setdefault(type_, []).append(name)
-    return groups
+    return {type_: [name for name in types if types[name] == type_] for type_ in dict.fromkeys(types.values())}
 
 
 def describe_types(types: Mapping[str, str]) -> list[str]:

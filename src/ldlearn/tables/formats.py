@@ -88,13 +88,8 @@ class Content:
         plain = [*self.feature_names, *self.label_names]
         reserved = (FEATURE_MARK, *MARKS.values())
         # To the reader of a text table a marked heading is a label, and a line of nothing but numbers is a row.
-        if (
-            len(self.labels) == 1
-            and len(set(plain)) == len(plain)
-            and all(plain)
-            and not any(name.startswith(reserved) for name in plain)
-            and not all(map(is_number, plain))
-        ):
+        is_marked = any(not name or name.startswith(reserved) for name in plain) or all(map(is_number, plain))
+        if len(self.labels) == 1 and len(set(plain)) == len(plain) and not is_marked:
             return plain
         features = [FEATURE_MARK + n if not n or n.startswith(reserved) else n for n in self.feature_names]
         made = features + [MARKS[field] + name for field in self.labels for name in self.label_names]
@@ -291,11 +286,9 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
 
 
 def _is_input(path: Path, given: str) -> bool:
-    if given != PIPE:
-        return Path(given).exists() and path.samefile(given)
     try:
-        return os.path.samestat(os.fstat(sys.stdin.fileno()), path.stat())
-    except (AttributeError, OSError, ValueError):  # standard input is closed, or no file
+        return os.path.samestat(os.fstat(sys.stdin.fileno()) if given == PIPE else os.stat(given), path.stat())
+    except (AttributeError, OSError, ValueError):  # there is no such file, or standard input is closed
         return False
 
 
