@@ -71,12 +71,7 @@ class _PredictOptions(ReadingOptions, Writing, total=False):
 
 
 def predict_table(
-    data: str,
-    model: str | TableModel,
-    output: str = PIPE,
-    *,
-    id: str | None = None,
-    **options: Unpack[_PredictOptions],
+    data: str, model: str | TableModel, output: str = PIPE, *, id: str | None = None, **options: Unpack[_PredictOptions]
 ) -> WrittenTable:
     """Write the degrees that a model predicts for the rows of a table, which may be larger than the memory.
 

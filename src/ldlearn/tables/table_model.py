@@ -86,13 +86,7 @@ class TableModel:
 
     @classmethod
     def fit(
-        cls,
-        table: Any,
-        labels: Columns,
-        *,
-        estimator: Any = None,
-        embedding: Any = None,
-        **options: Unpack[FitOptions],
+        cls, table: Any, labels: Columns, *, estimator: Any = None, embedding: Any = None, **options: Unpack[FitOptions]
     ) -> Self:
         """Fit preprocessing and estimator on a table.
 
