@@ -30,8 +30,7 @@ from ldlearn.exceptions import InputError, ModelFileError, ParameterError, Table
 from ldlearn.metrics.against_baselines import score_predictions
 from ldlearn.tables import TableModel, export_onnx, fit_and_check, load_model, save_model
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.description import strongest_features
-from ldlearn.tables.explanation import linear_softmax
+from ldlearn.tables.description import linear_softmax, strongest_features
 from ldlearn.tables.table_fit import _fit_classifier, held_out_scores
 from ldlearn.tables.values import is_numeric, to_labels, to_numbers, to_texts
 

@@ -1,15 +1,13 @@
 """Tables: files in and out, columns to features, label columns, models for tables and model files."""
 
-from ldlearn.tables.ask import ask_table
+from ldlearn.tables.ask import ask_table, write_suggestions
 from ldlearn.tables.comparison import Comparison, compare_tables
-from ldlearn.tables.description import describe_file, describe_model, write_card
+from ldlearn.tables.description import Explanation, describe_file, describe_model, explain_row, write_card
 from ldlearn.tables.embedding import NamedEmbedding, import_embedding
-from ldlearn.tables.explanation import Explanation, explain_row
 from ldlearn.tables.features import TablePreprocessing
 from ldlearn.tables.labelled_table import PreparedTable, prepare_table
 from ldlearn.tables.model_files import load_model, load_table_model, save_model
 from ldlearn.tables.onnx_export import export_onnx
-from ldlearn.tables.suggestions import write_suggestions
 from ldlearn.tables.table_files import Evaluation, enhance_table, evaluate_table, predict_table
 from ldlearn.tables.table_fit import fit_and_check, fit_table
 from ldlearn.tables.table_model import TableModel

@@ -1,22 +1,29 @@
-"""The description of a table model: as plain values for JSON and the terminal, and as a model card in HTML."""
+"""What a table model has learned: its description, model card and coefficients, and explanations of predictions."""
 
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ldlearn.compose.method_names import method_name
-from ldlearn.exceptions import import_optional
+from ldlearn.core.simplex import softmax
+from ldlearn.exceptions import ParameterError, TableError, import_optional
 from ldlearn.tables.column_types import columns_by_type
-from ldlearn.tables.explanation import linear_softmax
-from ldlearn.tables.features import PREPROCESSING_STEPS
+from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
 from ldlearn.tables.files import sha256_of, writing
+from ldlearn.tables.labelled_table import ReadingOptions, TableInput
 from ldlearn.tables.model_files import load_table_model
+from ldlearn.tables.table_files import columns_to_read
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
 from ldlearn.tables.table_model import TableModel
+from ldlearn.tables.values import repr_cell
 
+Matrix = NDArray[np.float64]
 _OWN_SECTIONS = ("holdout", "warnings", "columns", "source")
 
 
@@ -124,3 +131,169 @@ def _verdict(description: dict[str, Any]) -> dict[str, str]:
     if description["warnings"]:
         return {"class": "unknown", "text": text + " Read the warnings first."}
     return {"class": "good", "text": text}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Contributions to the log-degrees of one row, compared with the average training row.
+
+    With ``z = ln d - mean(ln d)``, the centred log-degrees, the contributions sum exactly to the difference of z
+    between the row and the average row (the row of mean features).
+
+    Attributes
+    ----------
+    row : object
+        Its number, or its label in the index of a data frame.
+    labels : tuple of str
+    parts : list of str
+        Columns with their values, and words; the largest contributions first.
+    contributions : ndarray of shape (n_parts, n_labels)
+    degrees, average_degrees : ndarray of shape (n_labels,)
+        Predicted for the row, and for the average row.
+    messages : list of str
+        What the user should know.
+    """
+
+    row: object
+    labels: tuple[str, ...]
+    parts: list[str]
+    contributions: Matrix
+    degrees: Matrix
+    average_degrees: Matrix
+    messages: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+
+        def by_label(values: Matrix) -> dict[str, float]:
+            return dict(zip(self.labels, values.tolist(), strict=True))
+
+        parts = zip(self.parts, self.contributions, strict=True)
+        return {
+            "row": self.row,
+            "degrees": by_label(self.degrees),
+            "average_degrees": by_label(self.average_degrees),
+            "contributions": [{"part": part, **by_label(values)} for part, values in parts],
+        }
+
+
+def explain_row(data: Any, model: str | TableModel, row: Any, **opening: Unpack[ReadingOptions]) -> Explanation:
+    """Explain the prediction for one row by the contributions of its words and columns.
+
+    Exact for models whose prediction is a softmax of linear scores (`DLDL`, `SABFGS`, ...); others are refused.
+
+    Parameters
+    ----------
+    data : str or DataFrame
+        The table; "-" for standard input.
+    model : str or TableModel
+        The model, or its file.
+    row : int or label
+        The number of the row as in messages (the header is row 1); of a data frame its label in the index.
+    format, dialect, on_message
+        As for `predict_table`.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from ldlearn import DLDL
+    >>> from ldlearn.tables import TableModel, explain_row
+    >>> table = pd.DataFrame({"height": [1.0, 2.0, 7.0, 8.0], "sea": [1, 1, 1, 0], "mountain": [0, 0, 1, 1]})
+    >>> model = TableModel.fit(table, labels=["sea", "mountain"], estimator=DLDL(beta=0.1, gamma=0.1))
+    >>> found = explain_row(table, model, 3)
+    >>> found.parts, bool(found.contributions[0, 1] > 0)
+    (['height 8.0'], True)
+    """
+    loaded = load_table_model(model)
+    linear = linear_softmax(loaded.estimator)
+    if linear is None:
+        raise ParameterError(
+            f"{type(loaded.estimator).__name__} is not linear, so its predictions are no sum of contributions; "
+            "fit DLDL, VoteLDL or SABFGS, without a feature map."
+        )
+    coef, intercept = linear
+    table_input = TableInput(data, **opening)
+    report = table_input.new_report()
+    with table_input.opened("rows") as source:
+        frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
+    X = loaded.transform(frame, report)
+    x = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)[0]
+    means = loaded.preprocessing.feature_means
+    each = ((coef - coef.mean(axis=0)) * (x - means)).T
+    groups = _group_features(loaded, frame, x)
+    sums = np.array([each[features].sum(axis=0) for features in groups.values()])
+    order = np.argsort(-np.abs(sums).max(axis=1), kind="stable")
+    names = list(groups)
+    parts = [names[k] for k in order]
+    degrees, average = softmax(np.stack([x, means]) @ coef.T + intercept)
+    return Explanation(row, loaded.labels, parts, sums[order], degrees, average, report.messages())
+
+
+def _find_row(chunks: Iterator[Any], row: Any) -> Any:
+    seen: list[object] = []
+    for frame in chunks:
+        if row in frame.index:
+            return frame.loc[[row]]
+        seen += [frame.index[0], frame.index[-1]] if len(frame) else []
+    known = f"its rows are {seen[0]} to {seen[-1]}" if seen else "the table has no rows"
+    raise TableError(f"there is no row {row}; {known}.")
+
+
+def _group_features(model: TableModel, frame: Any, x: Matrix) -> dict[str, list[int]]:
+    """The features of each column, and of each word of the row; words that it does not have are one group."""
+    steps, groups = model.preprocessing, dict[str, list[int]]()
+    words = {name: encoder for name, encoder in steps.encoders.items() if isinstance(encoder, TfidfEncoder)}
+    # In the order of the features: numbers and parts of dates, categories, texts.
+    columns = [name if name in model.numeric else name.rpartition(" (")[0] for name in steps.numbers]
+    for name, values in zip(steps.categorical, steps.categories, strict=True):
+        columns += [name] * len(values)
+    for k, name in enumerate(columns):
+        groups.setdefault(f"{name} {repr_cell(frame[name].iloc[0])}", []).append(k)
+    start = len(columns)
+    for name, encoder in steps.encoders.items():
+        known = words[name].vocabulary if name in words else None
+        n_features = encoder.transform([""]).shape[1] if known is None else len(known)
+        for k in range(start, start + n_features):
+            part = name if known is None else f"{name}: {known[k - start]}" if x[k] else f"{name}: (absent words)"
+            groups.setdefault(part, []).append(k)
+        start += n_features
+    return groups
+
+
+def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
+    """Coefficients and intercepts of a fitted estimator, or None if its prediction is no softmax of linear scores.
+
+    Whether it is one is found by trying, so that methods need not be listed.
+
+    Returns
+    -------
+    coef, intercept : ndarrays of shape (n_labels, n_features) and (n_labels,), or None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ldlearn import MeanLDL, SABFGS
+    >>> X, D = np.array([[0.0], [1.0], [2.0]]), np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
+    >>> [array.shape for array in linear_softmax(SABFGS().fit(X, D))]
+    [(2, 1), (2,)]
+    >>> linear_softmax(MeanLDL().fit(X, D)) is None
+    True
+    """
+    inner = estimator
+    # The coefficients may lie within: of the learner of two steps, or of the best of several.
+    while inner is not None and not hasattr(inner, "coef_"):
+        steps = ("learner_", "estimator_", "best_estimator_")
+        inner = next((getattr(inner, step) for step in steps if hasattr(inner, step)), None)
+    if inner is None:
+        return None
+    coef, intercept = np.asarray(inner.coef_, dtype=np.float64), np.asarray(inner.intercept_, dtype=np.float64)
+    m, c = int(estimator.n_features_in_), len(estimator.label_names_)
+    if coef.shape != (c, m) or intercept.shape != (c,):
+        return None
+    X = np.random.default_rng(0).normal(size=(8, m))
+    same = np.allclose(softmax(X @ coef.T + intercept), estimator.predict(X), rtol=1e-9, atol=1e-12)
+    return (coef, intercept) if same else None

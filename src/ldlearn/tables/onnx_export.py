@@ -13,7 +13,7 @@ from ldlearn.compose import StackedLDL
 from ldlearn.exceptions import ModelFileError, import_optional
 from ldlearn.learning import MLPLDL, BoostedLDL
 from ldlearn.learning.boosted_ldl import read_trees
-from ldlearn.tables.explanation import linear_softmax
+from ldlearn.tables.description import linear_softmax
 from ldlearn.tables.files import writing
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import TRUTH_SPELLINGS
