@@ -19,7 +19,7 @@ from ldlearn.tables import (
     prepare_table,
     save_model,
 )
-from ldlearn.tables.values import check_degrees
+from ldlearn.tables.table_labels import check_degrees
 
 NAMES = ["sky", "sea", "hill"]
 

@@ -96,6 +96,35 @@ def score_predictions(
     ]
 
 
+def score_with_baselines(
+    truth: Matrix,
+    P: Matrix,
+    mean: Matrix,
+    classifier: Matrix | None,
+    logical: bool,
+    metrics: Sequence[str] | str | None = None,
+    weights: Matrix | None = None,
+) -> dict[str, Any]:
+    """Scores of predictions beside the baselines, on the rows that can be scored, and whether the gain is significant.
+
+    The arguments are those of `score_predictions`.
+    """
+    known = scorable_rows(truth, logical)
+    truth, P = truth[known], P[known]
+    classifier, weights = (None if values is None else values[known] for values in (classifier, weights))
+    advantage, error = advantage_over_constant(truth, P, mean, logical)
+    gain = (None, None) if classifier is None else advantage_of_classifier(truth, P, classifier, logical)
+    return {
+        "rows": len(P),
+        "scores": score_predictions(truth, P, mean, metrics, logical=logical, weights=weights, classifier=classifier),
+        "advantage": advantage,
+        "standard_error": error,
+        "better_than_baselines": clearly_better(advantage, error),
+        "classifier_gain": gain[0],
+        "classifier_error": gain[1],
+    }
+
+
 def wants_all(metrics: Sequence[str] | str | None) -> bool:
     """Whether these are not names of metrics but the word "all"."""
     # The command line splits at commas, so that the word arrives there as a list of one.

@@ -11,7 +11,8 @@ from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.labelled_table import ReadingOptions, TableInput
-from ldlearn.tables.values import check_degrees, describe_repeated, import_pandas, to_numbers, to_texts
+from ldlearn.tables.table_labels import check_degrees
+from ldlearn.tables.values import describe_repeated, import_pandas, to_numbers, to_texts
 
 
 @dataclass(frozen=True)

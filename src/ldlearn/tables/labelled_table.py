@@ -21,8 +21,8 @@ from ldlearn.tables.files import PIPE, Dialect, OnMessage, Progress, naming, sha
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.source import Kind, Source, SparseTable
-from ldlearn.tables.table_labels import TableLabels, as_fields, check_two_labels
-from ldlearn.tables.values import check_all_known, check_some_label, import_pandas, rescale_rounded_degrees, to_labels
+from ldlearn.tables.table_labels import TableLabels
+from ldlearn.tables.values import import_pandas, to_labels
 
 Rows = NDArray[np.intp]
 
@@ -317,17 +317,7 @@ def prepare_table(
     PreparedTable
     """
     table = read_labelled(data, labels, options)
-    names, targets, rows = table.labels.names, table.labels.values, table.labels.rows
     with naming(data):
         frame, types, report = table.clean(sparse=True)
-        check_two_labels(names)
-        may_be_logical = kind in ("auto", "logical")
-        if table.labels.is_logical and may_be_logical:
-            check_some_label(targets, rows)
-        elif np.isnan(targets).any():
-            check_all_known(targets, names, rows, "only of 0/1 labels some may be unknown.")
-    if np.isnan(targets).any():
-        fields = {"Y": targets}
-    else:
-        fields = as_fields(rescale_rounded_degrees(targets), kind, names, data, rows, normalise=False)
-    return PreparedTable(name, frame, types, list(names), **fields, report=report)
+        fields = table.labels.to_fields(kind, data)
+    return PreparedTable(name, frame, types, list(table.labels.names), **fields, report=report)

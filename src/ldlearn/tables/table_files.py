@@ -12,7 +12,7 @@ from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_counts, losses, profile_log_rate
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
-from ldlearn.metrics.against_baselines import Score, scorable_rows, wants_all
+from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
 from ldlearn.tables.columns import Columns, check_columns, find_kept
 from ldlearn.tables.files import PIPE, naming
 from ldlearn.tables.formats import check_output, write_table
@@ -26,7 +26,7 @@ from ldlearn.tables.labelled_table import (
 )
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.source import Kind, Source
-from ldlearn.tables.table_fit import describe_classifier, score_with_baselines
+from ldlearn.tables.table_fit import describe_classifier
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import describe_repeated, import_pandas, to_labels

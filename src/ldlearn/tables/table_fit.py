@@ -10,22 +10,14 @@ from numpy.typing import NDArray
 from ldlearn.compose.from_classifier import FromClassifier, plain_classifier
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.exceptions import ParameterError, format_list
-from ldlearn.metrics.against_baselines import (
-    Score,
-    advantage_of_classifier,
-    advantage_over_constant,
-    clearly_better,
-    scorable_rows,
-    score_predictions,
-)
+from ldlearn.metrics.against_baselines import Score, clearly_better, scorable_rows, score_with_baselines
 from ldlearn.tables.columns import Columns
 from ldlearn.tables.files import naming
 from ldlearn.tables.formats import check_output
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.model_files import save_model
-from ldlearn.tables.table_labels import TrainingTargets, mean_distribution
+from ldlearn.tables.table_labels import TrainingTargets, are_logical, mean_distribution
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import are_logical
 from ldlearn.tables.writing import check_gives_intervals
 
 Matrix = NDArray[np.float64]
@@ -208,35 +200,6 @@ def _hold_out(
     found = score_with_baselines(T_test, P, mean_distribution(T), classifier, logical)
     found["scores"] = [score.as_dict() for score in found["scores"]]
     return found | {"share": float(share), "seed": seed}
-
-
-def score_with_baselines(
-    truth: Matrix,
-    P: Matrix,
-    mean: Matrix,
-    classifier: Matrix | None,
-    logical: bool,
-    metrics: Sequence[str] | str | None = None,
-    weights: Matrix | None = None,
-) -> dict[str, Any]:
-    """Scores of predictions beside the baselines, on the rows that can be scored, and whether the gain is significant.
-
-    The arguments are those of `ldlearn.metrics.against_baselines.score_predictions`.
-    """
-    known = scorable_rows(truth, logical)
-    truth, P = truth[known], P[known]
-    classifier, weights = (None if values is None else values[known] for values in (classifier, weights))
-    advantage, error = advantage_over_constant(truth, P, mean, logical)
-    gain = (None, None) if classifier is None else advantage_of_classifier(truth, P, classifier, logical)
-    return {
-        "rows": len(P),
-        "scores": score_predictions(truth, P, mean, metrics, logical=logical, weights=weights, classifier=classifier),
-        "advantage": advantage,
-        "standard_error": error,
-        "better_than_baselines": clearly_better(advantage, error),
-        "classifier_gain": gain[0],
-        "classifier_error": gain[1],
-    }
 
 
 def _fit_classifier(estimator: Any, X: Any, T: Matrix, max_size: int = 3_000_000) -> Any:

@@ -20,17 +20,8 @@ from ldlearn.core.targets import (
     split_observed,
     votes_to_degrees,
 )
-from ldlearn.exceptions import DatasetError, ParameterError, TableError, describe_rows
+from ldlearn.exceptions import DatasetError, ParameterError, TableError, describe_rows, format_list
 from ldlearn.tables.files import OnMessage
-from ldlearn.tables.values import (
-    are_logical,
-    check_all_known,
-    check_degrees,
-    check_logical_labels,
-    check_some_label,
-    check_votes,
-    find_empty_rows,
-)
 
 Matrix = NDArray[np.float64]
 Rows = Sequence[Any]  # numbers of rows in messages
@@ -123,12 +114,11 @@ class TableLabels:
         return TrainingTargets(y, row_data, y, "0/1" if are_logical(y) else "degrees", messages)
 
     def _votes(self, estimator: Any) -> TrainingTargets:
-        check_votes(self.values, self.names, self.rows)
-        degrees, totals = votes_to_degrees(self.values)
+        degrees, n_votes, _, messages = self.truth()
+        totals = np.asarray(n_votes, dtype=np.float64)
         voted = totals > 0
         if not voted.any():
             raise TableError("there are no votes: every count is 0.")
-        messages = [] if voted.all() else [f"{int((~voted).sum())} rows without votes are not used."]
         name, accepted = type(estimator).__name__, inspect.signature(estimator.fit).parameters
         row_data = {"sample_weight": totals}
         if estimator.kind == _TAKES_DISTRIBUTIONS:
@@ -189,6 +179,18 @@ class TableLabels:
         check_some_label(self.values, self.rows)
         return self.values
 
+    def to_fields(self, kind: str, where: str) -> dict[str, NDArray[Any]]:
+        """Fields of a `PreparedTable` (D, Y, counts); ``kind`` is one of ``MATRIX_KINDS``."""
+        check_two_labels(self.names)
+        is_unknown = bool(np.isnan(self.values).any())
+        if self.is_logical and kind in ("auto", "logical"):
+            check_some_label(self.values, self.rows)
+        elif is_unknown:
+            check_all_known(self.values, self.names, self.rows, "only of 0/1 labels some may be unknown.")
+        if is_unknown:
+            return {"Y": self.values}
+        return as_fields(rescale_rounded_degrees(self.values), kind, self.names, where, self.rows, normalise=False)
+
     def truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:
         """What predictions of other rows are compared with.
 
@@ -206,7 +208,7 @@ class TableLabels:
             check_votes(self.values, self.names, self.rows)
             degrees, totals = votes_to_degrees(self.values)
             unvoted = int((totals == 0).sum())
-            return degrees, totals, False, [f"{unvoted} rows without votes are left out."] if unvoted else []
+            return degrees, totals, False, [f"{unvoted} rows without votes are not used."] if unvoted else []
         if not self.is_logical:
             return check_degrees(self.values, self.names, self.rows), None, False, []
         T = _to_logical(self.values)
@@ -336,3 +338,82 @@ def _describe_problem(
         "sums to 0": "degrees that sum to 0",
     }.get(kind, f"degrees that do not sum to 1, first {row.sum():.6g}")
     return f"{describe_rows(mark, rows)}: {problem}"
+
+
+def are_logical(targets: Matrix) -> bool:
+    """Whether a label matrix holds only 0 and 1, or nothing."""
+    return bool((np.isin(targets, (0.0, 1.0)) | np.isnan(targets)).all())
+
+
+def check_all_known(targets: Matrix, labels: Sequence[str], rows: Any, advice: str = "") -> None:
+    """Refuse empty label cells, naming the first."""
+    advice = advice or "write 0 or 1, or drop the row."
+    _refuse_first(np.isnan(targets), targets, f"the label is missing; {advice}", labels, rows)
+
+
+def _refuse_first(bad: NDArray[np.bool_], targets: Matrix, problem: str, labels: Sequence[str], rows: Any) -> None:
+    """Name the first bad cell; the problem may contain its value."""
+    if bad.any():
+        i, j = np.argwhere(bad)[0]
+        raise TableError(problem.format(f"{targets[i, j]:g}"), row=rows[i], column=labels[j])
+
+
+def check_votes(counts: Matrix, labels: Sequence[str], rows: Any) -> None:
+    """Refuse what is no count of votes, naming the first cell."""
+    check_all_known(counts, labels, rows, "write 0 where there are no votes.")
+    bad = (counts < 0) | (counts % 1 != 0)
+    advice = "for 0/1 labels with degrees of some rows use kind='mixed' (--kind mixed), for degrees of all rows none."
+    _refuse_first(bad, counts, "{} is no count of votes; " + advice, labels, rows)
+
+
+def check_logical_labels(targets: Matrix, labels: Sequence[str], rows: Any, advice: str) -> None:
+    """Refuse label columns that are neither 0/1 nor empty, naming the first cell."""
+    bad = ~np.isin(targets, (0.0, 1.0)) & ~np.isnan(targets)
+    _refuse_first(bad, targets, "{} is neither 0 nor 1; " + advice, labels, rows)
+
+
+def check_degrees(targets: Matrix, labels: Sequence[str], rows: Any, *, may_be_other: bool = True) -> Matrix:
+    """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
+
+    ``may_be_other``: whether the user can choose another kind of labels.
+    """
+    check_all_known(targets, labels, rows, "write its degree, or drop the row.")
+    _refuse_first(targets < 0, targets, "the degree {} is negative.", labels, rows)
+    sums = targets.sum(axis=1)
+    off = np.abs(sums - 1) > max(SUM_TOLERANCE, _rounding(targets))
+    if off.any():
+        first = int(np.argmax(off))
+        advice = "; use kind='votes' for votes, kind='mixed' for 0/1 labels with degrees of some rows (--kind)"
+        advice = f"{advice}, and divide percentages by 100" if may_be_other else ""
+        raise TableError(
+            f"the labels {format_list(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "
+            f"0 or 1 ({int(off.sum())} such row(s)){advice}.",
+            row=rows[first],
+        )
+    return np.asarray(targets / sums[:, None])
+
+
+def rescale_rounded_degrees(targets: Matrix) -> Matrix:
+    """Degrees that sum to one exactly, if those of every row do but for rounding; else what is given."""
+    sums = targets.sum(axis=1)
+    return targets / sums[:, None] if (np.abs(sums - 1) <= _rounding(targets)).all() else targets
+
+
+def _rounding(degrees: Matrix) -> float:
+    """How far from 1 the sum of a row may be because degrees are written with two decimals, or with three, or four."""
+    # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as there are labels.
+    decimals = next((k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6)
+    return float(min(0.5 * degrees.shape[1] * 10.0**-decimals, 0.05)) + 1e-9
+
+
+def find_empty_rows(targets: Matrix) -> NDArray[np.bool_]:
+    """Which rows have only labels that are 0."""
+    return np.asarray((targets == 0).all(axis=1))
+
+
+def check_some_label(targets: Matrix, rows: Any) -> None:
+    """Refuse rows without a positive label, unless some are unknown."""
+    empty = find_empty_rows(targets)
+    if empty.any():
+        advice = "leave them out or take their labels as unknown (--empty-rows drop or unknown)."
+        raise TableError(f"{describe_rows(empty, rows)}: no label is 1; {advice}")

@@ -16,15 +16,15 @@ from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, as_frame, read_labelled
-from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
-from ldlearn.tables.values import (
+from ldlearn.tables.table_labels import (
+    TableLabels,
+    TrainingTargets,
     check_all_known,
     check_logical_labels,
     check_some_label,
-    describe_repeated,
-    import_pandas,
-    to_labels,
+    mean_distribution,
 )
+from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
 from ldlearn.tables.writing import Uncertainty
 
 

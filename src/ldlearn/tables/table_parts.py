@@ -21,9 +21,9 @@ from ldlearn.tables.labelled_table import TableInput, ignore, read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.table_files import columns_to_read, predict_table
-from ldlearn.tables.table_labels import TableLabels
+from ldlearn.tables.table_labels import TableLabels, check_all_known
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import check_all_known, import_pandas, to_labels
+from ldlearn.tables.values import import_pandas, to_labels
 from ldlearn.tables.writing import WrittenTable
 
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.targets import SUM_TOLERANCE
-from ldlearn.exceptions import TableError, describe_rows, format_list, import_optional
+from ldlearn.exceptions import TableError, describe_rows, import_optional
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
 _DIGIT = re.compile(r"\d")
@@ -214,89 +213,6 @@ def _to_label(series: Any, column: str) -> NDArray[np.float64]:
         numbers = np.where(np.isnan(numbers) & (texts == option), 1.0, numbers)
     advice = "write 0 or 1, yes or no, x or nothing, or drop the row."
     return _check_finite(numbers, series, column, advice)
-
-
-def are_logical(targets: NDArray[np.float64]) -> bool:
-    """Whether a label matrix holds only 0 and 1, or nothing."""
-    return bool((np.isin(targets, (0.0, 1.0)) | np.isnan(targets)).all())
-
-
-def check_all_known(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, advice: str = "") -> None:
-    """Refuse empty label cells, naming the first."""
-    advice = advice or "write 0 or 1, or drop the row."
-    _refuse_first(np.isnan(targets), targets, f"the label is missing; {advice}", labels, rows)
-
-
-def _refuse_first(
-    bad: NDArray[np.bool_], targets: NDArray[np.float64], problem: str, labels: Sequence[str], rows: Any
-) -> None:
-    """Name the first bad cell; the problem may contain its value."""
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
-        raise TableError(problem.format(f"{targets[i, j]:g}"), row=rows[i], column=labels[j])
-
-
-def check_votes(counts: NDArray[np.float64], labels: Sequence[str], rows: Any) -> None:
-    """Refuse what is no count of votes, naming the first cell."""
-    check_all_known(counts, labels, rows, "write 0 where there are no votes.")
-    bad = (counts < 0) | (counts % 1 != 0)
-    advice = "for 0/1 labels with degrees of some rows use kind='mixed' (--kind mixed), for degrees of all rows none."
-    _refuse_first(bad, counts, "{} is no count of votes; " + advice, labels, rows)
-
-
-def check_logical_labels(targets: NDArray[np.float64], labels: Sequence[str], rows: Any, advice: str) -> None:
-    """Refuse label columns that are neither 0/1 nor empty, naming the first cell."""
-    bad = ~np.isin(targets, (0.0, 1.0)) & ~np.isnan(targets)
-    _refuse_first(bad, targets, "{} is neither 0 nor 1; " + advice, labels, rows)
-
-
-def check_degrees(
-    targets: NDArray[np.float64], labels: Sequence[str], rows: Any, *, may_be_other: bool = True
-) -> NDArray[np.float64]:
-    """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
-
-    ``may_be_other``: whether the user can choose another kind of labels.
-    """
-    check_all_known(targets, labels, rows, "write its degree, or drop the row.")
-    _refuse_first(targets < 0, targets, "the degree {} is negative.", labels, rows)
-    sums = targets.sum(axis=1)
-    off = np.abs(sums - 1) > max(SUM_TOLERANCE, _rounding(targets))
-    if off.any():
-        first = int(np.argmax(off))
-        advice = "; use kind='votes' for votes, kind='mixed' for 0/1 labels with degrees of some rows (--kind)"
-        advice = f"{advice}, and divide percentages by 100" if may_be_other else ""
-        raise TableError(
-            f"the labels {format_list(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "
-            f"0 or 1 ({int(off.sum())} such row(s)){advice}.",
-            row=rows[first],
-        )
-    return np.asarray(targets / sums[:, None])
-
-
-def rescale_rounded_degrees(targets: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Degrees that sum to one exactly, if those of every row do but for rounding; else what is given."""
-    sums = targets.sum(axis=1)
-    return targets / sums[:, None] if (np.abs(sums - 1) <= _rounding(targets)).all() else targets
-
-
-def _rounding(degrees: NDArray[np.float64]) -> float:
-    """How far from 1 the sum of a row may be because degrees are written with two decimals, or with three, or four."""
-    # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as there are labels.
-    decimals = next((k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6)
-    return float(min(0.5 * degrees.shape[1] * 10.0**-decimals, 0.05)) + 1e-9
-
-
-def find_empty_rows(targets: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which rows have only labels that are 0."""
-    return np.asarray((targets == 0).all(axis=1))
-
-
-def check_some_label(targets: NDArray[np.float64], rows: Any) -> None:
-    """Refuse rows without a positive label, unless some are unknown."""
-    empty = find_empty_rows(targets)
-    if empty.any():
-        advice = "leave them out or take their labels as unknown (--empty-rows drop or unknown)."
-        raise TableError(f"{describe_rows(empty, rows)}: no label is 1; {advice}")
 
 
 def _is_plain_number(series: Any) -> bool:
