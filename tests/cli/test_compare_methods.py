@@ -156,7 +156,7 @@ def test_from_python(files, monkeypatch):
     ("words", "message"),
     [
         (["-", "-l", "sky"], "name a file"),
-        (["logical.csv", "-l", "sky:sun"], "name the column as the id"),
+        (["logical.csv", "-l", "sky:sun"], "name the column as id"),
         (["logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", "SABFGS"], "learns from no 0/1 labels"),
         (["logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", "GLL"], "did you mean GLLE"),
         (["logical.csv", "-l", "skies", "--id", "photo"], "there is no column 'skies'"),
