@@ -54,8 +54,10 @@ class WInLDL(Learner):
     A single missing degree of a row follows from the others. Degrees are predicted to be at least 1e-6.
 
     Departures from the paper: a penalty by default; an unpenalised intercept; standardised features; iterations until
-    convergence. Missing degrees have no weight: those of the paper grow during the iterations and draw the prediction
-    to itself, which changes the way to the solution, not the solution. Confidence: certain (released code).
+    convergence, whose steps in z are exact (the released code projects a weighted mean). Missing degrees have no
+    weight: those of the paper grow during the iterations and draw the prediction to itself, which changes the way to
+    the solution, not the solution. Confidence: certain (released code, from which predictions without a penalty differ
+    by 1e-4 on average).
 
     On SCUT_FBP (900 rows, 300 features that say little) its intersection is 0.688, that of the mean distribution 0.696.
 

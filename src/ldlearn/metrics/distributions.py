@@ -165,9 +165,7 @@ def jensen_shannon(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> jensen_shannon([[1.0, 0.0]], [[0.0, 1.0]])  # ln 2
     0.6931...
     """
-    # kl_div adds what cancels in the sum and makes each term >= 0; halving the smallest floats would give 0.
-    twice_middle = D_true + D_pred
-    return _sum(kl_div(2 * D_true, twice_middle) + kl_div(2 * D_pred, twice_middle)) / 4
+    return jensen_shannon_rows(D_true, D_pred)
 
 
 @register("PO-JSD", "1 - JS(d, p) / ln 2", greater_is_better=True)
@@ -184,8 +182,7 @@ def po_jsd(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> po_jsd([[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]])  # (0 + 1) / 2
     0.5
     """
-    twice_middle = D_true + D_pred
-    return 1.0 - _sum(kl_div(2 * D_true, twice_middle) + kl_div(2 * D_pred, twice_middle)) / (4 * math.log(2))
+    return 1.0 - jensen_shannon_rows(D_true, D_pred) / math.log(2)
 
 
 @register("Soft micro-F1", "2 sum_j min(d_j, p_j) / sum_j (d_j + p_j)", greater_is_better=True)
@@ -263,6 +260,13 @@ def mean_squared_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 def mean_absolute_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Absolute difference, averaged over the labels."""
     return _mean(np.abs(D_true - D_pred))
+
+
+def jensen_shannon_rows(D: FloatArray, P: FloatArray) -> FloatArray:
+    """Jensen-Shannon divergence of each row; rows of the two matrices need not sum to one."""
+    # kl_div adds what cancels in the sum and makes each term >= 0; halving the smallest floats would give 0.
+    twice_middle = D + P
+    return _sum(kl_div(2 * D, twice_middle) + kl_div(2 * P, twice_middle)) / 4
 
 
 def _sum(terms: FloatArray) -> FloatArray:

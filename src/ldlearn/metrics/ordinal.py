@@ -2,9 +2,9 @@
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import kl_div
 
 from ldlearn.exceptions import InputError
+from ldlearn.metrics.distributions import jensen_shannon_rows
 from ldlearn.metrics.inputs import FloatArray
 from ldlearn.metrics.registry import register
 
@@ -138,6 +138,4 @@ def cjs(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> cjs([[1.0, 0.0]], [[0.0, 1.0]])  # 1 ln(1 / 0.5) / 2
     0.3465...
     """
-    D, twice_middle = np.cumsum(D_true, axis=1), np.cumsum(D_true + D_pred, axis=1)
-    P = np.maximum(twice_middle - D, 0.0)
-    return np.asarray((kl_div(2 * D, twice_middle) + kl_div(2 * P, twice_middle)).sum(axis=1) / 4)
+    return jensen_shannon_rows(np.cumsum(D_true, axis=1), np.cumsum(D_pred, axis=1))
