@@ -63,6 +63,9 @@ class LDSVR(SampleWeightMixin, Learner):
     zeros alone, which then exceed the smallest positive degrees. Confidence: certain for the objective (released code);
     inferred for the defaults.
 
+    On SCUT_FBP (900 rows, 300 features that say little) its Kullback-Leibler divergence is 0.379, that of the mean
+    distribution 0.365; its intersection is above the mean's.
+
     References
     ----------
     X. Geng, P. Hou, "Pre-Release Prediction of Crowd Opinion on Movies by Label Distribution Learning", IJCAI 2015,
