@@ -23,7 +23,7 @@ PROGRAMS = ("argilla", "label-studio", "datasets")
 _PRIOR_VOTES = 2.0  # that the prediction counts as, beside the votes of a row
 _MAX_CANDIDATES = 5000  # among which similar rows are avoided
 _MIN_ROWS = 20  # with labels, to look for suspicious ones
-_ADDED = ("rank", "expected_error", "suspicious")
+_ADDED_COLUMNS = ("rank", "expected_error", "suspicious")
 
 
 def ask_table(
@@ -62,7 +62,7 @@ def ask_table(
         raise ParameterError(f"n must be at least 1, got {n}.")
     format_name = format_of(output, to)
     rows = read_model_rows(data, model, output, **options)
-    for name in set(_ADDED) & {rows.id, *rows.cells.columns}:
+    for name in set(_ADDED_COLUMNS) & {rows.id, *rows.cells.columns}:
         raise TableError("a column of this name would be added; rename it, or leave it out with keep.", column=name)
     errors = expected_errors(rows.predicted, rows.degrees, rows.n_votes)
     asked = choose_rows(errors, rows.X, n)
@@ -81,7 +81,7 @@ def ask_table(
         others = others[np.argsort(lowest, kind="stable")][:n]
     places, ranks = np.append(asked, others), [*map(str, range(1, len(asked) + 1)), *[""] * len(others)]
     columns: dict[str, Any] = {rows.id: [rows.names[i] for i in places], **rows.cells.iloc[places]}
-    columns |= dict(zip(_ADDED, (ranks, errors[places], [notes[i] for i in places]), strict=True))
+    columns |= dict(zip(_ADDED_COLUMNS, (ranks, errors[places], [notes[i] for i in places]), strict=True))
     written = import_pandas().DataFrame({name: list(cells) for name, cells in columns.items()})
     write_table(output, [written], [], format_name)
     return WrittenTable(len(written), list(rows.model.labels), output, messages)

@@ -103,7 +103,7 @@ class TableColumns:
     kept: list[str] = field(default_factory=list)
 
 
-class FeatureColumns(TypedDict, total=False):
+class FeatureOptions(TypedDict, total=False):
     """Which columns are features, the types of some of them, and which column names the rows: see `fit_table`."""
 
     features: Columns
@@ -115,7 +115,7 @@ class FeatureColumns(TypedDict, total=False):
     id: str | None
 
 
-def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureColumns]) -> TableColumns:
+def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOptions]) -> TableColumns:
     """Find the columns that are wanted: by name, prefix (``emb_*``), range (``x1:x20``) or position."""
     given: dict[str, Any] = {option: choice for option, choice in wanted.items() if _is_given(option, choice)}
     # Keys of a mapping are choices, too.

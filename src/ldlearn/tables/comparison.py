@@ -43,7 +43,7 @@ def compare_tables(
     id: str | None = None,
     metrics: Sequence[str] | str | None = None,
     convention: str = "exact",
-    **opening: Unpack[ReadingOptions],
+    **reading: Unpack[ReadingOptions],
 ) -> Comparison:
     """Compare two files of distributions, row by row.
 
@@ -66,7 +66,7 @@ def compare_tables(
     """
     if convention not in CONVENTIONS:
         raise ParameterError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
-    D, P = (_read_degrees(TableInput(file, **opening), labels, id) for file in (truth, other))
+    D, P = (_read_degrees(TableInput(file, **reading), labels, id) for file in (truth, other))
     if len(unmatched := D.columns.symmetric_difference(P.columns)):
         owner = truth if unmatched[0] in D.columns else other
         raise TableError(

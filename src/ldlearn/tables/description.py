@@ -177,7 +177,7 @@ class Explanation:
         }
 
 
-def explain_row(data: Any, model: str | TableModel, row: Any, **opening: Unpack[ReadingOptions]) -> Explanation:
+def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[ReadingOptions]) -> Explanation:
     """Explain the prediction for one row by the contributions of its words and columns.
 
     Exact for models whose prediction is a softmax of linear scores (`DLDL`, `SABFGS`, ...); others are refused.
@@ -216,7 +216,7 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **opening: Unpack[
             "fit DLDL, VoteLDL or SABFGS, without a feature map."
         )
     coef, intercept = linear
-    table_input = TableInput(data, **opening)
+    table_input = TableInput(data, **reading)
     report = table_input.new_report()
     with table_input.opened("rows") as source:
         frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)

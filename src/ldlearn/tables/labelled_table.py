@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ldlearn.base.discovery import installed_versions
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.column_types import CellReport, ColumnTypes, check_categories, columns_by_type, find_column_types
-from ldlearn.tables.columns import Columns, FeatureColumns, TableColumns, check_distinct, choose_columns, find_kept
+from ldlearn.tables.columns import Columns, FeatureOptions, TableColumns, check_distinct, choose_columns, find_kept
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
 from ldlearn.tables.files import PIPE, Dialect, OnMessage, Progress, naming, sha256_of, silent, warn
 from ldlearn.tables.formats import open_table
@@ -36,7 +36,7 @@ class ReadingOptions(TypedDict, total=False):
     progress: Progress
 
 
-class LabelReading(TypedDict, total=False):
+class LabelOptions(TypedDict, total=False):
     """How the cells of label columns are read: see `fit_table`."""
 
     kind: str
@@ -45,7 +45,7 @@ class LabelReading(TypedDict, total=False):
     empty_rows: str
 
 
-class FitOptions(FeatureColumns, LabelReading, ReadingOptions, total=False):
+class FitOptions(FeatureOptions, LabelOptions, ReadingOptions, total=False):
     """Everything about the table that a method is fitted on: see `fit_table`."""
 
 
@@ -140,7 +140,7 @@ class LabelledTable:
     columns : TableColumns
         The roles of its columns, and the types that the user gives.
     labels : TableLabels
-    listed : LabelList or None
+    label_list : LabelList or None
         The column of lists that the labels came from, if they did.
     source : TableInput
         What it was read from.
@@ -149,7 +149,7 @@ class LabelledTable:
     frame: Any
     columns: TableColumns
     labels: TableLabels
-    listed: LabelList | None
+    label_list: LabelList | None
     source: TableInput
 
     def take(self, rows: Rows) -> LabelledTable:
@@ -178,8 +178,8 @@ class LabelledTable:
 
 def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], keep: Columns = None) -> LabelledTable:
     """Read the columns of a file or a data frame that are wanted, and its labels."""
-    wanted, reading, opening = split_options(options, FeatureColumns, LabelReading, ReadingOptions)
-    source = TableInput(table, **opening)
+    wanted, cells, reading = split_options(options, FeatureOptions, LabelOptions, ReadingOptions)
+    source = TableInput(table, **reading)
     with source.opened("reading") as opened:
         columns = choose_columns(opened, labels, **wanted)
         named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
@@ -193,9 +193,9 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
         table = opened.read(kinds | dict.fromkeys(as_text, "text"), sparse=True)
         if not len(table):
             raise TableError("the table has no rows.")
-        found = _with_labels(_keep_spelling(table, columns.features, source), columns, source, **reading)
-    if found.listed is not None:
-        source.log(found.listed.describe(found.columns.labels))
+        found = _with_labels(_keep_spelling(table, columns.features, source), columns, source, **cells)
+    if found.label_list is not None:
+        source.log(found.label_list.describe(found.columns.labels))
     if dropped := len(table) - len(found.labels.values):
         source.log(f"{dropped} rows without a positive label are left out.")
     return found
@@ -208,7 +208,7 @@ def _keep_spelling(table: Any, features: Sequence[str], source: TableInput) -> A
     mixed = [name for name in features if name in of_objects and _is_mixed(frame[name])]
     if not mixed or not isinstance(source.table, str) or source.table == PIPE:
         return table
-    with replace(source, on_message=ignore).opened("reading") as opened:
+    with replace(source, on_message=ignore_message).opened("reading") as opened:
         return table.assign(**opened.read(dict.fromkeys(mixed, "text")))
 
 
@@ -218,7 +218,7 @@ def _is_mixed(series: Any) -> bool:
     return bool(0.1 < texts.mean() < 1)
 
 
-def ignore(message: str) -> None:
+def ignore_message(message: str) -> None:
     """Report nothing."""
 
 
@@ -291,7 +291,7 @@ class PreparedTable:
         return [X, *(preprocessing.transform(frame.iloc[rows]) for rows in others)]
 
 
-class _PrepareOptions(FeatureColumns, ReadingOptions, total=False):
+class _PrepareOptions(FeatureOptions, ReadingOptions, total=False):
     blank: float | None
     empty_rows: str
 

@@ -30,7 +30,7 @@ from ldlearn.tables.table_fit import describe_classifier
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
-from ldlearn.tables.writing import Writer, Writing, WrittenTable
+from ldlearn.tables.writing import Writer, WritingOptions, WrittenTable
 
 Matrix = NDArray[np.float64]
 _MAX_SHOWN = 5  # feature columns, if a table has neither texts nor columns to keep
@@ -66,7 +66,7 @@ class Evaluation:
         return {name: value for name, value in asdict(self).items() if name != "messages"}
 
 
-class _PredictOptions(ReadingOptions, Writing, total=False):
+class _PredictOptions(ReadingOptions, WritingOptions, total=False):
     pass
 
 
@@ -106,13 +106,13 @@ def predict_table(
     progress : callable, optional
         Reports the progress; see `ldlearn.tables.files.Progress`.
     """
-    opening, writing = split_options(options, ReadingOptions, Writing)
+    reading, writing = split_options(options, ReadingOptions, WritingOptions)
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    return _stream(TableInput(data, **opening), loaded, loaded.predict, (), writer, id)
+    return _stream(TableInput(data, **reading), loaded, loaded.predict, (), writer, id)
 
 
-class _EnhanceOptions(FitOptions, Writing, total=False):
+class _EnhanceOptions(FitOptions, WritingOptions, total=False):
     pass
 
 
@@ -148,7 +148,7 @@ def enhance_table(
     label_file = labels if _is_label_file(labels) else None
     if (model is None) == (labels is None) and label_file is None:
         raise ParameterError("give either a model, or labels to fit a method on.")
-    fitting, writing = split_options(options, FitOptions, Writing)
+    fitting, writing = split_options(options, FitOptions, WritingOptions)
     writer = Writer(output, [data, model, label_file], **writing)
     if model is None:
         estimator = make_enhancer(method or DEFAULT_METHOD, params, zeros)
@@ -158,9 +158,9 @@ def enhance_table(
             table.labels.report_zeros(estimator, table.source.on_message)
         return written
     id, blank, empty_rows = (fitting.pop(name, None) for name in ("id", "blank", "empty_rows"))
-    of_a_fit, opening = split_options(fitting, FitOptions, ReadingOptions)
+    of_a_fit, reading = split_options(fitting, FitOptions, ReadingOptions)
     of_a_fit |= {"method": method, "set": params or None, "zeros": zeros}
-    for name in (name for name, value in of_a_fit.items() if value is not None and name not in opening):
+    for name in (name for name, value in of_a_fit.items() if value is not None and name not in reading):
         raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
     loaded = load_table_model(model)
     with naming(str(model)):
@@ -169,7 +169,7 @@ def enhance_table(
     def label(frame: Any) -> Any:
         return loaded.read_labels(frame, blank, empty_rows or "error")
 
-    source = TableInput(data, **opening, label_file=label_file)
+    source = TableInput(data, **reading, label_file=label_file)
     found = _stream(source, loaded, loaded.enhance, loaded.labels, writer, id, label)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
@@ -184,7 +184,7 @@ def evaluate_table(
     labels: str | None = None,
     kind: str = "auto",
     blank: float | None = None,
-    **opening: Unpack[ReadingOptions],
+    **reading: Unpack[ReadingOptions],
 ) -> Evaluation:
     """Score the predictions of a model against the true degrees or 0/1 labels of a table.
 
@@ -215,7 +215,7 @@ def evaluate_table(
     if labels is not None and not _is_label_file(labels):
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
-    table_input = TableInput(data, **opening, label_file=labels)
+    table_input = TableInput(data, **reading, label_file=labels)
     truths, predictions, rows, by_classifier = [], [], [], list[Any]()
     report = table_input.new_report()
     with table_input.opened("rows") as source:
@@ -374,10 +374,10 @@ class RowOptions(ReadingOptions, total=False):
 
 def read_model_rows(data: Any, model: str | TableModel, output: str, **options: Unpack[RowOptions]) -> ModelRows:
     """Read all rows of a file or a data frame, and apply a model; refuses an ``output`` that cannot be written."""
-    given, opening = split_options(options, RowOptions, ReadingOptions)
+    given, reading = split_options(options, RowOptions, ReadingOptions)
     inputs = [name for name in (data, model) if isinstance(name, str)]
     check_output(output, inputs, overwrite=given.get("overwrite", True))
-    model, table_input = load_table_model(model), TableInput(data, **opening)
+    model, table_input = load_table_model(model), TableInput(data, **reading)
     report, kind = table_input.new_report(), given.get("kind", "auto")
     with table_input.opened("rows") as source:
         id = id_column(source, model, given.get("id"))

@@ -156,8 +156,8 @@ class TableModel:
             **columns,
             "warnings": [*targets.messages, *columns["warnings"], *repeated],
         }
-        if table.listed is not None:
-            facts["label_list"] = table.listed._asdict()
+        if table.label_list is not None:
+            facts["label_list"] = table.label_list._asdict()
         names = (types.numeric, types.categorical, labels, table.columns.id)
         return cls(estimator, preprocessing, *names, facts, dict(types.dates), types.texts), X, targets
 

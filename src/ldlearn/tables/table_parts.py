@@ -14,10 +14,10 @@ from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.exceptions import FileError, ParameterError, TableError, import_optional
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.columns import Columns, FeatureColumns
+from ldlearn.tables.columns import Columns, FeatureOptions
 from ldlearn.tables.files import naming, silent
 from ldlearn.tables.formats import check_output, format_of
-from ldlearn.tables.labelled_table import TableInput, ignore, read_labelled
+from ldlearn.tables.labelled_table import TableInput, ignore_message, read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.table_files import columns_to_read, predict_table
@@ -36,7 +36,7 @@ def fit_parts(
     method: str = DEFAULT_METHOD,
     params: Mapping[str, Any] | None = None,
     overwrite: bool = True,
-    **columns: Unpack[FeatureColumns],
+    **columns: Unpack[FeatureOptions],
 ) -> TableModel:
     """Fit DLDL or VoteLDL on a table in many files, on a cluster whose workers can read them, and write the model file.
 
@@ -135,7 +135,7 @@ def predict_parts(
     with client:
         cluster.check_workers(client)
         # What is unusual about a text table is not reported once for each file.
-        options |= {"to": to, "overwrite": overwrite, "on_message": ignore, "progress": silent}
+        options |= {"to": to, "overwrite": overwrite, "on_message": ignore_message, "progress": silent}
         written = cluster.BlockRunner(client).map_compute(_predict_part, parts, outputs, common=(loaded, options))
     messages = [f"{Path(table.output).name}: {text}" for table in written for text in table.messages]
     return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, messages)
@@ -154,7 +154,7 @@ def _connect(scheduler: str) -> tuple[Any, Any]:
 
 
 def _learn_columns(
-    parts: list[str], labels: Columns, wanted: FeatureColumns, estimator: Any, sample_rows: int = 20_000
+    parts: list[str], labels: Columns, wanted: FeatureOptions, estimator: Any, sample_rows: int = 20_000
 ) -> TableModel:
     """A model with the columns, types and preprocessing of the table, whose estimator is not fitted."""
     frames = []
@@ -162,8 +162,10 @@ def _learn_columns(
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
         table = read_labelled(name, labels, wanted)
         with naming(name):  # an error in the joined frame would not name the file
-            if table.listed is not None:
-                raise TableError("on a cluster every label has a 0/1 column of its own.", column=table.listed.column)
+            if table.label_list is not None:
+                raise TableError(
+                    "on a cluster every label has a 0/1 column of its own.", column=table.label_list.column
+                )
             table.labels.check(estimator)
         frames.append(table.frame.to_frame() if isinstance(table.frame, SparseTable) else table.frame)
     frame = import_pandas().concat(frames, ignore_index=True)
@@ -199,7 +201,7 @@ def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, 
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
     X, Y = [], []
-    with TableInput(name, on_message=ignore).opened("rows") as source:
+    with TableInput(name, on_message=ignore_message).opened("rows") as source:
         for frame in source.chunks(columns_to_read(source, model, model.labels)):
             found = model.transform(frame, CellReport())
             X.append(found.toarray() if sparse.issparse(found) else found)

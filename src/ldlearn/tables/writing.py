@@ -16,7 +16,7 @@ _FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")  # at the beginning of a text 
 _TEXT_FORMATS = ("csv", "tsv")
 
 
-class Writing(TypedDict, total=False):
+class WritingOptions(TypedDict, total=False):
     """Options of the table that is written; see `predict_table`."""
 
     to: str | None
@@ -124,7 +124,7 @@ class Writer:
     inputs : list
         What it is made from: files are never overwritten.
     to, round, interval, raters, flag_far, keep, safe_csv, overwrite
-        See `Writing`.
+        See `WritingOptions`.
     """
 
     output: str
