@@ -91,8 +91,6 @@ def _read_degrees(table_input: TableInput, labels: Columns, id: str | None) -> A
         names = [source.names[i] for i in chosen if source.names[i] != id]
         check_columns(source.names, [] if id is None else [id], "id")
         frame = source.read(dict.fromkeys([*names, *([] if id is None else [id])], "any"))
-        if not len(frame):
-            raise TableError("the table has no rows.")
         try:
             columns = [to_numbers(frame[name], name) for name in names]
             D = check_degrees(np.column_stack(columns), names, frame.index, may_be_other=False)

@@ -191,8 +191,6 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
         kinds: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
         kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
         table = opened.read(kinds | dict.fromkeys(as_text, "text"), sparse=True)
-        if not len(table):
-            raise TableError("the table has no rows.")
         found = _with_labels(_keep_spelling(table, columns.features, source), columns, source, **cells)
     if found.label_list is not None:
         source.log(found.label_list.describe(found.columns.labels))

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import Columns, find_columns, marked_labels
 from ldlearn.tables.files import Input, check_total
 from ldlearn.tables.values import import_pandas, to_numbers
@@ -84,12 +85,13 @@ class Source:
                 yield table.iloc[start : start + CHUNK_ROWS]
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
-        """All rows in one frame, or in a `SparseTable` where there is one and ``sparse`` allows it."""
-        tables = list(self._tables(kinds))
+        """All rows in one frame, or in a `SparseTable` where there is one and ``sparse`` allows it; none is an error."""
+        tables = [table for table in self._tables(kinds) if len(table)]
+        if not tables:
+            raise TableError("the table has no rows.")
         if len(tables) == 1:
             return tables[0].to_frame() if isinstance(tables[0], SparseTable) and not sparse else tables[0]
-        pandas = import_pandas()
-        return pandas.concat(tables) if tables else pandas.DataFrame(columns=list(kinds))
+        return import_pandas().concat(tables)
 
     def _tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         # Reversed, so that of two columns of one name the first is taken.

@@ -387,8 +387,6 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
         shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
         others = [name for name in shown if name not in model.features]
         frame = source.read(columns_to_read(source, model, model.labels if has_labels else (), id, others))
-        if not len(frame):
-            raise TableError("the table has no rows.")
         X = model.transform(frame, report)
         predicted = np.asarray(model.estimator.predict(X), dtype=np.float64)
         labels, degrees, n_votes, recovered = None, None, None, np.zeros(len(frame), dtype=bool)

@@ -200,17 +200,13 @@ def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, 
 
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
-    X, Y = [], []
     with TableInput(name, on_message=ignore_message).opened("rows") as source:
-        for frame in source.chunks(columns_to_read(source, model, model.labels)):
-            found = model.transform(frame, CellReport())
-            X.append(found.toarray() if sparse.issparse(found) else found)
-            labels = TableLabels(model.labels, to_labels(frame, model.labels), frame.index)
-            check_all_known(labels.values, labels.names, labels.rows, "on a cluster every label is 0 or 1.")
-            Y.append(labels.check(model.estimator))
-    if not X:
-        raise TableError("the table has no rows.", where=name)
-    return np.concatenate(X), np.concatenate(Y).astype(np.int8)
+        frame = source.read(columns_to_read(source, model, model.labels))
+        X = model.transform(frame, CellReport())
+        labels = TableLabels(model.labels, to_labels(frame, model.labels), frame.index)
+        check_all_known(labels.values, labels.names, labels.rows, "on a cluster every label is 0 or 1.")
+        Y = labels.check(model.estimator).astype(np.int8)
+    return X.toarray() if sparse.issparse(X) else X, Y
 
 
 def _predict_part(name: str, output: str, common: tuple[TableModel, dict[str, Any]]) -> WrittenTable:
