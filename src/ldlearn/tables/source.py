@@ -85,7 +85,7 @@ class Source:
                 yield table.iloc[start : start + CHUNK_ROWS]
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
-        """All rows in one frame, or in a `SparseTable` where there is one and ``sparse`` allows it; none is an error."""
+        """All rows in one frame, or in a `SparseTable` where there is one and ``sparse`` allows it; at least one."""
         tables = [table for table in self._tables(kinds) if len(table)]
         if not tables:
             raise TableError("the table has no rows.")
