@@ -39,16 +39,16 @@ def label_order(y: Any, names: Iterable[object]) -> list[int] | None:
     columns, wanted = getattr(y, "columns", None), [str(name) for name in names]
     if columns is None or wanted == default_label_names(len(wanted)):
         return None
-    given = [str(name) for name in columns]
-    unexpected = [name for name in given if name not in set(wanted)]
+    present = [str(name) for name in columns]
+    unexpected = [name for name in present if name not in set(wanted)]
     for name in wanted:
-        if name not in given:
+        if name not in present:
             near = nearest_names(name, unexpected, n=1)
             advice = f"; is {near[0]!r} the label {name!r}? Then rename it" if near else ""
             raise InputError(f"The label {name!r} is missing in y{advice}.")
     if unexpected:
         raise InputError(f"The column {unexpected[0]!r} of y is not among the labels {format_list(wanted)}; drop it.")
-    return [given.index(name) for name in wanted]
+    return [present.index(name) for name in wanted]
 
 
 def check_matrix(y: Any, what: str, *, nan: str | None = None) -> Array:
@@ -229,14 +229,14 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
         raise InputError(
             f"The degrees of a row must be all known or all NaN, not mixed as in {describe_rows(partly)} of degrees."
         )
-    given = ~missing.any(axis=1)
-    if given.any():
-        problems = find_row_problems(D[given])
+    known = ~missing.any(axis=1)
+    if known.any():
+        problems = find_row_problems(D[known])
         if problems:
-            rows = np.flatnonzero(given)[np.logical_or.reduce(list(problems.values()))]
+            rows = np.flatnonzero(known)[np.logical_or.reduce(list(problems.values()))]
             kinds = " or ".join(problems)
             raise InputError(f"Degrees must not be negative and must sum to 1: row {rows[0]} of degrees: {kinds}.")
-        D[given] /= D[given].sum(axis=1, keepdims=True)
+        D[known] /= D[known].sum(axis=1, keepdims=True)
     return D
 
 

@@ -117,17 +117,17 @@ class DegreeTerms:
         """
         assert rows.fixed is not None
         free, fixed = ~rows.fixed, rows.fixed
-        given, w = start[fixed], rows.sample_weight
+        fixed_D, w = start[fixed], rows.sample_weight
         # The fixed rows add a constant to the objective.
-        fit = (given * logP[fixed]).sum(axis=1)
-        constant = self.value(given, rows.take(fixed)) - float(fit.sum() if w is None else w[fixed] @ fit)
+        fit = (fixed_D * logP[fixed]).sum(axis=1)
+        constant = self.value(fixed_D, rows.take(fixed)) - float(fit.sum() if w is None else w[fixed] @ fit)
         if not free.any():
             return SimplexSolution(start, np.zeros(len(start)), constant, 0, 0, True)
         prior = logP[free]
         if rows.laplacian is not None:
             # G is symmetric: <D_free, G D_fixed> occurs twice. The prior of a row is multiplied by its weight, the
             # graph is not.
-            coupling = 2.0 * self.alpha * (rows.laplacian[free][:, fixed] @ given)
+            coupling = 2.0 * self.alpha * (rows.laplacian[free][:, fixed] @ fixed_D)
             prior = prior - (coupling if w is None else coupling / w[free, None])
         found = self._solve(prior, rows.take(free), start[free], tol)
         D, gap = start.copy(), np.zeros(len(start))

@@ -242,8 +242,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.feature_map_, mapped = self._fit_feature_map(X)
         features = reduce_to_row_space(Features(mapped, self.fit_intercept, sample_weight))
         self.gamma_ = self._select_gamma(features, Y, observed) if self.gamma is None else float(self.gamma)
-        given: dict[str, Any] = {"observed": observed, "offset": 0.0 if n_raters is None else offset}
-        fit = vote_regression(features, Y, l2=self.gamma_, **given, tol=self.tol, max_iter=self.max_iter)
+        labels: dict[str, Any] = {"observed": observed, "offset": 0.0 if n_raters is None else offset}
+        fit = vote_regression(features, Y, l2=self.gamma_, **labels, tol=self.tol, max_iter=self.max_iter)
         self.lambda_ = float(np.exp(fit.log_rate))
         positive = PositiveLabels.of(*count_moments(Y, observed, sample_weight))
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
@@ -267,7 +267,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         # If the numbers of raters are given, lambda is that of one rater and the offset makes it that of the row.
         self.label_distributions_ = self._degrees(scores, Y, offset, observed)
-        self._posterior_state = TrainingRows(X, Y, sample_weight, **given, features=features)
+        self._posterior_state = TrainingRows(X, Y, sample_weight, **labels, features=features)
 
     def _select_gamma(self, features: Features, Y: Mask, observed: Mask | None) -> float:
         splits = validation_splits(features, Y, observed)

@@ -232,8 +232,8 @@ class IntervalMixin(JointModel):
         D = self._enhance(features, Y, **labels, **row_data)
         if self.kappa_:
             return _include(D, beta_bounds(D, (concentration or self.kappa_) + self.n_votes_, coverage), features.dtype)
-        given: dict[str, Any] = {"observed": labels.get("observed"), "concentration": concentration}
-        bounds = self._find_posterior().vote_intervals(self._mapped(features), Y, coverage, offset, **given)
+        options: dict[str, Any] = {"observed": labels.get("observed"), "concentration": concentration}
+        bounds = self._find_posterior().vote_intervals(self._mapped(features), Y, coverage, offset, **options)
         return _include(D, bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
