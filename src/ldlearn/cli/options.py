@@ -47,7 +47,9 @@ LabelKind = Annotated[
 Blank = Annotated[int | None, Option(metavar="0", min=0, max=0, help="Empty label cells are 0; default: unknown.")]
 Separator = Annotated[str | None, Option(metavar="CHAR", help="Separates the labels in a single column of lists.")]
 Embedding = Annotated[str | None, Option(metavar="NAME", help="Embedding of text columns, as module:function.")]
-Trusted = Annotated[str | None, Option("--method", metavar="NAME", help="Method of another package that MODEL needs.")]
+TrustedMethod = Annotated[
+    str | None, Option("--method", metavar="NAME", help="Method of another package that MODEL needs.")
+]
 Id = Annotated[str | None, Option("--id", metavar="COL", help="Identifier column.")]
 Method = Annotated[
     str | None, Option(metavar="NAME", autocompletion=complete_method, help="Default DLDL; see `ldlearn methods`.")
@@ -119,11 +121,11 @@ class ModelOptions(ReadingOptions):
 
     model: Annotated[str, Option("--model", "-m", metavar="FILE", help="Model file (.ldl).")]
     embedding: Embedding = None
-    method: Trusted = None
+    method: TrustedMethod = None
 
     def arguments(self, output: str = "") -> dict[str, Any]:
         """The model too; imports the code outside of it that the user names."""
-        trust(self.model, self.embedding, self.method)
+        import_trusted_code(self.model, self.embedding, self.method)
         return super().arguments(output) | {"model": self.model}
 
 
@@ -168,7 +170,7 @@ def split_names(names: str | None) -> list[str] | None:
     return None if names is None else [name.strip() for name in names.split(",")]
 
 
-def trust(model: str, embedding: str | None, method: str | None) -> None:
+def import_trusted_code(model: str, embedding: str | None, method: str | None) -> None:
     """Import the code that a model needs and the user names; an error if the model does without."""
     if embedding is not None:
         import_embedding(embedding)

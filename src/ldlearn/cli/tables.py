@@ -124,7 +124,7 @@ def enhance(
         raise typer.BadParameter("only a model that was fitted with one takes it.", param_hint="--embedding")
     if model is not None:
         trusted = method if ":" in (method or "") else None  # beside a model, any other method is refused
-        opt.trust(model, embedding, trusted)
+        opt.import_trusted_code(model, embedding, trusted)
         method = None if trusted else method
     wanted: dict[str, Any] = {"labels": labels, "method": method, "params": dict(set or ()), "separator": separator}
     wanted |= vars(cells) | vars(features) | writing.arguments() | reading.arguments(output)
@@ -231,7 +231,7 @@ def compare(
 def inspect(
     model: ModelFile,
     html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a model card: one HTML page.")] = None,
-    method: opt.Trusted = None,
+    method: opt.TrustedMethod = None,
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -279,7 +279,7 @@ def _overview(known: dict[str, Any]) -> dict[str, str]:
 def export(
     model: ModelFile,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")],
-    method: opt.Trusted = None,
+    method: opt.TrustedMethod = None,
     no_clobber: opt.NoClobber = False,
 ) -> None:
     """Write a model as ONNX, its preprocessing included.
