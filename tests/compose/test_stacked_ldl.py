@@ -77,8 +77,9 @@ def test_step_1_one_teacher_whose_selection_the_members_share(data, monkeypatch)
     monkeypatch.setattr(DLDL, "_fit", lambda self, *args, **data: fits.append(self) or real(self, *args, **data))
     monkeypatch.setattr(stacked_ldl, "find_spec", lambda name: None)
     model = StackedLDL().fit(data.X, data.Y)
-    (teacher,) = fits
+    teacher, *kernels = fits
     assert model.beta_ == teacher.beta_
+    assert {kernel.beta for kernel in kernels} == {teacher.beta_}
     assert teacher.get_params() == DLDL().get_params()
     assert {fold.l2 for fold in model.members_["linear"]} == {teacher.gamma_}
     assert {fold.gamma for fold in model.members_["votes"]} == {VoteLDL().fit(data.X, data.Y).gamma_}
@@ -101,6 +102,23 @@ def test_step_2_members_learn_degrees_or_labels_in_folds(data, inner):
     Spy.seen.clear()
     votes = StackedLDL([LINEAR, ("votes", VoteLDL(gamma=1.0))], teacher=TEACHER).fit(data.X, data.Y)
     assert votes.members_["votes"][0].label_distributions_.shape[0] == 48
+
+
+def test_step_2_dldl_learns_the_degrees_of_the_teacher(data):
+    members = [LINEAR, ("other", DLDL(beta=3.0, gamma=0.1, max_iter=2))]
+    model = StackedLDL(members, teacher=TEACHER).fit(data.X, data.Y)
+    D = DLDL(**TEACHER.get_params()).fit(data.X, data.Y).label_distributions_
+    for fold in model.members_["other"]:
+        learned = fold.label_distributions_
+        assert np.abs(learned[:, None] - D[None]).max(axis=2).min(axis=1).max() < 1e-12
+
+
+def test_the_kernel_does_not_depend_on_units(data):
+    mapped = []
+    for X in (data.X, data.X * [1.0, 20.0, 0.2] + [0.0, 5.0, 7.0]):
+        kernel = StackedLDL(teacher=TEACHER).fit(X, data.Y).members_["kernel"][0]
+        mapped.append([*kernel.feature_map_.transform(X), np.full(48, kernel.gamma)])
+    np.testing.assert_allclose(*mapped, atol=1e-6)
 
 
 def test_step_2_the_models_of_the_folds_are_averaged(data):
@@ -181,6 +199,42 @@ def test_step_5_recovery_is_the_d_step_given_the_mixture(data, inner):
     assert np.abs(model.enhance(data.X, data.Y) - model.label_distributions_).max() > 1e-3
 
 
+def test_zeros_that_mean_less_mix_recovery_and_prediction(data, inner):
+    teacher = DLDL(beta=0.7, gamma=0.3, max_iter=2, zeros="less", kappa=2.0)
+    members = [LINEAR, ("spy", Spy())]
+    model = StackedLDL(members, teacher=teacher).fit(data.X, data.Y)
+    fitted = DLDL(**teacher.get_params()).fit(data.X, data.Y)
+    assert {tuple(row) for spy in Spy.seen for row in spy.y_} <= {tuple(row) for row in fitted.label_distributions_}
+    w = 2.0 / (2.0 + data.Y.sum(axis=1).mean())
+    P, Y = inner["vote_loss"][0], np.asarray(data.Y, dtype=bool)
+    mixture, mean = np.tensordot(model.member_weights_, P, axes=1), P.mean(axis=0)
+    rate = np.exp(profile_log_rate(np.log(mean), Y))
+    votes = Y * rate * mean / (1.0 - np.exp(-rate * mean))
+    X = data.X[:4] + 0.1
+    enhanced, predicted = model.enhance(X, data.Y[:4]), model.predict(X)
+    for i in range(4):
+        expected = (1.0 - w) * d_step(mixture[i], Y[i], 0.7) + w * mixture[i]
+        np.testing.assert_allclose(model.label_distributions_[i], expected, atol=1e-4)
+        expected = (1.0 - w) * d_step(predicted[i], Y[i], 0.7) + w * predicted[i]
+        np.testing.assert_allclose(enhanced[i], expected, atol=1e-4)
+        neutral = (d_step(mean[i], Y[i], 0.7) + votes[i] / votes[i].sum()) / 2.0
+        np.testing.assert_allclose(inner["degree_loss"][1][i], (1.0 - w) * neutral + w * mean[i], atol=1e-4)
+    assert not model.capabilities().keeps_zeros
+    assert not StackedLDL(zeros="less").capabilities().keeps_zeros
+
+
+def test_zeros_reach_the_teacher_and_the_default_members(data, monkeypatch):
+    monkeypatch.setattr(stacked_ldl, "MLPLDL", lambda: MLPLDL(2, max_iter=2))
+    monkeypatch.setattr(stacked_ldl, "BoostedLDL", SmallBoosted)
+    monkeypatch.setattr(stacked_ldl, "find_spec", lambda name: True)
+    pytest.importorskip("lightgbm")
+    model = StackedLDL(zeros="less").fit(data.X, data.Y)
+    assert model.kappa_ == DLDL(zeros="less").fit(data.X, data.Y).kappa_ > 0
+    assert {fold.zeros for fold in model.members_["votes"]} == {"less"}
+    assert {fold.target for fold in model.members_["boosted degrees"]} == {"degrees"}
+    assert (model.label_distributions_[np.asarray(data.Y) == 0] > 0).all()
+
+
 def test_copies_of_a_row_are_in_the_same_fold(data):
     Spy.seen.clear()
     X, Y = np.repeat(data.X[:30], 3, axis=0), np.repeat(data.Y[:30], 3, axis=0)
@@ -245,10 +299,10 @@ def test_default_members_with_and_without_lightgbm(data, monkeypatch):
     monkeypatch.setattr(stacked_ldl, "MLPLDL", lambda: MLPLDL(2, max_iter=2))
     monkeypatch.setattr(stacked_ldl, "BoostedLDL", SmallBoosted)
     model = StackedLDL(teacher=TEACHER).fit(data.X, data.Y)
-    assert list(model.members_) == ["linear", "networks", "votes", "boosted votes"]
+    assert list(model.members_) == ["linear", "kernel", "networks", "votes", "boosted votes"]
     assert {fold.target for fold in model.members_["boosted votes"]} == {"votes"}
     monkeypatch.setattr(stacked_ldl, "find_spec", lambda name: None)
-    assert list(StackedLDL(teacher=TEACHER).fit(data.X, data.Y).members_) == ["linear", "networks", "votes"]
+    assert list(StackedLDL(teacher=TEACHER).fit(data.X, data.Y).members_) == ["linear", "kernel", "networks", "votes"]
 
 
 class SmallBoosted(BoostedLDL):
@@ -311,7 +365,8 @@ def test_intervals_are_conformal_ones_only(data):
 def test_all_default_members_survive_a_model_file(data, tmp_path):
     pytest.importorskip("lightgbm")
     small = [("networks", MLPLDL(2, max_iter=2)), ("boosted", BoostedLDL("votes", n_estimators=2, min_samples_leaf=2))]
-    model = StackedLDL([*PLAIN, *small], teacher=TEACHER).fit(data.X, data.Y)
+    kernel = ("kernel", StackedLDL(teacher=TEACHER).fit(data.X, data.Y).members_["kernel"][0])
+    model = StackedLDL([*PLAIN, *small, kernel], teacher=TEACHER).fit(data.X, data.Y)
     save_model(model, tmp_path / "model.ldl")
     loaded = load_model(tmp_path / "model.ldl")
     np.testing.assert_array_equal(loaded.predict(data.X), model.predict(data.X))

@@ -8,24 +8,29 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
+from ldlearn.core.kernels import make_feature_map
+from ldlearn.core.negative_labels import mix, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, clip_degrees, normalize_rows
 from ldlearn.core.votes import expected_votes, label_counts, losses, profile_log_rate, slopes
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.joint.label_model import Fold, validation_folds
 from ldlearn.learning import MLPLDL, SABFGS, BoostedLDL
+from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
 
@@ -42,9 +47,9 @@ class StackedLDL(SampleWeightMixin, JointModel):
     prediction matters more than a model that is easy to explain; it takes up to ten times as long as `DLDL`.
 
     1. A teacher, ``DLDL()``, recovers degrees from the 0/1 labels. What it selects is not selected again.
-    2. Each member is trained in folds: a learner or regressor on the teacher's degrees, `VoteLDL` and
-       ``BoostedLDL("votes")`` on the 0/1 labels. :math:`P_k` are its out-of-fold predictions of the training rows; for
-       new rows the models of the folds are averaged.
+    2. Each member is trained in folds: a learner, a regressor or `DLDL` on the teacher's degrees, other joint models
+       and ``BoostedLDL("votes")`` on the 0/1 labels. :math:`P_k` are its out-of-fold predictions of the training rows;
+       for new rows the models of the folds are averaged.
     3. Neutral degrees N are the average of the D-step of DLDL with the teacher's beta and of the expected votes
        (`VoteLDL`), both given the mean of the members' out-of-fold predictions.
     4. The weights w of the members are the average of two solutions on the simplex,
@@ -61,11 +66,14 @@ class StackedLDL(SampleWeightMixin, JointModel):
     ----------
     members : list of (str, estimator), default=None
         Names and members: learners or joint models of this library, or regressors with several outputs. None means
-        "linear" (`SABFGS` with the teacher's gamma), "networks" (`MLPLDL`), "votes" (`VoteLDL`) and, if LightGBM is
-        installed, "boosted votes" (``BoostedLDL("votes", n_estimators=60)``). A member that fails is dropped with a
-        warning.
+        "linear" (`SABFGS` with the teacher's gamma), "kernel" (`DLDL` with 200 Nystroem features), "networks"
+        (`MLPLDL`), "votes" (`VoteLDL`) and, if LightGBM is installed, "boosted votes"
+        (``BoostedLDL("votes", n_estimators=60)``). A member that fails is dropped with a warning.
+    zeros : {"none", "less"}, default="none"
+        What a 0 means, as for `DLDL`. With "less", boosting learns the teacher's degrees, and recovered degrees are
+        mixed with the prediction.
     teacher : DLDL, default=None
-        None means ``DLDL()``.
+        None means ``DLDL(zeros=zeros)``.
     max_rows : int, default=4000
         Members are trained on at most this number of rows, drawn by their features; the teacher on all rows.
 
@@ -77,8 +85,8 @@ class StackedLDL(SampleWeightMixin, JointModel):
         The models of the folds of each member that did not fail.
     member_weights_ : ndarray of shape (n_members,)
         w, in the order of ``members_``; `describe_members` puts them into words.
-    beta_ : float
-        Of the D-step, as selected by the teacher.
+    beta_, kappa_, n_votes_ : float
+        Of the D-step, as selected by the teacher (see `DLDL`).
     selection_summary_ : str
         What the teacher selected, and the members with their weights.
     label_names_ : ndarray of shape (n_labels,)
@@ -86,8 +94,9 @@ class StackedLDL(SampleWeightMixin, JointModel):
     Notes
     -----
     Ours, not the paper's. Departures from the paper: not applicable. There are five folds, or three to four if there
-    are more than 1,000 rows; rows with the same features are in the same fold. There is no posterior of the mixture,
-    so that it gives no credible intervals: `ConformalIntervals` does, if some true degrees are known.
+    are more than 1,000 rows; rows with the same features are in the same fold. The model stores the features of the 200
+    training rows of each fold that the kernel compares new rows with. There is no posterior of the mixture, so that it
+    gives no credible intervals: `ConformalIntervals` does, if some true degrees are known.
 
     Examples
     --------
@@ -113,6 +122,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
 
     members: Annotated[Members, list] | None = None
     _: KW_ONLY
+    zeros: Literal["none", "less"] = "none"
     teacher: DLDL | None = None
     max_rows: Annotated[int, Interval(Integral, 10, None, closed="left")] = 4000
 
@@ -123,7 +133,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
             sparse=all(find_capabilities(member).sparse for member in given),
             sample_weight=all(has_fit_parameter(member, "sample_weight") for member in given),
             unknown_labels=True,
-            keeps_zeros=True,
+            keeps_zeros=self._make_teacher().zeros == "none",
             order_invariant=False,
             label_invariant=False,
             weight_equals_repetition=False,
@@ -138,19 +148,29 @@ class StackedLDL(SampleWeightMixin, JointModel):
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
         labels = Y.astype(np.float64) if observed is None else np.where(observed, Y, np.nan)
         counts = {} if sample_weight is None else {"sample_weight": sample_weight}
-        teacher = (DLDL() if self.teacher is None else clone(self.teacher)).fit(X, labels, **counts)
-        members = _default_members(teacher, X, labels, counts) if self.members is None else self._given_members()
-        self.beta_ = teacher.beta_
-        P = self._fit_members(members, X, labels, teacher.label_distributions_, sample_weight)
+        teacher = self._make_teacher().fit(X, labels, **counts)
+        self.beta_, self.kappa_, self.n_votes_ = teacher.beta_, teacher.kappa_, teacher.n_votes_
+        folds = validation_folds(Features(X, sample_weight=sample_weight), self.max_rows, min_folds=3)
+        folds = folds or [Fold(np.arange(len(Y)), np.arange(len(Y)))]  # too few rows to leave some out
+        members = self._given_members()
+        if self.members is None:
+            votes = VoteLDL(zeros=teacher.zeros).fit(X, labels, **counts)
+            fewest = min((fold.train for fold in folds), key=len)
+            members = _default_members(teacher, votes, X[fewest])
+        P = self._fit_members(members, folds, X, labels, teacher.label_distributions_, sample_weight)
         cell_weights = label_counts(sample_weight, observed)
         mean = np.log(P.mean(axis=0))
-        neutral = self._neutral_degrees(mean, Y, observed, cell_weights)
         log_rate = profile_log_rate(mean, Y, counts=cell_weights)
+        by_votes = self._mix(normalize_rows(expected_votes(mean + log_rate, Y, observed)), np.exp(mean))
+        neutral = (self._recover(np.exp(mean), Y, observed) + by_votes) / 2.0
         likeliest = minimize_on_simplex(vote_loss(P, Y, log_rate, cell_weights), len(P))
         nearest = minimize_on_simplex(degree_loss(P, neutral, sample_weight), len(P))
         self.member_weights_ = (likeliest + nearest) / 2.0
         self.label_distributions_ = self._recover(np.tensordot(self.member_weights_, P, axes=1), Y, observed)
         self.selection_summary_ = "; ".join(filter(None, [teacher.selection_summary_, self.describe_members()]))
+
+    def _make_teacher(self) -> DLDL:
+        return DLDL(zeros=self.zeros) if self.teacher is None else clone(self.teacher)
 
     def _given_members(self) -> Members:
         members: list[Any] = list(self.members or [])
@@ -160,17 +180,14 @@ class StackedLDL(SampleWeightMixin, JointModel):
         return members
 
     def _fit_members(
-        self, members: Members, X: Any, labels: Array, D: Array, sample_weight: SampleWeight | None
+        self, members: Members, folds: list[Fold], X: Any, labels: Array, D: Array, sample_weight: SampleWeight | None
     ) -> Array:
         """Fit all members in folds; return their out-of-fold predictions, (n_members, n_samples, n_labels)."""
-        folds = validation_folds(Features(X, sample_weight=sample_weight), self.max_rows, min_folds=3)
-        folds = folds or [Fold(np.arange(len(D)), np.arange(len(D)))]  # too few rows to leave some out
         unused = np.setdiff1d(np.arange(len(D)), np.concatenate([fold.test for fold in folds]))
         self.members_, predictions = {}, []
         for name, member in members:
             try:
-                targets = labels if _learns_labels(member) else D
-                models = [_fit_member(member, X, targets, fold, sample_weight) for fold in folds]
+                models = [_fit_member(member, X, labels, D, fold, sample_weight) for fold in folds]
                 P = np.empty(D.shape)
                 for k, (model, fold) in enumerate(zip(models, folds, strict=True)):
                     rows = np.concatenate([fold.test, unused[k :: len(folds)]])
@@ -184,15 +201,13 @@ class StackedLDL(SampleWeightMixin, JointModel):
             raise InputError("All members of StackedLDL failed; fit them on their own to see why.")
         return np.stack(predictions)
 
-    def _neutral_degrees(self, logP: Array, Y: Mask, observed: Mask | None, cell_weights: Array | None) -> Array:
-        log_rate = profile_log_rate(logP, Y, counts=cell_weights)
-        by_votes = normalize_rows(expected_votes(logP + log_rate, Y, observed))
-        return np.asarray((self._recover(np.exp(logP), Y, observed) + by_votes) / 2.0)
-
     def _recover(self, P: Array, Y: Mask, observed: Mask | None = None) -> Array:
         """The D-step given predictions P."""
         support = Y if observed is None else Y | ~observed
-        return np.ascontiguousarray(newton_simplex(np.log(P), support, beta=self.beta_).D)
+        return self._mix(np.ascontiguousarray(newton_simplex(np.log(P), support, beta=self.beta_).D), P)
+
+    def _mix(self, D: Array, P: Array) -> Array:
+        return mix(D, P, prediction_weight(self.kappa_, self.n_votes_))
 
     def _predict(self, X: Any) -> Array:
         P = np.zeros((X.shape[0], len(self.label_names_)))
@@ -205,30 +220,37 @@ class StackedLDL(SampleWeightMixin, JointModel):
         return self._recover(self._predict(X), Y, observed)
 
 
-def _default_members(teacher: DLDL, X: Any, labels: Array, counts: dict[str, Any]) -> Members:
-    votes = VoteLDL().fit(X, labels, **counts)
+def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
+    """The members of `StackedLDL`; the rows X determine the width, the features and the penalty of the kernel."""
+    scaler = StandardScaler(with_mean=False)  # distances have no mean, and sparse features stay sparse
+    kernel = make_feature_map("rbf", scaler.fit_transform(X), random_state=0)
+    feature_map = make_pipeline(scaler, kernel.set_params(n_components=min(200, X.shape[0])))
+    gamma = default_gamma(Features(feature_map.fit_transform(X)))
     members: Members = [
         ("linear", SABFGS(l2=teacher.gamma_)),
+        ("kernel", DLDL(beta=teacher.beta_, gamma=gamma, feature_map=feature_map)),
         ("networks", MLPLDL()),
-        ("votes", VoteLDL(gamma=votes.gamma_)),
+        ("votes", VoteLDL(gamma=votes.gamma_, zeros=votes.zeros)),
     ]
-    return [*members, ("boosted votes", BoostedLDL("votes", n_estimators=60))] if find_spec("lightgbm") else members
+    if not find_spec("lightgbm"):
+        return members
+    target = "votes" if teacher.zeros == "none" else "degrees"
+    return [*members, (f"boosted {target}", BoostedLDL(target, n_estimators=60))]
 
 
-def _learns_labels(member: Any) -> bool:
-    return isinstance(member, JointModel) or (isinstance(member, BoostedLDL) and member.target == "votes")
-
-
-def _fit_member(member: Any, X: Any, targets: Array, fold: Fold, sample_weight: SampleWeight | None) -> Any:
+def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, sample_weight: SampleWeight | None) -> Any:
     """A copy fitted on the training rows of a fold; one that stops early does so on the validation rows."""
-    rows, row_data = fold.train, dict[str, Any]()
-    if "validation" in inspect.signature(member.fit).parameters and not np.array_equal(fold.train, fold.test):
+    learns_labels = isinstance(member, JointModel) or (isinstance(member, BoostedLDL) and member.target == "votes")
+    accepted, rows, row_data = inspect.signature(member.fit).parameters, fold.train, dict[str, Any]()
+    if "validation" in accepted and not np.array_equal(fold.train, fold.test):
         rows = np.concatenate([fold.train, fold.test])
         row_data["validation"] = np.arange(len(rows)) >= len(fold.train)
+    if "degrees" in accepted:
+        row_data["degrees"] = D[rows]
     if sample_weight is not None:
         row_data["sample_weight"] = sample_weight[rows]
-    model = clone(member).fit(X[rows], targets[rows], **row_data)
-    vars(model).pop("_training", None)  # rows kept for intervals, which members do not need
+    model = clone(member).fit(X[rows], (labels if learns_labels else D)[rows], **row_data)
+    vars(model).pop("_posterior_state", None)  # rows kept for intervals, which members do not need
     return model
 
 

@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn.kernel_approximation import Nystroem
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from ldlearn.compose import StackedLDL
 from ldlearn.exceptions import ModelFileError, import_optional
@@ -32,8 +36,9 @@ def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     model : TableModel
-        Its estimator must predict by a softmax of linear scores (`DLDL` without a feature map, `SABFGS`, ...), or be
-        `MLPLDL`, `BoostedLDL` without categorical features, or a `StackedLDL` of such members.
+        Its estimator must predict by a softmax of scores that are linear (`SABFGS`, ...), or linear in the features of
+        an RBF kernel (`DLDL`, `VoteLDL`), or be `MLPLDL`, `BoostedLDL` without categorical features, or a `StackedLDL`
+        of such members.
     path : str or path-like
 
     Raises
@@ -79,6 +84,11 @@ def _degrees(graph: _Graph, estimator: Any, X: str) -> str:
     linear = linear_softmax(estimator)
     if linear is not None:
         return graph.softmax(graph.affine(X, linear[0].T, linear[1]))
+    feature_map = getattr(estimator, "feature_map_", None)
+    steps = [step for _, step in feature_map.steps] if isinstance(feature_map, Pipeline) else [feature_map]
+    if all(isinstance(step, StandardScaler | Nystroem) and getattr(step, "kernel", "rbf") == "rbf" for step in steps):
+        near_zero = X if estimator._offsets is None else graph.node("Sub", [X, graph.constant(estimator._offsets)])
+        return graph.softmax(graph.affine(_mapped(graph, steps, near_zero), estimator.coef_.T, estimator.intercept_))
     if isinstance(estimator, StackedLDL):
         weights = zip(estimator.member_weights_, estimator.members_.values(), strict=True)
         used = [(weight / len(models), model) for weight, models in weights if weight > 0 for model in models]
@@ -87,20 +97,34 @@ def _degrees(graph: _Graph, estimator: Any, X: str) -> str:
         layers = (estimator.hidden_coef_, estimator.hidden_intercept_)
         outputs = (estimator.output_coef_, estimator.output_intercept_)
         hidden = [graph.node("Tanh", [graph.affine(X, V, a)]) for V, a in zip(*layers, strict=True)]
-        scores = [graph.affine(H, W, b) for H, W, b in zip(hidden, *outputs, strict=True)]
-        return graph.weighted_sum([(1.0 / len(scores), graph.softmax(Z)) for Z in scores])
+        networks = [graph.softmax(graph.affine(H, W, b)) for H, W, b in zip(hidden, *outputs, strict=True)]
+        return graph.weighted_sum([(1.0 / len(networks), P) for P in networks])
     if isinstance(estimator, BoostedLDL) and estimator.categorical_features is None:
-        constant = graph.affine(
-            X, np.zeros((estimator.n_features_in_, len(estimator.intercept_))), estimator.intercept_
-        )
-        has_trees = len(estimator.trees_) > 0
-        return graph.softmax(
-            graph.node("Add", [constant, _tree_scores(graph, estimator, X)]) if has_trees else constant
-        )
+        scores = graph.affine(X, np.zeros((estimator.n_features_in_, len(estimator.intercept_))), estimator.intercept_)
+        if len(estimator.trees_):
+            scores = graph.node("Add", [scores, _tree_scores(graph, estimator, X)])
+        return graph.softmax(scores)
     raise ModelFileError(
-        f"{type(estimator).__name__} predicts by something else than a softmax of linear scores, networks, or trees "
-        "without categorical features, which is all that can be exported; fit DLDL without a feature map, or SABFGS."
+        f"{type(estimator).__name__} predicts by something else than a softmax of linear scores, RBF kernels, networks "
+        "or trees without categorical features, which is all that can be exported; fit DLDL or SABFGS."
     )
+
+
+def _mapped(graph: _Graph, steps: list[Any], X: str) -> str:
+    """The output of a pipeline of `StandardScaler` and `Nystroem` with an RBF kernel."""
+    for step in steps:
+        if isinstance(step, StandardScaler):
+            centred = graph.node("Sub", [X, graph.constant(step.mean_)]) if step.with_mean else X
+            X = graph.node("Div", [centred, graph.constant(step.scale_)])
+        else:
+            Z = step.components_.toarray() if sparse.issparse(step.components_) else step.components_
+            squares = graph.node("ReduceSumSquare", [X], axes=[1], keepdims=1)
+            distances = graph.node("Add", [squares, graph.affine(X, -2.0 * Z.T, (Z * Z).sum(axis=1))])
+            similarities = graph.node(
+                "Exp", [graph.node("Mul", [distances, graph.constant(-(step.gamma or 1.0 / Z.shape[1]))])]
+            )
+            X = graph.node("MatMul", [similarities, graph.constant(step.normalization_.T)])
+    return X
 
 
 def _tree_scores(graph: _Graph, model: BoostedLDL, X: str) -> str:
