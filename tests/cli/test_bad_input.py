@@ -128,6 +128,7 @@ USAGE = {
     "parameter of wrong type": ((*FIT, "--set", "alpha=big"), ["'alpha' parameter of DLDL must be a float"]),
     "parameter out of range": ((*FIT, "--set", "alpha=-1"), ["'alpha'", "must be a float in the range [0.0, inf)"]),
     "parameter without value": ((*FIT, "--set", "alpha"), ["'alpha' is not of the form name=value"]),
+    "two identifiers": ((*FIT, "--id", "sea,key"), ["id must be one column"]),
     "cluster with held-out rows": ((*FIT, "--scheduler", "tcp://none:1", "--holdout", "0.3"), ["no holdout"]),
     "cluster with a decimal mark": ((*FIT, "--scheduler", "tcp://none:1", "--decimal", ","), ["no decimal"]),
     "holdout of 3": ((*FIT, "--holdout", "3"), ["holdout must be at least 0 and below 1, got 3"]),

@@ -124,7 +124,8 @@ def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOpti
         for option, choice in {"labels": labels, **given}.items()
     }
     names = source.names  # after `find`, which may have joined a file of labels
-    found["id"] = found.get("id", [])[:1]
+    if len(found.setdefault("id", [])) > 1:
+        raise TableError(f"id must be one column, not {format_list([names[i] for i in found['id']])}.")
     features = found.setdefault("features", source.rest({*found["labels"], *found["id"]}))
     _check_disjoint(names, found, ("labels", "id", "features"))
     _check_disjoint(names, found, ("labels", "ignore"))
@@ -215,10 +216,9 @@ def _find_text(names: Sequence[str], part: str, option: str) -> list[int]:
     if exact:
         return exact
     if part.endswith("*"):
-        found = [i for i, name in enumerate(names) if name.startswith(part[:-1])]
-        if not found:
-            raise TableError(f"{option}: no column begins with {part[:-1]!r}; the columns are {format_list(names)}.")
-        return found
+        if found := [i for i, name in enumerate(names) if name.startswith(part[:-1])]:
+            return found
+        raise TableError(f"{option}: no column begins with {part[:-1]!r}; the columns are {format_list(names)}.")
     if ":" in part:
         first, _, last = part.partition(":")
         start, stop = _end(names, first, 0, option), _end(names, last, len(names) - 1, option)
