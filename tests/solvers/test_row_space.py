@@ -79,10 +79,11 @@ def test_estimators_find_what_they_find_on_whole_rows(estimator, monkeypatch):
 def test_other_features_stay_as_they_are():
     X, _, _ = wide_rows()
     assert isinstance(reduce_to_row_space(Features(X)), RowSpace)
-    uneven = X.copy()
+    large, uneven = X.copy(), X.copy()
+    large[:, 0] *= 300.0  # of other spread, though the rows keep their digits
     uneven[:, 0] *= 1e6  # would drown the others in rounding
     weighted = Features(X, sample_weight=np.arange(60.0))  # one counts for nothing
-    others = [Features(other) for other in (X[:, :100], uneven, sparse.csr_array(X), X[:1])]
+    others = [Features(other) for other in (X[:, :100], large, uneven, sparse.csr_array(X), X[:1])]
     for features in (*others, weighted):
         assert reduce_to_row_space(features) is features
         assert features.original is features
