@@ -204,9 +204,7 @@ class LongFormat:
         """The annotations in the rows of the table, by their numbers in messages."""
         found, label = [], self.roles["label"]
         for position, (number, row) in enumerate(rows.items(), start=1):
-            item, rater = (
-                as_text(row.get(self.roles[role])) if role in self.roles else None for role in ("item", "rater")
-            )
+            item, rater = (as_text(row.get(self.roles.get(role))) for role in ("item", "rater"))
             if item is None and "item" in self.roles:
                 problem = "the item is missing; every annotation needs one."
                 raise TableError(problem, row=number, column=self.roles["item"])

@@ -74,10 +74,8 @@ class ArrowSource(Source):
         wanted, row = list(dict.fromkeys(self._places[i][0] for i in kinds)), 1
         for batch in self._batches(wanted):
             arrays = {name: self._values(batch.column(name), name, row) for name in wanted}
-            places = {i: self._places[i] for i in kinds}
-            yield make_frame(
-                {i: arrays[name] if k is None else arrays[name][:, k] for i, (name, k) in places.items()}, row
-            )
+            places = ((i, *self._places[i]) for i in kinds)
+            yield make_frame({i: arrays[name] if k is None else arrays[name][:, k] for i, name, k in places}, row)
             row += batch.num_rows
             if self.given.on_progress is not None:
                 self.given.on_progress(self.given.size * batch.num_rows // max(self._n_rows, 1))
@@ -108,8 +106,7 @@ class ArrowSource(Source):
     def _values(self, column: Any, name: str, row: int) -> NDArray[Any]:
         """The values of a column; dates and times as texts, lists of numbers as a matrix."""
         types = self._types
-        if types.is_dictionary(column.type):
-            column = column.dictionary_decode()
+        column = column.dictionary_decode() if types.is_dictionary(column.type) else column
         kind = column.type
         if name in self._widths:
             return self._matrix(column, name, row)
