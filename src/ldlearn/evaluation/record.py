@@ -106,8 +106,8 @@ class Record:
     convergence : Convergence or None
     warnings : sequence of str
     seconds : mapping
-        Of selection (which includes all fits and predictions), one fit, and prediction; ``total`` is the time of the
-        cell, in which what several cells share is divided among them.
+        CPU time of selection (which includes all fits and predictions), one fit, and prediction; ``total`` is the
+        elapsed time of the cell, in which what several cells share is divided among them.
     peak_memory_mb : float or None
     versions : mapping
     threads : int or None
