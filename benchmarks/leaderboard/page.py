@@ -132,41 +132,60 @@ def first_page(boards: Boards, records: list[Record]) -> Iterator[str]:
     yield from (
         "## Which method is best on data like mine?",
         "",
-        "The best method for new rows on each data set, with its mean and standard deviation over repeats. ▲ marks a",
-        "significant difference to the baseline with the best average rank; baselines are in *italics*.",
+        "The best method on each data set, with its mean and standard deviation over repeats. ▲ marks a significant",
+        "difference to the baseline with the best average rank; baselines are in *italics*. Sizes are the numbers of",
+        "training rows, features and labels.",
         "",
     )
-    cases = [case for case in CASES if (case, "defaults", "prediction") in boards]
-    shown = {case: boards[case, "defaults", "prediction"] for case in cases}
-    sizes = {name: size for board in shown.values() for name, size in board.sizes.items()}
-    rows = [
-        [name, " / ".join(str(size.get(f"n_{part}", "")) for part in ("train", "features", "labels"))]
-        + [_best(board, name) for board in shown.values()]
-        for name, size in sizes.items()
-    ]
-    yield from _table(["data set", "rows / features / labels", *(CASES[case].short for case in cases)], rows)
+    for task in TASKS:
+        shown = {case: boards[case, "defaults", task] for case in CASES if (case, "defaults", task) in boards}
+        sizes = {name: size for board in shown.values() for name, size in board.sizes.items()}
+        rows = [
+            [name, ", ".join(str(size.get(f"n_{part}", "")) for part in ("train", "features", "labels"))]
+            + [_best(board, name) for board in shown.values()]
+            for name, size in sizes.items()
+        ]
+        yield from _table([task, "sizes", *(CASES[case].short for case in shown)], rows)
     yield from describe_run(records)
 
 
 def advise(board: Board) -> str:
-    """Which method to use, and whether it is better than a baseline."""
-    table, best, n = board.table, board.table.ranked[0], len(board.table.datasets)
-    place = f"the best average rank, {table.average_ranks[best.name]:.1f} of {len(table.ranked)} methods"
-    if best.is_baseline:
-        return f"use **{best.name}**. This baseline has {place}: no method is better on average."
-    if not table.baselines:
-        return f"**{best.name}** has {place}; there is no baseline to compare it with."
-    (better, clearly, worse), baseline = board.counts(best.name), table.baselines[0].name
-    compared = f"is better on {better} of {n} data sets, significantly on {clearly}, and significantly worse on {worse}"
-    if clearly > worse and 2 * better > n:
-        return f"use **{best.name}**, which has {place}. Against the best baseline, {baseline}, it {compared}."
-    return f"the baseline **{baseline}** will do. {best.name} has {place}, but against this baseline it {compared}."
+    """The first method by average rank that is better than the best baseline, or this baseline."""
+    chosen, baseline = choose(board), next((method.name for method in board.table.baselines), None)
+    ranks = [rank for name in board.table.datasets if (rank := board.score(chosen, name).rank) is not None]
+    place = (
+        f"average rank {board.table.average_ranks[chosen]:.1f} of {len(board.table.ranked)} methods, "
+        f"{min(ranks):g} to {max(ranks):g} on single data sets"
+    )
+    if baseline is None:
+        return f"use **{chosen}** ({place}). There is no baseline to compare it with."
+    if chosen == baseline:
+        reason = "No method that ranks before it is significantly better on more data sets than it is worse."
+        return f"use **{chosen}**, a baseline ({place}). {reason}"
+    better, clearly, worse = board.counts(chosen)
+    return (
+        f"use **{chosen}** ({place}). Against the best baseline, {baseline} (average rank "
+        f"{board.table.average_ranks[baseline]:.1f}), it is better on {better} of {len(board.table.datasets)} data "
+        f"sets, significantly on {clearly}, and significantly worse on {worse}."
+    )
+
+
+def choose(board: Board) -> str:
+    """The first method by average rank that is better than the best baseline on most data sets, or this baseline.
+
+    Better means also that it is significantly better on more data sets than it is significantly worse.
+    """
+    for method in board.table.ranked:
+        better, clearly, worse = board.counts(method.name)
+        if method.is_baseline or (clearly > worse and 2 * better > len(board.table.datasets)):
+            return method.name
+    return board.table.ranked[0].name
 
 
 def describe_selection(case: str, task: Task, boards: Boards) -> str:
-    """What selecting hyperparameters adds to the score of the best method."""
+    """What selecting hyperparameters adds to the score of the method to use."""
     board = boards[case, "defaults", task]
-    best = board.table.ranked[0].name
+    best = choose(board)
     tuned = [name for name, setting in SETTINGS.items() if setting.tuned]
     gains = {name: board.gain(boards.get((case, name, task)), best) for name in tuned}
     parts = [f"{gain:+.3f} if {SETTINGS[name].title}" for name, gain in gains.items() if gain is not None]

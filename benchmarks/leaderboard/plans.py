@@ -62,7 +62,7 @@ class Case:
     short: str
     made: str
     protocol: dict[str, Any]
-    zeros: str = "none"
+    zeros: tuple[str, ...] = ("none",)
 
 
 CASES = {
@@ -75,15 +75,17 @@ CASES = {
     "votes": Case(
         "0/1 labels come from a few votes",
         "five votes",
-        "Here each of five raters names one label, drawn by the true degrees; labels with a vote are 1.",
+        "Here each of five raters names one label, drawn by the true degrees; labels with a vote are 1. So few votes "
+        'miss labels that apply: “, less” marks methods with `zeros="less"`.',
         {"rule": "votes", "k": 5},
+        zeros=("none", "less"),
     ),
     "largest": Case(
         "0/1 labels mark only the main labels: 0 means less",
         "two largest",
         'Here the two largest degrees are 1. Methods with the parameter `zeros` have `zeros="less"`.',
         {"rule": "top-k", "k": 2},
-        zeros="less",
+        zeros=("less",),
     ),
     "degrees": Case(
         "Degrees of the training rows are known",
@@ -159,15 +161,16 @@ def leaderboard_plans(
 def _methods(names: Sequence[str], case: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """Methods of a plan: learners for degrees; joint models, enhancers and enhancers with a learner for 0/1 labels."""
     for name in names:
-        cls, params = find_estimator(name), {}
+        cls = find_estimator(name)
         if (cls.kind == "learner") != (case == "degrees"):
             continue
-        if "zeros" in cls().get_params():
-            params["zeros"] = CASES[case].zeros
-        table = {"estimator": name, "params": params, "grid": GRIDS.get(name, {})}
-        yield name, table
-        if name == "FromClassifier":
-            yield "FromClassifier (votes)", table | {"params": params | {"link": "votes"}}
+        table: dict[str, Any] = {"estimator": name, "params": {}, "grid": GRIDS.get(name, {})}
+        for zeros in CASES[case].zeros if "zeros" in cls().get_params() else ("",):
+            params = {"zeros": zeros} if zeros else {}
+            suffix = "" if zeros in ("", CASES[case].zeros[0]) else f", {zeros}"
+            yield f"{name}{suffix}", table | {"params": params}
+            if name == "FromClassifier":
+                yield f"{name} (votes){suffix}", table | {"params": params | {"link": "votes"}}
         if cls.kind == "enhancer":
             # An enhancer without a grid of its own leaves all points to the learner.
             learner_grid = {} if name in GRIDS else GRIDS["SABFGS"]
