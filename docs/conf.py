@@ -29,11 +29,10 @@ extensions = [
     "mathml",
     "reference",
     "executed_pages",
-    "measurements",
     "listings",
     "less_work",
 ]
-exclude_patterns = ["_build", "_ext", "new_method", "measurements"]
+exclude_patterns = ["_build", "_ext", "new_method"]
 suppress_warnings = ["config.cache"]  # the scraper of the gallery is an object, which Sphinx cannot compare
 
 # Pages

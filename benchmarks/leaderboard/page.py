@@ -133,19 +133,19 @@ def first_page(boards: Boards, records: list[Record]) -> Iterator[str]:
         "## Which method is best on data like mine?",
         "",
         "The best method on each data set, with its mean and standard deviation over repeats. ▲ marks a significant",
-        "difference to the baseline with the best average rank; baselines are in *italics*. Sizes are the numbers of",
-        "training rows, features and labels.",
+        "difference to the baseline with the best average rank; baselines are in *italics*. Where a cell is empty, every",
+        "label is constant. Sizes are the numbers of training rows, features and labels.",
         "",
     )
     for task in TASKS:
         shown = {case: boards[case, "defaults", task] for case in CASES if (case, "defaults", task) in boards}
         sizes = {name: size for board in shown.values() for name, size in board.sizes.items()}
         rows = [
-            [name, ", ".join(str(size.get(f"n_{part}", "")) for part in ("train", "features", "labels"))]
-            + [_best(board, name) for board in shown.values()]
+            [name, *(_best(board, name) for board in shown.values())]
+            + [", ".join(str(size.get(f"n_{part}", "")) for part in ("train", "features", "labels"))]
             for name, size in sizes.items()
         ]
-        yield from _table([task, "sizes", *(CASES[case].short for case in shown)], rows)
+        yield from _table([task, *(CASES[case].short for case in shown), "sizes"], rows)
     yield from describe_run(records)
 
 
@@ -160,8 +160,10 @@ def advise(board: Board) -> str:
     if baseline is None:
         return f"use **{chosen}** ({place}). There is no baseline to compare it with."
     if chosen == baseline:
-        reason = "No method that ranks before it is significantly better on more data sets than it is worse."
-        return f"use **{chosen}**, a baseline ({place}). {reason}"
+        ranked = [method.name for method in board.table.ranked]
+        before = enumerate_names(ranked[: ranked.index(chosen)]) if ranked[0] != chosen else ""
+        reason = f"{before}: better on average, but not significantly on more data sets than worse" if before else ""
+        return f"use **{chosen}**, a baseline ({place}). {reason or 'No method ranks before it'}."
     better, clearly, worse = board.counts(chosen)
     return (
         f"use **{chosen}** ({place}). Against the best baseline, {baseline} (average rank "
@@ -191,7 +193,7 @@ def describe_selection(case: str, task: Task, boards: Boards) -> str:
     parts = [f"{gain:+.3f} if {SETTINGS[name].title}" for name, gain in gains.items() if gain is not None]
     if not parts:
         return ""
-    return f"To its mean, {board.mean(best):.3f}, hyperparameters from {POINTS} grid points add {', '.join(parts)}."
+    return f"To its mean, {board.mean(best):.3f}, hyperparameters from {POINTS} grid points add {' and '.join(parts)}."
 
 
 def describe_run(records: list[Record]) -> Iterator[str]:
@@ -227,9 +229,9 @@ classifier of each label. **Bold** is the best of a column. ▲ (▼) marks a me
 than the baseline with the best average rank: the 95 % confidence interval of the difference over repeats, corrected for
 shared rows, excludes zero. There is no correction for the number of methods, so some marks are due to chance.
 
-“Selected by” shows what selecting hyperparameters from {POINTS} grid points adds to the mean. It is empty for methods
-without a grid, which have no hyperparameter or select it themselves. True degrees are not available from 0/1 labels:
-that column shows what a better selection could gain. CPU time is that of one fit, on one thread.
+“Gain” is what selecting hyperparameters from {POINTS} grid points adds to the mean. It is empty for methods without a
+grid, which have no hyperparameter or select it themselves. True degrees are not available from 0/1 labels: that column
+shows what a better selection could gain. CPU time is that of one fit, on one thread.
 """
     for case, task in ((case, task) for case in CASES for task in TASKS if (case, "defaults", task) in boards):
         board = boards[case, "defaults", task]
@@ -261,9 +263,9 @@ def _summary(case: str, task: Task, boards: Boards) -> Iterator[str]:
             [_name(board, name), f"{board.table.average_ranks[name]:.1f}", f"{board.mean(name):.3f}"]
             + ["" if gain is None else f"{gain:+.3f}" for gain in gains]
             + (compared if board.gaps[name] else ["", ""])
-            + [f"{time.mean:.2g}" if time else ""]
+            + ["" if time is None else "< 0.001" if time.mean < 0.001 else f"{time.mean:.2g}"]
         )
-    heads = ["method", "average rank", "mean", *(SETTINGS[setting].title for setting in settings)]
+    heads = ["method", "average rank", "mean", *(f"gain if {SETTINGS[setting].title}" for setting in settings)]
     yield from _table([*heads, f"better than {baseline}", "significant", "CPU s"], rows)
 
 
