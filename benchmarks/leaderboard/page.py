@@ -133,24 +133,23 @@ def first_page(boards: Boards, records: list[Record]) -> Iterator[str]:
         "## Which method is best on data like mine?",
         "",
         "The best method on each data set, with its mean and standard deviation over repeats. ▲ marks a significant",
-        "difference to the baseline with the best average rank; baselines are in *italics*. Where a cell is empty, every",
-        "label is constant. Sizes are the numbers of training rows, features and labels.",
+        "difference to the baseline with the best average rank; baselines are in *italics*. Where a cell is empty,",
+        "every label is constant. Sizes are the numbers of training rows, features and labels.",
         "",
     )
     for task in TASKS:
         shown = {case: boards[case, "defaults", task] for case in CASES if (case, "defaults", task) in boards}
         sizes = {name: size for board in shown.values() for name, size in board.sizes.items()}
-        rows = [
-            [name, *(_best(board, name) for board in shown.values())]
-            + [", ".join(str(size.get(f"n_{part}", "")) for part in ("train", "features", "labels"))]
-            for name, size in sizes.items()
-        ]
+        rows = []
+        for name, size in sizes.items():
+            numbers = ", ".join(str(size.get(f"n_{part}", "")) for part in ("train", "features", "labels"))
+            rows.append([name, *(_best(board, name) for board in shown.values()), numbers])
         yield from _table([task, *(CASES[case].short for case in shown), "sizes"], rows)
     yield from describe_run(records)
 
 
 def advise(board: Board) -> str:
-    """The first method by average rank that is better than the best baseline, or this baseline."""
+    """Which method to use, and whether it is better than a baseline."""
     chosen, baseline = choose(board), next((method.name for method in board.table.baselines), None)
     ranks = [rank for name in board.table.datasets if (rank := board.score(chosen, name).rank) is not None]
     place = (
@@ -161,9 +160,11 @@ def advise(board: Board) -> str:
         return f"use **{chosen}** ({place}). There is no baseline to compare it with."
     if chosen == baseline:
         ranked = [method.name for method in board.table.ranked]
-        before = enumerate_names(ranked[: ranked.index(chosen)]) if ranked[0] != chosen else ""
-        reason = f"{before}: better on average, but not significantly on more data sets than worse" if before else ""
-        return f"use **{chosen}**, a baseline ({place}). {reason or 'No method ranks before it'}."
+        if chosen == ranked[0]:
+            return f"use **{chosen}**, a baseline ({place}). No method ranks before it."
+        before = enumerate_names(ranked[: ranked.index(chosen)])
+        reason = f"Before it rank {before}, which are not significantly better on more data sets than they are worse"
+        return f"use **{chosen}**, a baseline ({place}). {reason}."
     better, clearly, worse = board.counts(chosen)
     return (
         f"use **{chosen}** ({place}). Against the best baseline, {baseline} (average rank "
@@ -173,13 +174,13 @@ def advise(board: Board) -> str:
 
 
 def choose(board: Board) -> str:
-    """The first method by average rank that is better than the best baseline on most data sets, or this baseline.
+    """The first method by average rank that beats the best baseline, or this baseline.
 
-    Better means also that it is significantly better on more data sets than it is significantly worse.
+    It does if it is significantly better on more data sets than it is significantly worse.
     """
     for method in board.table.ranked:
-        better, clearly, worse = board.counts(method.name)
-        if method.is_baseline or (clearly > worse and 2 * better > len(board.table.datasets)):
+        _, better, worse = board.counts(method.name)
+        if method.is_baseline or better > worse:
             return method.name
     return board.table.ranked[0].name
 
