@@ -163,8 +163,8 @@ def advise(board: Board) -> str:
         if chosen == ranked[0]:
             return f"use **{chosen}**, a baseline ({place}). No method ranks before it."
         before = enumerate_names(ranked[: ranked.index(chosen)])
-        reason = f"Before it rank {before}, which are not significantly better on more data sets than they are worse"
-        return f"use **{chosen}**, a baseline ({place}). {reason}."
+        reason = "is significantly better on more data sets than it is significantly worse"
+        return f"use **{chosen}**, a baseline ({place}). No method that ranks before it ({before}) {reason}."
     better, clearly, worse = board.counts(chosen)
     return (
         f"use **{chosen}** ({place}). Against the best baseline, {baseline} (average rank "

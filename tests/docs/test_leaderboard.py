@@ -97,7 +97,7 @@ HIGH, LOW = [0.8, 0.81, 0.82], [0.4, 0.41, 0.42]
     ("scores", "beginning", "further"),
     [
         ([HIGH] * 3, "use **A** (average rank 1.0 of 2 methods, 1 to 1 on", "3 of 3 data sets, significantly on 3"),
-        ([[0.52, 0.51, 0.51]] * 3, "use **baseline**, a baseline (average rank 2.0 of 2 methods", "Before it rank A,"),
+        ([[0.52, 0.51, 0.51]] * 3, "use **baseline**, a baseline (average rank 2.0 of 2 methods", "before it (A) is"),
         ([LOW] * 3, "use **baseline**, a baseline (average rank 1.0", "No method ranks before it."),
         ([HIGH, HIGH, LOW], "use **A** (average rank 1.3", "significantly on 2, and significantly worse on 1"),
     ],
