@@ -49,6 +49,7 @@ numpydoc_xref_param_type = False
 default_role = "py:obj"
 add_module_names = False
 toc_object_entries_show_parents = "hide"
+add_function_parentheses = False  # in the contents of a page they would wrap
 
 # Gallery
 sphinx_gallery_conf = {

@@ -29,19 +29,19 @@ def methods(kind: str) -> str:
 
 
 def weights() -> str:
-    """Every method by what a weight of 2 does, with its usual parameters."""
+    """Every method by the effect of sample weight 2, with its default parameters."""
     from ldlearn import all_estimators
 
     lines = {
         "yes": [],
-        "but for a graph between rows, and what is drawn or done step by step": [],
-        "as the parts say": [],
-        "the method takes no weights": [],
+        "except for a graph, random draws and rounding (below)": [],
+        "depends on the inner estimators": [],
+        "no: sample weights are refused": [],
     }
     for name, estimator in all_estimators():
         lines[_what_weights_do(estimator, list(lines))].append(f"{{py:obj}}`~ldlearn.{name}`")
     rows = [f"| {what} | {', '.join(names)} |" for what, names in lines.items()]
-    return "\n".join(["| weight 2 is the row twice | methods, with their usual parameters |", "|---|---|", *rows])
+    return "\n".join(["| weight 2 equals the row twice | methods, with default parameters |", "|---|---|", *rows])
 
 
 def _what_weights_do(estimator: Any, words: list[str]) -> str:

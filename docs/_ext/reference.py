@@ -13,7 +13,6 @@ from sphinx.config import Config
 
 # In the order of the layers, from what users meet first.
 PACKAGES = (
-    "compose",
     "uncertainty",
     "tables",
     "metrics",
@@ -53,7 +52,7 @@ def write_pages(folder: Path) -> None:
 
 
 def _index() -> str:
-    lines = [_title("Reference"), "Made from what the packages export; nothing on these pages is listed by hand.", ""]
+    lines = [_title("Reference"), "All public classes and functions, by package.", ""]
     lines += [".. toctree::", "   :maxdepth: 1", "", "   estimators", *(f"   {package}" for package in PACKAGES)]
     return "\n".join(lines)
 
@@ -63,14 +62,10 @@ def _estimators() -> str:
 
     lines = [_title("Estimators"), "Import them from ``ldlearn``; the command ``ldlearn methods`` lists them.", ""]
     for kind, heading in KINDS.items():
-        names = [f"ldlearn.{name}" for name, estimator in all_estimators(kind) if not _is_composed(estimator)]
+        names = [f"ldlearn.{name}" for name, _ in all_estimators(kind)]
         lines += [heading, "-" * len(heading), "", *_summary(names)]
     lines += ["Functions", "---------", "", *_summary(["ldlearn.all_estimators", *_functions("joint")])]
     return "\n".join(lines)
-
-
-def _is_composed(estimator: type) -> bool:
-    return estimator.__module__.startswith("ldlearn.compose.")
 
 
 def _functions(package: str) -> list[str]:
@@ -84,13 +79,13 @@ def _package(package: str) -> str:
     names = [
         f"{title}.{name}"
         for name in module.__all__
-        if _has_doc(getattr(module, name)) and not _is_told_at_home(getattr(module, name), name, package)
+        if _has_doc(getattr(module, name)) and not _is_described_elsewhere(getattr(module, name), name, package)
     ]
     return "\n".join([_title(title), getdoc(module) or "", "", *_summary(names)])
 
 
-def _is_told_at_home(entry: Any, name: str, package: str) -> bool:
-    """Whether the package that defines it has it on its own page: a thing is described once."""
+def _is_described_elsewhere(entry: Any, name: str, package: str) -> bool:
+    """Whether the page of the package that defines it describes it."""
     home = (getattr(entry, "__module__", None) or "").removeprefix("ldlearn.").partition(".")[0]
     return home != package and home in PACKAGES and name in import_module(f"ldlearn.{home}").__all__
 

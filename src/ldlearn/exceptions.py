@@ -1,7 +1,7 @@
 """The errors that a user can correct, and what their messages share.
 
-Whatever a user can put right is an `LDLearnError` with one sentence: what is wrong, where, what to do. The command line
-prints that sentence and exits with 2. Any other exception that reaches it is reported as a bug. Each
+Each is an `LDLearnError` with one sentence: what is wrong, where, what to do. The command line prints that sentence and
+exits with 2. Any other exception that reaches it is reported as a bug. Each
 class is also the built-in exception that Python programmers, and scikit-learn's checks, expect in its place.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 
 class LDLearnError(Exception):
-    """Something the user can put right; its message is one sentence."""
+    """An error that the user can correct; its message is one sentence."""
 
 
 class InputError(LDLearnError, ValueError):
@@ -52,7 +52,7 @@ class TableError(InputError):
     problem : str
         What is wrong and what to do about it.
     row : object, optional
-        Where: the label of the row, as counted by whoever made the table.
+        Where: the label of the row, as counted in the file.
     column : str, optional
         Where: the name of the column.
     where : str, optional

@@ -99,7 +99,7 @@ class LabelEstimator(BaseEstimator):
     _fit: Callable[..., None]
     _predict: Callable[..., Array]  # of learners and joint models
     _check_targets: Callable[[Any], Array]
-    is_baseline: ClassVar[bool] = False  # a reference that looks at no feature, or does what anyone would do first
+    is_baseline: ClassVar[bool] = False  # uses no features, or is a simple standard approach
     can_enhance: ClassVar[bool] = False  # has `enhance` for new rows with 0/1 labels
     path_params: ClassVar[tuple[str, ...]] = ()  # what `fit_path` varies at little cost
     float32_tolerance: ClassVar[float] = 1e-3  # how far float32 input may move the result
@@ -293,7 +293,7 @@ def raise_input_errors() -> Iterator[None]:
 
 @contextmanager
 def explain_overflow(X: Any) -> Iterator[None]:
-    """Say so where a computation fails because sums of squares of the features overflow."""
+    """Raise an error with the cause if a computation fails because sums of squares of the features overflow."""
     try:
         yield
     except (np.linalg.LinAlgError, OverflowError):

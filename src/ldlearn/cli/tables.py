@@ -49,7 +49,7 @@ def fit(
     """Fit a model on a table with 0/1 label columns, and score it on held-out rows.
 
     An empty label is unknown. A 0 means that the label does not apply; if it only means that the label is not among
-    the main ones, say --zeros less.
+    the main ones, use --zeros less.
 
     \b
     ldlearn fit data.csv --labels sky,mountain,sea --id key -o model.ldl

@@ -1,4 +1,4 @@
-"""FromClassifier: what anyone would do first, any classifier of 0/1 labels made into degrees."""
+"""FromClassifier: the usual baseline, degrees from the probabilities of any classifier of 0/1 labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
     r"""Degrees from the probabilities of a classifier of 0/1 labels.
 
     The usual baseline: classify every label, then normalise the probabilities. Any scikit-learn classifier with
-    ``predict_proba`` will do. A classifier of several labels at once gets them all; any other is fitted to each label.
+    ``predict_proba`` can be used. A multi-label classifier is fitted to all labels, any other to each label separately.
     So is every classifier if some labels are unknown (NaN in y), to the rows where the label is observed; in the
     degrees of a row an unknown label counts as possible. ``sample_weight`` goes to the classifier if it takes any,
     or to the last step of a pipeline.
@@ -47,7 +47,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
     Parameters
     ----------
     classifier : classifier, default=None
-        Has ``fit`` and ``predict_proba``. None means one logistic regression a label, its penalty chosen by the
+        Has ``fit`` and ``predict_proba``. None means a logistic regression for each label, its penalty selected by the
         likelihood of held-out labels.
     link : {"probability", "votes"}, default="probability"
         What is normalised: the probability itself, or the number of votes behind it, if a label is positive when it

@@ -112,7 +112,7 @@ def _full_name(estimator: Any, name: str) -> str:
     if len(inner) == 1:
         return str(inner[0])
     if inner:
-        raise ParameterError(f"both steps have {name!r}; say {' or '.join(inner)}.")
+        raise ParameterError(f"both steps have {name!r}; use {' or '.join(inner)}.")
     near = dict.fromkeys(nearest_names(name, [*valid, *(key.partition("__")[2] for key in valid)]))
     advice = did_you_mean(near, f"it has {', '.join(valid) or 'none'}.")
     raise ParameterError(f"{method_name(estimator)} has no parameter {name!r}; {advice}")

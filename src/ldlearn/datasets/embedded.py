@@ -125,9 +125,8 @@ def load_yeast() -> LabelDataset:
     """Functions of 2,417 yeast genes, as logical labels (embedded).
 
     The classical multi-label set: 103 features from micro-array expression and phylogenetic profiles,
-    fourteen groups of functions. There are no true distributions: it shows what a user of logical labels
-    starts from. It has nothing in common with the label distribution sets Yeast-alpha to Yeast-spoem of the
-    catalogue but the organism.
+    fourteen groups of functions. It has logical labels only, no true distributions. It is unrelated to the label
+    distribution sets Yeast-alpha to Yeast-spoem of the catalogue, except for the organism.
 
     Source: package river 0.26.1 (BSD-3-Clause licence; its notice is kept in the package, beside the data).
 

@@ -82,7 +82,7 @@ class DatasetSpec:
         seed : int
             Of the draw of ``rows``.
         needs_truth : bool
-            Whether it must have label distributions; otherwise 0/1 labels will do.
+            Whether it must have label distributions; otherwise 0/1 labels are sufficient.
 
         Raises
         ------

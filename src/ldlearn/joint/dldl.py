@@ -70,8 +70,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them, and (if
-    ``alpha > 0``) that near rows have near degrees. Recovers the degrees D of the training rows and, in the same
-    objective, the weights W, b of a predictor for new rows. The method to begin with.
+    ``alpha > 0``) that neighbouring rows have similar degrees. Recovers the degrees D of the training rows and, in
+    the same objective, the coefficients W, b of a predictor for new rows. The method to start with.
 
     .. math::
 
@@ -81,20 +81,20 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     G is the Laplacian of the similarity graph A of the k nearest neighbours. The steps in W and in D are convex; each
     is solved exactly, in turn, ending with D.
 
-    A label may be unknown (NaN in y): then ``D <= 1`` there, and no part of model selection. Rows whose degrees are
-    known (``degrees`` in ``fit``) keep them. With ``sample_weight`` each row's divergence and ``|d|^2`` count so often;
-    the graph term does not, for a graph with a row twice is another graph.
+    Unknown labels (NaN in y) have ``0 <= D <= 1`` and are ignored by model selection. Known degrees of rows
+    (``degrees`` in ``fit``) stay fixed. ``sample_weight`` multiplies the divergence and ``|d|^2`` of each row, but not
+    the graph term, because repeating a row would change the graph.
 
     Parameters
     ----------
     alpha : float, default=0.0
-        Weight of the graph term. 0 skips the graph altogether; where it helped, 0.01 to 0.1 did, and little.
+        Penalty of the graph term. 0 omits the graph; where it helped, it did so little, with 0.01 to 0.1.
     beta : float, default=None
-        Weight of ``|D|^2``: large values push the degrees of a row towards equal shares of its positive labels.
+        Penalty of ``|D|^2``: large values make the degrees of the positive labels of a row more equal.
         None selects it from the 0/1 labels alone: the one whose degrees have the largest mean intersection with the
         target, the degrees of `VoteLDL`, or equal degrees if labels do not compete (`label_model`).
     gamma : float, default=None
-        Weight of ``|W|^2``. None selects from 0.1 to 316 times 0.03 times the sum of the features' variances (0.03 m
+        Penalty of ``|W|^2``. None selects from 0.1 to 316 times 0.03 times the sum of the features' variances (0.03 m
         for m standardised features): the one that predicts the target best on held-out rows.
     label_model : {"auto", "votes", "presence"}, default="auto"
         What a 1 means, for the selection of beta and gamma: a share of the row's votes, taken from the other labels,
