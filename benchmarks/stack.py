@@ -1,11 +1,11 @@
 """How well do StackedLDL and other predictors learn from 0/1 labels?
 
-``python benchmarks/stack.py [--stacks] [--seeds N] [NAME ...]`` prints Markdown tables. Each data set (embedded, and
-the ``.mat`` files in a folder beside the repository) is split N times, by default three: 720 training rows (60 % if
-there are fewer than 1,200 rows), at most 2,000 test rows, features standardised on the training rows. 0/1 labels are
-made in two ways: a label is positive if its degree exceeds 0.01, or if it gets one of 20 votes. True degrees are used
-for the last two predictors only. "variant selected on the others" is the variant of StackedLDL with the largest mean
-intersection on the other data sets.
+``python benchmarks/stack.py [--stacks] [--seeds N] [--folder DIR] [NAME ...]`` prints Markdown tables. Each data set
+(embedded, and the ``.mat`` files with ``features`` and ``labels`` in a folder beside the repository and in DIR) is
+split N times, by default three: 720 training rows (60 % if there are fewer than 1,200 rows), at most 2,000 test rows,
+features standardised on the training rows. 0/1 labels are made in two ways: a label is positive if its degree exceeds
+0.01, or if it gets one of 20 votes. True degrees are used for the last two predictors only. "variant selected on the
+others" is the variant of StackedLDL with the largest mean intersection on the other data sets.
 """
 
 from __future__ import annotations
@@ -15,10 +15,14 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+from scipy.io import loadmat
+from sklearn.base import clone
 
 from ldlearn import DLDL, MLPLDL, SABFGS, BoostedLDL, FromClassifier, StackedLDL, VoteLDL
 from ldlearn.core import binarize
@@ -29,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from protocol import load
 from shared_data import SHARED
 
+FOLDER = SHARED / "datasets"
 WAYS = ("above 0.01", "20 votes")
 METRICS = {"intersection": intersection, "KL": kl_divergence, "Chebyshev": chebyshev}
 L2_RATIOS = (0.003, 0.03, 0.3, 3.0)  # of the penalty to the number of features
@@ -36,7 +41,7 @@ L2_RATIOS = (0.003, 0.03, 0.3, 3.0)  # of the penalty to the number of features
 
 class Split:
     def __init__(self, name: str, way: str, seed: int) -> None:
-        X, D = load(name)
+        X, D = load_from(FOLDER / f"{name}.mat") if (FOLDER / f"{name}.mat").exists() else load(name)
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(X))
         n = min(720, int(0.6 * len(X)))
@@ -47,20 +52,26 @@ class Split:
         self.X, self.D, self.Y, self.X_test, self.D_test = X[train], D[train], Y[train], X[test], D[test]
         self.teacher = DLDL().fit(self.X, self.Y)
 
+    @cached_property
+    def stack(self) -> StackedLDL:
+        return StackedLDL().fit(self.X, self.Y)
 
-def stack(split: Split, members: Callable[[DLDL, VoteLDL], list[tuple[str, Any]]]) -> StackedLDL:
-    """A stack with the default members but for what ``members`` changes."""
-    return StackedLDL(members(split.teacher, VoteLDL().fit(split.X, split.Y))).fit(split.X, split.Y)
+
+def load_from(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    arrays = loadmat(path)
+    D = arrays["labels"].astype(float)
+    return arrays["features"].astype(float), D / D.sum(axis=1, keepdims=True)
 
 
-def members(*boosted: str) -> Callable[[DLDL, VoteLDL], Any]:
-    def make(teacher: DLDL, votes: VoteLDL) -> list[tuple[str, Any]]:
-        linear = ("linear", SABFGS(l2=teacher.gamma_))
-        networks, voting = ("networks", MLPLDL()), ("votes", VoteLDL(gamma=votes.gamma_))
-        trees = [(f"boosted {target}", BoostedLDL(target, n_estimators=60)) for target in boosted]
-        return [linear, networks, voting, *trees]
+def stack_without_lightgbm(split: Split) -> StackedLDL:
+    with patch("ldlearn.compose.stacked_ldl.find_spec", lambda name: None):
+        return StackedLDL().fit(split.X, split.Y)
 
-    return make
+
+def changed_stack(split: Split, without: str = "", **added: Any) -> StackedLDL:
+    """A stack with the default members but one, and others."""
+    members = {name: clone(models[0]) for name, models in split.stack.members_.items() if name != without}
+    return StackedLDL(list((members | added).items())).fit(split.X, split.Y)
 
 
 def tuned_on_truth(split: Split) -> SABFGS:
@@ -72,8 +83,9 @@ def tuned_on_truth(split: Split) -> SABFGS:
 
 
 VARIANTS: dict[str, Callable[[Split], Any]] = {
-    "`StackedLDL()`": lambda split: StackedLDL().fit(split.X, split.Y),
-    "and boosted degrees": lambda split: stack(split, members("votes", "degrees")),
+    "`StackedLDL()`": lambda split: split.stack,
+    "`StackedLDL()` without the kernel": lambda split: changed_stack(split, "kernel"),
+    "`StackedLDL()` and boosted degrees": lambda split: changed_stack(split, degrees=BoostedLDL(n_estimators=60)),
 }
 PREDICTORS: dict[str, Callable[[Split], Any]] = {
     '`FromClassifier(link="votes")`': lambda split: FromClassifier(link="votes").fit(split.X, split.Y),
@@ -83,7 +95,7 @@ PREDICTORS: dict[str, Callable[[Split], Any]] = {
     "`MLPLDL()` on DLDL's degrees": lambda split: MLPLDL().fit(split.X, split.teacher.label_distributions_),
     "`BoostedLDL()` on DLDL's degrees": lambda split: BoostedLDL().fit(split.X, split.teacher.label_distributions_),
     '`BoostedLDL("votes")`': lambda split: BoostedLDL("votes").fit(split.X, split.Y),
-    "`StackedLDL()` without LightGBM": lambda split: stack(split, members()),
+    "`StackedLDL()` without LightGBM": stack_without_lightgbm,
     **VARIANTS,
     "linear on true degrees, tuned": tuned_on_truth,
     "`BoostedLDL()` on true degrees": lambda split: BoostedLDL().fit(split.X, split.D),
@@ -154,10 +166,14 @@ def main() -> int:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--stacks", action="store_true", help="measure only DLDL() and StackedLDL()")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="of more .mat files")
     given = parser.parse_args()
+    globals()["FOLDER"] = given.folder
     warnings.simplefilter("ignore")  # of convergence, on some of the data sets
-    names = given.names or ["vader_tweets", *sorted(path.stem for path in (SHARED / "datasets").glob("*.mat"))]
-    print_tables(measure(names, given.seeds, COMPARED if given.stacks else PREDICTORS), names)
+    folders = (SHARED / "datasets", FOLDER)
+    names = given.names or ["vader_tweets", *sorted({path.stem for folder in folders for path in folder.glob("*.mat")})]
+    titles = dict.fromkeys([*COMPARED, *VARIANTS]) if given.stacks else PREDICTORS
+    print_tables(measure(names, given.seeds, titles), names)
     return 0
 
 

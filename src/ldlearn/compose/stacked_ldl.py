@@ -36,7 +36,7 @@ from ldlearn.solvers.newton_simplex import newton_simplex
 
 Members = list[tuple[str, Any]]
 Loss = Callable[[Array], tuple[float, Array]]
-_PRIOR = 5.0  # log-likelihood by which other members have to be better before they outweigh the first one
+_PRIOR = 8.0  # log-likelihood by which other members have to be better before they outweigh the first one
 
 
 @estimator_dataclass
@@ -56,7 +56,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
 
        .. math::
 
-          \max_w\; \ln P(Y | \lambda \sum_k w_k P_k) + 5 \ln w_1, \qquad \min_w\; KL(N, \sum_k w_k P_k),
+          \max_w\; \ln P(Y | \lambda \sum_k w_k P_k) + 8 \ln w_1, \qquad \min_w\; KL(N, \sum_k w_k P_k),
 
        the first being the likelihood of `VoteLDL`; the first member is the reference that others have to outdo.
     5. The prediction is :math:`\sum_k w_k P_k`; recovered degrees are the D-step given this mixture, out of fold for
