@@ -46,10 +46,10 @@ def validation_folds(features: Any, max_rows: int = _MAX_ROWS, min_folds: int = 
         starts = np.arange(len(order))
     if len(starts) < _MIN_ROWS:
         return []
-    groups = np.split(order, starts[1:])
-    shuffled = [groups[k] for k in np.random.default_rng(1).permutation(len(groups))]
-    n_used = int(np.searchsorted(np.cumsum([len(group) for group in shuffled]), max_rows, side="right"))
-    used = shuffled[: max(n_used, _MIN_ROWS)]
+    ends = np.append(starts[1:], len(order))
+    shuffled = np.random.default_rng(1).permutation(len(starts))
+    n_used = int(np.searchsorted(np.cumsum((ends - starts)[shuffled]), max_rows, side="right"))
+    used = [order[starts[k] : ends[k]] for k in shuffled[: max(n_used, _MIN_ROWS)]]
     n_folds = min(5, max(min_folds, 5000 // len(used)))  # about as much work for any number of rows
     return make_folds([np.concatenate(used[k::n_folds]) for k in range(n_folds)])
 
