@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from ldlearn import AAKNN, DLDL, GLLE, SABFGS, EnhanceThenLearn, VoteLDL
+from ldlearn import AAKNN, DLDL, GLLE, SABFGS, EnhanceThenLearn, IncomLDL, VoteLDL
 from ldlearn.core.targets import votes_to_degrees
 from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.metrics import vote_likelihood
@@ -47,6 +48,34 @@ def test_a_label_that_is_ticked_or_empty_gets_advice(tables):
         "warnings"
     ]
     assert any("always positive" in message and message.endswith("'sea'.") for message in warnings)
+
+
+@pytest.mark.parametrize("method", ["IncomLDL", "WInLDL"])
+def test_degrees_may_be_missing_for_methods_that_take_it(tables, tmp_path, method):
+    features, counts = tables
+    D = counts / counts.sum(axis=1, keepdims=True)
+    hidden = np.random.default_rng(1).random(D.shape) < 0.3
+    partial = np.where(hidden, np.nan, D)
+    path = tmp_path / "partial.csv"
+    beside(features, partial).to_csv(path, index=False)
+    model = fit_table(str(path), NAMES, str(tmp_path / "partial.ldl"), method=method)
+    X = model.transform(features)
+    np.testing.assert_allclose(model.predict(features), clone(model.estimator).fit(X, partial).predict(X), atol=1e-9)
+    loaded = load_table_model(tmp_path / "partial.ldl")
+    np.testing.assert_array_equal(loaded.predict(features), model.predict(features))
+    # A single missing degree follows from the others, so that its row is complete, and scored.
+    several = hidden.sum(axis=1) > 1
+    unknown = int(hidden[several].sum())
+    assert f"{unknown} empty label cells of 240 are unknown." in model.facts["warnings"]
+    assert 0 < model.facts["holdout"]["rows"] < 16
+    known = np.where(hidden & several[:, None], np.nan, D)
+    means = np.nanmean(known, axis=0)
+    np.testing.assert_allclose(model.facts["mean_distribution"], means / means.sum())
+    with pytest.raises(TableError, match=r"the label is missing; .*IncomLDL or WInLDL"):
+        fit_table(str(path), NAMES, method="SABFGS")
+    partial[7] = [0.9, 0.3, np.nan]
+    with pytest.raises(TableError, match=r"row 7: .*sum to 1\.2"):
+        TableModel.fit(beside(features, partial), NAMES, estimator=IncomLDL())
 
 
 def test_an_empty_cell_is_an_unknown_label(tables, tmp_path):

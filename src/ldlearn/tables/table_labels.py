@@ -14,6 +14,7 @@ from ldlearn.core.negative_labels import PositiveLabels, count_moments
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.core.targets import (
     SUM_TOLERANCE,
+    check_incomplete_distributions,
     default_label_names,
     fill_unknown,
     find_row_problems,
@@ -110,7 +111,8 @@ class TableLabels:
             messages = [f"True degrees of {int(given.sum())} rows, 0/1 labels of {int((~given).sum())}."]
         y = replace(self, values=values).check(estimator)
         if unknown := int(np.isnan(y).sum()):
-            messages.append(f"{unknown} empty label cells of {y.size} are unknown: neither 0 nor 1.")
+            meaning = "" if estimator.kind == _TAKES_DISTRIBUTIONS else ": neither 0 nor 1"
+            messages.append(f"{unknown} empty label cells of {y.size} are unknown{meaning}.")
         return TrainingTargets(y, row_data, y, "0/1" if are_logical(y) else "degrees", messages)
 
     def _votes(self, estimator: Any) -> TrainingTargets:
@@ -164,13 +166,18 @@ class TableLabels:
 
     def check(self, estimator: Any) -> Matrix:
         """The labels, which must be of the kind that the estimator takes."""
+        name, capabilities = type(estimator).__name__, estimator.capabilities()
         if estimator.kind == _TAKES_DISTRIBUTIONS:
-            return check_degrees(self.values, self.names, self.rows)
-        name = type(estimator).__name__
+            if not capabilities.incomplete_degrees:
+                advice = (
+                    "write its degree, drop the row, or use --method IncomLDL or WInLDL, which take missing degrees."
+                )
+                check_all_known(self.values, self.names, self.rows, advice)
+            return check_degrees(self.values, self.names, self.rows, may_be_missing=True)
         advice = f"{name} learns from 0/1 labels; for counts use kind='votes' (--kind votes), for degrees of some rows "
         advice += "kind='mixed' (--kind mixed), for degrees of all rows use a learner such as SABFGS."
         check_logical_labels(self.values, self.names, self.rows, advice)
-        if not estimator.capabilities().unknown_labels:
+        if not capabilities.unknown_labels:
             advice = f"write 0 or 1: {name} takes no unknown labels, DLDL does."
             check_all_known(self.values, self.names, self.rows, advice)
         # Of a single label every 0 is an empty row: that sentence would not help.
@@ -229,10 +236,15 @@ def check_two_labels(labels: Sequence[str]) -> None:
 def mean_distribution(T: Matrix) -> Matrix:
     """Mean over the rows of the degrees, or of equal shares of the positive labels; a row without any counts as all.
 
-    An unknown label counts as its mean over the other rows, a row of unknown degrees not at all.
+    An unknown label or degree counts as its mean over the other rows.
     """
     if np.isnan(T).any():
-        T = fill_unknown(*split_observed(T)) if are_logical(T) else T[~np.isnan(T).any(axis=1)]
+        n_known = (~np.isnan(T)).sum(axis=0)
+        T = (
+            fill_unknown(*split_observed(T))
+            if are_logical(T)
+            else (np.nansum(T, axis=0) / np.maximum(n_known, 1))[None]
+        )
     return np.asarray(normalize_rows(T).mean(axis=0), dtype=np.float64)
 
 
@@ -372,15 +384,20 @@ def check_logical_labels(targets: Matrix, labels: Sequence[str], rows: Any, advi
     _refuse_first(bad, targets, "{} is neither 0 nor 1; " + advice, labels, rows)
 
 
-def check_degrees(targets: Matrix, labels: Sequence[str], rows: Any, *, may_be_other: bool = True) -> Matrix:
+def check_degrees(
+    targets: Matrix, labels: Sequence[str], rows: Any, *, may_be_missing: bool = False, may_be_other: bool = True
+) -> Matrix:
     """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
 
-    ``may_be_other``: whether the user can choose another kind of labels.
+    ``may_be_missing``: whether degrees may be NaN; a single one of a row follows from the others. ``may_be_other``:
+    whether the user can choose another kind of labels.
     """
-    check_all_known(targets, labels, rows, "write its degree, or drop the row.")
+    if not may_be_missing:
+        check_all_known(targets, labels, rows, "write its degree, or drop the row.")
     _refuse_first(targets < 0, targets, "the degree {} is negative.", labels, rows)
-    sums = targets.sum(axis=1)
-    off = np.abs(sums - 1) > max(SUM_TOLERANCE, _rounding(targets))
+    sums, is_incomplete = np.nansum(targets, axis=1), np.isnan(targets).any(axis=1)
+    sums = np.where(is_incomplete, np.maximum(sums, 1.0), sums)
+    off = np.abs(sums - 1) > max(SUM_TOLERANCE, _rounding(np.nan_to_num(targets)))
     if off.any():
         first = int(np.argmax(off))
         advice = "; use kind='votes' for votes, kind='mixed' for 0/1 labels with degrees of some rows (--kind)"
@@ -390,7 +407,8 @@ def check_degrees(targets: Matrix, labels: Sequence[str], rows: Any, *, may_be_o
             f"0 or 1 ({int(off.sum())} such row(s)){advice}.",
             row=rows[first],
         )
-    return np.asarray(targets / sums[:, None])
+    D = np.asarray(targets / sums[:, None])
+    return np.asarray(check_incomplete_distributions(D)) if is_incomplete.any() else D
 
 
 def rescale_rounded_degrees(targets: Matrix) -> Matrix:
