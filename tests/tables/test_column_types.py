@@ -20,7 +20,6 @@ from ldlearn.tables import (
     describe_model,
     enhance_table,
     export_onnx,
-    fit_and_check,
     fit_table,
     load_model,
     predict_table,
@@ -136,7 +135,7 @@ def test_thousands_separators_change_nothing(number):
 def test_a_few_cells_do_not_change_a_column_of_numbers(word):
     table = with_columns()
     table.loc[[3, 40], "height"] = word
-    model = fit_and_check(table, LABELS, estimator=QUICK)
+    model = fit_table(table, LABELS, method=QUICK)
     assert model.numeric == ("height", "wet")
     assert model.facts["missing"]["height"] == 2
     sentence = f"Column 'height': 2 cells count as missing: row 3 {word!r}, row 40 {word!r}."
@@ -269,7 +268,7 @@ def test_a_column_of_check_boxes_has_two_values(tmp_path, tick):
 def test_dates_texts_and_flat_columns_together(tmp_path):
     table = with_columns(when=days(), comment=prose(), flat="x", empty=None)
     table.loc[7, "when"] = "soon"
-    model = fit_and_check(table, LABELS, estimator=QUICK)
+    model = fit_table(table, LABELS, method=QUICK)
     assert model.facts["columns"] == {
         "height": "numeric",
         "wet": "numeric",
@@ -451,7 +450,7 @@ def test_enhance_without_a_model_says_what_it_left_out(tmp_path, monkeypatch):
 def test_nothing_is_said_where_nothing_is_wrong():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = fit_and_check(with_columns(), LABELS, estimator=QUICK)
+        model = fit_table(with_columns(), LABELS, method=QUICK)
         model.predict(with_columns())
     assert not any("Column" in text for text in model.facts["warnings"])
 

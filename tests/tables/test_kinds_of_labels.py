@@ -14,7 +14,6 @@ from ldlearn.metrics import vote_likelihood
 from ldlearn.tables import (
     TableModel,
     evaluate_table,
-    fit_and_check,
     fit_table,
     load_table_model,
     prepare_table,
@@ -44,9 +43,7 @@ def test_a_label_that_is_ticked_or_empty_gets_advice(tables):
     features, counts = tables
     Y = (counts > 0).astype(float)
     Y[:, 1] = np.where(Y[:, 1] > 0, 1.0, np.nan)
-    warnings = fit_and_check(beside(features, Y), NAMES, estimator=DLDL(beta=1.0, gamma=0.3), holdout=0).facts[
-        "warnings"
-    ]
+    warnings = fit_table(beside(features, Y), NAMES, method=DLDL(beta=1.0, gamma=0.3), holdout=0).facts["warnings"]
     assert any("always positive" in message and message.endswith("'sea'.") for message in warnings)
 
 
@@ -83,7 +80,7 @@ def test_an_empty_cell_is_an_unknown_label(tables, tmp_path):
     Y = (counts > 0).astype(float)
     hidden = np.random.default_rng(1).random(Y.shape) < 0.2
     partial = np.where(hidden, np.nan, Y)
-    model = fit_and_check(beside(features, partial), NAMES, estimator=DLDL(beta=1.0, gamma=0.3))
+    model = fit_table(beside(features, partial), NAMES, method=DLDL(beta=1.0, gamma=0.3))
     direct = DLDL(beta=1.0, gamma=0.3).fit(model.transform(features), partial)
     np.testing.assert_allclose(model.predict(features), direct.predict(model.transform(features)))
     assert model.facts["warnings"][0] == f"{hidden.sum()} empty label cells of 240 are unknown: neither 0 nor 1."

@@ -7,7 +7,7 @@ import pytest
 from ldlearn.core.simplex import softmax
 from ldlearn.datasets import make_label_distributions
 from ldlearn.metrics.against_baselines import advantage_over_constant
-from ldlearn.tables import fit_and_check
+from ldlearn.tables import fit_table
 from ldlearn.tables.table_fit import describe_signal
 
 
@@ -18,7 +18,7 @@ def checked(*, shuffled=False, n=400, **options):
     table = pd.DataFrame(data.X[order], columns=[f"x{j}" for j in range(6)]).assign(
         **dict(zip(labels, data.Y.T, strict=True))
     )
-    return fit_and_check(table, labels, features=[f"x{j}" for j in range(6)])
+    return fit_table(table, labels, features=[f"x{j}" for j in range(6)])
 
 
 NEARLY_ALL = {"labels": "votes", "n_raters": 100}  # nine of ten labels are 1
@@ -65,5 +65,5 @@ def test_too_sharp_predictions_are_no_reason_for_an_alarm():
 
 def test_labels_that_never_differ_are_nothing_to_judge_by():
     table = pd.DataFrame({"x": np.random.default_rng(0).normal(size=60), "a": 1, "b": 1})
-    model = fit_and_check(table, ["a", "b"])
+    model = fit_table(table, ["a", "b"])
     assert any("No evidence" in text for text in model.facts["warnings"])

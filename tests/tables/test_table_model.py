@@ -29,7 +29,7 @@ from ldlearn import (
 from ldlearn.compose.method_names import make_enhancer, make_predictor, method_name
 from ldlearn.exceptions import InputError, ModelFileError, ParameterError, TableError
 from ldlearn.metrics.against_baselines import score_predictions
-from ldlearn.tables import TableModel, export_onnx, fit_and_check, load_model, save_model
+from ldlearn.tables import TableModel, export_onnx, fit_table, load_model, save_model
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.description import linear_softmax, strongest_features
 from ldlearn.tables.table_fit import _fit_classifier, held_out_scores
@@ -59,7 +59,7 @@ def test_preprocessing_is_median_mode_one_hot_and_standard_scale():
 
 def test_a_table_model_survives_files_joblib_and_pickle(tmp_path):
     table = make_table()
-    model = fit_and_check(table, LABELS, features=FEATURES)
+    model = fit_table(table, LABELS, features=FEATURES)
     save_model(model, tmp_path / "m.ldl")
     joblib.dump(model, tmp_path / "m.joblib")
     copies = (load_model(tmp_path / "m.ldl"), joblib.load(tmp_path / "m.joblib"), pickle.loads(pickle.dumps(model)))
@@ -186,13 +186,13 @@ def test_the_check_up_finds_signal_and_its_absence():
     table = pd.DataFrame(
         {"x": x, "noise": rng.normal(size=n), "low": (x < 0.5).astype(int), "high": (x > -0.5).astype(int)}
     )
-    informed = fit_and_check(table, ["low", "high"])
+    informed = fit_table(table, ["low", "high"])
     assert informed.facts["holdout"]["better_than_baselines"] is True
     assert not any("Uninformative" in w for w in informed.facts["warnings"])
-    blind = fit_and_check(table, ["low", "high"], features=["noise"])
+    blind = fit_table(table, ["low", "high"], features=["noise"])
     assert blind.facts["holdout"]["better_than_baselines"] is False
     assert any("Uninformative" in w for w in blind.facts["warnings"])
-    few = fit_and_check(table[:20], ["low", "high"])
+    few = fit_table(table[:20], ["low", "high"])
     assert few.facts["holdout"] is None
     assert any("too few" in w for w in few.facts["warnings"])
 
@@ -203,13 +203,13 @@ def test_a_classifier_of_each_label_stands_beside_the_baselines_where_it_is_quic
     labels = pd.DataFrame((x + 0.3 * rng.normal(size=x.shape) > -0.5).astype(int), columns=["low", "high"])
     labels[~labels.any(axis=1)] = 1
     table = pd.concat([pd.DataFrame(x, columns=["x", "z"]), labels], axis=1)
-    model = fit_and_check(table, ["low", "high"])
+    model = fit_table(table, ["low", "high"])
     save_model(model, tmp_path / "m.ldl")
     scores = {score.name: score for score in held_out_scores(load_model(tmp_path / "m.ldl").facts)}
     likely = scores["vote_likelihood"]
     assert likely.mean < likely.classifier < 0
     assert _fit_classifier(DLDL(), x, labels.to_numpy(dtype=float), max_size=100) is None
-    exact = fit_and_check(table.assign(low=0.25, high=0.75), ["low", "high"], estimator=SABFGS())
+    exact = fit_table(table.assign(low=0.25, high=0.75), ["low", "high"], method=SABFGS())
     assert all(score.classifier is None for score in held_out_scores(exact.facts))
 
 
@@ -318,6 +318,6 @@ def test_the_check_does_not_depend_on_the_classifier(kind):
     table = pd.DataFrame({"x": x, "low": (x < 0.5).astype(float), "high": (x > -0.5).astype(float)})
     if kind == "mixed":
         table.loc[:9, ["low", "high"]] = [0.3, 0.7]
-    model = fit_and_check(table, ["low", "high"], kind=kind, estimator=DLDL(beta=10.0, gamma=1.0))
+    model = fit_table(table, ["low", "high"], kind=kind, method=DLDL(beta=10.0, gamma=1.0))
     assert all(score.classifier is not None for score in held_out_scores(model.facts))
     assert model.facts["holdout"] is not None

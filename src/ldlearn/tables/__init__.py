@@ -9,12 +9,12 @@ from ldlearn.tables.labelled_table import PreparedTable, prepare_table
 from ldlearn.tables.model_files import load_model, load_table_model, save_model
 from ldlearn.tables.onnx_export import export_onnx
 from ldlearn.tables.table_files import Evaluation, enhance_table, evaluate_table, predict_table
-from ldlearn.tables.table_fit import fit_and_check, fit_table
+from ldlearn.tables.table_fit import fit_table
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.writing import WrittenTable
 
 __all__ = [
-    "TableModel", "TablePreprocessing", "fit_table", "fit_and_check", "prepare_table", "PreparedTable",
+    "TableModel", "TablePreprocessing", "fit_table", "prepare_table", "PreparedTable",
     "predict_table", "enhance_table", "evaluate_table", "Evaluation", "WrittenTable",
     "save_model", "load_model", "load_table_model", "describe_file", "describe_model", "write_card", "export_onnx",
     "explain_row", "Explanation", "ask_table", "write_suggestions", "compare_tables", "Comparison",

@@ -24,25 +24,28 @@ Matrix = NDArray[np.float64]
 
 
 def fit_table(
-    data: str,
+    data: Any,
     labels: Columns,
     output: str | None = None,
     *,
     embedding: Any = None,
-    method: str = DEFAULT_METHOD,
+    method: Any = DEFAULT_METHOD,
     params: Mapping[str, Any] | None = None,
     holdout: float = 0.2,
+    seed: int = 0,
     intervals: bool = False,
     zeros: str | None = None,
     overwrite: bool = True,
     **options: Unpack[FitOptions],
 ) -> TableModel:
-    """Fit a model on a table file, validate it on held-out rows, and write the model file.
+    """Fit a model on a table, validate it on held-out rows, and write the model file.
+
+    Its ``facts`` are figures of the data, scores on the held-out rows, and warnings.
 
     Parameters
     ----------
-    data : str
-        The table; "-" for standard input.
+    data : str or DataFrame
+        The table, or its file; "-" for standard input.
     labels : str or sequence
         The label columns: names, prefixes (``emo_*``), ranges (``x1:x9``), joined by commas. Or one column that holds
         lists of labels.
@@ -57,16 +60,20 @@ def fit_table(
         What makes numbers of prose; see `TableModel.fit` and `import_embedding`.
     id : str, optional
         The identifier column.
-    method : str, default="DLDL"
-        See `ldlearn.compose.method_names`.
+    method : str or estimator, default="DLDL"
+        See `ldlearn.compose.method_names`; or anything of the library that predicts, unfitted.
     params : mapping, optional
-        Parameters of the method.
+        Parameters of a method that is given by name.
     holdout : float, default=0.2
-        Fraction of the rows that a second fit is validated on; 0 for none.
+        Fraction of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model that is
+        returned is fitted on all rows.
+    seed : int, default=0
+        Of the random choice of these rows.
     intervals : bool, default=False
         Whether the model file is to hold what intervals and the flag of far rows need; see `save_model`.
     zeros : {"none", "less"}, optional
-        What a 0 means; see `ldlearn.DLDL`. None assumes "none" and reports the mean number of positive labels.
+        What a 0 means to a method that is given by name; see `ldlearn.DLDL`. None assumes "none" and reports the mean
+        number of positive labels.
     kind : {"auto", "votes", "mixed"}, default="auto"
         What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, have to be declared.
     separator : str, optional
@@ -89,19 +96,35 @@ def fit_table(
     Returns
     -------
     TableModel
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from ldlearn.tables import fit_table
+    >>> x = np.linspace(-1, 1, 60)
+    >>> table = pd.DataFrame({"x": x, "low": (x < 0.3).astype(int), "high": (x > -0.3).astype(int)})
+    >>> model = fit_table(table, labels=["low", "high"])
+    >>> model.facts["holdout"]["better_than_baselines"]
+    True
     """
+
+    def make_estimator(logical: bool = True) -> Any:
+        return make_predictor(method, params, logical, zeros) if isinstance(method, str) else method
+
+    if not isinstance(method, str) and (params or zeros):
+        raise ParameterError("params and zeros are for a method given by name; set them in the estimator.")
     if not 0 <= holdout < 1:
         raise ParameterError(f"holdout must be at least 0 and below 1, got {holdout:g}.")
     if output is not None:
-        check_output(output, [data], overwrite=overwrite)
-    estimator = make_predictor(method, params, zeros=zeros)  # wrong parameters fail before the table is read
+        check_output(output, [data] if isinstance(data, str) else [], overwrite=overwrite)
+    estimator = make_estimator()  # wrong parameters fail before the table is read
     if intervals:
         check_gives_intervals(estimator)
     table = read_labelled(data, labels, options)
     source = table.source
     with naming(source.name), source.progress("fitting", None):
-        estimator = make_predictor(method, params, logical=table.labels.is_logical, zeros=zeros)
-        model = _fit_and_check(table, estimator, embedding, holdout)
+        estimator = make_estimator(table.labels.is_logical)
+        model = _fit_and_validate(table, estimator, embedding, holdout, seed)
     model.facts["source"] = source.identity()
     if source.on_message is not None and zeros is None and "zeros" not in (params or {}):
         table.labels.report_zeros(estimator, source.on_message)
@@ -110,44 +133,7 @@ def fit_table(
     return model
 
 
-def fit_and_check(
-    table: Any,
-    labels: Columns,
-    *,
-    estimator: Any = None,
-    embedding: Any = None,
-    holdout: float = 0.2,
-    seed: int = 0,
-    **options: Unpack[FitOptions],
-) -> TableModel:
-    """Fit a `TableModel` and fill its ``facts``: figures of the data, scores on held-out rows, warnings.
-
-    Parameters
-    ----------
-    table, labels, estimator, embedding
-        As in `TableModel.fit`.
-    holdout : float, default=0.2
-        Fraction of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model
-        that is returned is fitted on all rows.
-    seed : int, default=0
-        Of the split.
-    **options
-        ``features, numeric, categorical, date, text, ignore, id, kind, separator, ...``, as in `TableModel.fit`.
-
-    Examples
-    --------
-    >>> import numpy as np, pandas as pd
-    >>> from ldlearn.tables import fit_and_check
-    >>> x = np.linspace(-1, 1, 60)
-    >>> table = pd.DataFrame({"x": x, "low": (x < 0.3).astype(int), "high": (x > -0.3).astype(int)})
-    >>> model = fit_and_check(table, labels=["low", "high"])
-    >>> model.facts["holdout"]["better_than_baselines"]
-    True
-    """
-    return _fit_and_check(read_labelled(table, labels, options), estimator, embedding, holdout, seed)
-
-
-def _fit_and_check(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int = 0) -> TableModel:
+def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int) -> TableModel:
     # Kept with the model, so that readers of its file or its card see the warnings, too.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
