@@ -8,9 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, sparse
 from scipy.linalg import LinAlgWarning
+from sklearn.exceptions import ConvergenceWarning
 
 from ldlearn.core import knn_graph, laplacian
-from ldlearn.solvers.spd import solve_spd
+from ldlearn.joint import L2
+from ldlearn.solvers.low_rank import smooth_by_representation
+from ldlearn.solvers.spd import solve_operator, solve_spd
 
 
 def random_spd(n: int, seed: int, condition: float = 1e3) -> np.ndarray:
@@ -59,3 +62,21 @@ def test_an_unsolved_system_is_not_passed_over_in_silence():
     A = random_spd(40, 0)
     with pytest.warns(LinAlgWarning, match="not solved"):
         solve_spd(A, np.ones((40, 1)), max_steps=20)
+
+
+def test_an_unsolved_operator_is_not_passed_over_in_silence():
+    A = random_spd(40, 0)
+    B = np.ones((40, 2))
+    np.testing.assert_allclose(solve_operator(lambda V: A @ V, np.diag(A)[:, None], B), linalg.solve(A, B), rtol=1e-7)
+    with pytest.warns(LinAlgWarning, match="not solved"):
+        solve_operator(lambda V: A @ V - 2.0 * V, np.diag(A)[:, None], B)
+
+
+def test_methods_report_a_system_that_is_too_ill_conditioned():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 3)), rng.random((40, 4)) < 0.5
+    Y[:, 0] = True
+    with pytest.warns(LinAlgWarning, match="not solved"), pytest.warns(ConvergenceWarning):
+        L2(alpha=1e16, n_neighbors=3, max_iter=2).fit(X, Y)
+    with pytest.warns(LinAlgWarning, match="not solved"):
+        smooth_by_representation(Y, np.full((40, 40), np.nan), 1.0)

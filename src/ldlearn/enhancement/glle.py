@@ -20,7 +20,7 @@ from ldlearn.core.resources import require_memory
 from ldlearn.core.simplex import Array, Indices, Mask, to_distributions
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
-from ldlearn.solvers.spd import conjugate_gradients, solve_spd
+from ldlearn.solvers.spd import solve_operator, solve_spd
 
 Rows = Indices
 
@@ -211,9 +211,7 @@ class GLLE(Enhancer):
             return result
 
         # Correlation matrices have a unit diagonal: each adds l2 to every entry.
-        diagonal = (1.0 + self.lam * G.diagonal() + self.l2)[:, None]
-        found = conjugate_gradients(system_times, lambda R: R / diagonal, Y, rtol=1e-10, max_steps=10 * Y.size + 100)
-        return np.asarray(found[0])
+        return solve_operator(system_times, (1.0 + self.lam * G.diagonal() + self.l2)[:, None], Y)
 
     def _group(self, X: Any, rng: np.random.RandomState) -> Indices:
         n = X.shape[0]

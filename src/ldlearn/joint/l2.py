@@ -20,7 +20,7 @@ from ldlearn.core.reconstruction import (
 )
 from ldlearn.core.simplex import Array, Mask, SampleWeight, project_simplex, softmax
 from ldlearn.solvers.nuclear_regression import NuclearFit, nuclear_regression
-from ldlearn.solvers.spd import conjugate_gradients
+from ldlearn.solvers.spd import solve_operator
 
 
 @estimator_dataclass
@@ -209,11 +209,7 @@ class L2(SampleWeightMixin, JointModel):
         M = self.alpha * reconstruction_laplacian(S)
         w, seen = rows.w[:, None], 1.0 if rows.observed is None else rows.observed
         diagonal, target = w * (self.beta + self.lam * seen), w * (self.beta * P + self.lam * rows.Y)
-        scale = diagonal + M.diagonal()[:, None]
-        found = conjugate_gradients(
-            lambda D: diagonal * D + M @ D, lambda R: R / scale, target, rtol=1e-8, max_steps=10 * len(P) + 100
-        )
-        return np.asarray(found[0])
+        return solve_operator(lambda D: diagonal * D + M @ D, diagonal + M.diagonal()[:, None], target, tol=1e-8)
 
     def _fit_predictor(self, rows: _Rows, D: Array, W: Array, b: Array) -> NuclearFit:
         # The Hessian of |softmax(z) - d|^2 is at most 2 (1/4 + max |p - d|): the variance of a vector of length one

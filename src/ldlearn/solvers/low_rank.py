@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 
 from ldlearn.core.simplex import Array
-from ldlearn.solvers.spd import conjugate_gradients
+from ldlearn.solvers.spd import solve_operator
 
 
 class ThinFactors(NamedTuple):
@@ -104,5 +104,4 @@ def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:
         R = V - C @ V
         return np.asarray(V + weight * (R - C.T @ R))
 
-    Y = np.asarray(Y, dtype=np.float64)
-    return np.asarray(conjugate_gradients(system_times, lambda R: R, Y, rtol=1e-10, max_steps=10 * len(Y) + 100)[0])
+    return solve_operator(system_times, 1.0, np.asarray(Y, dtype=np.float64))

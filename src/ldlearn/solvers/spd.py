@@ -61,8 +61,28 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10, max_steps: int | None = None
     if n_steps < max_steps and not is_solved(R):
         raise InputError("solve_spd needs a positive definite matrix, but a curvature was not positive.")
     if not is_solved(R):
-        warnings.warn(f"A linear system was not solved to tol={tol:g}; it is too ill-conditioned.", LinAlgWarning, 2)
+        _warn_unsolved(tol)
     return np.asarray(X)
+
+
+def solve_operator(product: Callable[[Array], Array], diagonal: Array | float, B: Array, tol: float = 1e-10) -> Array:
+    """Solve ``A X = B`` for a definite A given as ``product(X)``, with the diagonal of A as preconditioner.
+
+    Warns if the residual, in the norm of the preconditioner, is not reduced by the factor ``tol``.
+    """
+
+    def size(R: Array) -> float:
+        return float(np.vdot(R, R / diagonal))
+
+    max_steps = 10 * B.size + 100
+    X, R, _ = conjugate_gradients(product, lambda R: R / diagonal, B, rtol=tol, max_steps=max_steps)
+    if not size(R) <= tol**2 * size(B):
+        _warn_unsolved(tol)
+    return np.asarray(X)
+
+
+def _warn_unsolved(tol: float) -> None:
+    warnings.warn(f"A linear system was not solved to tol={tol:g}; it is too ill-conditioned.", LinAlgWarning, 3)
 
 
 def conjugate_gradients(
