@@ -1,4 +1,6 @@
-"""Something new in a package, added as CONTRIBUTING.md says: one file, one import line, one entry of ``__all__``."""
+"""Something new in a package, added as CONTRIBUTING.md says: one file, one import line and, where names are listed,
+one entry of ``__all__``.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,11 @@ def add_to_package(
     """What is called ``name`` in a new module of a package, until the test ends; its file lies in another folder."""
     (folder / f"{module}.py").write_text(source)
     before = inspect.getsource(package)
-    line, entry = f"from {package.__name__}.{module} import {name}\n", f'    "{name}",'
-    changed = before.replace("\n__all__ = [", f"{line}\n__all__ = [\n{entry}")
-    assert len(changed.splitlines()) == len(before.splitlines()) + 2
+    line, entry = f"from {package.__name__}.{module} import {name} as {name}\n", f'    "{name}",\n'
+    changed = before.replace("\n__all__ = [", f"{line}\n__all__ = [", 1).replace(
+        "__all__ = [\n", f"__all__ = [\n{entry}"
+    )
+    assert len(changed.splitlines()) == len(before.splitlines()) + 1 + before.count("__all__ = [\n")
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
     # Set before they are there, so that they are gone afterwards.
     monkeypatch.setitem(sys.modules, f"{package.__name__}.{module}", None)

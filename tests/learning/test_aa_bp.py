@@ -8,14 +8,14 @@ from estimator_cases import make_problem
 from scipy.optimize import approx_fprime
 
 from ldlearn.learning import AABP, SABFGS, MeanLDL
-from ldlearn.learning.aa_bp import _arrays, _initial_layers, _layers, _Network, _nguyen_widrow
+from ldlearn.learning.aa_bp import _initial_layers, _Network, _nguyen_widrow
 
 PUBLISHED = {"hidden_layer_sizes": (24, 60), "output": "linear-abs", "solver": "gd", "l2": 0.0, "random_state": 0}
 STOPPED_EARLY = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def _flat(layers):
-    return np.concatenate([part.ravel() for part in _arrays(layers)])
+    return np.concatenate([part.ravel() for part in layers])
 
 
 @pytest.mark.parametrize("is_softmax", [True, False])
@@ -25,13 +25,13 @@ def test_gradient_by_finite_differences(is_softmax, hidden, l2):
     X, D, _ = make_problem(n=15)
     layers = _initial_layers(X, hidden, 5, np.random.RandomState(0), is_softmax)
     network = _Network(X, D, is_softmax, l2)
-    _, gradient = network.loss_and_gradient(layers)
-    shapes = [part.shape for part in _arrays(layers)]
+    _, gradient = network.loss_and_gradient(*layers)
+    shapes = [part.shape for part in layers]
     cuts = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
 
     def loss(flat):
         parts = [part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)]
-        return network.loss_and_gradient(_layers(parts))[0]
+        return network.loss_and_gradient(*parts)[0]
 
     numeric = approx_fprime(_flat(layers), loss, 1e-7)
     np.testing.assert_allclose(_flat(gradient), numeric, atol=2e-7)
@@ -41,12 +41,12 @@ def test_softmax_delta_is_the_published_one():
     """``z_j [(z_j - d_j) - sum_k z_k (z_k - d_k)]`` at the output, for E = sum of squares / 2."""
     X, D, _ = make_problem(n=1)
     layers = _initial_layers(X, [4], 5, np.random.RandomState(0), True)
-    _, gradient = _Network(X, D, True, 0.0).loss_and_gradient(layers)
+    _, gradient = _Network(X, D, True, 0.0).loss_and_gradient(*layers)
     model = AABP((4,), max_iter=1, random_state=0)
-    model.coefs_, model.intercepts_ = [W for W, _ in layers], [b for _, b in layers]
+    model.coefs_, model.intercepts_ = layers[::2], layers[1::2]
     z, d = model._predict(X)[0], D[0]
     delta = z * ((z - d) - np.sum(z * (z - d)))
-    np.testing.assert_allclose(gradient[-1][1], delta * 2.0 / 5.0, atol=1e-15)
+    np.testing.assert_allclose(gradient[-1], delta * 2.0 / 5.0, atol=1e-15)
 
 
 def test_nguyen_widrow_start():
@@ -72,14 +72,13 @@ def test_gradient_descent_takes_the_published_steps(m, weighted):
     layers = _initial_layers(X, [24, 60], 5, np.random.RandomState(0), False)
     network = _Network(X, D, False, 0.0, weights)
     for _ in range(3):
-        loss, gradient = network.loss_and_gradient(layers)
-        layers = [(W - 0.05 * gW, b - 0.05 * gb) for (W, b), (gW, gb) in zip(layers, gradient, strict=True)]
+        loss, gradient = network.loss_and_gradient(*layers)
+        layers = [array - 0.05 * slope for array, slope in zip(layers, gradient, strict=True)]
     model = AABP(**PUBLISHED, max_iter=3).fit(X, D, sample_weight=weights)
-    for W, b, (expected_W, expected_b) in zip(model.coefs_, model.intercepts_, layers, strict=True):
-        np.testing.assert_allclose(W, expected_W, atol=1e-12)
-        np.testing.assert_allclose(b, expected_b, atol=1e-12)
+    for fitted, expected in zip(model.coefs_ + model.intercepts_, layers[::2] + layers[1::2], strict=True):
+        np.testing.assert_allclose(fitted, expected, atol=1e-12)
     assert model.objective_path_[1] == pytest.approx(loss)
-    assert model.objective_ == pytest.approx(network.loss_and_gradient(layers)[0])
+    assert model.objective_ == pytest.approx(network.loss_and_gradient(*layers)[0])
 
 
 @STOPPED_EARLY

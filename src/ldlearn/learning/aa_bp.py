@@ -15,9 +15,10 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomSt
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, softmax
 from ldlearn.exceptions import InputError
+from ldlearn.learning.linear_softmax import through_softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
-Layers = list[tuple[Array, Array]]  # weights (inputs, outputs) and biases of each layer, the first layer first
+Layers = list[Array]  # weights (inputs, outputs) and biases of each layer in turn, the first layer first
 
 
 @estimator_dataclass
@@ -123,13 +124,12 @@ class AABP(SampleWeightMixin, Learner):
         network = _Network(X if scaling is None else scaling.apply(X), D, is_softmax, self.l2, sample_weight)
         start = _initial_layers(network.X, self._sizes(), D.shape[1], check_random_state(self.random_state), is_softmax)
         train = self._descend if self.solver == "gd" else self._quasi_newton
-        layers, path = train(network, start)
-        self.objective_path_, self.n_iter_ = path, len(path)
-        self.objective_ = network.loss_and_gradient(layers)[0]
+        layers, self.objective_path_ = train(network, start)
+        self.n_iter_, self.objective_ = len(self.objective_path_), network.loss_and_gradient(*layers)[0]
         if scaling is not None:
             # Only the first layer sees features: with its weights in the user's units predictions need no scaling.
-            layers[0] = scaling.undo(*layers[0])
-        self.coefs_, self.intercepts_ = [W for W, _ in layers], [b for _, b in layers]
+            layers[:2] = scaling.undo(*layers[:2])
+        self.coefs_, self.intercepts_ = layers[::2], layers[1::2]
 
     def _sizes(self) -> list[int]:
         sizes = list(self.hidden_layer_sizes)
@@ -139,13 +139,12 @@ class AABP(SampleWeightMixin, Learner):
 
     def _descend(self, network: _Network, layers: Layers) -> tuple[Layers, Array]:
         path: list[float] = []
-        _, gradient = network.loss_and_gradient(layers)
+        _, gradient = network.loss_and_gradient(*layers)
         while network.error > self.goal and len(path) < self.max_iter:
-            steps, rate = zip(layers, gradient, strict=True), self.learning_rate
-            layers = [(W - rate * gW, b - rate * gb) for (W, b), (gW, gb) in steps]
+            layers = [array - self.learning_rate * slope for array, slope in zip(layers, gradient, strict=True)]
             # Too long a step overflows, which raises the error below.
             with np.errstate(over="ignore", invalid="ignore"):
-                loss, gradient = network.loss_and_gradient(layers)
+                loss, gradient = network.loss_and_gradient(*layers)
             path.append(loss)
             if not np.isfinite(loss):
                 problem = f"Gradient descent diverged with learning_rate={self.learning_rate:g}"
@@ -154,17 +153,12 @@ class AABP(SampleWeightMixin, Learner):
         return layers, np.array(path)
 
     def _quasi_newton(self, network: _Network, layers: Layers) -> tuple[Layers, Array]:
-        def loss_and_gradient(*arrays: Array) -> tuple[float, list[Array]]:
-            loss, gradient = network.loss_and_gradient(_layers(arrays))
-            return loss, _arrays(gradient)
-
-        fit = minimize_lbfgs(loss_and_gradient, _arrays(layers), max_iter=self.max_iter, tol=self.tol, memory=20)
+        fit = minimize_lbfgs(network.loss_and_gradient, layers, max_iter=self.max_iter, tol=self.tol, memory=20)
         self.converged_ = fit.converged
-        return _layers(fit.arrays), fit.path
+        return fit.arrays, fit.path
 
     def _predict(self, X: Any) -> Array:
-        layers = list(zip(self.coefs_, self.intercepts_, strict=True))
-        Z = _activations(X.astype(np.float64), layers)[-1]
+        *_, Z = _activations(X.astype(np.float64), self.coefs_, self.intercepts_)
         return softmax(Z) if self.output == "softmax" else normalize_rows(np.abs(Z))
 
 
@@ -174,11 +168,11 @@ class _Network:
     def __init__(self, X: Array, D: Array, is_softmax: bool, l2: float, weights: SampleWeight | None = None) -> None:
         self.X, self.D, self.is_softmax, self.l2 = X, D, is_softmax, l2
         self.shares = np.full((len(D), 1), 1.0 / len(D)) if weights is None else (weights / weights.sum())[:, None]
-        self.ones = np.ones(len(D))
         self.error = np.inf  # mean squared error at the last weights asked for
 
-    def loss_and_gradient(self, layers: Layers) -> tuple[float, Layers]:
-        *hidden, Z = _activations(self.X, layers)
+    def loss_and_gradient(self, *layers: Array) -> tuple[float, Layers]:
+        weights = layers[::2]
+        *hidden, Z = _activations(self.X, weights, layers[1::2])
         if self.is_softmax:
             Z = softmax(Z)
         residual = Z - self.D
@@ -186,29 +180,22 @@ class _Network:
         self.error = float(np.vdot(residual, slope))
         delta = 2.0 * slope
         if self.is_softmax:
-            # The whole Jacobian of the softmax, diag(z) - z z'.
-            delta = Z * (delta - np.sum(Z * delta, axis=1, keepdims=True))
-        loss = self.error + self.l2 * sum(float(np.vdot(W, W)) for W, _ in layers)
+            delta = through_softmax(Z, delta)
+        loss = self.error + self.l2 * sum(float(np.vdot(W, W)) for W in weights)
         gradient: Layers = []
-        for (W, _), inputs in zip(reversed(layers), reversed(hidden), strict=True):
-            gW = inputs.T @ delta
-            if self.l2 > 0:
-                gW += 2.0 * self.l2 * W
-            gradient.append((gW, self.ones @ delta))  # which is several times as quick as `sum`
+        for W, inputs in zip(reversed(weights), reversed(hidden), strict=True):
+            gradient = [inputs.T @ delta + 2.0 * self.l2 * W, delta.sum(axis=0), *gradient]
             if inputs is not self.X:
-                delta = delta @ W.T
-                delta *= 1.0 - inputs * inputs  # the derivative of tanh, from its value
-        return loss, gradient[::-1]
+                delta = delta @ W.T * (1.0 - inputs * inputs)  # the derivative of tanh, from its value
+        return loss, gradient
 
 
-def _activations(X: Array, layers: Layers) -> list[Array]:
+def _activations(X: Array, weights: Sequence[Array], biases: Sequence[Array]) -> list[Array]:
     """The inputs of each layer, X first, and the linear outputs of the last one."""
     values = [X]
-    for W, b in layers:
-        # In place: the linear outputs of hidden layers are not needed again, since the gradient uses tanh's values.
-        inputs = values[-1] if len(values) == 1 else np.tanh(values[-1], out=values[-1])
-        values.append(inputs @ W)
-        values[-1] += b
+    for W, b in zip(weights, biases, strict=True):
+        inputs = values[-1] if len(values) == 1 else np.tanh(values[-1])
+        values[-1:] = [inputs, inputs @ W + b]
     return values
 
 
@@ -217,11 +204,10 @@ def _initial_layers(X: Array, hidden: list[int], n_labels: int, rng: Any, is_sof
     low, high = X.min(axis=0), X.max(axis=0)
     layers: Layers = []
     for size in hidden:
-        layers.append(_nguyen_widrow(low, high, size, rng))
+        layers += _nguyen_widrow(low, high, size, rng)
         low, high = -np.ones(size), np.ones(size)
     reach = hidden[-1] ** -0.5 if is_softmax else 1.0  # squared errors of a saturated softmax have no slope
-    layers.append((rng.uniform(-reach, reach, (hidden[-1], n_labels)), rng.uniform(-reach, reach, n_labels)))
-    return layers
+    return [*layers, rng.uniform(-reach, reach, (hidden[-1], n_labels)), rng.uniform(-reach, reach, n_labels)]
 
 
 def _nguyen_widrow(low: Array, high: Array, size: int, rng: Any) -> tuple[Array, Array]:
@@ -236,12 +222,3 @@ def _nguyen_widrow(low: Array, high: Array, size: int, rng: Any) -> tuple[Array,
     scale = np.divide(2.0, high - low, out=np.zeros(len(low)), where=varies)  # the box onto [-1, 1]
     shift = np.where(varies, 1.0 - high * scale, 0.0)
     return W * scale[:, None], b + shift @ W
-
-
-def _arrays(layers: Layers) -> list[Array]:
-    """Weights and biases in turn, as the minimiser takes them."""
-    return [part for layer in layers for part in layer]
-
-
-def _layers(arrays: Sequence[Array]) -> Layers:
-    return list(zip(arrays[::2], arrays[1::2], strict=True))

@@ -11,51 +11,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from ldlearn.metrics.against_labels import (
-    average_precision,
-    positive_mass,
-    ranking_loss,
-    top_label_error,
-    vote_likelihood,
-)
-from ldlearn.metrics.distributions import (
-    canberra,
-    chebyshev,
-    clark,
-    cosine,
-    delta_ldl,
-    euclidean,
-    fidelity,
-    intersection,
-    jensen_shannon,
-    kl_divergence,
-    manhattan,
-    mean_absolute_error,
-    mean_squared_error,
-    po_jsd,
-    soft_micro_f1,
-    sorensen,
-    squared_chi2,
-    squared_chord,
-    wave_hedges,
-)
+from ldlearn.metrics.against_labels import *  # noqa: F403
+from ldlearn.metrics.distributions import *  # noqa: F403
 from ldlearn.metrics.inputs import CONVENTIONS
-from ldlearn.metrics.labels import (
-    error_probability,
-    kendall,
-    spearman,
-    threshold_agreement,
-    threshold_error,
-    zero_one_loss,
-)
-from ldlearn.metrics.ordinal import (
-    cad,
-    cjs,
-    expected_label_absolute_error,
-    expected_label_squared_error,
-    qfd2,
-    wasserstein,
-)
+from ldlearn.metrics.labels import *  # noqa: F403
+from ldlearn.metrics.ordinal import *  # noqa: F403
 from ldlearn.metrics.registry import (
     HEADLINE_METRICS,
     LABEL_HEADLINE,
@@ -73,10 +33,4 @@ SCORERS: Mapping[str, Any] = MappingProxyType({name: get_scorer(name) for name i
 
 __all__ = ["CONVENTIONS", "METRICS", "LABEL_METRICS", "USUAL_METRICS", "HEADLINE_METRICS", "LABEL_HEADLINE"]
 __all__ += ["Metric", "SCORERS", "get_metric", "get_scorer", "per_row", "score_all"]
-__all__ += ["chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection", "euclidean", "sorensen"]
-__all__ += ["squared_chi2", "fidelity", "squared_chord", "wave_hedges", "jensen_shannon"]
-__all__ += ["mean_squared_error", "mean_absolute_error", "manhattan", "po_jsd", "soft_micro_f1", "delta_ldl"]
-__all__ += ["zero_one_loss", "error_probability", "threshold_error", "threshold_agreement"]
-__all__ += ["expected_label_absolute_error", "expected_label_squared_error", "spearman", "kendall"]
-__all__ += ["wasserstein", "cad", "qfd2", "cjs"]
-__all__ += ["average_precision", "ranking_loss", "top_label_error", "positive_mass", "vote_likelihood"]
+__all__ += [*METRICS, *LABEL_METRICS]

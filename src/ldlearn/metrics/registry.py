@@ -308,3 +308,4 @@ def _describe(function: Callable[..., float], row_values: Callable[..., FloatArr
     function.__signature__ = signature  # type: ignore[attr-defined]
     # doctest skips functions whose globals are another module's, as those of every wrapper are.
     row_values.__globals__.setdefault("__test__", {})[metric.name] = function
+    row_values.__globals__.setdefault("__all__", []).append(metric.name)  # a module of metrics exports no helpers
