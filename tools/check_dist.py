@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -45,6 +46,7 @@ def main() -> None:
     wheel, sdist = next(DIST.glob("*.whl")), next(DIST.glob("*.tar.gz"))
     run(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist)
     check_content(wheel, sdist)
+    check_tag(wheel)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         run(sys.executable, "-m", "venv", "--without-pip", folder / "environment")
@@ -56,6 +58,13 @@ def main() -> None:
         for arguments in COMMANDS:
             run(bin_folder / "ldlearn", *arguments, cwd=folder)
     print(f"{wheel.name} and {sdist.name} are complete and work.")
+
+
+def check_tag(wheel: Path) -> None:
+    """In a release, the tag is the version."""
+    version, tag = wheel.name.split("-")[1], os.environ.get("GITHUB_REF_NAME", "")
+    if os.environ.get("GITHUB_REF_TYPE") == "tag" and tag != f"v{version}":
+        raise SystemExit(f"The tag is {tag}, but the version is {version}: set it in pyproject.toml and CITATION.cff")
 
 
 def check_content(wheel: Path, sdist: Path) -> None:

@@ -2,7 +2,7 @@
 
 ``python tools/test_everywhere.py`` prints one line a cell and ends with 1 if a cell failed. Two kinds of cell:
 
-- A *processor* changes how sums are rounded: OpenBLAS is told to use the kernels of an older one, numpy to leave out
+- A *processor* changes how sums are rounded: OpenBLAS uses the kernels of an older one, numpy leaves out
   its dispatched loops, and both to use one or two threads. Only what computes is run there (``NUMERICAL``).
 - An *environment* is another interpreter or other versions of what we depend on. Everything is run there.
 
@@ -30,7 +30,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".everywhere"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 # The kernels of OpenBLAS, newest first, with the names it may answer with: Katmai is an alias of Prescott.
 KERNELS = {
     "SkylakeX": ("SkylakeX",),
