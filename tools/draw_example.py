@@ -22,13 +22,13 @@ COLOURS = {
     "light": {"ink": "#1f2430", "muted": "#5d6675", "rule": "#dfe3e8", "degree": "#0072b2", "vote": "#8b93a1"},
     "dark": {"ink": "#e6e9ee", "muted": "#9ba5b4", "rule": "#39414d", "degree": "#4aa8e0", "vote": "#8b95a5"},
 }
-WIDTH, TOP, STEP, BAR = 760, 106, 34, 200  # BAR: length of a degree of 1
+WIDTH, TOP, STEP, BAR = 500, 106, 34, 130  # BAR: length of a degree of 1; narrow, to be readable on a phone
 
 
 def draw(text: str, logical: np.ndarray, degrees: np.ndarray, votes: np.ndarray, ink: dict[str, str]) -> str:
     parts = [write(0, 26, f"“{text}”", ink["ink"], 22, weight=600)]
-    columns = ((96, "0/1 labels", "what you have"), (230, "degrees", "what ldlearn recovers"))
-    for x, title, below in (*columns, (510, "votes", "of 97 people, never shown to ldlearn")):
+    columns = ((74, "0/1 labels", "what you have"), (186, "degrees", "recovered by ldlearn"))
+    for x, title, below in (*columns, (346, "votes", "of 97 people, not used")):
         parts += [write(x, 66, title, ink["ink"], 15, weight=600), write(x, 84, below, ink["muted"], 12.5)]
     for i, label in enumerate(LABELS):
         y = TOP + STEP * i
@@ -36,10 +36,10 @@ def draw(text: str, logical: np.ndarray, degrees: np.ndarray, votes: np.ndarray,
             f'<line x1="0" x2="{WIDTH}" y1="{y - 5}" y2="{y - 5}" stroke="{ink["rule"]}"/>',
             write(0, y + 17, label, ink["ink"], 15),
             write(
-                124, y + 17, str(logical[i]), ink["ink"] if logical[i] else ink["muted"], 16, weight=600 * logical[i]
+                100, y + 17, str(logical[i]), ink["ink"] if logical[i] else ink["muted"], 16, weight=600 * logical[i]
             ),
-            *bar(230, y, degrees[i], ink["degree"], ink["ink"]),
-            *bar(510, y, votes[i], ink["vote"], ink["ink"]),
+            *bar(186, y, degrees[i], ink["degree"], ink["ink"]),
+            *bar(346, y, votes[i], ink["vote"], ink["ink"]),
         ]
     height = TOP + STEP * len(LABELS)
     font = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
