@@ -82,8 +82,8 @@ def test_missing_positives_are_lost_at_the_stated_rate_and_none_is_invented():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"labels": "vote"}, "labels must be one of .* did you mean votes"),
-        ({"labels": 3}, "labels must be one of .* got 3"),
+        ({"labels": "vote"}, "labels cannot be .* did you mean votes"),
+        ({"labels": 3}, "labels cannot be 3; known are"),
         ({"labels": "votes", "n_raters": 0}, "n_raters must be a whole number, at least 1"),
         ({"labels": "votes", "n_raters": 2.5}, r"n_raters must be a whole number, at least 1, got 2\.5"),
         ({"labels": "top-k", "k": 9}, "k must lie between 1 and 5"),
@@ -100,5 +100,5 @@ def test_what_is_not_allowed_is_said(options, message):
 def test_labels_of_degrees_need_a_matrix_and_know_no_presence():
     with pytest.raises(DatasetError, match="2-D"):
         make_logical_labels([0.5, 0.5])
-    with pytest.raises(DatasetError, match="one of threshold, votes, top-k"):
+    with pytest.raises(DatasetError, match="known are .threshold., .votes., .top-k."):
         make_logical_labels([[0.5, 0.5]], "presence")

@@ -97,7 +97,7 @@ def test_two_runs_do_not_share_a_folder_and_the_second_is_told_who_has_it(tmp_pa
     with lock_folder(folder):
         before = (folder / "lock").read_bytes()
         with (
-            pytest.raises(RunFolderError, match=r"Another run is writing to .* \(process \d+ on .* since "),
+            pytest.raises(RunFolderError, match=r"Another run writes to .* \(process \d+ on .* since "),
             lock_folder(folder),
         ):
             pass

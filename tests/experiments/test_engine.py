@@ -190,7 +190,7 @@ def test_data_that_cannot_be_used_fail_with_a_sentence(tmp_path):
     plan = tiny_plan(datasets={"yeast": {}, "made": DATA | {"threshold": 0.9}}, methods={"UniformLE": {}})
     run = run_plan(plan, tmp_path)
     assert [record.status for record in run.records] == ["failed"] * 4
-    assert "no degrees to select hyperparameters by" in run.records[0].message
+    assert "no degrees to select by" in run.records[0].message
     assert "no positive label" in run.records[-1].message
 
 

@@ -108,7 +108,7 @@ def test_validation_rows_that_are_too_few_for_the_neighbours_judge_nothing_and_t
         "on training rows": {"estimator": "GLLE", "params": {"n_neighbors": 15}},
     }
     some, none, no_choice, _ = run_plan(once(methods=methods), tmp_path).records
-    said = "12 validation rows cannot score its recovery: n_neighbors must be at least 1 and less than the number of"
+    said = "12 validation rows give no score: n_neighbors must be at least 1 and less than the number of"
     assert some.status == "ok"
     assert some.selected["recovery"]["n_neighbors"] == 5
     assert some.message.startswith(f"2 grid points failed, the first with {said}")

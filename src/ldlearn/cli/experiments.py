@@ -112,10 +112,8 @@ def compare_methods(
     if data == PIPE:
         raise typer.BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
     columns = vars(features) | vars(dialect) | {"blank": cells.blank, "empty_rows": cells.empty_rows}
-    options: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": log_line}
-    plan, table = experiments.plan_for_table(
-        data, labels, methods=opt.split_names(methods), zeros=cells.zeros, **options
-    )
+    how: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": log_line}
+    plan, table = experiments.plan_for_table(data, labels, methods=opt.split_names(methods), zeros=cells.zeros, **how)
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:
         for line in [*describe_types(table.types.describe()), *table.report.messages()]:
@@ -143,9 +141,7 @@ def _fit_options(spec: MethodSpec, given: dict[str, Any]) -> str:
     method = spec.estimator + (f"+{spec.learner}" if spec.learner else "")
     options = {"method": method} | {name: value for name, value in given.items() if value not in (None, "error")}
     settings = [f"--set {name}={value}" for name, value in spec.params.items() if name not in options]
-    return " ".join(
-        [*(f"--{name.replace('_', '-')} {quote(str(value))}" for name, value in options.items()), *settings]
-    )
+    return " ".join([f"--{name.replace('_', '-')} {quote(str(value))}" for name, value in options.items()] + settings)
 
 
 def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any) -> RunSummary:

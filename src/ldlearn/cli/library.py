@@ -16,7 +16,7 @@ from ldlearn.tables.formats import check_output
 
 
 def methods(
-    kind: Annotated[str | None, typer.Option(help="Only this kind: enhancer, learner or joint.")] = None,
+    kind: Annotated[str | None, typer.Option(help="Only enhancer, learner or joint.")] = None,
 ) -> None:
     """List the methods: name, kind, origin, summary.
 

@@ -37,19 +37,13 @@ def parse_setting(setting: str) -> tuple[str, Any]:
 
 
 Data = Annotated[str, Argument(metavar="DATA", help="Table: .csv .xlsx .parquet ...; - for standard input.")]
-Output = Annotated[
-    str, Option("--output", "-o", metavar="FILE", show_default=False, help="Table to write; default: standard output.")
-]
+Output = Annotated[str, Option("--output", "-o", metavar="FILE", show_default=False, help="Default: standard output.")]
 Labels = Annotated[str, Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9 or l.npy.")]
-LabelKind = Annotated[
-    str, Option("--kind", metavar="KIND", show_default=False, help="votes (counts); mixed (0/1, degrees).")
-]
+LabelKind = Annotated[str, Option("--kind", metavar="KIND", show_default=False, help="votes; mixed (0/1, degrees).")]
 Blank = Annotated[int | None, Option(metavar="0", min=0, max=0, help="Empty label cells are 0; default: unknown.")]
 Separator = Annotated[str | None, Option(metavar="CHAR", help="Separates the labels in a single column of lists.")]
 Embedding = Annotated[str | None, Option(metavar="NAME", help="Embedding of text columns, as module:function.")]
-TrustedMethod = Annotated[
-    str | None, Option("--method", metavar="NAME", help="Method of another package that MODEL needs.")
-]
+TrustedMethod = Annotated[str | None, Option("--method", metavar="NAME", help="Method outside ldlearn, for MODEL.")]
 Id = Annotated[str | None, Option("--id", metavar="COL", help="Identifier column.")]
 Method = Annotated[
     str | None, Option(metavar="NAME", autocompletion=complete_method, help="Default DLDL; see `ldlearn methods`.")

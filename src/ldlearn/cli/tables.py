@@ -81,9 +81,8 @@ def fit(
         console.print_json({"model": output} | tables.describe_model(model))
         return
     n, m, c = model.facts["rows"], len(model.features), len(model.labels)
-    console.print_result(
-        f"{method_name(model.estimator)} fitted on {n:,} rows, {plural(m, 'feature')}, {c} labels: {output}"
-    )
+    name = method_name(model.estimator)
+    console.print_result(f"{name} fitted on {n:,} rows, {plural(m, 'feature')}, {c} labels: {output}")
     for line in describe_types(model.facts["columns"]):
         console.print_result(f"  {line}")
     if missing := model.facts["missing"]:

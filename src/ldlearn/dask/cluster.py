@@ -23,10 +23,7 @@ _CONNECT_SECONDS = 10
 _POLL_SECONDS = 5  # interval of checks for running workers during a long round
 _NO_WORKER_SECONDS = 60  # without a running worker, after which a round is given up
 _PAUSED = "all workers have been paused because their memory is full; give them more, or use smaller blocks."
-_GONE = (
-    "the cluster has had no workers; start some and try again (if workers stopped by themselves, see their logs: they "
-    "may not be able to import the libraries that X or y needs)."
-)
+_GONE = "the cluster has had no workers; start some, or see their logs: perhaps they cannot import the libraries."
 _TREE_WIDTH = 16  # partial sums added by one task of a tree
 
 
@@ -62,14 +59,9 @@ def current_client(client: Any = None) -> Any:
         try:
             client = distributed.get_client()
         except ValueError:
-            raise InputError(
-                "There is no Dask client; make one first (dask.distributed.Client()), or pass it as client=."
-            ) from None
+            raise InputError("There is no Dask client; make one (distributed.Client()), or pass client=.") from None
     if client.asynchronous:
-        raise InputError(
-            "An asynchronous Dask client cannot be used here, where results are waited for; make an ordinary one for "
-            "the same scheduler, and call from a thread (asyncio.to_thread)."
-        )
+        raise InputError("An asynchronous Dask client cannot wait for results; make an ordinary one in a thread.")
     return client
 
 
@@ -86,15 +78,10 @@ def check_workers(client: Any) -> None:
     except ImportError:
         missing = ["scheduler"]
     if missing:
-        raise MissingDependencyError(
-            f"The {missing[0]} cannot import ldlearn; install it, in the version of this process, wherever the "
-            "scheduler and the workers of the cluster run."
-        )
+        raise MissingDependencyError(f"The {missing[0]} cannot import ldlearn; install this version on the cluster.")
     for worker, theirs in found.items():
         if isinstance(theirs, str) and theirs != ours:  # any other error: the worker was just lost
-            raise ClusterError(
-                f"Worker {worker} has ldlearn {theirs} and this process {ours}; install the same everywhere."
-            )
+            raise ClusterError(f"Worker {worker} has ldlearn {theirs} and this process {ours}; install the same.")
 
 
 class WorkerWatch:
@@ -198,10 +185,7 @@ class BlockRunner:
         except LDLearnError:
             raise
         except distributed.KilledWorker:
-            raise ClusterError(
-                "Workers died repeatedly at the same block, for lack of memory (use smaller blocks) or because they "
-                "cannot import the libraries that X or y needs; see their logs."
-            ) from None
+            raise ClusterError("Workers died repeatedly at a block; see their logs, or use smaller blocks.") from None
         except Exception as error:
             if self.client.status != "running":
                 raise ClusterError("The Dask client was closed, or its scheduler ended, during a round.") from error
@@ -210,9 +194,8 @@ class BlockRunner:
             failed = [future for future in distributed.futures_of(list(made_of)) if future.status == "error"]
             if failed:
                 raise _task_error(failed[0].exception()) from error
-            raise ClusterError(
-                f"Dask dropped the work ({str(error).splitlines()[0]}); perhaps data were lost with a worker."
-            ) from error
+            reason = str(error).splitlines()[0]
+            raise ClusterError(f"Dask dropped the work ({reason}); perhaps a worker was lost.") from error
 
 
 def _task_error(error: Any) -> ClusterError:
@@ -224,9 +207,7 @@ def _task_error(error: Any) -> ClusterError:
 
 def _add(parts: Sequence[Sequence[Any]]) -> list[Any]:
     """Sums of the first, the second, ... of all parts."""
-    return [
-        np.sum(np.stack(column), axis=0) if np.ndim(column[0]) else sum(column) for column in zip(*parts, strict=True)
-    ]
+    return [np.sum(np.stack(each), axis=0) if np.ndim(each[0]) else sum(each) for each in zip(*parts, strict=True)]
 
 
 @contextmanager

@@ -82,9 +82,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
     def _check_block_params(self) -> None:
         if self.alpha > 0:
-            raise ParameterError(
-                "On Dask collections alpha must be 0: the graph needs neighbours among all rows, which lie in blocks."
-            )
+            raise ParameterError("On Dask collections alpha must be 0: the graph needs all rows, which lie in blocks.")
         super()._check_block_params()
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
@@ -110,10 +108,10 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         if self.init == "uniform":
             return None
         # The smallest number of positive labels has to be found over all blocks first.
-        fewest = np.min(
-            training.runner.map_compute(lambda targets: fewest_positives(targets.T), training.targets), axis=0
+        of_blocks = training.runner.map_compute(lambda targets: fewest_positives(targets.T), training.targets)
+        sums, counts = training.runner.map_sum(
+            _prototype_sums, training.X, training.targets, common=np.min(of_blocks, axis=0)
         )
-        sums, counts = training.runner.map_sum(_prototype_sums, training.X, training.targets, common=fewest)
         return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
 
     def _positive_rates(self, training: TrainingBlocks) -> Array | None:

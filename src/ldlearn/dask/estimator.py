@@ -94,9 +94,8 @@ class DaskEstimator(LabelEstimator):
         check_is_fitted(self)
         local = self._local_model()
         if training_rows:
-            found = BlockRunner(current_client(self.client)).compute(
-                [getattr(self, name) for name in self._row_attributes]
-            )
+            runner = BlockRunner(current_client(self.client))
+            found = runner.compute([getattr(self, name) for name in self._row_attributes])
             local.__dict__.update(zip(self._row_attributes, found, strict=True))
         return local
 
@@ -175,16 +174,10 @@ class DaskEstimator(LabelEstimator):
         self.n_rounds_ = X.runner.n_rounds
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
-        raise InputError(
-            "On Dask collections there are fit, predict, enhance and score; for anything else use to_local() and rows "
-            "in memory."
-        )
+        raise InputError("On Dask collections there are fit, predict, enhance and score; otherwise use to_local().")
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        raise InputError(
-            f"On Dask collections {name} cannot be given; leave it out, or fit {type(self).__name__} of ldlearn on "
-            "rows in memory."
-        )
+        raise InputError(f"On Dask collections {name} cannot be given; leave it out, or fit on rows in memory.")
 
     def _check_block_params(self) -> None:
         """Raise ParameterError for parameters that need all rows in memory."""
@@ -217,10 +210,7 @@ class DaskJointModel(DaskEstimator):
 
     def _check_block_params(self) -> None:
         if not (self.feature_map is None or isinstance(self.feature_map, str | Nystroem)):
-            raise ParameterError(
-                "A transformer as feature_map would have to be fitted on all rows, which lie in blocks; apply it to X "
-                "first (map_blocks), or use feature_map='rbf' or Nystroem."
-            )
+            raise ParameterError("feature_map must be None, 'rbf' or Nystroem; apply a transformer to X (map_blocks).")
 
     def _map_features(self, training: TrainingBlocks) -> tuple[list[Any], Array]:
         """Blocks of the mapped features, and their column sums."""

@@ -69,9 +69,8 @@ class BlockColumns(CentredColumns):
     def project_rows(self, direction: Array) -> Array:
         """See `ldlearn.joint.label_model.project_rows`."""
         common = self.message(), direction
-        return np.concatenate(
-            self._runner.map_compute(lambda X, common: project_rows(X, *common), self.blocks, common=common)
-        )
+        parts = self._runner.map_compute(lambda X, common: project_rows(X, *common), self.blocks, common=common)
+        return np.concatenate(parts)
 
     def message(self) -> CentredColumns:
         """The statistics that are sent to the blocks."""

@@ -78,11 +78,8 @@ class TrainingBlocks:
         filled = np.flatnonzero(lengths)
         if not len(filled):
             raise InputError("X has no rows; at least one is needed.")
-        self.X, self.targets, self.lengths = (
-            [X_blocks[k] for k in filled],
-            [targets[k] for k in filled],
-            lengths[filled],
-        )
+        self.X, self.targets = ([blocks[k] for k in filled] for blocks in (X_blocks, targets))
+        self.lengths = lengths[filled]
         self.sums = np.sum([found[k].sums for k in filled], axis=0)
         self.has_unknown = any(block.unknown for block in found)
         self.n, self.total = int(lengths.sum()), float(sum(block.total for block in found))
@@ -93,10 +90,8 @@ class TrainingBlocks:
         places = np.split(positions, np.searchsorted(positions, ends[:-1]))
         selected = [k for k, here in enumerate(places) if len(here)]
         local = [places[k] - (ends[k] - self.lengths[k]) for k in selected]
-        blocks = self.X if X is None else X
-        found = self.runner.map_compute(
-            _rows, [blocks[k] for k in selected], [self.targets[k] for k in selected], local
-        )
+        blocks = ([part[k] for k in selected] for part in (self.X if X is None else X, self.targets))
+        found = self.runner.map_compute(_rows, *blocks, local)
         return np.concatenate([X for X, _ in found]), _concatenate([targets for _, targets in found])
 
 
@@ -167,12 +162,8 @@ def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
 
 def _check_weights(sample_weight: Any) -> SampleWeight:
     weights = np.asarray(sample_weight, dtype=np.float64)
-    wrong = np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))
-    if len(wrong):
-        raise InputError(
-            f"sample_weight must be positive and finite, got {weights[wrong[0]]:g} at row {wrong[0]}; leave out "
-            "rows of weight 0."
-        )
+    for row in np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))[:1]:
+        raise InputError(f"sample_weight must be positive and finite, got {weights[row]:g} at row {row}; leave it out.")
     return weights
 
 
@@ -198,10 +189,8 @@ def is_frame(collection: Any) -> bool:
 def check_collection(collection: Any, name: str) -> None:
     """Raise InputError unless it is a 2-D Dask array or data frame with a known number of numeric columns."""
     if not (is_frame(collection) or isinstance(collection, da.Array)):
-        raise InputError(
-            f"{name} must be a Dask array or data frame, got {type(collection).__name__}; for data in memory use the "
-            "estimator of the same name in ldlearn, or dask.array.from_array."
-        )
+        remedy = "for data in memory use the estimators of ldlearn, or dask.array.from_array"
+        raise InputError(f"{name} must be a Dask array or data frame, got {type(collection).__name__}; {remedy}.")
     if collection.ndim != 2:
         raise InputError(f"{name} must have two axes, one row a sample, got {collection.ndim}.")
     if is_frame(collection):
@@ -211,10 +200,8 @@ def check_collection(collection: Any, name: str) -> None:
     elif np.isnan(collection.shape[1]):
         raise InputError(f"{name} has an unknown number of columns; call {name}.compute_chunk_sizes() first.")
     elif not isinstance(collection._meta, np.ndarray):
-        raise InputError(
-            f"The blocks of {name} must be numpy arrays, got {type(collection._meta).__name__}; convert them "
-            "(map_blocks), or use the estimator of the same name in ldlearn."
-        )
+        found = type(collection._meta).__name__
+        raise InputError(f"The blocks of {name} must be numpy arrays, got {found}; convert them (map_blocks).")
 
 
 def float_type(collection: Any) -> np.dtype[Any]:
@@ -246,10 +233,8 @@ def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]
         y = y.rechunk({0: known[0]})
     of_X, of_y = row_blocks(X), row_blocks(y)
     if len(of_X) != len(of_y):
-        raise InputError(
-            f"X is in {len(of_X)} blocks and {name} in {len(of_y)}, and not all of their lengths are known; partition "
-            "them alike, or call compute_chunk_sizes() on both as arrays."
-        )
+        sizes = f"X is in {len(of_X)} blocks and {name} in {len(of_y)}"
+        raise InputError(f"{sizes}, of unknown lengths; partition them alike, or call compute_chunk_sizes() on both.")
     return of_X, of_y
 
 
@@ -262,11 +247,8 @@ def row_blocks(collection: Any) -> list[Any]:
 
 
 def as_floats(collection: Any, blocks: list[Any]) -> list[Any]:
-    """Blocks of features as arrays of floats; unchanged for arrays of floats."""
-    kind = float_type(collection)
-    if not is_frame(collection) and collection.dtype == kind:
-        return blocks
-    return [delayed(np.asarray, pure=False)(block, dtype=kind) for block in blocks]
+    """Blocks of features as arrays of floats."""
+    return [delayed(np.asarray, pure=False)(block, dtype=float_type(collection)) for block in blocks]
 
 
 def _row_chunks(collection: Any) -> tuple[int, ...] | None:

@@ -78,9 +78,8 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         degrees = training.runner.map_persist(_degrees, columns.blocks, training.targets, common=self._block_model())
-        self.label_distributions_ = array_of_blocks(
-            degrees, training.lengths, (len(self.label_names_),), training.dtype
-        )
+        width = (len(self.label_names_),)
+        self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
 
 
 class _Parameters(NamedTuple):

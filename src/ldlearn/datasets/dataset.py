@@ -153,13 +153,8 @@ class LabelDataset:
         positive = Y.mean() if Y.size else 0.0
         # A single label is positive in every row by nature.
         if self.n_labels > 1 and positive >= 0.99 and rule == "threshold":
-            warnings.warn(
-                f"Under degree > {delta:g}, {positive:.2%} of the labels of {self.name!r} are positive, so "
-                'they contain almost no information; use .logical(rule="cumulative"), which takes labels by descending '
-                "degree until their sum exceeds 0.5.",
-                UserWarning,
-                stacklevel=2,
-            )
+            problem = f"under degree > {delta:g}, {positive:.2%} of the labels of {self.name!r} are positive"
+            warnings.warn(f'Little information: {problem}; use rule="cumulative".', UserWarning, stacklevel=2)
         return Y
 
     def take(self, rows: Any) -> LabelDataset:

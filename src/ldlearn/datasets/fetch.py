@@ -17,7 +17,7 @@ from ldlearn.datasets.catalogue import CatalogueFile, Checksum, DatasetInfo, cat
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.files import read_dataset
 from ldlearn.exceptions import DatasetError
-from ldlearn.tables.files import naming_system_errors, writing
+from ldlearn.tables.files import OnMessage, naming_system_errors, writing
 
 Progress = Callable[[int, int | None], None]
 
@@ -70,7 +70,7 @@ def fetch_dataset(
     progress: bool | Progress = False,
     timeout: float = 30.0,
     retries: int = 4,
-    on_message: Callable[[str], None] | None = None,
+    on_message: OnMessage | None = None,
     download: bool = True,
 ) -> LabelDataset:
     """Load a data set by name, downloading its file the first time.
@@ -288,9 +288,7 @@ def _mirrors(entry: DatasetInfo) -> list[tuple[CatalogueFile, str]]:
     return [(file, mirror) for file in entry.files for mirror in file.mirrors]
 
 
-def _download_first(
-    entry: DatasetInfo, on_message: Callable[[str], None], **options: Any
-) -> tuple[CatalogueFile, Path]:
+def _download_first(entry: DatasetInfo, on_message: OnMessage, **options: Any) -> tuple[CatalogueFile, Path]:
     """Download from the first mirror that delivers."""
     if entry.manual:
         raise DatasetError(f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}")

@@ -101,10 +101,8 @@ def read_dataset(
     path, dialect = Path(path), Dialect(delimiter, decimal, encoding)
     try:
         # Not by name: columns may also be selected by position, where names are missing or occur twice.
-        with (
-            open_table(str(path), max_bytes=max_bytes, by_name=False, dialect=dialect) as source,
-            source.given.reading(),
-        ):
+        opened = open_table(str(path), max_bytes=max_bytes, by_name=False, dialect=dialect)
+        with opened as source, source.given.reading():
             parts = _select_columns(source, features, labels)
             if separator is not None:
                 X, labels_read, label_names = _read_lists(source, parts, separator)
@@ -128,10 +126,8 @@ def _select_columns(source: Source, features: Columns, labels: Columns) -> dict[
     """Positions of the features ("X") and of the labels, by field."""
     by_field = dict(source.labels) if labels is None else {"auto": source.find(labels, "labels")}
     if not by_field:
-        raise TableError(
-            "name the columns that are the labels, e.g. labels=['calm', 'angry'], labels='emotion_*' or "
-            f"labels=slice(-5, None); the columns are {format_list(source.names, 12)}."
-        )
+        known = format_list(source.names, 12)
+        raise TableError(f"name the columns that are the labels, e.g. labels='emotion_*'; the columns are {known}.")
     taken = {i for positions in by_field.values() for i in positions}
     selected = source.rest(taken) if features is None else source.find(features, "features")
     both = taken.intersection(selected)

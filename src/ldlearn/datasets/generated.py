@@ -40,9 +40,7 @@ class LabelSampler:
     def check(self, n_labels: int, modes: tuple[str, ...] = LABEL_MODES) -> None:
         """Raise one sentence about what is not allowed."""
         if self.mode not in modes:
-            raise DatasetError(
-                f"labels must be one of {', '.join(modes)}, got {self.mode!r}; {suggest_name(str(self.mode), modes)}"
-            )
+            raise DatasetError(f"labels cannot be {self.mode!r}; {suggest_name(str(self.mode), modes)}")
         rules = {
             "threshold must lie in [0, 1)": 0 <= self.threshold < 1,
             "n_raters must be a whole number, at least 1": self.n_raters >= 1 and self.n_raters % 1 == 0,

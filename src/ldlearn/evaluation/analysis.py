@@ -1,7 +1,7 @@
 """Analyses of a run: differences with confidence intervals, agreement, costs, sensitivity to hyperparameters."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -209,7 +209,8 @@ def _curves(
     curves = []
     for parameter in dict.fromkeys(name for run in runs for params, *_ in run for name in params):
         profiles = [_profile(run, parameter, cost) for run in runs]
-        values = _sorted_values(value for profile in profiles for value in profile)
+        listed = dict.fromkeys(value for profile in profiles for value in profile)
+        values = sorted(listed) if all(map(is_number, listed)) else list(listed)  # others in the order of the grid
         found = [[profile[value] for profile in profiles if value in profile] for value in values]
         mean = np.array([np.mean([score for score, _ in pairs]) for pairs in found])
         # Of one run the deviation of its own, of several runs that between them.
@@ -233,9 +234,3 @@ def _profile(run: Sequence[Trial], parameter: str, cost: Callable[[float], Any])
 def _hashable_value(value: Any) -> Any:
     # Values of a grid may be lists or tables, which cannot be keys.
     return value if isinstance(value, (str, int, float, bool, type(None))) else repr(value)
-
-
-def _sorted_values(values: Iterable[Any]) -> list[Any]:
-    """Different values: numbers by size, others in the order of the grid."""
-    listed = list(dict.fromkeys(values))
-    return sorted(listed) if all(is_number(value) for value in listed) else listed

@@ -328,12 +328,7 @@ def _compare_ranks(
 
 
 def _post_hoc_result(
-    test: str,
-    table: ScoreMatrix,
-    alpha: float,
-    control: Control,
-    outcomes: tuple[ArrayLike, ArrayLike, ArrayLike],
-    limit: float | None = None,
+    test: str, table: ScoreMatrix, alpha: float, control: Control, outcomes: Sequence[ArrayLike], limit: float | None
 ) -> PostHocResult:
     """Collect statistics, p-values and adjusted p-values of all pairs.
 
@@ -401,7 +396,7 @@ def wilcoxon_holm(
         reason = f"even a method that wins on all of them {gets}"
         ranking.warn_too_few_datasets(len(table.values), f"{len(pairs)} comparisons", reason)
     smaller, p = zip(*(signed_rank_test(table.values[:, i], table.values[:, j]) for i, j in pairs), strict=True)
-    return _post_hoc_result("Wilcoxon-Holm", table, alpha, control, (smaller, p, adjust_p_values(p, "holm")))
+    return _post_hoc_result("Wilcoxon-Holm", table, alpha, control, (smaller, p, adjust_p_values(p, "holm")), None)
 
 
 def signed_rank_test(first: ArrayLike, second: ArrayLike) -> tuple[float, float]:

@@ -298,9 +298,7 @@ def _parse(content: bytes, path: Path) -> Iterator[Record]:
         except (ValueError, TypeError, AttributeError) as error:
             # JSON that is no object, or an object with fields of other kinds, fails in any of these ways.
             reason = f" ({error})" if isinstance(error, InputError) else ""
-            raise RunFolderError(
-                f"Line {number} of {path} is not a record{reason}; remove that line and run again."
-            ) from None
+            raise RunFolderError(f"Line {number} of {path} is not a record{reason}; remove it and run again.") from None
 
 
 def _end_of_lines(content: bytes) -> int:

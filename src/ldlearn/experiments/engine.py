@@ -202,9 +202,7 @@ def lock_folder(path: Path) -> Iterator[None]:
         except OSError:
             file.seek(0)
             holder = " ".join(file.read().split()) or "unknown"
-            raise RunFolderError(
-                f"Another run is writing to {path} ({holder}); wait for it, or choose another folder."
-            ) from None
+            raise RunFolderError(f"Another run writes to {path} ({holder}); wait, or use another folder.") from None
         file.seek(0)
         file.truncate()
         file.write(f"process {os.getpid()} on {platform.node()} since {datetime.now().isoformat(timespec='seconds')}\n")

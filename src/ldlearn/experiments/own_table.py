@@ -85,20 +85,16 @@ def plan_for_table(
     has_truth, protocol = table.D is not None, plan.protocol
     if has_truth and table.counts is not None:
         protocol = replace(protocol, threshold=0.0)  # a label with any vote is positive
+    # The enhancers of pairs are methods of their own, to compare what they recover.
+    alone = {pair.estimator: replace(pair, name=pair.estimator, learner=None) for pair in plan.methods if pair.learner}
     plan = replace(
         plan,
         protocol=protocol,
-        methods=_usable(_with_first_steps(plan.methods) if has_truth else plan.methods, table, on_message),
+        methods=_usable((*plan.methods, *(alone.values() if has_truth else ())), table, on_message),
         metrics=HEADLINE_METRICS if has_truth else LABEL_HEADLINE,
         description=f"Methods on {Path(path).name}: {_describe_labels(table)}; nothing is tuned.",
     )
     return plan, table
-
-
-def _with_first_steps(methods: tuple[MethodSpec, ...]) -> tuple[MethodSpec, ...]:
-    """Add the enhancers of pairs as methods of their own, to compare what they recover."""
-    alone = {pair.estimator: replace(pair, name=pair.estimator, learner=None) for pair in methods if pair.learner}
-    return (*methods, *alone.values())
 
 
 def _usable(

@@ -193,17 +193,9 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The resolved plan: what `from_dict` reads, with every method and default written out."""
-        return {
-            "name": self.name,
-            "description": self.description,
-            "subject": self.subject,
-            "metrics": list(self.metrics),
-            "display_names": self.display_names,
-            "protocol": asdict(self.protocol),
-            "selection": asdict(self.selection),
-            "datasets": {dataset.name: dataset.to_dict() for dataset in self.datasets},
-            "methods": {method.name: method.to_dict() for method in self.methods},
-        }
+        named: dict[str, Any] = {"datasets": self.datasets, "methods": self.methods}
+        tables = {key: {each.name: each.to_dict() for each in entries} for key, entries in named.items()}
+        return asdict(self) | tables | {"metrics": list(self.metrics)}
 
     def to_toml(self) -> str:
         """The resolved plan as a file that can be run again."""
@@ -240,9 +232,7 @@ def load_plan(plan: str | os.PathLike[str]) -> Plan:
     """
     path, name, shipped = Path(plan), os.fspath(plan), shipped_plans()
     if not path.is_file() and name not in shipped:
-        raise PlanError(
-            f"There is no plan file {name!r} and no shipped plan of that name; {suggest_name(name, shipped)}"
-        )
+        raise PlanError(f"There is no plan file and no shipped plan {name!r}; {suggest_name(name, shipped)}")
     text = (path if path.is_file() else _SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
     try:
         # The name of the file, unless the plan has one of its own.

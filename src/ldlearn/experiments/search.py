@@ -116,9 +116,7 @@ def validation_scores(task: Task, model: Any, split: Split, selection: Selection
         # A clone, because the fitted model may still be selected.
         refitted = clone(model).fit(validation.X, validation.Y)
     except Exception as error:
-        raise ValidationRowsError(
-            f"{len(validation.rows)} validation rows cannot score its recovery: {_one_line(error)}"
-        ) from error
+        raise ValidationRowsError(f"{len(validation.Y)} validation rows give no score: {_one_line(error)}") from error
     return score_all(validation.truth, refitted.label_distributions_, metrics)
 
 
@@ -135,9 +133,7 @@ def _label_scores(model: Any, split: Split, metrics: list[str]) -> dict[str, flo
         return scores | score_all(shares, P, [name for name in metrics if name not in ours])
     # Further metrics that need every label are left out; the one that selects cannot be.
     if metrics[0] not in ours:
-        raise ValidationRowsError(
-            f'{metrics[0]} needs every label, but some are unknown; write prediction = "vote_likelihood".'
-        )
+        raise ValidationRowsError(f'{metrics[0]} needs every label; write prediction = "vote_likelihood".')
     return scores
 
 

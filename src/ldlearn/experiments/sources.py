@@ -11,7 +11,7 @@ import scipy.sparse
 
 from ldlearn import datasets
 from ldlearn.core.logical import RULES
-from ldlearn.datasets import DatasetNotHereError, LabelDataset
+from ldlearn.datasets import DatasetError, DatasetNotHereError, LabelDataset
 from ldlearn.experiments.toml_table import PlanError, TomlTable, option
 from ldlearn.tables import PreparedTable, prepare_table
 from ldlearn.tables.files import Dialect, OnMessage, sha256_of
@@ -91,10 +91,7 @@ class DatasetSpec:
         """
         data = self._load()
         if data.D is None and needs_truth:
-            raise datasets.DatasetError(
-                f'{self.name!r} has 0/1 labels and no degrees to select hyperparameters by; write mode = "logical" '
-                "under [selection], and methods are scored by the likelihood of held-out 0/1 labels."
-            )
+            raise DatasetError(f'{self.name!r} has no degrees to select by; write mode = "logical" under [selection].')
         if isinstance(data, LabelDataset):
             _check_features(data)
         if self.rows is None or self.rows >= data.n_samples:
@@ -134,9 +131,8 @@ def _check_features(data: LabelDataset) -> None:
     invalid = ~(np.abs(values) <= _LARGEST)  # "not at most", since NaN is not larger than anything either
     row, column = min(zip(rows[invalid], columns[invalid], strict=True))
     problem = "the value is missing; fill it in" if np.isnan(data.X[row, column]) else "the value is too large"
-    raise datasets.DatasetError(
-        f"{data.name!r}, row {row + 1}, column {data.feature_names[column]!r}: {problem}, or leave the row out."
-    )
+    where = f"{data.name!r}, row {row + 1}, column {data.feature_names[column]!r}"
+    raise DatasetError(f"{where}: {problem}, or leave the row out.")
 
 
 def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
@@ -156,7 +152,7 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
     if path is None and generator is None:
         try:
             datasets.dataset_name(name)
-        except datasets.DatasetError as error:
+        except DatasetError as error:
             raise PlanError(f'{table.path}: {error} A file of yours needs path = "...".') from None
     if preprocess and (path is None or "labels" not in table):
         raise table.fail("preprocess", "only a file with named labels has columns to preprocess; give path and labels.")

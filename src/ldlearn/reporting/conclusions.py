@@ -151,9 +151,7 @@ def compare_methods(table: TaskTable, subject: str | None) -> Conclusion:
     with warnings.catch_warnings(record=True, action="always", category=ev.TooFewDatasetsWarning) as too_few:
         omnibus = ev.friedman(scores, **options)
         if too_few or n < _MIN_DATASETS:
-            return Conclusion(
-                [f"{counted}: too few data sets for a significant difference, whatever the scores; no test."]
-            )
+            return Conclusion([f"{counted}: too few data sets for a significant difference; no test."])
         tested = (
             f"Friedman's test with the correction of Iman and Davenport ({format_p(omnibus.f_p_value)}, "
             f"{plural(len(names), 'method')}, {plural(n, 'data set')}; Kendall's W = {omnibus.kendall_w:.2f}):"

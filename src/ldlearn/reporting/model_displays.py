@@ -418,9 +418,7 @@ class ReliabilityDisplay(Display):
         self.edges = np.c_[cuts[filled], cuts[filled + 1]]
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, D_true: ArrayLike, *, n_bins: int = 10, ax: Axes | None = None
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any, D_true: ArrayLike, *, n_bins: int = 10, ax: Any = None) -> Self:
         """Draw the predictions of a fitted model for rows whose true distributions are known.
 
         Parameters
@@ -558,12 +556,12 @@ class FeatureInfluenceDisplay(Display):
     def from_estimator(
         cls,
         estimator: Any,
-        label: str | int,
+        label: Any,
         *,
         feature_names: Names = None,
-        scale: ArrayLike | None = None,
+        scale: Any = None,
         top: int = 12,
-        ax: Axes | None = None,
+        ax: Any = None,
     ) -> Self:
         """Draw the coefficients of a fitted linear model for one label.
 
