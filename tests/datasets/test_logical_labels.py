@@ -100,5 +100,5 @@ def test_what_is_not_allowed_is_said(options, message):
 def test_labels_of_degrees_need_a_matrix_and_know_no_presence():
     with pytest.raises(DatasetError, match="2-D"):
         make_logical_labels([0.5, 0.5])
-    with pytest.raises(DatasetError, match="known are .threshold., .votes., .top-k."):
+    with pytest.raises(DatasetError, match="known are 'threshold', 'votes', 'top-k'"):
         make_logical_labels([[0.5, 0.5]], "presence")
