@@ -185,12 +185,8 @@ def route(S: Array) -> Array:
     n_splits, n = S.shape
     R = np.ones((1, n))
     while len(R) <= n_splits:
-        width = len(R)
-        children = np.empty((width, 2, n))
-        np.multiply(R, S[width - 1 : 2 * width - 1], out=children[:, 0])
-        # R (1 - S), without a second product.
-        np.subtract(R, children[:, 0], out=children[:, 1])
-        R = children.reshape(2 * width, n)
+        left = R * S[len(R) - 1 : 2 * len(R) - 1]
+        R = np.stack([left, R - left], axis=1).reshape(-1, n)
     return R
 
 
@@ -220,8 +216,7 @@ def _split_gradient(S: Array, shares: Array) -> Array:
         left = shares[0::2]
         shares = left + shares[1::2]
         # s (left + right) - left = s right - (1 - s) left.
-        np.multiply(S[level], shares, out=gradient[level])
-        gradient[level] -= left
+        gradient[level] = S[level] * shares - left
     return gradient
 
 

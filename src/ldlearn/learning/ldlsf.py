@@ -14,6 +14,7 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimato
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, normalize_rows
 from ldlearn.exceptions import InputError
+from ldlearn.solvers.low_rank import thin_factors
 
 # Shapes: X (n, m), D (n, c), W, S, C, their sum N and multiplier V (m, c), Q and B = I + 2 lam3 Q (c, c).
 _TINY = np.finfo(np.float64).tiny
@@ -205,7 +206,8 @@ class WStep:
         self.shape = (X.shape[1], D.shape[1])
         XtD = X.T @ D
         self.size = float(linalg.norm(XtD))
-        self.a, self.U = _spectrum(X)  # X'X = U diag(a) U'
+        self.U, lengths = thin_factors(X.T)
+        self.a = lengths**2  # X'X = U diag(a) U'
         self.b, self.T = np.linalg.eigh(B)
         self.XtD = self.U.T @ XtD
         # X W 1 = D 1, seen along the directions that X has.
@@ -231,15 +233,6 @@ class WStep:
         W = self.U @ (core - along / rho)
         W += G / rho  # outside the directions of X only the last two terms are there
         return np.asarray(W)
-
-
-def _spectrum(X: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Positive eigenvalues of X'X and their eigenvectors, by the smaller of its two Gram matrices."""
-    n, m = X.shape
-    values, vectors = np.linalg.eigh(X.T @ X if m <= n else X @ X.T)
-    kept = values > 1e-12 * max(float(values[-1]), _TINY)
-    values, vectors = values[kept], vectors[:, kept]
-    return values, vectors if m <= n else X.T @ (vectors / np.sqrt(values))
 
 
 def split(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
+from scipy.special import xlogy
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
@@ -165,28 +166,23 @@ class LatentState:
     b: Array
 
 
+@dataclass
 class LatentProblem:
     """The objective of `LSELDL` and the steps that lower it."""
 
-    def __init__(
-        self,
-        X: Array,
-        D: Array,
-        L: sparse.csr_array,
-        alpha: float,
-        beta: float,
-        gamma: float,
-        delta: float,
-        counts: SampleWeight | None = None,
-    ) -> None:
-        self.X, self.D, self.L, self.counts = X, D, L, counts
-        self.times = np.ones((len(D), 1)) if counts is None else counts[:, None]
-        self.root = np.sqrt(self.times)
-        self.alpha, self.beta, self.gamma, self.delta = alpha, beta, gamma, delta
-        self.entropy = float(np.sum(self.times * D * np.log(np.where(D > 0, D, 1.0))))
-        n, m = X.shape
-        self.rooted = self.root * X  # squared errors count rows by their weights if multiplied by the roots
-        self.gram = self.rooted.T @ self.rooted if m <= n else None
+    X: Array
+    D: Array
+    L: sparse.csr_array
+    alpha: float
+    beta: float
+    gamma: float
+    delta: float
+    counts: SampleWeight | None = None
+
+    def __post_init__(self) -> None:
+        self.times = np.ones((len(self.D), 1)) if self.counts is None else self.counts[:, None]
+        self.root = np.sqrt(self.times)  # squared errors count rows by their weights if multiplied by the roots
+        self.entropy = float(np.sum(self.times * xlogy(self.D, self.D)))
 
     def start(self, n_latent: int) -> LatentState:
         """Ridge regression on the degrees, reduced to its leading directions."""
@@ -203,17 +199,11 @@ class LatentProblem:
 
     def objective(self, state: LatentState) -> float:
         """What all steps lower."""
-        log_P = log_softmax(state.V @ state.theta + state.b)
+        fit, _ = self.latent_loss(state.V, self.X @ state.W, state.theta, state.b)
         # Huber's penalty: length and square meet at _HUBER_LENGTH with the same value and slope.
         lengths = linalg.norm(state.W, axis=1)
         penalty = np.where(lengths > _HUBER_LENGTH, lengths, 0.5 * (lengths**2 / _HUBER_LENGTH + _HUBER_LENGTH)).sum()
-        fit = self.entropy - np.vdot(self.times * self.D, log_P)
-        return float(fit + self._quadratic(state) + self.gamma * penalty + self.delta * np.sum(state.theta**2))
-
-    def _quadratic(self, state: LatentState) -> float:
-        V = state.V
-        off = self.root * (self.X @ state.W - V)
-        return float(self.alpha * np.sum(off**2) + self.beta * np.sum(V * (self.L @ V)))
+        return float(fit + self.gamma * penalty + self.delta * np.sum(state.theta**2))
 
     def _regress(self, state: LatentState) -> LatentState:
         """theta and b: softmax regression on V."""
@@ -224,7 +214,8 @@ class LatentProblem:
 
     def rescale(self, state: LatentState) -> LatentState:
         """``W, V, theta -> t W, t V, theta / t`` leaves the predictions alone; take the t of least penalty."""
-        quadratic = self._quadratic(state)
+        off = self.root * (self.X @ state.W - state.V)
+        quadratic = float(self.alpha * np.sum(off**2) + self.beta * np.sum(state.V * (self.L @ state.V)))
         linear = self.gamma * float(linalg.norm(state.W, axis=1).sum())
         inverse = self.delta * float(np.sum(state.theta**2))
         if inverse == 0.0 or quadratic + linear == 0.0:
@@ -263,14 +254,13 @@ class LatentProblem:
         """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by the smaller of two systems."""
         # In the variables W / root the penalty is the same for all rows, and a ridge makes the system definite.
         root, V = np.sqrt(lengths / self.gamma)[:, None], self.root * V
+        A = self.root * self.X * root.T
         # (A'A + r I)^-1 A' = A' (AA' + r I)^-1: as many unknowns as features or as rows, whichever are fewer.
-        if self.gram is not None:
-            return np.asarray(root * self._solve(self.gram * root.T * root, root * (self.rooted.T @ V)))
-        scaled = self.rooted * root.T
-        return np.asarray(root * (scaled.T @ self._solve(scaled @ scaled.T, V)))
+        if A.shape[1] <= len(A):
+            return np.asarray(root * self._solve(A.T @ A, A.T @ V))
+        return np.asarray(root * (A.T @ self._solve(A @ A.T, V)))
 
     def _solve(self, system: Array, target: Array) -> Array:
         # alpha |A U - V|^2 + |U|^2 / 2 has the normal equations (A'A + I / (2 alpha)) U = A'V.
         system[np.diag_indices_from(system)] += 0.5 / self.alpha
-        factor = linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
-        return np.asarray(linalg.cho_solve(factor, target, check_finite=False))
+        return np.asarray(linalg.solve(system, target, assume_a="pos", overwrite_a=True, check_finite=False))

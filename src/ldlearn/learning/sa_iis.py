@@ -138,7 +138,6 @@ class _Scaling:
         self.shape = (X.shape[1] + int(fit_intercept), D.shape[1])
         most = max(1, _BLOCK_BYTES // (8 * max(self.shape[0], self.shape[1] * _NODES)))
         self.slices = list(gen_batches(len(D), most))
-        self.whole = self._scaled(self.slices[0]) if len(self.slices) == 1 else None  # kept, being small
         self.targets, lengths = np.zeros(self.shape), np.empty(len(D))
         for block, Z in self._blocks():
             self.targets += Z.T @ self.D[block]
@@ -151,11 +150,8 @@ class _Scaling:
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         for block in self.slices:
-            yield block, self._scaled(block) if self.whole is None else self.whole
-
-    def _scaled(self, block: slice) -> Array:
-        Z = self.scaling.apply(self.X[block])
-        return np.column_stack([Z, np.ones(len(Z))]) if self.fit_intercept else Z
+            Z = self.scaling.apply(self.X[block])
+            yield block, np.column_stack([Z, np.ones(len(Z))]) if self.fit_intercept else Z
 
     def loss(self, W: Array) -> float:
         """``-sum D ln P``."""
@@ -215,7 +211,6 @@ def _increasing_root(function: Any, shape: tuple[int, ...], cap: float) -> Array
         newton = x - value / np.where(slope > 0, slope, np.inf)
         inside = (newton >= low) & (newton <= high)
         following = np.where(value == 0, x, np.where(inside, newton, (low + high) / 2))
-        following[outside_low], following[outside_high] = -cap, cap
         moved = np.abs(following - x).max()
         x = following
         if moved <= 1e-12 * cap:
