@@ -74,26 +74,24 @@ def check_class(cls: Any) -> None:
     name = cls.__name__
     if not issubclass(cls, LabelEstimator) or getattr(cls, "kind", None) not in KINDS:
         raise AssertionError(f"{name} must be a subclass of Enhancer, Learner or JointModel of ldlearn.base.")
-    if not (isinstance(cls._test_params, tuple) and all(isinstance(each, dict) for each in cls._test_params)):
-        raise AssertionError(f"{name}._test_params must be a tuple of dictionaries: small settings that are checked.")
-    if not cls._test_params:
-        raise AssertionError(f"{name}._test_params is empty, so nothing would be checked; ({{}},) means the defaults.")
-    parameters = inspect.signature(cls).parameters
-    if without := [key for key, each in parameters.items() if each.default is inspect.Parameter.empty]:
-        raise AssertionError(f"every parameter of {name} needs a default, and {', '.join(without)} has none.")
-    if unknown := sorted({key for each in cls._test_params for key in each} - set(parameters)):
-        raise AssertionError(f"{name}._test_params name parameters that it does not have: {', '.join(unknown)}.")
-    if free := [key for key in parameters if key not in cls._parameter_constraints]:
-        raise AssertionError(f"{name}._parameter_constraints must say what {', '.join(free)} may be.")
+    settings, parameters = cls._test_params, inspect.signature(cls).parameters
+    listed = isinstance(settings, tuple) and all(isinstance(each, dict) for each in settings)
+    assert listed, f"{name}._test_params must be a tuple of dictionaries: small settings that are checked."
+    assert settings, f"{name}._test_params is empty, so nothing would be checked; ({{}},) means the defaults."
+    without = [key for key, each in parameters.items() if each.default is inspect.Parameter.empty]
+    assert not without, f"every parameter of {name} needs a default, and {', '.join(without)} has none."
+    unknown = sorted({key for each in settings for key in each} - set(parameters))
+    assert not unknown, f"{name}._test_params name parameters that it does not have: {', '.join(unknown)}."
+    free = [key for key in parameters if key not in cls._parameter_constraints]
+    assert not free, f"{name}._parameter_constraints must say what {', '.join(free)} may be."
     for right, others in _PARAMETER_NAMES.items():
-        if wrong := sorted(others & set(parameters)):
-            raise AssertionError(f"scikit-learn calls the parameter {wrong[0]!r} of {name} {right!r}.")
-    if not isinstance(cls.is_baseline, bool):
-        raise AssertionError(f"{name}.is_baseline must be True or False.")
-    if not (isinstance(cls.path_params, tuple) and set(cls.path_params) <= set(parameters)):
-        raise AssertionError(f"{name}.path_params must be a tuple of its parameters.")
-    if bool(cls.path_params) != (cls.fit_path is not LabelEstimator.fit_path):
-        raise AssertionError(f"{name} must define both path_params and fit_path, or neither.")
+        wrong = sorted(others & set(parameters))
+        assert not wrong, f"scikit-learn calls the parameter {wrong[0]!r} of {name} {right!r}."
+    assert isinstance(cls.is_baseline, bool), f"{name}.is_baseline must be True or False."
+    own_path = isinstance(cls.path_params, tuple) and set(cls.path_params) <= set(parameters)
+    assert own_path, f"{name}.path_params must be a tuple of its parameters."
+    both = bool(cls.path_params) == (cls.fit_path is not LabelEstimator.fit_path)
+    assert both, f"{name} must define both path_params and fit_path, or neither."
 
 
 def make_problem(n: int = 40, m: int = 4, c: int = 5, seed: int = 0) -> tuple[Array, Array, Array]:

@@ -81,7 +81,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     X, D, _ = make_problem()
     model = PTSVM(cv=2, random_state=0).fit(X, D)
     whole = model.predict(X)
-    monkeypatch.setattr("ldlearn.learning.pt_svm._BLOCK_BYTES", 8 * 40 * 3)
+    monkeypatch.setattr("ldlearn.core.kernels._BLOCK_ENTRIES", 40 * 3)
     np.testing.assert_allclose(model.predict(X), whole, atol=1e-12)
 
 

@@ -149,84 +149,50 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
     scaled = sparse.csr_array(inverse @ A @ inverse)
     # Below 2 / (largest eigenvalue), where a projected step lowers the objective.
     step = 1.9 / float(abs(scaled).sum(axis=1).max())
-    lower = root[:, None]
-    U = np.empty(signs.shape)
-    open_columns = np.arange(signs.shape[1])
-    state = _State(scaled, np.asarray(signs, dtype=np.float64), np.repeat(lower, signs.shape[1], axis=1), lower, step)
-    goal = tol * float(np.linalg.norm(root))
-    n_iter = 0
+    lower, goal = root[:, None], tol * float(np.linalg.norm(root))
+
+    def gradient(V: Array) -> Array:
+        return np.asarray(signs * (scaled @ (signs * V)))
+
+    V, n_iter = np.repeat(lower, signs.shape[1], axis=1), 0
+    G = gradient(V)
+    free, blocked = _split_gradient(V, G, lower)
+    P = free  # conjugate directions
     while True:
-        solved = state.violation() <= goal
-        U[:, open_columns[solved]] = (state.S * state.V)[:, solved] / lower
-        open_columns = open_columns[~solved]
-        if not len(open_columns):
-            return BoundedFit(U, n_iter, True)
-        if n_iter == max_iter:
-            break
-        state.keep(~solved)
-        state.iterate()
+        unsolved = np.sqrt(_dots(free, free) + _dots(blocked, blocked)) > goal
+        if n_iter == max_iter or not unsolved.any():
+            return BoundedFit(signs * V / lower, n_iter, not unsolved.any())
         n_iter += 1
-    U[:, open_columns] = state.S * state.V / lower
-    return BoundedFit(U, n_iter, False)
-
-
-class _State:
-    """Points V, gradients G and conjugate directions P of the columns that are not solved yet."""
-
-    def __init__(self, A: sparse.csr_array, S: Array, V: Array, lower: Array, step: float) -> None:
-        self.A, self.S, self.V, self.lower, self.step = A, S, V, lower, step
-        self.G = self.product(V)
-        self.free, self.blocked = self.split()
-        self.P = self.free
-
-    def product(self, V: Array, columns: Mask | slice = slice(None)) -> Array:
-        S = self.S[:, columns]
-        return np.asarray(S * (self.A @ (S * V)))
-
-    def split(self) -> tuple[Array, Array]:
-        """Gradient of the free entries, and of the entries at a bound whose gradient points away from it."""
-        bound = self.lower >= self.V
-        return np.where(bound, 0.0, self.G), np.where(bound, np.minimum(self.G, 0.0), 0.0)
-
-    def violation(self) -> Array:
-        """Norms of the projected gradients: zero exactly at the minima."""
-        return np.asarray(np.sqrt(_dots(self.free, self.free) + _dots(self.blocked, self.blocked)))
-
-    def keep(self, columns: Mask) -> None:
-        if not columns.all():
-            for name in ("S", "V", "G", "P", "free", "blocked"):
-                setattr(self, name, getattr(self, name)[:, columns])
-
-    def iterate(self) -> None:
         # In the terms of Dostál and Schöberl, `free` and `blocked` are the free and the chopped gradient, `reduced` the
         # reduced free gradient of a projected step. While it dominates the chopped gradient, the face is kept
-        # (`inside`); otherwise active bounds are released along the chopped gradient.
-        slack = self.V - self.lower
-        reduced = np.minimum(slack / self.step, self.free)
-        inside = _dots(self.blocked, self.blocked) <= _dots(reduced, self.free)
-        direction = np.where(inside, self.P, self.blocked)
-        image = self.product(direction)
+        # (`inside`); otherwise active bounds are released along the chopped gradient. Solved columns stay.
+        slack = V - lower
+        reduced = np.minimum(slack / step, free)
+        inside = _dots(blocked, blocked) <= _dots(reduced, free)
+        direction = np.where(inside, P, blocked) * unsolved
+        image = gradient(direction)
         curvature = _dots(direction, image)
-        t = _dots(self.G, direction) / np.where(curvature > 0, curvature, 1.0)
+        t = _dots(G, direction) / np.where(curvature > 0, curvature, 1.0)
         # Largest step before an entry reaches its bound; the chopped gradient reaches none.
         room = np.where(direction > 0, slack / np.where(direction > 0, direction, 1.0), np.inf).min(axis=0)
         expand = inside & (t > room)
         t = np.where(expand, room, t)
-        self.V = np.maximum(self.V - t * direction, self.lower)
-        self.G = self.G - t * image
+        V, G = np.maximum(V - t * direction, lower), G - t * image
         if expand.any():
-            self._expand(expand)
-        self.free, self.blocked = self.split()
+            # A step of fixed length along the free gradient, cut at the bounds: many entries may reach them at once.
+            V = np.where(expand & (lower < V), np.maximum(V - step * G, lower), V)
+            G = np.where(expand, gradient(V), G)
+        free, blocked = _split_gradient(V, G, lower)
         # Directions stay conjugate only within a face: on a new one they start again from the free gradient.
         conjugate = inside & ~expand & (curvature > 0)
-        turn = np.where(conjugate, _dots(self.free, image) / np.where(curvature > 0, curvature, 1.0), 0.0)
-        self.P = self.free - turn * direction
+        turn = np.where(conjugate, _dots(free, image) / np.where(curvature > 0, curvature, 1.0), 0.0)
+        P = free - turn * direction
 
-    def _expand(self, columns: Mask) -> None:
-        """A step of fixed length along the free gradient, cut at the bounds: many entries may reach them at once."""
-        V, G = self.V[:, columns], self.G[:, columns]
-        V = np.where(self.lower < V, np.maximum(V - self.step * G, self.lower), V)
-        self.V[:, columns], self.G[:, columns] = V, self.product(V, columns)
+
+def _split_gradient(V: Array, G: Array, lower: Array) -> tuple[Array, Array]:
+    """Gradient of the free entries, and of the entries at a bound whose gradient points away from it."""
+    bound = lower >= V
+    return np.where(bound, 0.0, G), np.where(bound, np.minimum(G, 0.0), 0.0)
 
 
 def _dots(A: Array, B: Array) -> Array:

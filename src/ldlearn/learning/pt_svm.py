@@ -11,17 +11,16 @@ from scipy.special import expit
 from sklearn import config_context
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import Positive, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
+from ldlearn.core.kernels import rbf_blocks
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.simplex import Array, SampleWeight, clip_degrees
 from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
-
-_BLOCK_BYTES = 2**27
 
 Counts = NDArray[np.int64]
 
@@ -186,11 +185,9 @@ class PTSVM(SampleWeightMixin, Learner):
     def _decisions(self, X: Array, centres: Array, dual_coef: Array, intercept: Array) -> Array:
         """Scores of all machines, whose kernel is evaluated once: shape (n, *intercept.shape)."""
         flat = dual_coef.reshape(len(centres), intercept.size)
-        scores = np.empty((len(X), intercept.size))
-        middle = centres.mean(axis=0) if len(centres) else 0.0  # of distances only the differences matter
-        X, centres = X - middle, centres - middle
-        for block in gen_batches(len(X), max(1, _BLOCK_BYTES // (8 * max(1, len(centres))))):
-            scores[block] = rbf_kernel(X[block], centres, gamma=self._gamma) @ flat if len(centres) else 0.0
+        scores = np.zeros((len(X), intercept.size))
+        for block, kernel in rbf_blocks(X, centres, width=(2.0 * self._gamma) ** -0.5) if len(centres) else ():
+            scores[block] = kernel @ flat
         return (scores + intercept.ravel()).reshape(len(X), *intercept.shape)
 
     def _predict(self, X: Any) -> Array:

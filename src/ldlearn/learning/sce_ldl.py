@@ -152,16 +152,12 @@ def loss_and_gradient(
         one_plus = 1.0 + E
         scores = np.log(one_plus).sum(axis=2) + b
         scores -= scores.max(axis=1, keepdims=True)
-        # S = sigmoid(F + U) and 1 - S, in the memory of the exponentials.
-        on = np.divide(E, one_plus, out=E)
-        off = np.subtract(1.0, on, out=one_plus)
+        on = E / one_plus  # S = sigmoid(F + U)
+        off = 1.0 - on
         loss += float(np.vdot(w[:, 0], np.log(np.exp(scores).sum(axis=1))) - np.vdot(d, scores))
         loss -= lam * float(np.vdot(d, off.sum(axis=2)))
         G = w * softmax(scores) - d
-        # Q = G S + lam d S (1 - S), in place: these passes are the cost of a fit.
-        off *= (lam * d)[:, :, None]
-        off += G[:, :, None]
-        Q = np.multiply(on, off, out=on)
+        Q = on * ((lam * d)[:, :, None] * off + G[:, :, None])  # G S + lam d S (1 - S)
         gF[rows], gU, gb = Q.sum(axis=1), gU + Q.sum(axis=0), gb + G.sum(axis=0)
     return loss, [Z.T @ gF + 2.0 * l2 * W, gU, gb]
 

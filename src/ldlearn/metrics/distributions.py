@@ -20,8 +20,7 @@ def chebyshev(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     >>> chebyshev([[0.6, 0.4, 0.0]], [[0.3, 0.3, 0.4]])
     0.4
     """
-    largest: FloatArray = np.abs(D_true - D_pred).max(axis=1)
-    return largest
+    return np.asarray(np.abs(D_true - D_pred).max(axis=1))
 
 
 @register("Clark", "sqrt(sum_j (d_j - p_j)^2 / (d_j + p_j)^2)", clipped_by_pyldl=True)
@@ -253,13 +252,13 @@ def manhattan(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 @register("Mean squared error", "sum_j (d_j - p_j)^2 / c")
 def mean_squared_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Squared difference, averaged over the labels."""
-    return _mean((D_true - D_pred) ** 2)
+    return np.asarray(((D_true - D_pred) ** 2).mean(axis=1))
 
 
 @register("Mean absolute error", "sum_j |d_j - p_j| / c")
 def mean_absolute_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     """Absolute difference, averaged over the labels."""
-    return _mean(np.abs(D_true - D_pred))
+    return np.asarray(np.abs(D_true - D_pred).mean(axis=1))
 
 
 def jensen_shannon_rows(D: FloatArray, P: FloatArray) -> FloatArray:
@@ -270,13 +269,7 @@ def jensen_shannon_rows(D: FloatArray, P: FloatArray) -> FloatArray:
 
 
 def _sum(terms: FloatArray) -> FloatArray:
-    total: FloatArray = terms.sum(axis=1)
-    return total
-
-
-def _mean(terms: FloatArray) -> FloatArray:
-    mean: FloatArray = terms.mean(axis=1)
-    return mean
+    return np.asarray(terms.sum(axis=1))
 
 
 def _relative_differences(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:

@@ -84,8 +84,7 @@ def threshold_agreement(D_true: FloatArray, D_pred: FloatArray, *, delta: float 
 
 def _share_of_disagreement(D_true: FloatArray, D_pred: FloatArray, delta: float) -> FloatArray:
     # Strictly above, as `binarize` makes labels.
-    share: FloatArray = ((D_true > delta) != (D_pred > delta)).mean(axis=1)
-    return share
+    return np.asarray(((D_true > delta) != (D_pred > delta)).mean(axis=1))
 
 
 @register("Spearman", "Pearson correlation of the mid-ranks of d and p", greater_is_better=True)
