@@ -21,7 +21,7 @@ Y = binarize(D)
 shuffled = np.random.default_rng(0).permutation(X)
 
 found = {
-    "equal shares (baseline)": UniformLE().fit_enhance(X, Y),
+    "equal degrees (baseline)": UniformLE().fit_enhance(X, Y),
     "label frequencies (baseline)": PriorLE().fit_enhance(X, Y),
     "DLDL, features shuffled": DLDL().fit_enhance(shuffled, Y),
     "DLDL": DLDL().fit_enhance(X, Y),

@@ -1,6 +1,6 @@
 """
-What do different methods make of the same labels?
-==================================================
+What degrees do methods recover from the same labels?
+=====================================================
 
 A surface of 2,601 points with three features. Each point has three degrees, drawn as red, green and blue. The methods
 are fitted on the features and on 0/1 labels: the largest degrees that sum to more than one half are positive. A
@@ -16,7 +16,7 @@ Y = surface.logical(rule="cumulative")
 
 pictures = ArtificialPictureDisplay(
     {
-        "equal shares": UniformLE().fit_enhance(surface.X, Y),
+        "equal degrees": UniformLE().fit_enhance(surface.X, Y),
         "DLDL": DLDL().fit_enhance(surface.X, Y),
         "GLLE": GLLE(lam=1.0).fit_enhance(surface.X, Y),
     }

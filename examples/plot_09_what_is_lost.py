@@ -16,7 +16,7 @@ from ldlearn.metrics import intersection
 tweets = load_vader_tweets()
 X, D, Y = tweets.X, tweets.D, binarize(tweets.D)
 X_test, D_test = X[3000:], D[3000:]
-l2 = 0.03 * X.var(axis=0).sum()  # the rule that DLDL uses for its own weights
+l2 = 0.03 * X.var(axis=0).sum()  # the default penalty of DLDL before selection
 
 sizes = [50, 100, 200, 500, 1000, 2000]
 methods = {

@@ -47,8 +47,8 @@ What to keep in mind:
   take hours; FLE, GLLE, LEMLL, LESC and FCM are as stated.
 - "Ours" has an intercept and a grid to choose from, under the same budget for all; only LESC keeps its stated setting,
   because tuning it takes as long as everything else together.
-- "Labels alone" is DLDL as it comes: nobody had the truth to choose for it, so its weights are chosen by the 0/1 labels
-  of the training rows. All else on this page was chosen by true distributions.
+- "Labels alone" is DLDL with its defaults: its penalties are selected by the 0/1 labels of the training rows. All other
+  hyperparameters on this page were selected by true distributions.
 - The files are public copies; the authors' own may have exact zeros where these have tiny degrees, which Clark and the
   one-error notice. Splits differ. The paper does not say by which metric it selects.
 - Scores in the tables beside print treat zeros as the paper's code does.
@@ -56,10 +56,10 @@ What to keep in mind:
 
 FIRST = """## DLDL against tuned baselines with an intercept
 
-Mean over the repeats; in brackets in how many of them DLDL is better (half a point for a tie). A baseline looks at no
-feature: equal shares of the positive labels, and two ways to spread the frequencies of the labels over them; for
-prediction it teaches SA-BFGS (tuned like DLDL) or a constant. FromClassifier is one too, because anyone would do that
-first: one logistic regression for each label, its probabilities, or the votes behind them, normalised; it saw no truth.
+Mean over the repeats; in brackets in how many of them DLDL is better (half a point for a tie). A baseline uses no
+features: equal degrees of the positive labels, or one of two ways to distribute the frequencies of the labels over them;
+for prediction SA-BFGS (tuned like DLDL) or a constant is fitted to it. FromClassifier is a baseline too: one logistic
+regression for each label, its probabilities, or the votes they imply, normalised; it uses no true distributions.
 The last column is SA-BFGS trained on the true distributions, tuned. No p-values: the repeats share rows, which the
 intervals above allow for.
 

@@ -32,7 +32,7 @@ PRINTED = {"natural_scene": "NS", "scut_fbp": "SCUT"}
 HEAD = """# What each part of DLDL is worth
 
 **Conclusion.** The graph term helps nowhere significantly. The term with beta and the intercept help on some data
-sets and do no harm on the others; the joint fit beats two steps on most. Few iterations suffice with beta, and k,
+sets and make no other worse; the joint fit beats two steps on most. Few iterations suffice with beta, and k,
 sigma and init hardly matter.
 
 All differences are paired over {repeats} shuffled 60/20/20 splits of {rows} rows of each data set (tweets are
@@ -48,7 +48,7 @@ $ python -m research.studies.write_page keep ablation RUN
 $ python -m research.studies.write_page
 ```
 
-and likewise `iterations` and `graph_settings`, make this page, on which no number is typed. {made}
+and likewise `iterations` and `graph_settings`, write this page from the records. {made}
 """
 
 COLLAPSE = """## Why does beta = 0 collapse toward one label?
@@ -60,7 +60,7 @@ at the maximum ∂f/∂p_j = Σ 1 / s_i over the rows with label j is at most n,
 positive in every row in which j is, and in others too, then ∂f/∂p_j < ∂f/∂p_k ≤ n, hence p_j = 0: a label that
 never comes without another ends with no degree at all. One outer iteration multiplies p_j by (∂f/∂p_j) / n, so p_j
 / p_k falls geometrically; five iterations stop on the way. The term beta |d|² has its minimum at equal shares and
-holds the degrees apart. `tests/joint/test_dldl_collapse.py` checks every step of this.
+prevents the collapse. `tests/joint/test_dldl_collapse.py` checks every step of this.
 
 The largest degree of a row, on average over the rows that the records keep (1 is collapse):
 """
@@ -138,7 +138,7 @@ def answer(found: Iterable[Difference]) -> str:
     better, worse = clear_ones(found)
     if better and worse:
         return "It depends on the data."
-    return "Yes, on some data." if better else "No, it does harm." if worse else "Nothing shows that it does."
+    return "Yes, on some data." if better else "No, results are worse." if worse else "No evidence for it."
 
 
 def verdict(subject: str, other: str, found: Sequence[Difference]) -> str:
@@ -258,9 +258,9 @@ def graph_settings(results: Results) -> str:
     others = [name for name in results.methods if name != usual]
     found = {(task, name): gaps(results, task, name, usual) for task in TASKS for name in others}
     known = [gap for each in found.values() for gap in each.values()]
-    chance = f"Of so many, {0.05 * len(known):.0f} would be clear by chance."
+    chance = f"About {0.05 * len(known):.0f} of them would be clear by chance."
     titles = [f"{task}: {title}" for task in TASKS for title in DATASETS.values()]
-    lines = ["## What of k, sigma and init?", ""]
+    lines = ["## Do k, sigma and init matter?", ""]
     lines += [f"{verdict('Another setting', 'k = 20, sigma = median, init = uniform', known)} {chance}", ""]
     lines += head(["Against that, intersection", *titles])
     for name in others:
