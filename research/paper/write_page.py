@@ -57,8 +57,8 @@ What to keep in mind:
 FIRST = """## DLDL against tuned baselines with an intercept
 
 Mean over the repeats; in brackets in how many of them DLDL is better (half a point for a tie). A baseline uses no
-features: equal degrees of the positive labels, or one of two ways to distribute the frequencies of the labels over them;
-for prediction SA-BFGS (tuned like DLDL) or a constant is fitted to it. FromClassifier is a baseline too: one logistic
+features: equal degrees of the positive labels, or one of two ways to distribute the label frequencies over them; for
+prediction SA-BFGS (tuned like DLDL) or a constant is fitted to it. FromClassifier is a baseline too: one logistic
 regression for each label, its probabilities, or the votes they imply, normalised; it uses no true distributions.
 The last column is SA-BFGS trained on the true distributions, tuned. No p-values: the repeats share rows, which the
 intervals above allow for.
