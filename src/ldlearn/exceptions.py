@@ -8,7 +8,7 @@ class is also the built-in exception that Python programmers, and scikit-learn's
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -28,20 +28,7 @@ class ParameterError(InputError, TypeError):
 
 
 class DatasetError(InputError):
-    """A data set, or the file it should come from, cannot be used as asked.
-
-    Parameters
-    ----------
-    message : str
-        What is wrong, where, and what to do about it.
-    rows : mapping of str to list of int, optional
-        All offending rows (counted from 0) by kind of problem, where the problem lies in rows; the message
-        names only the first few.
-    """
-
-    def __init__(self, message: str, rows: Mapping[str, list[int]] | None = None) -> None:
-        super().__init__(message)
-        self.rows: dict[str, list[int]] = dict(rows or {})
+    """A data set, or the file it should come from, cannot be used as asked."""
 
 
 class TableError(InputError):

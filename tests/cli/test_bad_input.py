@@ -99,11 +99,11 @@ TABLES = {
     ),
     "degrees off": (
         frame(lambda t: t.assign(sky=0.5, mountain=0.25, sea=0.5)), (*FIT, "--method", "SABFGS"),
-        ["data.csv, row 2", "sum to 1.25"],
+        ["data.csv: rows 2, 3", "sum to 1, first 1.25"],
     ),
     "negative degree": (
         frame(lambda t: t.assign(sky=1.5, mountain=-0.5, sea=0.0)), (*FIT, "--method", "SABFGS"),
-        ["row 2, column 'mountain'", "-0.5 is negative"],
+        ["rows 2, 3", "negative degree, first -0.5 of label 'mountain'"],
     ),
     "one label": (
         lambda: None, ("fit", "data.csv", "-l", "sky", "--id", "key", "-o", "o.ldl"), ["'sky'", "name at least two"],
@@ -196,7 +196,7 @@ PREDICTING = {
         frame(lambda t: t.assign(sky=0, sea=0, mountain=0)), ("enhance", "data.csv", "-m", "model.ldl"), ["no label"],
     ),
     "evaluate votes": (
-        frame(lambda t: t.assign(sea=7)), ("evaluate", "data.csv", "-m", "model.ldl"), ["data.csv, row 2", "sum to"],
+        frame(lambda t: t.assign(sea=7)), ("evaluate", "data.csv", "-m", "model.ldl"), ["data.csv: rows 2, 3", "sum"],
     ),
     "metric of degrees on labels": (
         NOTHING, ("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosine"), ["cosine needs true degrees"],

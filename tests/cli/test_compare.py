@@ -63,8 +63,11 @@ def test_other_columns_are_left_out_by_labels(pair, capsys):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("x,y\n0.5,0.6\n0.5,0.5\n", ", row 2: the labels"),
-        ("x,y\n0.5,0.5\n1.5,-0.5\n", ", row 3, column 'y': the degree -0.5 is negative; if other"),
+        ("x,y\n0.5,0.6\n0.5,0.5\n", ": row 2: degrees that do not sum to 1, first 1.1"),
+        (
+            "x,y\n0.5,0.5\n1.5,-0.5\n",
+            ": row 3: negative degree, first -0.5 of label 'y'; degrees of a row",
+        ),
         ("x,y\n0.5,0.5\n", "has 2 rows but"),
         ("x,z\n0.5,0.5\n0.5,0.5\n", "is only in"),
     ],

@@ -137,7 +137,7 @@ def test_missing_features_are_nan_and_missing_degrees_are_an_error(tmp_path, mis
     path = write(tmp_path, f"x,p,q\n{missing},0.5,0.5\n")
     assert np.isnan(read_dataset(path, labels=["p", "q"]).X[0, 0])
     path = write(tmp_path, f"x,p,q\n1,0.5,0.5\n1,{missing},0.5\n")
-    with pytest.raises(DatasetError, match=r"row 3: NaN .*label 'p'"):
+    with pytest.raises(DatasetError, match=r"row 3: missing .*label 'p'"):
         read_dataset(path, labels=["p", "q"])
 
 
@@ -148,13 +148,7 @@ def test_row_problems_are_listed_with_row_numbers(tmp_path):
     path = write(tmp_path, PROBLEMS)
     with pytest.raises(DatasetError) as caught:
         read_dataset(path, labels=["p", "q"])
-    assert caught.value.rows == {
-        "not finite": [4],
-        "negative degree": [1],
-        "sums to 0": [2],
-        "does not sum to 1": [3, 5],
-    }
-    for part in (str(path), "row 6: NaN", "row 3: negative degree", "row 4", "rows 5, 7", "normalise=True"):
+    for part in (str(path), "row 6: missing", "row 3: negative degree", "row 4", "rows 5, 7", "normalise=True"):
         assert part in str(caught.value)
 
 
@@ -162,7 +156,9 @@ def test_normalise_repairs_only_what_it_says(tmp_path):
     path = write(tmp_path, PROBLEMS)
     with pytest.raises(DatasetError, match="does not repair") as caught:
         read_dataset(path, labels=["p", "q"], normalise=True)
-    assert set(caught.value.rows) == {"not finite", "negative degree", "sums to 0"}
+    for part in ("row 6: missing", "row 3: negative degree", "row 4: degrees that sum to 0"):
+        assert part in str(caught.value)
+    assert "rows 5, 7" not in str(caught.value)
     path = write(tmp_path, "x,p,q\n1,0.5,0.5\n1,0.6,0.6\n1,0.3,0.1\n")
     D = read_dataset(path, labels=["p", "q"], normalise=True).D
     np.testing.assert_allclose(D, [[0.5, 0.5], [0.5, 0.5], [0.75, 0.25]])
@@ -173,7 +169,6 @@ def test_many_problem_rows_are_counted_not_printed(tmp_path):
     with pytest.raises(DatasetError, match="and 995 more") as caught:
         read_dataset(path, labels=["p", "q"])
     assert len(str(caught.value)) < 500
-    assert len(caught.value.rows["does not sum to 1"]) == 1000
 
 
 @pytest.mark.parametrize(
@@ -199,7 +194,7 @@ def test_the_kind_can_be_told(tmp_path):
     path = write(tmp_path, "x,p,q\n1,2,1\n1,0,0\n")
     with pytest.raises(DatasetError, match=r"row 3: degrees that sum to 0"):
         read_dataset(path, labels=[1, 2])
-    with pytest.raises(DatasetError, match=r"row 2, column 'p': logical labels must be 0 or 1, got 2.0"):
+    with pytest.raises(DatasetError, match=r"row 2, column 'p': 2 is neither 0 nor 1"):
         read_dataset(path, labels=[1, 2], kind="logical")
     with pytest.raises(DatasetError, match="kind must be one of"):
         read_dataset(path, labels=[1, 2], kind="other")

@@ -100,7 +100,7 @@ def test_equal_shares_of_unknown_labels_choose_nothing(partial, tmp_path):
 
 def test_a_file_that_is_not_preprocessed_has_no_unknown_labels(partial, tmp_path):
     message = run_plan(plan_of(partial), tmp_path).records[0].message
-    assert ": the label is unknown; write 0 or 1, or, in a plan, preprocess = true" in message
+    assert ": the label is missing; write 0 or 1, or use preprocess = true in a plan" in message
     assert "row 5, column 'joy'" in message
 
 

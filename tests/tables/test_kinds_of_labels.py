@@ -71,7 +71,7 @@ def test_degrees_may_be_missing_for_methods_that_take_it(tables, tmp_path, metho
     with pytest.raises(TableError, match=r"the label is missing; .*IncomLDL or WInLDL"):
         fit_table(str(path), NAMES, method="SABFGS")
     partial[7] = [0.9, 0.3, np.nan]
-    with pytest.raises(TableError, match=r"row 7: .*sum to 1\.2"):
+    with pytest.raises(TableError, match=r"row 7: .*first 1\.2"):
         TableModel.fit(beside(features, partial), NAMES, estimator=IncomLDL())
 
 
@@ -145,7 +145,7 @@ def test_votes_in_files(tables, tmp_path):
     degrees, weights = votes_to_degrees(counts)
     shared = np.minimum(degrees, model.predict(features)).sum(axis=1)
     assert found.scores[0].model == pytest.approx(np.average(shared, weights=weights))
-    with pytest.raises(TableError, match=r"sum to 7; .* use kind='votes'"):
+    with pytest.raises(TableError, match=r"first 7; .* use kind='votes'"):
         evaluate_table(str(path), model)
     with pytest.raises(TableError, match="for counts use kind='votes'"):
         fit_table(str(path), "sky:hill")
@@ -179,7 +179,7 @@ def test_degrees_of_some_rows_and_labels_of_the_rest(tables, tmp_path):
     with pytest.raises(ParameterError, match="VoteLDL takes no degrees of some rows"):
         fit_table(str(path), ",".join(NAMES), kind="mixed", method="VoteLDL")
     mixed[4] = [0.5, 0.2, 0.1]
-    with pytest.raises(TableError, match=r"row 4: .*sum to 0\.8"):
+    with pytest.raises(TableError, match=r"row 4: .*first 0\.8"):
         TableModel.fit(beside(features, mixed), NAMES, kind="mixed")
 
 
@@ -213,7 +213,7 @@ def test_other_kinds_are_advised_where_there_is_a_choice():
         with pytest.raises(TableError, match=r"kind='votes' .* kind='mixed'"):
             check_degrees(np.array(table, dtype=float), NAMES, rows)
         with pytest.raises(TableError) as refused:
-            check_degrees(np.array(table, dtype=float), NAMES, rows, may_be_other=False)
+            check_degrees(np.array(table, dtype=float), NAMES, rows, advice="")
         assert "kind=" not in str(refused.value)
 
 
@@ -287,8 +287,8 @@ def test_degrees_as_people_write_them(tables, form, tmp_path):
 def test_degrees_that_are_no_degrees_are_not_rescaled(tables):
     features, _ = tables
     for row, said in (
-        ([0.5, 0.45, 0.0], "sum to 0.95"),
-        ([1.0, 1.0, 0.0], "sum to 2"),
+        ([0.5, 0.45, 0.0], "sum to 1, first 0.95"),
+        ([1.0, 1.0, 0.0], "sum to 1, first 2"),
         ([1.05, 0.0, -0.05], "negative"),
     ):
         odd = features.join(pd.DataFrame([[0.33, 0.33, 0.33], row] * (len(features) // 2), columns=NAMES))

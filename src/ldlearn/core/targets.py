@@ -249,12 +249,19 @@ def check_incomplete_distributions(y: Any) -> Array:
     array([[0.25, 0.25, 0.5 ],
            [0.25,  nan,  nan]])
     """
-    D = check_matrix(y, "label distributions", nan="allow")
+    filled, unknown = fill_missing_degrees(check_matrix(y, "label distributions", nan="allow"))
+    return np.where(unknown, np.nan, check_distributions(filled))
+
+
+def fill_missing_degrees(D: Array) -> tuple[Array, Mask]:
+    """Degrees in which the missing ones of a row share what the others leave; and which of them stay unknown.
+
+    A single missing degree of a row follows from the others.
+    """
     missing = np.isnan(D)
     n_missing = missing.sum(axis=1, keepdims=True)
     rest = np.maximum(1.0 - np.nansum(D, axis=1, keepdims=True), 0.0)
-    D = check_distributions(np.where(missing, rest / np.maximum(n_missing, 1), D))
-    return np.where(missing & (n_missing > 1), np.nan, D)
+    return np.where(missing, rest / np.maximum(n_missing, 1), D), missing & (n_missing > 1)
 
 
 def check_distributions(y: Any, *, nan: str | None = None) -> Array:
@@ -278,11 +285,10 @@ def check_distributions(y: Any, *, nan: str | None = None) -> Array:
     return np.asarray(D / sums[:, None])
 
 
-def find_row_problems(D: Array, *, sums: bool = True) -> dict[str, Mask]:
+def find_row_problems(D: Array, tolerance: float = SUM_TOLERANCE) -> dict[str, Mask]:
     """Masks of the rows that are not label distributions, by kind of problem; empty if all rows are valid.
 
-    The kinds are ``"not finite"``, ``"negative degree"``, ``"sums to 0"`` and ``"does not sum to 1"``; a row
-    is marked by the first kind that applies. ``sums=False`` omits the last kind (for votes).
+    A row is marked by the first kind that applies. ``tolerance`` is that of the sums, infinite for votes.
     """
     with np.errstate(invalid="ignore"):  # infinity minus infinity is found as not finite
         total = D.sum(axis=1, dtype=np.float64)
@@ -292,7 +298,10 @@ def find_row_problems(D: Array, *, sums: bool = True) -> dict[str, Mask]:
         broken = ~np.isfinite(D).all(axis=1) | broken
     negative = ~broken & (D < 0).any(axis=1)
     left = ~broken & ~negative
-    marks = {"not finite": broken, "negative degree": negative, "sums to 0": left & (total == 0)}
-    if sums:
-        marks["does not sum to 1"] = left & (total != 0) & (np.abs(total - 1) > SUM_TOLERANCE)
+    marks = {
+        "missing or infinite degree": broken,
+        "negative degree": negative,
+        "degrees that sum to 0": left & (total == 0),
+        "degrees that do not sum to 1": left & (total != 0) & (np.abs(total - 1) > tolerance),
+    }
     return {kind: mark for kind, mark in marks.items() if mark.any()}

@@ -16,8 +16,8 @@ from scipy.special import entr
 
 from ldlearn.core.logical import binarize
 from ldlearn.core.targets import default_label_names
-from ldlearn.exceptions import DatasetError
-from ldlearn.tables.table_labels import raise_not_logical, raise_row_problems
+from ldlearn.exceptions import DatasetError, TableError
+from ldlearn.tables.table_labels import check_all_known, check_logical_labels, check_rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -86,12 +86,16 @@ class LabelDataset:
         n_features, n_labels = self.X.shape[1], self._label_shape()[1]
         self._set("feature_names", _names(self.feature_names, [f"x{i}" for i in range(n_features)], "feature"))
         self._set("label_names", _names(self.label_names, default_label_names(n_labels), "label"))
-        if self.D is not None:
-            advice = "Correct these rows, or divide by the row sums first if they are votes."
-            where, rows = f"D of {self.name!r}", range(len(self.D))
-            raise_row_problems(self.D, self.label_names, where=where, advice=advice, rows=rows)
-        if self.Y is not None:
-            raise_not_logical(self.Y, self.label_names, f"Y of {self.name!r}", range(len(self.Y)))
+        rows = range(self.n_samples)
+        try:
+            if self.D is not None:
+                advice = "correct these rows (counted from 0), or divide by the row sums first if they are votes."
+                check_rows(self.D, self.label_names, rows, advice)
+            if self.Y is not None:
+                check_all_known(self.Y, self.label_names, rows)
+                check_logical_labels(self.Y, self.label_names, rows, "logical labels are 0 or 1.")
+        except TableError as error:
+            raise DatasetError(f"{self.name!r}: {error}") from None
 
     def _set(self, field: str, value: Any) -> None:
         object.__setattr__(self, field, value)  # a frozen dataclass offers no other way to tidy its input

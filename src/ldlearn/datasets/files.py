@@ -76,8 +76,8 @@ def read_dataset(
     Raises
     ------
     DatasetError
-        If the file is broken or not safe to read, if columns cannot be found, or if rows are no label distributions;
-        then the error lists them (attribute ``rows``, counted from 0; the message counts from 1, as a file does).
+        If the file is broken or not safe to read, if columns cannot be found, or if rows are no label distributions,
+        which the message names as a spreadsheet numbers them.
     FileError
         If there is no such file, or the system does not let it be read.
 
@@ -107,7 +107,7 @@ def read_dataset(
             if separator is not None:
                 X, labels_read, label_names = _read_lists(source, parts, separator)
             else:
-                X, labels_read, label_names = _read_matrices(source, parts, str(path), kind, normalise)
+                X, labels_read, label_names = _read_matrices(source, parts, kind, normalise)
             texts = {key: text for key, text in source.texts.items() if text}
             return LabelDataset(
                 X=_as_features(X),
@@ -147,7 +147,7 @@ def _read_lists(source: Source, parts: dict[str, list[int]], separator: str) -> 
 
 
 def _read_matrices(
-    source: Source, parts: dict[str, list[int]], where: str, kind: str, normalise: bool
+    source: Source, parts: dict[str, list[int]], kind: str, normalise: bool
 ) -> tuple[Any, dict[str, Any], list[str]]:
     """Features, fields of labels and their names, of a file with a column for each label."""
     label_names = _names(source, *next((field, positions) for field, positions in parts.items() if field != "X"))
@@ -157,7 +157,7 @@ def _read_matrices(
         # A file may state what its matrices contain: one-hot degrees must not be taken for 0/1 labels.
         kind_of_field = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
         rows = range(source.first_row, source.first_row + len(matrix))
-        fields |= as_fields(matrix, kind_of_field, label_names, where, rows, normalise=normalise)
+        fields |= as_fields(matrix, kind_of_field, label_names, rows, normalise=normalise)
     return X, fields, label_names
 
 

@@ -93,7 +93,7 @@ def _read_degrees(table_input: TableInput, labels: Columns, id: str | None) -> A
         frame = source.read(dict.fromkeys([*names, *([] if id is None else [id])], "any"))
         try:
             columns = [to_numbers(frame[name], name) for name in names]
-            D = check_degrees(np.column_stack(columns), names, frame.index, may_be_other=False)
+            D = check_degrees(np.column_stack(columns), names, frame.index, advice="degrees of a row sum to 1.")
         except TableError as error:
             advice = "if other columns stand beside the labels, choose the labels, or name the id."
             raise TableError(f"{error.problem.rstrip('.')}; {advice}", row=error.row, column=error.column) from None

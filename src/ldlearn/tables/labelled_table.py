@@ -317,5 +317,5 @@ def prepare_table(
     table = read_labelled(data, labels, options)
     with naming(data):
         frame, types, report = table.clean(sparse=True)
-        fields = table.labels.to_fields(kind, data)
+        fields = table.labels.to_fields(kind)
     return PreparedTable(name, frame, types, list(table.labels.names), **fields, report=report)

@@ -14,14 +14,14 @@ from ldlearn.core.negative_labels import PositiveLabels, count_moments
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.core.targets import (
     SUM_TOLERANCE,
-    check_incomplete_distributions,
     default_label_names,
+    fill_missing_degrees,
     fill_unknown,
     find_row_problems,
     split_observed,
     votes_to_degrees,
 )
-from ldlearn.exceptions import DatasetError, ParameterError, TableError, describe_rows, format_list
+from ldlearn.exceptions import DatasetError, ParameterError, TableError, describe_rows
 from ldlearn.tables.files import OnMessage
 
 Matrix = NDArray[np.float64]
@@ -31,6 +31,10 @@ _TAKES_DISTRIBUTIONS = "learner"
 _KINDS = ("auto", "votes", "mixed")
 MATRIX_KINDS = ("auto", "distribution", "votes", "logical")
 EMPTY_ROWS = ("error", "drop", "unknown")
+_OTHER_KINDS = (
+    "degrees of a row sum to 1; use kind='votes' for votes, kind='mixed' for 0/1 labels with degrees of some rows "
+    "(--kind), and divide percentages by 100."
+)
 
 
 @dataclass(frozen=True)
@@ -186,7 +190,7 @@ class TableLabels:
         check_some_label(self.values, self.rows)
         return self.values
 
-    def to_fields(self, kind: str, where: str) -> dict[str, NDArray[Any]]:
+    def to_fields(self, kind: str) -> dict[str, NDArray[Any]]:
         """Fields of a `PreparedTable` (D, Y, counts); ``kind`` is one of ``MATRIX_KINDS``."""
         check_two_labels(self.names)
         is_unknown = bool(np.isnan(self.values).any())
@@ -196,7 +200,7 @@ class TableLabels:
             check_all_known(self.values, self.names, self.rows, "only of 0/1 labels some may be unknown.")
         if is_unknown:
             return {"Y": self.values}
-        return as_fields(rescale_rounded_degrees(self.values), kind, self.names, where, self.rows, normalise=False)
+        return as_fields(rescale_rounded_degrees(self.values), kind, self.names, self.rows, normalise=False)
 
     def truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:
         """What predictions of other rows are compared with.
@@ -268,7 +272,7 @@ def _is_logical(matrix: NDArray[Any]) -> bool:
 
 
 def as_fields(
-    matrix: NDArray[Any], kind: str, label_names: Sequence[str], where: str, rows: Rows, *, normalise: bool
+    matrix: NDArray[Any], kind: str, label_names: Sequence[str], rows: Rows, *, normalise: bool
 ) -> dict[str, NDArray[Any]]:
     """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages name its ``rows``.
 
@@ -278,25 +282,25 @@ def as_fields(
         raise DatasetError(f"kind must be one of {', '.join(MATRIX_KINDS)}, got {kind!r}.")
     names = label_names or default_label_names(matrix.shape[1])
     # Before the kind is inferred: with NaN among them, 0/1 labels would pass for degrees.
-    if kind in ("auto", "logical"):
-        _refuse_unknown(matrix, names, where, rows)
+    if kind == "logical" or (kind == "auto" and _is_logical(matrix[~np.isnan(matrix)])):
+        advice = "write 0 or 1, or use preprocess = true in a plan, to compare methods that take unknown labels."
+        check_all_known(matrix, names, rows, advice)
     if kind == "auto":
         kind = infer_kind(matrix)
     if kind == "logical":
         if not _is_logical(matrix):
-            raise_not_logical(matrix, names, where, rows)
+            check_logical_labels(matrix, names, rows, "logical labels are 0 or 1.")
         return {"Y": (matrix > 0).astype(np.int8)}
     if kind == "votes":
-        advice = "Votes need at least one per row."
-        raise_row_problems(matrix, names, sums=False, where=where, advice=advice, rows=rows)
+        check_rows(matrix, names, rows, "every row needs at least one vote.", np.inf)
         return {"counts": matrix, "D": matrix / matrix.sum(axis=1, keepdims=True, dtype=np.float64)}
     D = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)  # float32 stays as it is in the file
     advice = (
-        f"Sums may differ from 1 by {SUM_TOLERANCE:g}. If degrees only need to be divided by the row sum, use "
+        f"sums may differ from 1 by {SUM_TOLERANCE:g}; if degrees only need to be divided by the row sum, use "
         "normalise=True; if they are votes, kind='votes'."
     )
-    advice = "Dividing by the row sum does not repair that." if normalise else advice
-    raise_row_problems(D, names, sums=not normalise, where=where, advice=advice, rows=rows)
+    advice = "dividing by the row sum does not repair that." if normalise else advice
+    check_rows(D, names, rows, advice, np.inf if normalise else SUM_TOLERANCE)
     if normalise:
         sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
         # Rows that sum to 1 stay what they are to the last bit: dividing by 1 + 1e-16 would change them.
@@ -304,52 +308,19 @@ def as_fields(
     return {"D": D}
 
 
-def _refuse_unknown(matrix: NDArray[Any], label_names: Sequence[str], where: str, rows: Rows) -> None:
-    """0/1 labels of which some are unknown: a data set has none of these, a table that is preprocessed may."""
-    unknown = matrix != matrix  # only NaN differs from itself
-    if unknown.any() and not unknown.all() and _is_logical(matrix[~unknown]):
-        row, column = np.argwhere(unknown)[0]
-        raise DatasetError(
-            f"{where}, row {rows[row]}, column {label_names[column]!r}: the label is unknown; write 0 or 1, or, in a "
-            "plan, preprocess = true, under which methods that can do without it are compared."
-        )
-
-
-def raise_not_logical(Y: NDArray[Any], label_names: Sequence[str], where: str, rows: Rows) -> None:
-    """Raise a `DatasetError` that names the first entry of Y other than 0 and 1, if there is one."""
-    for row, column in np.argwhere(~np.isin(Y, (0, 1)))[:1]:
-        place = f"{where}, row {rows[row]}, column {label_names[column]!r}"
-        raise DatasetError(f"{place}: logical labels must be 0 or 1, got {Y[row, column]!s}.")
-
-
-def raise_row_problems(
-    D: NDArray[Any],
-    label_names: Sequence[str],
-    *,
-    sums: bool = True,
-    where: str = "D",
-    advice: str = "Correct or drop these rows.",
-    rows: Rows,
+def check_rows(
+    D: NDArray[Any], labels: Sequence[str], rows: Rows, advice: str, tolerance: float = SUM_TOLERANCE
 ) -> None:
-    """Raise a `DatasetError` that lists the rows of D that are no distributions, if there are any."""
-    problems = find_row_problems(D, sums=sums)
-    if problems:
-        parts = [_describe_problem(kind, mark, D, label_names, rows) for kind, mark in problems.items()]
-        message = f"{where}: {'; '.join(parts)} (the first row is row {rows[0]}). {advice}"
-        raise DatasetError(message, {kind: np.flatnonzero(mark).tolist() for kind, mark in problems.items()})
-
-
-def _describe_problem(
-    kind: str, mark: NDArray[np.bool_], D: NDArray[Any], label_names: Sequence[str], rows: Rows
-) -> str:
-    row = D[int(np.argmax(mark))]
-    not_finite, lowest = int(np.argmax(~np.isfinite(row))), int(np.argmax(row < 0))
-    problem = {
-        "not finite": f"NaN or infinite degree, first of label {label_names[not_finite]!r}",
-        "negative degree": f"negative degree, first {row[lowest]:.6g} of label {label_names[lowest]!r}",
-        "sums to 0": "degrees that sum to 0",
-    }.get(kind, f"degrees that do not sum to 1, first {row.sum():.6g}")
-    return f"{describe_rows(mark, rows)}: {problem}"
+    """Refuse rows that are no distributions, naming them and the first cell or sum of each kind of problem."""
+    parts = []
+    for problem, mark in find_row_problems(D, tolerance).items():
+        row = D[int(np.argmax(mark))]
+        bad = ~np.isfinite(row) | (row < 0)
+        j = int(np.argmax(bad))
+        first = f"{row[j]:.6g} of label {labels[j]!r}" if bad.any() else f"{row.sum():.6g}"
+        parts.append(f"{describe_rows(mark, rows)}: {problem}, first {first}")
+    if parts:
+        raise TableError(f"{'; '.join(parts)}; {advice}")
 
 
 def are_logical(targets: Matrix) -> bool:
@@ -385,30 +356,15 @@ def check_logical_labels(targets: Matrix, labels: Sequence[str], rows: Any, advi
 
 
 def check_degrees(
-    targets: Matrix, labels: Sequence[str], rows: Any, *, may_be_missing: bool = False, may_be_other: bool = True
+    targets: Matrix, labels: Sequence[str], rows: Rows, *, may_be_missing: bool = False, advice: str = _OTHER_KINDS
 ) -> Matrix:
     """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
 
-    ``may_be_missing``: whether degrees may be NaN; a single one of a row follows from the others. ``may_be_other``:
-    whether the user can choose another kind of labels.
+    ``may_be_missing``: whether degrees may be NaN; a single one of a row follows from the others.
     """
-    if not may_be_missing:
-        check_all_known(targets, labels, rows, "write its degree, or drop the row.")
-    _refuse_first(targets < 0, targets, "the degree {} is negative.", labels, rows)
-    sums, is_incomplete = np.nansum(targets, axis=1), np.isnan(targets).any(axis=1)
-    sums = np.where(is_incomplete, np.maximum(sums, 1.0), sums)
-    off = np.abs(sums - 1) > max(SUM_TOLERANCE, _rounding(np.nan_to_num(targets)))
-    if off.any():
-        first = int(np.argmax(off))
-        advice = "; use kind='votes' for votes, kind='mixed' for 0/1 labels with degrees of some rows (--kind)"
-        advice = f"{advice}, and divide percentages by 100" if may_be_other else ""
-        raise TableError(
-            f"the labels {format_list(labels)} sum to {sums[first]:.4g}; degrees of a row sum to 1, and 0/1 labels are "
-            f"0 or 1 ({int(off.sum())} such row(s)){advice}.",
-            row=rows[first],
-        )
-    D = np.asarray(targets / sums[:, None])
-    return np.asarray(check_incomplete_distributions(D)) if is_incomplete.any() else D
+    D, unknown = fill_missing_degrees(targets) if may_be_missing else (targets, np.array(False))
+    check_rows(D, labels, rows, advice, max(SUM_TOLERANCE, _rounding(np.nan_to_num(targets))))
+    return np.where(unknown, np.nan, D / D.sum(axis=1, keepdims=True))
 
 
 def rescale_rounded_degrees(targets: Matrix) -> Matrix:
