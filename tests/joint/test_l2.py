@@ -56,7 +56,7 @@ def test_degrees_solve_their_linear_system(alpha, lam):
     X, _, Y = make_problem()
     model = L2(alpha, 0.3, lam=lam, n_neighbors=5)
     S, P = reconstruction_weights(X, 5, "simplex"), softmax(X @ np.ones((4, 5)) * np.arange(5))
-    D = model._solve_degrees(S, P, _Rows(X, Y == 1, np.ones(len(Y)), None))
+    D = model._solve_degrees(S, P, _Rows(X, Y == 1, np.ones(len(Y)), 1.0))
     R = D - S @ D
     gradient = 0.3 * (D - P) + alpha * (R - S.T @ R) + lam * (D - Y)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6)

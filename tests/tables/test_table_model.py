@@ -28,7 +28,7 @@ from ldlearn import (
 )
 from ldlearn.compose.method_names import make_enhancer, make_predictor, method_name
 from ldlearn.exceptions import InputError, ModelFileError, ParameterError, TableError
-from ldlearn.metrics.against_baselines import score_predictions
+from ldlearn.metrics.against_baselines import score_with_baselines
 from ldlearn.tables import TableModel, export_onnx, fit_table, load_model, save_model
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.description import linear_softmax, strongest_features
@@ -161,7 +161,8 @@ def test_labels_as_words_and_truths():
 
 def test_scores_against_labels_by_hand():
     Y, P = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]), np.array([[0.5, 0.3, 0.2], [0.2, 0.7, 0.1]])
-    scores = {s.name: s for s in score_predictions(Y, P, np.array([0.4, 0.4, 0.2]), logical=True)}
+    found = score_with_baselines(Y, P, np.array([0.4, 0.4, 0.2]), None, logical=True)
+    scores = {score.name: score for score in found["scores"]}
     assert scores["top_label_error"].model == 0
     assert scores["positive_mass"].model == pytest.approx(0.7)
     assert scores["positive_mass"].mean == pytest.approx((0.6 + 0.4) / 2)
@@ -174,9 +175,9 @@ def test_scores_against_labels_by_hand():
 def test_a_metric_that_does_not_fit_the_truth_is_refused():
     Y, P = np.array([[1.0, 0.0], [1.0, 1.0]]), np.full((2, 2), 0.5)
     with pytest.raises(InputError, match="cosine needs true degrees, but the table has 0/1 labels; choose"):
-        score_predictions(Y, P, P[0], ["cosine"], logical=True)
+        score_with_baselines(Y, P, P[0], None, True, ["cosine"])
     with pytest.raises(InputError, match="ranking_loss needs 0/1 labels, but the table has degrees; choose"):
-        score_predictions(P, P, P[0], ["ranking_loss"], logical=False)
+        score_with_baselines(P, P, P[0], None, False, ["ranking_loss"])
 
 
 def test_the_check_up_finds_signal_and_its_absence():

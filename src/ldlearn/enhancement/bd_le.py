@@ -136,12 +136,7 @@ class BDLE(SampleWeightMixin, Enhancer):
         values, V = linalg.eigh(Y.T @ Y)
         # X'Y comes once from the way there and alpha times from the way back.
         targets = (1.0 + self.alpha) * (X.T @ (Y @ V))
-        if self.alpha == 0:
-            W = solve_semidefinite(gram, targets)
-        else:
-            ridges = self.alpha * np.maximum(values, 0.0)
-            identity = np.eye(len(gram))
-            W = np.column_stack(
-                [solve_semidefinite(gram + r * identity, t) for r, t in zip(ridges, targets.T, strict=True)]
-            )
+        ridges, identity = self.alpha * np.maximum(values, 0.0), np.eye(len(gram))
+        columns = [solve_semidefinite(gram + r * identity, t) for r, t in zip(ridges, targets.T, strict=True)]
+        W = np.column_stack(columns)
         return np.asarray(W @ V.T if basis is None else basis @ (W @ V.T))

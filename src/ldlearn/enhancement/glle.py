@@ -22,8 +22,6 @@ from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.spd import solve_operator, solve_spd
 
-Rows = Indices
-
 
 @estimator_dataclass
 class GLLE(Enhancer):
@@ -275,6 +273,6 @@ def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
     return Z
 
 
-def _grams(D: Array, members: Sequence[Rows]) -> Array:
+def _grams(D: Array, members: Sequence[Indices]) -> Array:
     """``D_i' D_i`` for each group: shape (n_groups, n_labels, n_labels)."""
     return np.stack([D[rows].T @ D[rows] for rows in members])

@@ -1,7 +1,7 @@
 """LEMLL: numerical labels and a kernel regressor that predicts them, learned together."""
 
 from dataclasses import KW_ONLY
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -145,15 +145,15 @@ class LEMLL(Enhancer):
         while not self.converged_ and len(path) < self.max_iter:
             # The dual's penalty eps |B_i| + |B_i|^2 / (4 l1) is replaced by the quadratic that touches it from above at
             # the last B: its weights make the next dual value at least as large.
-            fit = _weighted_fit(K, U, weights)
-            error = np.linalg.norm(U - fit.KB - fit.b, axis=1)
-            lengths = np.linalg.norm(fit.B, axis=1)
-            half = 0.5 * float(np.vdot(fit.B, fit.KB))
+            B, b, KB = _weighted_fit(K, U, weights)
+            error = np.linalg.norm(U - KB - b, axis=1)
+            lengths = np.linalg.norm(B, axis=1)
+            half = 0.5 * float(np.vdot(B, KB))
             primal = half + self.l1 * float(np.sum(np.maximum(error - self.eps, 0.0) ** 2))
-            dual = float(np.vdot(fit.B, U) - np.sum(lengths * (self.eps + lengths / (4.0 * self.l1)))) - half
+            dual = float(np.vdot(B, U) - np.sum(lengths * (self.eps + lengths / (4.0 * self.l1)))) - half
             path.append(primal)
             if primal <= min(path):
-                self.dual_coef_, self.intercept_ = fit.B, fit.b
+                self.dual_coef_, self.intercept_ = B, b
             self.gap_ = min(path) - dual
             self.converged_ = self.gap_ <= self.tol * self.l3 * U.size
             # At the solution |B_i| = 2 l1 (r_i - eps): this is |B_i| / r_i for the error r_i that belongs to B_i.
@@ -161,26 +161,17 @@ class LEMLL(Enhancer):
         return path
 
 
-class _Fit(NamedTuple):
-    B: Array
-    b: Array
-    KB: Array
-
-
 def _whole_kernel(X: Array, N: sparse.csr_array) -> Array:
     """``K + inverse(N)``."""
     n = len(X)
     require_memory(24.0 * n**2, f"LEMLL with its {n} x {n} kernel", "GLLE keeps its graph sparse")
     K = rbf_kernel(X, width=mean_distance(X))
-    # LAPACK's own routines work in the memory of their argument: one n x n array instead of three.
-    factor, _ = linalg.lapack.dpotrf(N.toarray().T, lower=1, overwrite_a=1)
-    inverse, _ = linalg.lapack.dpotri(factor, lower=1, overwrite_c=1)
-    K += np.tril(inverse)
-    K += np.tril(inverse, -1).T
+    # In the memory of its argument, whose transpose is in LAPACK's order.
+    K += linalg.inv(N.toarray().T, overwrite_a=True, check_finite=False)
     return K
 
 
-def _weighted_fit(K: Array, U: Array, weights: Array) -> _Fit:
+def _weighted_fit(K: Array, U: Array, weights: Array) -> tuple[Array, Array, Array]:
     """Solve ``B = weights * (U - K B - b)`` with columns of B that sum to zero."""
     # With R = diag(roots) the system is R (I + R K R)^-1 R: definite also where weights are zero.
     roots = np.sqrt(weights)[:, None]
@@ -194,4 +185,4 @@ def _weighted_fit(K: Array, U: Array, weights: Array) -> _Fit:
     total = float(np.vdot(roots, direction))
     b = (roots * free).sum(axis=0) / total if total > 0 else U.mean(axis=0)
     B = roots * (free - direction * b)
-    return _Fit(B, b, K @ B)
+    return B, b, K @ B

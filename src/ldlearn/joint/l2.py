@@ -160,7 +160,8 @@ class L2(SampleWeightMixin, JointModel):
             grams = local_grams(features - mean, neighbors)
             weights = simplex_weights(grams)
             S = weights_to_csr(weights, neighbors)
-        rows = _Rows(features - mean, Y, np.ones(len(Y)) if sample_weight is None else sample_weight, observed)
+        w, seen = np.ones(len(Y)) if sample_weight is None else sample_weight, 1.0 if observed is None else observed
+        rows = _Rows(features - mean, Y, w, seen)
         D = propagated_labels(S, Y if observed is None else Y | ~observed)
         W, b = self._start(rows, D)
         P = softmax(rows.X @ W + b)
@@ -185,13 +186,8 @@ class L2(SampleWeightMixin, JointModel):
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
         """Degrees by the labels and the predictor alone."""
-        return softmax(self._blend(self._predict(X), Y, observed))
-
-    def _blend(self, P: Array, Y: Mask, observed: Mask | None) -> Array:
-        """The D of a row without a graph: the weighted mean of its prediction and of its observed labels."""
-        return np.asarray(
-            (self.beta * P + self.lam * Y) / (self.beta + self.lam * (1.0 if observed is None else observed))
-        )
+        seen = 1.0 if observed is None else observed
+        return softmax((self.beta * self._predict(X) + self.lam * Y) / (self.beta + self.lam * seen))
 
     def _start(self, rows: _Rows, D: Array) -> tuple[Array, Array]:
         """W and b: at zero the best constant, which is the mean of distributions D."""
@@ -204,11 +200,9 @@ class L2(SampleWeightMixin, JointModel):
 
     def _solve_degrees(self, S: sparse.csr_array, P: Array, rows: _Rows) -> Array:
         """``[diag(w) (beta + lam) + alpha (I - S)' (I - S)] D = diag(w) (beta P + lam Y)``; no lam where y is NaN."""
-        if self.alpha == 0:
-            return self._blend(P, rows.Y, rows.observed)
         M = self.alpha * reconstruction_laplacian(S)
-        w, seen = rows.w[:, None], 1.0 if rows.observed is None else rows.observed
-        diagonal, target = w * (self.beta + self.lam * seen), w * (self.beta * P + self.lam * rows.Y)
+        w = rows.w[:, None]
+        diagonal, target = w * (self.beta + self.lam * rows.seen), w * (self.beta * P + self.lam * rows.Y)
         return solve_operator(lambda D: diagonal * D + M @ D, diagonal + M.diagonal()[:, None], target, tol=1e-8)
 
     def _fit_predictor(self, rows: _Rows, D: Array, W: Array, b: Array) -> NuclearFit:
@@ -226,7 +220,7 @@ class L2(SampleWeightMixin, JointModel):
         )
 
     def _objective(self, fit: NuclearFit, S: sparse.csr_array, D: Array, rows: _Rows) -> float:
-        off = D - rows.Y if rows.observed is None else (D - rows.Y) * rows.observed
+        off = (D - rows.Y) * rows.seen
         rebuilt = float(np.sum((rows.X - S @ rows.X) ** 2) + np.sum((D - S @ D) ** 2)) if self.alpha else 0.0
         return self.beta * fit.objective + self.alpha * rebuilt + self.lam * float(rows.w @ np.sum(off**2, axis=1))
 
@@ -240,7 +234,7 @@ class _Rows(NamedTuple):
     X: Array
     Y: Mask
     w: SampleWeight
-    observed: Mask | None
+    seen: Array | float  # whether a label is observed; 1 if all are
 
 
 def squared_error(Z: Array, D: Array, weights: SampleWeight | None = None) -> tuple[float, Array]:

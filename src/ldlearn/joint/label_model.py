@@ -51,11 +51,7 @@ def validation_folds(features: Any, max_rows: int = _MAX_ROWS, min_folds: int = 
     n_used = int(np.searchsorted(np.cumsum((ends - starts)[shuffled]), max_rows, side="right"))
     used = [order[starts[k] : ends[k]] for k in shuffled[: max(n_used, _MIN_ROWS)]]
     n_folds = min(5, max(min_folds, 5000 // len(used)))  # about as much work for any number of rows
-    return make_folds([np.concatenate(used[k::n_folds]) for k in range(n_folds)])
-
-
-def make_folds(parts: list[Indices]) -> list[Fold]:
-    """Each part in turn as validation rows, the others as training rows."""
+    parts = [np.concatenate(used[k::n_folds]) for k in range(n_folds)]
     return [Fold(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part)) for k, part in enumerate(parts)]
 
 

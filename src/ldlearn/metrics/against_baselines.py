@@ -52,50 +52,6 @@ class Score:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
-def score_predictions(
-    truth: Matrix,
-    P: Matrix,
-    mean: Matrix,
-    metrics: Sequence[str] | str | None = None,
-    *,
-    logical: bool,
-    weights: Matrix | None = None,
-    classifier: Matrix | None = None,
-) -> list[Score]:
-    """Scores of predictions beside those of two constant ones, and of a classifier.
-
-    Parameters
-    ----------
-    truth : ndarray of shape (n_samples, n_labels)
-        True distributions or 0/1 labels.
-    P : ndarray of shape (n_samples, n_labels)
-        Predictions.
-    mean : ndarray of shape (n_labels,)
-        The mean distribution of the training rows.
-    metrics : sequence of str or "all", optional
-        Names of `ldlearn.metrics`; by default the usual six, or all of those against 0/1 labels.
-    logical : bool
-        Whether ``truth`` contains 0/1 labels.
-    weights : ndarray of shape (n_samples,), optional
-        Sample weights.
-    classifier : ndarray of shape (n_samples, n_labels), optional
-        What a classifier of the labels predicts.
-    """
-    beside = {"mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
-    if classifier is not None:
-        beside["classifier"] = classifier
-    return [
-        Score(
-            metric.name,
-            metric.title,
-            metric.greater_is_better,
-            mean_of_defined(metric.rows(truth, P), weights),
-            **{name: mean_of_defined(metric.rows(truth, other), weights) for name, other in beside.items()},
-        )
-        for metric in choose_metrics(metrics, logical)
-    ]
-
-
 def score_with_baselines(
     truth: Matrix,
     P: Matrix,
@@ -107,16 +63,40 @@ def score_with_baselines(
 ) -> dict[str, Any]:
     """Scores of predictions beside the baselines, on the rows that can be scored, and whether the gain is significant.
 
-    The arguments are those of `score_predictions`.
+    Parameters
+    ----------
+    truth : ndarray of shape (n_samples, n_labels)
+        True distributions or 0/1 labels.
+    P : ndarray of shape (n_samples, n_labels)
+        Predictions.
+    mean : ndarray of shape (n_labels,)
+        The mean distribution of the training rows.
+    classifier : ndarray of shape (n_samples, n_labels), optional
+        What a classifier of the labels predicts.
+    logical : bool
+        Whether ``truth`` contains 0/1 labels.
+    metrics : sequence of str or "all", optional
+        Names of `ldlearn.metrics`; by default the usual six, or all of those against 0/1 labels.
+    weights : ndarray of shape (n_samples,), optional
+        Sample weights.
     """
-    known = scorable_rows(truth, logical)
+    known, chosen = scorable_rows(truth, logical), choose_metrics(metrics, logical)
     truth, P = truth[known], P[known]
-    classifier, weights = (None if values is None else values[known] for values in (classifier, weights))
+    weights = None if weights is None else weights[known]
+    predictions = {"model": P, "mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
     advantage, error = advantage_over_constant(truth, P, mean, logical)
-    gain = (None, None) if classifier is None else advantage_of_classifier(truth, P, classifier, logical)
+    gain: tuple[float | None, float | None] = (None, None)
+    if classifier is not None:
+        predictions["classifier"] = classifier[known]
+        metric = "vote_likelihood" if logical else "intersection"
+        gain = _mean_and_error(per_row(metric, truth, classifier[known]) - per_row(metric, truth, P))
+    scores = []
+    for each in chosen:
+        values = {name: mean_of_defined(each.rows(truth, given), weights) for name, given in predictions.items()}
+        scores.append(Score(each.name, each.title, each.greater_is_better, **values))
     return {
         "rows": len(P),
-        "scores": score_predictions(truth, P, mean, metrics, logical=logical, weights=weights, classifier=classifier),
+        "scores": scores,
         "advantage": advantage,
         "standard_error": error,
         "better_than_baselines": clearly_better(advantage, error),
@@ -173,15 +153,6 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
         # A predicted degree of 0 where the truth is positive would make the divergence infinite.
         gain = per_row("kl_divergence", truth, baseline + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
     return _mean_and_error(gain)
-
-
-def advantage_of_classifier(truth: Matrix, P: Matrix, classifier: Matrix, logical: bool) -> tuple[float, float]:
-    """Mean advantage per row of a classifier over the predictions P, and its standard error.
-
-    In the vote log-likelihood of 0/1 labels, or in the intersection with true degrees.
-    """
-    metric = "vote_likelihood" if logical else "intersection"
-    return _mean_and_error(per_row(metric, truth, classifier) - per_row(metric, truth, P))
 
 
 def _mean_and_error(gain: NDArray[np.float64]) -> tuple[float, float]:
