@@ -12,6 +12,7 @@ from typing import Any
 from ldlearn.base.discovery import find_estimator
 from ldlearn.datasets import fetch_dataset, list_datasets
 from ldlearn.evaluation import Record, read_records
+from ldlearn.evaluation.record import latest_records
 from ldlearn.experiments import Plan, RunProgress, run_plan
 from ldlearn.experiments.methods import estimators
 from ldlearn.metrics import USUAL_METRICS
@@ -56,6 +57,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     "LSELDL": {"alpha": [0.1, 1.0], "beta": [0.01, 1.0]},
     "ML": {"lam": [0.1, 1.0, 10.0, 100.0]},
     "MLPLDL": {"l2": [0.003, 0.03, 0.3, 3.0]},
+    "OLDL": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "PTBayes": {"ridge": [0.03, 0.3, 1.0, 3.0]},
     "PTSVM": {"C": [0.01, 0.1, 1.0, 10.0]},
     "SABFGS": {"l2": [1.0, 10.0, 100.0, 1000.0]},
@@ -118,10 +120,10 @@ class Setting:
 
 
 SETTINGS = {
-    "defaults": Setting("defaults", {}, 5, tuned=False),
-    "labels": Setting("selected by 0/1 labels", {"mode": "logical"}, 2),
+    "defaults": Setting("defaults", {}, 10, tuned=False),
+    "labels": Setting("selected by 0/1 labels", {"mode": "logical"}, 3),
     "truth": Setting(
-        "selected by true degrees", {"mode": "oracle", "recovery": "intersection", "prediction": "intersection"}, 2
+        "selected by true degrees", {"mode": "oracle", "recovery": "intersection", "prediction": "intersection"}, 3
     ),
 }
 
@@ -221,10 +223,11 @@ def run_plans(
         write_file(work / "records.jsonl", b"".join(record.encoded() for record in by_cell.values()))
         n_before = sum(record.is_ok for record in by_cell.values())
         run_plan(plan, work, progress=progress)
-        found = {record.cell: record for record in read_records(work, history=True) if record.status != "missing"}
-        n_computed += sum(record.is_ok for record in found.values()) - n_before
+        found = [record for record in read_records(work, history=True) if record.status != "missing"]
+        n_computed += sum(record.is_ok for record in found) - n_before
         kept.mkdir(parents=True, exist_ok=True)
-        content = b"".join(compact(record).encoded() for record in found.values())
+        # The last record of a method counts, if its parameters have changed.
+        content = b"".join(compact(record).encoded() for record in latest_records(found))
         write_file(file, lzma.compress(content, preset=9))
     return n_computed
 
