@@ -73,21 +73,12 @@ class Cell:
 
     def record(self, status: str, message: str = "", **found: Any) -> Record:
         """The record of this cell."""
-        method, selection = self.method, asdict(self.selection) | {"recovery_basis": self._recovery_basis}
+        found |= {"cell": self.key, "dataset": self.dataset.name, "method": self.method.name, "repeat": self.repeat}
+        found |= {name: getattr(self.method, name) for name in _FACTS_OF_METHODS}
+        selection = asdict(self.selection) | {"recovery_basis": self._recovery_basis}
         # Plans that differ in recovery_rows may ask for the same work, and then share a record.
         selection.pop("recovery_rows")
-        return Record(
-            cell=self.key,
-            dataset=self.dataset.name,
-            method=method.name,
-            repeat=self.repeat,
-            status=status,
-            message=message,
-            seed=self.seed,
-            selection=selection,
-            **{name: getattr(method, name) for name in _FACTS_OF_METHODS},
-            **found,
-        )
+        return Record(status=status, message=message, seed=self.seed, selection=selection, **found)
 
 
 def split_key(dataset: DatasetSpec, protocol: Protocol, repeat: int, **content: Any) -> str:
