@@ -121,9 +121,9 @@ class Setting:
 
 SETTINGS = {
     "defaults": Setting("defaults", {}, 10, tuned=False),
-    "labels": Setting("selected by 0/1 labels", {"mode": "logical"}, 3),
+    "labels": Setting("selected by 0/1 labels", {"mode": "logical"}, 2),
     "truth": Setting(
-        "selected by true degrees", {"mode": "oracle", "recovery": "intersection", "prediction": "intersection"}, 3
+        "selected by true degrees", {"mode": "oracle", "recovery": "intersection", "prediction": "intersection"}, 2
     ),
 }
 
