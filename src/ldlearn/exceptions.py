@@ -79,6 +79,12 @@ class MissingDependencyError(LDLearnError, ImportError):
     """An optional package is needed and not installed."""
 
 
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse a value of the parameter ``name`` that is none of the choices."""
+    if value not in (known := list(choices)):
+        raise ParameterError(f"{name} must be one of {', '.join(known)}, got {value!r}.")
+
+
 def import_optional(module: str, extra: str | None, purpose: str) -> Any:
     """Import an optional package, or raise an error that says how to install it.
 

@@ -8,7 +8,7 @@ import scipy.sparse
 from mat73_files import write_mat73
 
 from ldlearn.datasets import DatasetError, LabelDataset, read_dataset, write_dataset
-from ldlearn.exceptions import FileError
+from ldlearn.exceptions import FileError, ParameterError
 from ldlearn.tables.mat import read_mat5
 
 TABLE = """id,emo_joy,emo_fear,width,height
@@ -196,7 +196,7 @@ def test_the_kind_can_be_told(tmp_path):
         read_dataset(path, labels=[1, 2])
     with pytest.raises(DatasetError, match=r"row 2, column 'p': 2 is neither 0 nor 1"):
         read_dataset(path, labels=[1, 2], kind="logical")
-    with pytest.raises(DatasetError, match="kind must be one of"):
+    with pytest.raises(ParameterError, match="kind must be one of"):
         read_dataset(path, labels=[1, 2], kind="other")
 
 

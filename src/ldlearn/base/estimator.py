@@ -21,7 +21,7 @@ from ldlearn.base.sklearn_private import (
 )
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import label_names, label_order
-from ldlearn.exceptions import InputError, ParameterError, suggest_name
+from ldlearn.exceptions import InputError, ParameterError, check_choice, suggest_name
 
 RowData = dict[str, Any]
 _Estimator = TypeVar("_Estimator")
@@ -55,8 +55,7 @@ def set_output(self: _Estimator, *, transform: str | None = None) -> _Estimator:
     """
     if transform is not None:
         supported = sorted(ADAPTERS_MANAGER.supported_outputs)
-        if transform not in supported:
-            raise ParameterError(f"transform must be one of {', '.join(supported)}, got {transform!r}.")
+        check_choice("transform", transform, supported)
         vars(self)["_sklearn_output_config"] = {"transform": transform}  # scikit-learn's `clone` copies this name
     return self
 

@@ -9,7 +9,7 @@ from sklearn.utils import gen_batches
 
 from ldlearn.core.graph import neighbor_index, own_neighbors
 from ldlearn.core.simplex import Array, Indices, Mask
-from ldlearn.exceptions import InputError
+from ldlearn.exceptions import check_choice
 
 
 def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Array:
@@ -104,8 +104,7 @@ def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: 
            [0.75, 0.  , 0.25],
            [0.  , 1.  , 0.  ]])
     """
-    if kind not in KINDS:
-        raise InputError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    check_choice("kind", kind, KINDS)
     indices = nearest_rows(X, n_neighbors)
     weights = np.empty(indices.shape)
     for rows in _blocks(len(indices), n_neighbors * max(X.shape[1], n_neighbors)):

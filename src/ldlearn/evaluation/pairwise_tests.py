@@ -15,7 +15,7 @@ from scipy import stats
 
 from ldlearn.evaluation import ranking
 from ldlearn.evaluation.ranking import FloatArray, Names, ScoreMatrix, check_alpha, check_scores
-from ldlearn.exceptions import InputError
+from ldlearn.exceptions import InputError, check_choice
 
 Adjustment: TypeAlias = Literal["bonferroni", "holm"]
 Control: TypeAlias = str | int | None
@@ -164,8 +164,7 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatAr
     p = np.asarray(p_values, dtype=np.float64)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
         raise InputError(f"p_values must be a list of numbers between 0 and 1, got {p_values!r}.")
-    if method not in _NAMES:
-        raise InputError(f"method must be one of {', '.join(_NAMES)}, got {method!r}.")
+    check_choice("method", method, _NAMES)
     order, adjusted = np.argsort(p), np.empty_like(p)
     factors = np.arange(p.size, 0, -1) if method == "holm" else p.size
     # An adjusted p-value must not fall below that of a smaller raw one, or the order of the tests would change.

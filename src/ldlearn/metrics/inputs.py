@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ldlearn.exceptions import InputError
+from ldlearn.exceptions import InputError, check_choice
 
 FloatArray: TypeAlias = NDArray[np.float64]
 Convention: TypeAlias = Literal["exact", "pyldl", "dldl", "dldl-recovery"]
@@ -80,8 +80,7 @@ def apply_convention(
     D_true: FloatArray, D_pred: FloatArray, convention: Convention, *, clipped_by_pyldl: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Change both matrices as the named convention does; ``"exact"`` leaves them alone."""
-    if convention not in CONVENTIONS:
-        raise InputError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
+    check_choice("convention", convention, CONVENTIONS)
     if convention == "exact":
         return D_true, D_pred
     if convention == "pyldl":

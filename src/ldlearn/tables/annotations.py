@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ldlearn.exceptions import FileError, ParameterError, TableError, format_list
+from ldlearn.exceptions import FileError, TableError, check_choice, format_list
 from ldlearn.tables.annotation_formats import Annotation, as_task, find_long_format, is_empty, is_task, parse_tasks
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
 from ldlearn.tables.files import Dialect, Input, naming
@@ -103,8 +103,7 @@ def read_annotations(
     ('votes', 'sea:sky')
     >>> folder.cleanup()
     """
-    if kind not in KINDS:
-        raise ParameterError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}.")
+    check_choice("kind", kind, KINDS)
     files = [paths] if isinstance(paths, str) else list(paths)
     resolved = [Path(path).resolve() for path in files]
     for position, path in enumerate(files):

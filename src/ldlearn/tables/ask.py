@@ -11,7 +11,7 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
 
 from ldlearn.core.simplex import Array
-from ldlearn.exceptions import ParameterError, TableError, import_optional
+from ldlearn.exceptions import ParameterError, TableError, check_choice, import_optional
 from ldlearn.tables.files import PIPE, write_file
 from ldlearn.tables.formats import format_of, write_table
 from ldlearn.tables.table_files import RowOptions, label_losses, read_model_rows
@@ -220,8 +220,7 @@ def write_suggestions(
     -------
     WrittenTable
     """
-    if program not in PROGRAMS:
-        raise ParameterError(f"program must be one of {', '.join(PROGRAMS)}, got {program!r}.")
+    check_choice("program", program, PROGRAMS)
     rows = read_model_rows(data, model, output, **options)
     labels = rows.model.labels
     degrees = rows.predicted if rows.degrees is None else np.where(np.isnan(rows.degrees), rows.predicted, rows.degrees)

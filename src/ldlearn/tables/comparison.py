@@ -6,7 +6,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ldlearn.exceptions import ParameterError, TableError, format_list
+from ldlearn.exceptions import TableError, check_choice, format_list
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
@@ -64,8 +64,7 @@ def compare_tables(
     dialect, on_message
         As for `fit_table`.
     """
-    if convention not in CONVENTIONS:
-        raise ParameterError(f"convention must be one of {', '.join(CONVENTIONS)}, got {convention!r}.")
+    check_choice("convention", convention, CONVENTIONS)
     D, P = (_read_degrees(TableInput(file, **reading), labels, id) for file in (truth, other))
     if len(unmatched := D.columns.symmetric_difference(P.columns)):
         owner = truth if unmatched[0] in D.columns else other

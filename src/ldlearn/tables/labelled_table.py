@@ -191,7 +191,7 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
         kinds: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
         kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
         table = opened.read(kinds | dict.fromkeys(as_text, "text"), sparse=True)
-        found = _with_labels(_keep_spelling(table, columns.features, source), columns, source, **cells)
+        found = _with_labels(_reread_mixed_columns(table, columns.features, source), columns, source, **cells)
     if found.label_list is not None:
         source.log(found.label_list.describe(found.columns.labels))
     if dropped := len(table) - len(found.labels.values):
@@ -199,18 +199,18 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
     return found
 
 
-def _keep_spelling(table: Any, features: Sequence[str], source: TableInput) -> Any:
-    """Read columns again as texts in which texts follow numbers: 1.50 was read as 1.5, which is another category."""
+def _reread_mixed_columns(table: Any, features: Sequence[str], source: TableInput) -> Any:
+    """Read columns with both numbers and texts again, as texts: 1.50 was read as 1.5, which is another category."""
     frame = table.frame if isinstance(table, SparseTable) else table
     of_objects = {name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind == "O"}
-    mixed = [name for name in features if name in of_objects and _is_mixed(frame[name])]
+    mixed = [name for name in features if name in of_objects and _mixes_numbers_and_texts(frame[name])]
     if not mixed or not isinstance(source.table, str) or source.table == PIPE:
         return table
     with replace(source, on_message=ignore_message).opened("reading") as opened:
         return table.assign(**opened.read(dict.fromkeys(mixed, "text")))
 
 
-def _is_mixed(series: Any) -> bool:
+def _mixes_numbers_and_texts(series: Any) -> bool:
     """Whether a column holds numbers, and so many texts that they cannot be malformed numbers."""
     texts = series.dropna().map(lambda cell: isinstance(cell, str))
     return bool(0.1 < texts.mean() < 1)

@@ -21,7 +21,7 @@ from ldlearn.core.targets import (
     split_observed,
     votes_to_degrees,
 )
-from ldlearn.exceptions import DatasetError, ParameterError, TableError, describe_rows
+from ldlearn.exceptions import ParameterError, TableError, check_choice, describe_rows
 from ldlearn.tables.files import OnMessage
 
 Matrix = NDArray[np.float64]
@@ -82,8 +82,7 @@ class TableLabels:
     kind: str = "auto"
 
     def __post_init__(self) -> None:
-        if self.kind not in _KINDS:
-            raise ParameterError(f"kind must be one of {', '.join(_KINDS)}, got {self.kind!r}.")
+        check_choice("kind", self.kind, _KINDS)
 
     def take(self, rows: NDArray[np.intp]) -> TableLabels:
         """Those of some rows."""
@@ -147,8 +146,7 @@ class TableLabels:
 
     def handle_empty_rows(self, how: str) -> tuple[TableLabels, NDArray[np.intp]]:
         """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown; also the rows that are left."""
-        if how not in EMPTY_ROWS:
-            raise ParameterError(f"empty_rows must be one of {', '.join(EMPTY_ROWS)}, got {how!r}.")
+        check_choice("empty_rows", how, EMPTY_ROWS)
         empty = find_empty_rows(self.values) & self.is_logical
         if how == "drop":
             rows = np.flatnonzero(~empty)
@@ -170,19 +168,20 @@ class TableLabels:
 
     def check(self, estimator: Any) -> Matrix:
         """The labels, which must be of the kind that the estimator takes."""
-        name, capabilities = type(estimator).__name__, estimator.capabilities()
         if estimator.kind == _TAKES_DISTRIBUTIONS:
-            if not capabilities.incomplete_degrees:
-                advice = (
-                    "write its degree, drop the row, or use --method IncomLDL or WInLDL, which take missing degrees."
-                )
+            if not estimator.capabilities().incomplete_degrees:
+                advice = "write its degree, drop the row, or use --method IncomLDL or WInLDL, which take missing ones."
                 check_all_known(self.values, self.names, self.rows, advice)
             return check_degrees(self.values, self.names, self.rows, may_be_missing=True)
-        advice = f"{name} learns from 0/1 labels; for counts use kind='votes' (--kind votes), for degrees of some rows "
-        advice += "kind='mixed' (--kind mixed), for degrees of all rows use a learner such as SABFGS."
+        advice = f"{type(estimator).__name__} learns from 0/1 labels; for counts use kind='votes' (--kind votes), for "
+        advice += "degrees of some rows kind='mixed' (--kind mixed), for degrees of all rows a learner such as SABFGS."
+        return self.check_logical(estimator, advice)
+
+    def check_logical(self, estimator: Any, advice: str) -> Matrix:
+        """The labels, which must be 0/1, and known unless the estimator takes others."""
         check_logical_labels(self.values, self.names, self.rows, advice)
-        if not capabilities.unknown_labels:
-            advice = f"write 0 or 1: {name} takes no unknown labels, DLDL does."
+        if not estimator.capabilities().unknown_labels:
+            advice = f"write 0 or 1: {type(estimator).__name__} takes no unknown labels, DLDL does."
             check_all_known(self.values, self.names, self.rows, advice)
         # Of a single label every 0 is an empty row: that sentence would not help.
         if (self.values == 0).any():
@@ -278,8 +277,7 @@ def as_fields(
 
     ``normalise`` divides distributions by their row sums; a negative or missing degree and a row of zeros stay errors.
     """
-    if kind not in MATRIX_KINDS:
-        raise DatasetError(f"kind must be one of {', '.join(MATRIX_KINDS)}, got {kind!r}.")
+    check_choice("kind", kind, MATRIX_KINDS)
     names = label_names or default_label_names(matrix.shape[1])
     # Before the kind is inferred: with NaN among them, 0/1 labels would pass for degrees.
     if kind == "logical" or (kind == "auto" and _is_logical(matrix[~np.isnan(matrix)])):

@@ -16,14 +16,7 @@ from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, as_frame, read_labelled
-from ldlearn.tables.table_labels import (
-    TableLabels,
-    TrainingTargets,
-    check_all_known,
-    check_logical_labels,
-    check_some_label,
-    mean_distribution,
-)
+from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
 from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
 from ldlearn.tables.writing import Uncertainty
 
@@ -238,24 +231,22 @@ class TableModel:
             As for `predict`.
         """
         self.check_can_enhance()
-        frame = self.with_label_columns(as_frame(table))
-        check_columns(list(frame.columns), self.labels, "label")
-        Y = to_labels(frame, self.labels)
-        check_logical_labels(Y, self.labels, frame.index, "only 0/1 labels can be enhanced.")
-        if not self.estimator.capabilities().unknown_labels:
-            check_all_known(Y, self.labels, frame.index)
-        check_some_label(Y, frame.index)
+        frame, labels = self._with_labels(table)
+        Y = labels.check_logical(self.estimator, "only 0/1 labels can be enhanced.")
         X = self.transform(frame, report)
         further = {} if uncertainty is None else uncertainty.columns(self.estimator, X, Y)
         return self._to_frame(self.estimator.enhance(X, Y), frame, table, further)
 
     def read_labels(self, table: Any, blank: float | None = None, empty_rows: str = "error") -> Any:
         """A table with 0/1 label columns as `enhance` takes them; see `fit_table` for blank cells and empty rows."""
-        frame = self.with_label_columns(as_frame(table))
-        check_columns(list(frame.columns), self.labels, "label")
-        labels = TableLabels(self.labels, to_labels(frame, self.labels, blank), frame.index)
+        frame, labels = self._with_labels(table, blank)
         labels, rows = labels.handle_empty_rows(empty_rows)
         return frame.iloc[rows].assign(**dict(zip(self.labels, labels.values.T, strict=True)))
+
+    def _with_labels(self, table: Any, blank: float | None = None) -> tuple[Any, TableLabels]:
+        frame = self.with_label_columns(as_frame(table))
+        check_columns(list(frame.columns), self.labels, "label")
+        return frame, TableLabels(self.labels, to_labels(frame, self.labels, blank), frame.index)
 
     @property
     def label_list(self) -> LabelList | None:
