@@ -172,7 +172,7 @@ def main() -> int:
     warnings.simplefilter("ignore")  # of convergence, on some of the data sets
     folders = (SHARED / "datasets", FOLDER)
     names = given.names or ["vader_tweets", *sorted({path.stem for folder in folders for path in folder.glob("*.mat")})]
-    titles = dict.fromkeys([*COMPARED, *VARIANTS]) if given.stacks else PREDICTORS
+    titles = COMPARED if given.stacks else PREDICTORS
     print_tables(measure(names, given.seeds, titles), names)
     return 0
 

@@ -173,6 +173,23 @@ def test_unobserved_labels_do_not_count():
     assert model.predict(data.X)[:, 0].mean() > filled.predict(data.X)[:, 0].mean() + 0.02
 
 
+def test_offsets_of_features_do_not_matter():
+    """LightGBM gives 0 a bin of its own, wherever it lies among the values."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.normal(size=(300, 1)) * 2.0**12) / 2.0**12
+    D = np.exp(np.hstack([X, -X, 0.0 * X]))
+    D /= D.sum(axis=1, keepdims=True)
+    near, far = (BoostedLDL(max_features=1.0).fit(X + offset, D).predict(X + offset) for offset in (0.0, 1e4))
+    np.testing.assert_allclose(far, near, atol=1e-12)
+
+
+def test_categories_of_new_rows_may_be_below_those_of_training():
+    codes = np.random.default_rng(0).integers(5, 9, size=(400, 1)).astype(float)
+    D = np.where(codes % 2 == 0, [[0.9, 0.1]], [[0.1, 0.9]])
+    model = BoostedLDL(categorical_features=[0], max_features=1.0).fit(codes, D)
+    np.testing.assert_allclose(model.predict([[0.0]]), model.predict([[100.0]]))  # both are unseen
+
+
 def test_sparse_rows_with_missing_values():
     X, D, _ = make_problem()
     X[::5, 1] = np.nan

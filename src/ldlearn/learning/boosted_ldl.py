@@ -71,8 +71,8 @@ class BoostedLDL(SampleWeightMixin, Learner):
     n_estimators_ : int
         Number of rounds that are used.
     data_min_ : ndarray of shape (n_features,)
-        Smallest value of each feature, which is subtracted, because LightGBM gives 0 a bin of its own; 0 if the feature
-        is categorical, or has no negative value in a sparse matrix. Sparse matrices with others are made dense.
+        Smallest value of each feature, which is subtracted, because LightGBM gives 0 a bin of its own; 0 if a sparse
+        matrix has no negative value of the feature. Sparse matrices with negative values are made dense.
     label_names_ : ndarray of shape (n_labels,)
 
     Notes
@@ -152,7 +152,6 @@ class BoostedLDL(SampleWeightMixin, Learner):
         categorical = self._find_categorical(X)
         smallest = X.nanmin(axis=0).toarray().ravel().clip(max=0.0) if sparse.issparse(X) else np.fmin.reduce(X)
         self.data_min_ = np.nan_to_num(smallest.astype(np.float64))
-        self.data_min_[categorical] = 0.0
         X = self._as_matrix(X)
         group = _group_equal_rows(X, rng)
         held_out = (rng.permutation(group.max() + 1) % 5 == 0)[group] if validation is None else validation
