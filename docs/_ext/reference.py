@@ -45,10 +45,13 @@ def write_pages(folder: Path) -> None:
     """
     (folder / "generated").mkdir(parents=True, exist_ok=True)
     pages = {"estimators": _estimators(), **{package: _package(package) for package in PACKAGES}, "index": _index()}
-    for page, text in pages.items():
-        _write(folder / f"{page}.rst", text)
-        for name in re.findall(r"^   (ldlearn\.[\w.]+)$", text, re.MULTILINE):
-            _write(folder / "generated" / f"{name}.rst", _entry(name))
+    files = {folder / f"{page}.rst": text for page, text in pages.items()}
+    names = re.findall(r"^   (ldlearn\.[\w.]+)$", "\n".join(pages.values()), re.MULTILINE)
+    files |= {folder / "generated" / f"{name}.rst": _entry(name) for name in names}
+    for path, text in files.items():
+        _write(path, text)
+    for path in set(folder.rglob("*.rst")) - set(files):  # of an earlier version
+        path.unlink()
 
 
 def _index() -> str:
