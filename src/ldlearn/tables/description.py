@@ -15,7 +15,7 @@ from ldlearn.core.simplex import softmax
 from ldlearn.exceptions import ParameterError, TableError, import_optional
 from ldlearn.tables.column_types import columns_by_type
 from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
-from ldlearn.tables.files import sha256_of, writing
+from ldlearn.tables.files import sha256_of, write_file
 from ldlearn.tables.labelled_table import ReadingOptions, TableInput
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_files import columns_to_read
@@ -102,8 +102,7 @@ def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
 
 def write_card(description: dict[str, Any], path: str | os.PathLike[str]) -> None:
     """Write the page about a model, as `describe_file` describes it."""
-    with writing(path) as file:
-        file.write(render_card(description).encode())
+    write_file(path, render_card(description))
 
 
 def render_card(description: dict[str, Any]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from ldlearn.exceptions import ModelFileError, import_optional
 from ldlearn.learning import MLPLDL, BoostedLDL
 from ldlearn.learning.boosted_ldl import read_trees
 from ldlearn.tables.description import linear_softmax
-from ldlearn.tables.files import writing
+from ldlearn.tables.files import write_file
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import TRUTH_SPELLINGS
 
@@ -54,8 +53,7 @@ def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
         )
     graph = _Graph(import_optional("onnx", "onnx", "ONNX files"))
     graph.node("Identity", [_degrees(graph, model.estimator, _features(graph, model))], output="degrees")
-    with writing(Path(path)) as file:
-        file.write(graph.serialised(model))
+    write_file(path, graph.serialised(model))
 
 
 def _features(graph: _Graph, model: TableModel) -> str:

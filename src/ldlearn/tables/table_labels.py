@@ -192,14 +192,15 @@ class TableLabels:
     def to_fields(self, kind: str) -> dict[str, NDArray[Any]]:
         """Fields of a `PreparedTable` (D, Y, counts); ``kind`` is one of ``MATRIX_KINDS``."""
         check_two_labels(self.names)
-        is_unknown = bool(np.isnan(self.values).any())
         if self.is_logical and kind in ("auto", "logical"):
             check_some_label(self.values, self.rows)
-        elif is_unknown:
+        else:
             check_all_known(self.values, self.names, self.rows, "only of 0/1 labels some may be unknown.")
-        if is_unknown:
+        if np.isnan(self.values).any():
             return {"Y": self.values}
-        return as_fields(rescale_rounded_degrees(self.values), kind, self.names, self.rows, normalise=False)
+        sums = self.values.sum(axis=1, keepdims=True)
+        is_rounded = (np.abs(sums - 1) <= _rounding(self.values)).all()  # degrees sum to one but for rounding
+        return as_fields(self.values / sums if is_rounded else self.values, kind, self.names, self.rows)
 
     def truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:
         """What predictions of other rows are compared with.
@@ -271,7 +272,7 @@ def _is_logical(matrix: NDArray[Any]) -> bool:
 
 
 def as_fields(
-    matrix: NDArray[Any], kind: str, label_names: Sequence[str], rows: Rows, *, normalise: bool
+    matrix: NDArray[Any], kind: str, label_names: Sequence[str], rows: Rows, *, normalise: bool = False
 ) -> dict[str, NDArray[Any]]:
     """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages name its ``rows``.
 
@@ -363,12 +364,6 @@ def check_degrees(
     D, unknown = fill_missing_degrees(targets) if may_be_missing else (targets, np.array(False))
     check_rows(D, labels, rows, advice, max(SUM_TOLERANCE, _rounding(np.nan_to_num(targets))))
     return np.where(unknown, np.nan, D / D.sum(axis=1, keepdims=True))
-
-
-def rescale_rounded_degrees(targets: Matrix) -> Matrix:
-    """Degrees that sum to one exactly, if those of every row do but for rounding; else what is given."""
-    sums = targets.sum(axis=1)
-    return targets / sums[:, None] if (np.abs(sums - 1) <= _rounding(targets)).all() else targets
 
 
 def _rounding(degrees: Matrix) -> float:
