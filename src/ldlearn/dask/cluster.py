@@ -152,12 +152,12 @@ class BlockRunner:
 
     def persist(self, collections: Sequence[Any]) -> list[Any]:
         """Compute Dask collections and leave them on the cluster."""
-        with _ignore_size_warning(), self._explain_errors():
+        with ignore_size_warning(), self._explain_errors():
             return list(self.client.persist(list(collections)))
 
     def compute(self, collections: Sequence[Any], made_of: Sequence[Sequence[Any]] = ()) -> list[Any]:
         """Compute Dask collections and fetch them; ``made_of`` are persisted blocks, to explain errors."""
-        with _ignore_size_warning(), self._explain_errors(made_of):
+        with ignore_size_warning(), self._explain_errors(made_of):
             return [self._wait_for(future) for future in self.client.compute(list(collections))]
 
     def _parts(self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any) -> list[Any]:
@@ -189,11 +189,10 @@ class BlockRunner:
         except Exception as error:
             if self.client.status != "running":
                 raise ClusterError("The Dask client was closed, or its scheduler ended, during a round.") from error
-            if not isinstance(error, CancelledError):
-                raise _task_error(error) from error
-            failed = [future for future in distributed.futures_of(list(made_of)) if future.status == "error"]
-            if failed:
-                raise _task_error(failed[0].exception()) from error
+            futures = distributed.futures_of(list(made_of)) if isinstance(error, CancelledError) else []
+            failed = [future.exception() for future in futures if future.status == "error"]
+            if failed or not isinstance(error, CancelledError):
+                raise _task_error(failed[0] if failed else error) from error
             reason = str(error).splitlines()[0]
             raise ClusterError(f"Dask dropped the work ({reason}); perhaps a worker was lost.") from error
 
@@ -211,7 +210,7 @@ def _add(parts: Sequence[Sequence[Any]]) -> list[Any]:
 
 
 @contextmanager
-def _ignore_size_warning() -> Iterator[None]:
+def ignore_size_warning() -> Iterator[None]:
     """Coefficients of many labels are a large message by design."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Sending large graph")

@@ -97,8 +97,8 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         W = self._alternate(steps, positive).W
         self.coef_, self.intercept_ = W.coef.T, W.intercept
         self.graph_ = self.sigma_ = self._index = None
-        degrees = [delayed(_only_degrees, pure=False)(block, training.dtype) for block in steps.D]
-        gaps = [delayed(lambda block: block.step.gap, pure=False)(block) for block in steps.D]
+        degrees = [delayed(np.ascontiguousarray, pure=False)(block.T, training.dtype) for block in steps.D]
+        gaps = [block.step.gap for block in steps.D]
         width = (len(self.label_names_),)
         self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
         self.gap_ = array_of_blocks(gaps, training.lengths, (), np.dtype(np.float64))
@@ -194,10 +194,6 @@ def _mixed(X: Array, degrees: _Degrees, common: tuple[Coefficients | Array, floa
     P, weight = common
     P = np.exp(_log_predictions(X, P)) if isinstance(P, Coefficients) else P
     return degrees._replace(T=mix(degrees.T, P, weight))
-
-
-def _only_degrees(degrees: _Degrees, kind: Any) -> Array:
-    return np.ascontiguousarray(degrees.T, dtype=kind)
 
 
 def _prototype_sums(X: Array, targets: BlockTargets, fewest: Indices) -> tuple[Array, Array]:

@@ -22,18 +22,9 @@ from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import label_names
+from ldlearn.dask import training as tr
 from ldlearn.dask.cluster import BlockRunner, check_workers, current_client
 from ldlearn.dask.rows import BlockColumns
-from ldlearn.dask.training import (
-    LazyRows,
-    TrainingBlocks,
-    align_blocks,
-    align_weights,
-    check_collection,
-    float_type,
-    is_frame,
-    row_blocks,
-)
 from ldlearn.exceptions import InputError, ParameterError
 
 
@@ -113,7 +104,7 @@ class DaskEstimator(LabelEstimator):
         """
         check_is_fitted(self)
         self._check_columns(X)
-        return self._map_lazily("predict", X, row_blocks(X))
+        return self._map_lazily("predict", X, tr.row_blocks(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The score of the local estimator: a mean over all rows.
@@ -127,16 +118,16 @@ class DaskEstimator(LabelEstimator):
         """
         check_is_fitted(self)
         self._check_columns(X)
-        check_collection(y, "y")
-        runner, (of_X, of_y) = BlockRunner(current_client(self.client)), align_blocks(X, y)
-        total, n = runner.map_sum(_score, of_X, of_y, align_weights(X, sample_weight), common=self._block_model())
+        tr.check_collection(y, "y")
+        runner, (of_X, of_y) = BlockRunner(current_client(self.client)), tr.align_blocks(X, y)
+        total, n = runner.map_sum(_score, of_X, of_y, tr.align_weights(X, sample_weight), common=self._block_model())
         return float(total / n)
 
     def _check_columns(self, X: Any) -> None:
         """Raise InputError for other features than those of the fit, already before anything is computed."""
-        check_collection(X, "X")
+        tr.check_collection(X, "X")
         row: Any = np.zeros((1, int(X.shape[1])))
-        if is_frame(X):
+        if tr.is_frame(X):
             row = type(X._meta)(row, columns=X.columns)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an array is accepted after a fit on named columns, as for data in memory
@@ -146,8 +137,8 @@ class DaskEstimator(LabelEstimator):
         """A collection like X: a method of the local estimator applied to blocks, lazily."""
         model = delayed(self._block_model(), pure=False, traverse=False)
         parts = [delayed(_degrees_of_block, pure=False)(method, model, *block) for block in zip(*blocks, strict=True)]
-        names, kind = [str(name) for name in self.label_names_], float_type(X)
-        if is_frame(X):
+        names, kind = [str(name) for name in self.label_names_], tr.float_type(X)
+        if tr.is_frame(X):
             return _frame_of(parts, names, kind, X.divisions)
         return array_of_blocks(parts, X.chunks[0], (len(names),), kind)
 
@@ -158,9 +149,9 @@ class DaskEstimator(LabelEstimator):
                 self._check_row_data(name, value, X)
         runner = BlockRunner(current_client(self.client))
         check_workers(runner.client)
-        training = TrainingBlocks(runner, X, y, row_data.pop("sample_weight", None), self._block_model())
+        training = tr.TrainingBlocks(runner, X, y, row_data.pop("sample_weight", None), self._block_model())
         self.n_features_in_ = training.m
-        if is_frame(X) and all(isinstance(name, str) for name in X.columns):
+        if tr.is_frame(X) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
         self.label_names_ = label_names(y, int(y.shape[1]))
         return training, None, {}
@@ -205,21 +196,21 @@ class DaskJointModel(DaskEstimator):
         """
         check_is_fitted(self)
         self._check_columns(X)
-        check_collection(y, "y")
-        return self._map_lazily("enhance", X, *align_blocks(X, y))
+        tr.check_collection(y, "y")
+        return self._map_lazily("enhance", X, *tr.align_blocks(X, y))
 
     def _check_block_params(self) -> None:
         if not (self.feature_map is None or isinstance(self.feature_map, str | Nystroem)):
             raise ParameterError("feature_map must be None, 'rbf' or Nystroem; apply a transformer to X (map_blocks).")
 
-    def _map_features(self, training: TrainingBlocks) -> tuple[list[Any], Array]:
+    def _map_features(self, training: tr.TrainingBlocks) -> tuple[list[Any], Array]:
         """Blocks of the mapped features, and their column sums."""
         self.feature_map_, self._offsets = None, None
         if self.feature_map is None:
             return training.X, training.sums
         if isinstance(self.feature_map, str):
             self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
-        sample = LazyRows(training, training.X, training.m, offsets=self._offsets)
+        sample = tr.LazyRows(training, training.X, training.m, offsets=self._offsets)
         unfitted = make_feature_map(self.feature_map, sample, self.random_state)
         if not isinstance(unfitted.random_state, Integral):  # used twice below
             unfitted.random_state = check_random_state(unfitted.random_state).randint(2**31 - 1)
@@ -230,7 +221,7 @@ class DaskJointModel(DaskEstimator):
         self.feature_map_ = unfitted.fit(sample[drawn[np.argsort(shuffled)]])
         self.feature_map_.component_indices_ = drawn
         X = training.runner.map_persist(_mapped, training.X, common=(self._offsets, self.feature_map_))
-        (sums,) = training.runner.map_sum(_sums, X)
+        (sums,) = training.runner.map_sum(lambda block: [column_sums(block)[1]], X)
         return X, sums
 
 
@@ -271,7 +262,3 @@ def _mapped(X: Array, common: tuple[Any, Any]) -> Array:
     offsets, feature_map = common
     X_near_zero = X if offsets is None else subtract_offsets(X, offsets)
     return np.asarray(feature_map.transform(X_near_zero), dtype=X.dtype)
-
-
-def _sums(X: Array) -> list[Any]:
-    return [column_sums(X)[1]]

@@ -91,7 +91,7 @@ class TrainingBlocks:
         selected = [k for k, here in enumerate(places) if len(here)]
         local = [places[k] - (ends[k] - self.lengths[k]) for k in selected]
         blocks = ([part[k] for k in selected] for part in (self.X if X is None else X, self.targets))
-        found = self.runner.map_compute(_rows, *blocks, local)
+        found = self.runner.map_compute(lambda X, targets, places: (X[places], targets.at(places)), *blocks, local)
         return np.concatenate([X for X, _ in found]), _concatenate([targets for _, targets in found])
 
 
@@ -172,10 +172,6 @@ def _describe_block(X: Array, targets: Any) -> _BlockDescription:
         return _BlockDescription(len(X), targets)
     total = float(len(X)) if targets.weights is None else float(targets.weights.sum())
     return _BlockDescription(len(X), "", column_sums(X)[1], targets.observed is not None, total)
-
-
-def _rows(X: Array, targets: BlockTargets, places: Indices) -> tuple[Array, BlockTargets]:
-    return X[places], targets.at(places)
 
 
 _NUMBERS = "biuf"  # kinds of numpy's types

@@ -33,9 +33,7 @@ class Checksum:
     size: int | None = None
 
     def __str__(self) -> str:
-        if self.sha256:
-            return f"sha256:{self.sha256}"
-        return f"git:{self.git}" if self.git else ""
+        return f"sha256:{self.sha256}" if self.sha256 else f"git:{self.git}" if self.git else ""
 
     def problem(self, path: Path) -> str:
         """How a file differs from the expected one; empty if it does not."""

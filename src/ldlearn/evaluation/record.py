@@ -207,11 +207,9 @@ class Record:
         """A sentence about constant labels; empty if there are none."""
         if not self.constant_labels:
             return ""
-        counted = f"{len(self.constant_labels)} of {len(self.label_names)}"
-        return (
-            f"{self.dataset}: constant labels ({counted}), 0 in all rows or 1 in all rows: "
-            f"{format_list(self.constant_labels)}; nothing can be learned about them, so try another threshold."
-        )
+        counted = f"constant labels ({len(self.constant_labels)} of {len(self.label_names)})"
+        names = format_list(self.constant_labels)
+        return f"{self.dataset}: {counted}: {names}; nothing can be learned about them, so try another threshold."
 
     def scores(self, task: Task) -> Scores:
         """Scores of a task by metric; empty if the method has none."""

@@ -4,7 +4,6 @@ import logging
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -54,7 +53,8 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
     # Warnings, thread limits and the memory peak belong to the process: a worker with several threads waits here.
     with _one_at_a_time, threadpool_limits(limits=_THREADS):
         began = time.perf_counter()
-        _reset_peak_memory()
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")  # resets the peak VmHWM (Linux) and nothing else, see proc(5)
         try:
             first = cells[0]
             # The cells share the split, though only some of their learners may need dense features.
@@ -71,12 +71,6 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
         peak = round(_peak_memory_mb(), 1)
     total = {"total": round((time.perf_counter() - began) / len(cells), 4)}
     return [replace(record, peak_memory_mb=peak, seconds={**record.seconds, **total}) for record in records]
-
-
-def _reset_peak_memory() -> None:
-    """Reset the peak memory of this process (Linux)."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM and nothing else, see proc(5)
 
 
 def _peak_memory_mb() -> float:
@@ -145,13 +139,12 @@ def run_on_dask(tasks: Iterable[Task], address: str) -> Iterator[list[Record]]:
 def _results(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:
     from distributed import KilledWorker, as_completed
 
-    from ldlearn.dask.cluster import ClusterError, WorkerWatch
+    from ldlearn.dask.cluster import ClusterError, WorkerWatch, ignore_size_warning
 
     data: dict[int, Any] = {}
     futures = []
-    with warnings.catch_warnings():
-        # The data travel once, inside a task, because what is scattered dies with the workers that hold it.
-        warnings.filterwarnings("ignore", message="Sending large graph")
+    # The data travel once, inside a task, because what is scattered dies with the workers that hold it.
+    with ignore_size_warning():
         for cells, dataset in tasks:
             if id(dataset) not in data:
                 # The content in the key: the scheduler takes equal keys for equal data, also those of another run.

@@ -147,10 +147,7 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     """The ``methods`` and ``discover`` tables of a plan."""
     named = plan.table("methods")
     tables = {name: named.table(name) for name in named.entries()}
-    methods = {
-        name: _read_method(name, _published_settings(name, _inherit_settings(table, tables)))
-        for name, table in tables.items()
-    }
+    methods = {name: _read_method(name, table, tables) for name, table in tables.items()}
     if "discover" in plan:
         # Methods named in the plan replace discovered ones.
         methods = {method.name: method for method in _discover(plan.table("discover"))} | methods
@@ -188,7 +185,8 @@ def _published_settings(name: str, table: TomlTable) -> TomlTable:
     return TomlTable(own | {"params": params, "grid": settings.get("grid", {})}, table.path)
 
 
-def _read_method(name: str, table: TomlTable) -> MethodSpec:
+def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -> MethodSpec:
+    table = _published_settings(name, _inherit_settings(table, others))
     estimator, learner = _read_estimator(table, "estimator", name), _read_estimator(table, "learner")
     if learner is not None and find_estimator(learner).kind != LEARNER:
         table.check_name("learner", learner, _learners())

@@ -55,14 +55,10 @@ def _percent(share: float) -> str:
 def summarize(results: Results, table: TaskTable) -> list[str]:
     """Differences to the best baseline, average ranks, the second method, the subject of the plan, and baselines."""
     names, ranks, n = [method.name for method in table.ranked], table.average_ranks, len(table.datasets)
-    if all(method.is_reference for method in table.methods):
-        return ["Only methods that were fitted on true distributions have results here, and these are not ranked."]
-    if not names:
-        return ["No method has a result on every data set, so none is ranked."]
-    if len(names) == 1:
-        return [f"{names[0]} is the only method with a result on every data set: there is nothing to rank."]
     if n == 1:
         return summarize_dataset(results, table, table.datasets[0])
+    if len(names) < 2:
+        return [f"{plural(len(names), 'ranked method')} with a result on every data set: there is nothing to compare."]
     best, baselines = _names_tied_for_first(names, ranks), ev.best_baselines(table)
     sentences = []
     for name in _names_tied_for_first([m.name for m in table.ranked if not m.is_baseline], ranks) if baselines else ():

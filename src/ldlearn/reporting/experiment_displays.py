@@ -303,10 +303,7 @@ class TimeMemoryDisplay(Display):
         if not found:
             raise InputError("No finished record to draw" + (f" for data set {dataset!r}." if dataset else "."))
         # a logarithmic axis has no place for 0
-        seconds = {}
-        for cost in found:
-            means = {phase: spread.mean for phase, spread in cost.seconds.items() if spread}
-            seconds[cost.method.name] = {phase: mean for phase, mean in means.items() if mean > 0}
+        seconds = {cost.method.name: {p: s.mean for p, s in cost.seconds.items() if s and s.mean > 0} for cost in found}
         memory = {cost.method.name: cost.memory.mean for cost in found if cost.memory}
         return cls(seconds, memory, heading=dataset or "").plot(ax=ax)
 

@@ -6,7 +6,7 @@ import tomllib
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, product
 from pathlib import Path
 from typing import Any
@@ -67,6 +67,7 @@ class Report:
 
     def __init__(self, records: Iterable[Record], plan: str = "") -> None:
         self.plan_text = plan
+        self._file_content = cache(file_content)  # figures of the page are also written as files
         # Not as a Plan: a report must not fail because the plan, or its data, cannot be used here.
         self.plan: dict[str, Any] = tomllib.loads(plan) if plan else {}
         metrics, subject = self.plan.get("metrics") or HEADLINE_METRICS, str(self.plan.get("subject") or "")
@@ -124,9 +125,10 @@ class Report:
 
     def html(self) -> str:
         """The page."""
-        figures = {name: inline_svg(svg, name) for name, svg in self._page_svgs.items()}
+        svgs = {name: self._file_content(display, "svg") for name, display in self._page_figures.items()}
         shown = example(self.results, self._page_data["samples"])
         assets = page_assets("style.css", "dom.js", "tables.js", "charts.js", "sections.js")
+        figures = {name: inline_svg(svg, name) for name, svg in svgs.items()}
         return render("report.html", self, figures=figures, example=shown, data=script_json(self._page_data), **assets)
 
     @cached_property
@@ -148,11 +150,6 @@ class Report:
         if self.results.finished():
             found["time-and-memory"] = displays.TimeMemoryDisplay.from_records(self.results)
         return found
-
-    @cached_property
-    def _page_svgs(self) -> dict[str, bytes]:
-        """The same as SVG, drawn once for the page and for the files."""
-        return {name: file_content(display, "svg") for name, display in self._page_figures.items()}
 
     @cached_property
     def _page_data(self) -> dict[str, Any]:
@@ -177,8 +174,7 @@ class Report:
             # Names of data sets may differ only in characters that file names do not have.
             name = stem if taken[stem] == 1 else f"{stem}-{taken[stem]}"
             for format in formats:
-                known = self._page_svgs.get(name) if format == "svg" else None
-                yield f"figures/{name}.{format}", known or file_content(display, format)
+                yield f"figures/{name}.{format}", self._file_content(display, format)
 
 
 def _title(dataset: str) -> str:
