@@ -80,7 +80,7 @@ def test_features_are_by_default_what_is_left(table):
 @pytest.mark.parametrize(
     ("features", "labels", "message"),
     [
-        (None, None, "name the columns that are the labels"),
+        (None, None, "name the labels"),
         (None, "joy", "labels: there is no column 'joy'; did you mean emo_joy"),
         (None, [7], "no column 7; there are 5"),
         (None, ["emo_joy", 1], "labels names the column 'emo_joy' twice"),
@@ -237,7 +237,7 @@ def test_pairs_of_npy_files(tmp_path):
     np.save(tmp_path / "faces_Y.npy", (D > 0).astype(int))
     for name in ("faces.npy", "faces_X.npy"):
         np.testing.assert_array_equal(read_dataset(tmp_path / name).Y, np.ones((3, 4)))
-    with pytest.raises(DatasetError, match="name the columns that are the labels"):
+    with pytest.raises(DatasetError, match="name the labels"):
         read_dataset(tmp_path / "inputs.npy")
 
 
@@ -356,7 +356,7 @@ NAMES_XML = '<labels xmlns="x"><label name="joy"></label>\n<label name=\'don&apo
 
 def test_arff_of_mulan(tmp_path):
     path = write(tmp_path, MULAN, "genes.arff")
-    with pytest.raises(DatasetError, match="name the columns that are the labels"):
+    with pytest.raises(DatasetError, match="name the labels"):
         read_dataset(path)
     write(tmp_path, NAMES_XML, "genes.xml")
     data = read_dataset(path)

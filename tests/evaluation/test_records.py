@@ -46,7 +46,7 @@ def test_a_disk_without_room_is_no_fault_of_ours(tmp_path, largest_file):
     with append_records(path) as append:
         append(record("a"))
         largest_file(path.stat().st_size + 10)
-        with pytest.raises(FileError, match=r"records\.jsonl: only 10 of \d+ bytes of a record could be written"):
+        with pytest.raises(FileError, match=r"records\.jsonl: only 10 of \d+ bytes were written"):
             append(record("b"))
         with pytest.raises(FileError, match=r"records\.jsonl: it cannot be written \(file too large\)"):
             append(record("b"))
@@ -77,7 +77,7 @@ def test_a_line_torn_at_any_byte_is_ignored_and_cut_before_writing(tmp_path, kep
 
 @pytest.mark.parametrize(
     ("line", "said"),
-    [(b"garbage", "is not a record;"), (b'{"cell": "a"}', "must have 'dataset'"), (b"[1]", "is not a record")],
+    [(b"garbage", "is no record"), (b'{"cell": "a"}', "must have 'dataset'"), (b"[1]", "is no record")],
 )
 def test_a_whole_line_that_is_no_record_is_named(tmp_path, line, said):
     path = tmp_path / "records.jsonl"

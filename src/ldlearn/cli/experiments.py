@@ -5,12 +5,12 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
+from typer import Argument, BadParameter, Option
 
 from ldlearn import experiments
 from ldlearn.cli import options as opt
@@ -27,16 +27,13 @@ from ldlearn.tables.files import PIPE
 
 
 def run(
-    plan: Annotated[str, typer.Argument(help="A plan file (TOML), or the name of a shipped plan such as quick.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder of the run; an interrupted run continues.")
-    ] = None,
+    plan: Annotated[str, Argument(help="A plan file (TOML), or the name of a shipped plan such as quick.")],
+    output: Annotated[Path | None, Option("--output", "-o", help="Folder of a new or interrupted run.")] = None,
     export_to: Annotated[
-        Path | None,
-        typer.Option("--export-splits", metavar="DIR", help="Write the splits (.npz, .mat) for other tools."),
+        Path | None, Option("--export-splits", metavar="DIR", help="Write splits (.npz, .mat) for other tools.")
     ] = None,
     jobs: opt.Jobs = 1,
-    scheduler: Annotated[str | None, typer.Option(help="Address of a Dask scheduler that runs the cells.")] = None,
+    scheduler: Annotated[str | None, Option(help="Address of a Dask scheduler that runs the cells.")] = None,
     quiet: opt.Quiet = False,
     log: opt.Log = False,
 ) -> None:
@@ -45,16 +42,14 @@ def run(
     if export_to is not None:
         print_result(f"{len(export_splits(loaded, export_to))} files of splits: {export_to}")
     elif output is None:
-        raise typer.BadParameter("name the folder of the run.", param_hint="-o")
+        raise BadParameter("name the folder of the run.", param_hint="-o")
     if output is not None:
         run_and_report(loaded, output, jobs=jobs, scheduler=scheduler, quiet=quiet, log=log)
 
 
 def report(
-    run_dir: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a run, or a file of records.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write to; default: the folder of the run.")
-    ] = None,
+    run_dir: Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or a file of records.")],
+    output: Annotated[Path | None, Option("--output", "-o", help="Folder; default: that of the run.")] = None,
 ) -> None:
     """Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures."""
     from ldlearn.reporting import write_report  # a run does not need matplotlib
@@ -63,10 +58,10 @@ def report(
 
 
 def import_predictions(
-    run_dir: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run; its plan defines the splits.")],
-    method: Annotated[str, typer.Option(help="Name of the method in tables.")],
-    folder: Annotated[Path, typer.Option("--from", metavar="DIR", help="Folder with DATASET/REPEAT.npz and so on.")],
-    trained_on: Annotated[str, typer.Option(help="What it was trained on: logical (0/1 labels) or truth.")] = "logical",
+    run_dir: Annotated[Path, Argument(metavar="RUN", help="Folder of a run; its plan defines the splits.")],
+    method: Annotated[str, Option(help="Name of the method in tables.")],
+    folder: Annotated[Path, Option("--from", metavar="DIR", help="Folder with DATASET/REPEAT.npz and so on.")],
+    trained_on: Annotated[str, Option(help="What it was trained on: logical (0/1 labels) or truth.")] = "logical",
 ) -> None:
     """Add predictions made elsewhere to a run, to be ranked and reported.
 
@@ -85,13 +80,13 @@ def compare_methods(
     data: opt.Data,
     labels: opt.Labels,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="DIR", help="Folder of the run; default: DATA-methods.")
+        Path | None, Option("--output", "-o", metavar="DIR", help="Folder of the run; default: DATA-methods.")
     ] = None,
     methods: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="As DLDL,VoteLDL,GLLE+SABFGS; default: those that suit --zeros.")
+        str | None, Option(metavar="NAMES", help="As DLDL,VoteLDL,GLLE+SABFGS; default: those that suit --zeros.")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Random splits into training and test rows.")] = 5,
-    seed: Annotated[int, typer.Option(help="Random seed of the splits.")] = 0,
+    repeats: Annotated[int, Option(min=1, help="Random splits into training and test rows.")] = 5,
+    seed: Annotated[int, Option(help="Random seed of the splits.")] = 0,
     *,
     features: opt.FeatureOptions,
     cells: opt.LabelOptions,
@@ -110,7 +105,7 @@ def compare_methods(
     ldlearn compare-methods votes.csv -l joy:fear --methods DLDL,GLLE+SABFGS -o run
     """
     if data == PIPE:
-        raise typer.BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
+        raise BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
     columns = vars(features) | vars(dialect) | {"blank": cells.blank, "empty_rows": cells.empty_rows}
     how: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": log_line}
     plan, table = experiments.plan_for_table(data, labels, methods=opt.split_names(methods), zeros=cells.zeros, **how)
@@ -147,11 +142,11 @@ def _fit_options(spec: MethodSpec, given: dict[str, Any]) -> str:
 def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any) -> RunSummary:
     """Run a plan with options of `run_plan`, and print its tables."""
     if quiet and log:
-        raise typer.BadParameter("choose one of --quiet and --log.")
+        raise BadParameter("choose one of --quiet and --log.")
     if jobs < 1 and jobs != -1:
-        raise typer.BadParameter("--jobs must be at least 1, or -1 for all cores.")
+        raise BadParameter("--jobs must be at least 1, or -1 for all cores.")
     if output.exists() and not output.is_dir():
-        raise typer.BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
+        raise BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
     # 120 columns if the output is no terminal. No markup: brackets in names of methods and data sets are text.
     console = Console(width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
     progress = RunProgress() if quiet else LogProgress() if log or not console.is_terminal else LiveProgress(console)
@@ -163,8 +158,7 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
         _print_summary(console, plan, found)
     if not found.count("ok"):
         reason = next((record.message for record in found.records), "it has none").rstrip(".")
-        where = found.path / "records.jsonl"
-        raise LDLearnError(f"No cell of the plan could be computed ({reason}); {where} has the reason for each.")
+        raise LDLearnError(f"No cell of the plan could be computed ({reason}); see {found.path / 'records.jsonl'}.")
     return found
 
 

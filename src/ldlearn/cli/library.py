@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from ldlearn.base.discovery import all_estimators, external_methods, find_estimator
 from ldlearn.base.references import references
@@ -15,9 +16,7 @@ from ldlearn.exceptions import DatasetError, ParameterError
 from ldlearn.tables.formats import check_output
 
 
-def methods(
-    kind: Annotated[str | None, typer.Option(help="Only enhancer, learner or joint.")] = None,
-) -> None:
+def methods(kind: Annotated[str | None, Option(help="Only enhancer, learner or joint.")] = None) -> None:
     """List the methods: name, kind, origin, summary.
 
     Methods of other packages are those that they register in the entry point group ldlearn.methods. Any other is named
@@ -40,7 +39,7 @@ def methods(
 
 datasets = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set, in any spelling.")]
+Name = Annotated[str, Argument(metavar="NAME", help="Name of a data set, in any spelling.")]
 
 
 @datasets.callback(invoke_without_command=True)
@@ -89,9 +88,7 @@ def show_dataset(name: Name, as_json: Json = False) -> None:
 @datasets.command("fetch")
 def fetch(
     name: Name,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="Also write this file: .csv .npz .mat ...")
-    ] = None,
+    output: Annotated[str | None, Option("--output", "-o", metavar="FILE", help="Also write .csv, .npz, ...")] = None,
     as_json: Json = False,
 ) -> None:
     """Download a data set into the cache, after showing its terms; embedded ones need no network."""
@@ -111,7 +108,7 @@ def fetch(
 
 @datasets.command("check")
 def check(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="All by default.")] = None,
+    names: Annotated[list[str] | None, Argument(metavar="[NAME]...", help="All by default.")] = None,
     as_json: Json = False,
 ) -> None:
     """Download data sets from each of their mirrors, verify the checksums, and keep nothing."""
@@ -126,9 +123,7 @@ def check(
         raise DatasetError(f"No mirror delivers {', '.join(lost)}; check your connection, or place the files by hand.")
 
 
-def cite(
-    methods: Annotated[list[str], typer.Argument(metavar="METHOD...", help="Names as `ldlearn methods` lists them.")],
-) -> None:
+def cite(methods: Annotated[list[str], Argument(metavar="METHOD...", help="As `ldlearn methods` lists them.")]) -> None:
     """Print BibTeX entries of the papers of methods.
 
     \b

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import numpy as np
-import typer
+from typer import BadParameter, Option
 
 from ldlearn import tables
 from ldlearn.cli import console
@@ -13,9 +13,9 @@ from ldlearn.tables.files import PIPE
 
 def browse(
     data: opt.Data,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Page to write, an .html file.")],
-    interval: Annotated[float, typer.Option(metavar="LEVEL", help="Nominal coverage of the intervals.")] = 0.9,
-    raters: Annotated[float | None, typer.Option(metavar="N", help="Number of raters of a row, if known.")] = None,
+    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Page to write, an .html file.")],
+    interval: Annotated[float, Option(metavar="LEVEL", help="Nominal coverage of the intervals.")] = 0.9,
+    raters: Annotated[float | None, Option(metavar="N", help="Number of raters of a row, if known.")] = None,
     *,
     rows: opt.RowOptions,
     as_json: opt.Json = False,
@@ -31,15 +31,15 @@ def browse(
     from ldlearn.reporting import write_browse_page  # the other commands do not need matplotlib
 
     if not output.endswith((".html", ".htm")):
-        raise typer.BadParameter(f"a page ends in .html, {output!r} does not.", param_hint="-o")
+        raise BadParameter(f"a page ends in .html, {output!r} does not.", param_hint="-o")
     written = write_browse_page(data, output=output, interval=interval, raters=raters, **rows.arguments())
     console.report_written(written, as_json)
 
 
 def explain(
     data: opt.Data,
-    row: Annotated[int, typer.Option(metavar="N", help="Number of the row; the header is row 1.")],
-    top: Annotated[int, typer.Option(metavar="N", help="How many contributions to print.", min=1)] = 10,
+    row: Annotated[int, Option(metavar="N", help="Number of the row; the header is row 1.")],
+    top: Annotated[int, Option(metavar="N", help="How many contributions to print.", min=1)] = 10,
     *,
     model: opt.ModelOptions,
     as_json: opt.Json = False,
@@ -70,7 +70,7 @@ def explain(
 def ask(
     data: opt.Data,
     output: opt.Output = PIPE,
-    n: Annotated[int, typer.Option("-n", metavar="N", help="How many rows to ask for.", min=1)] = 50,
+    n: Annotated[int, Option("-n", metavar="N", help="How many rows to ask for.", min=1)] = 50,
     *,
     rows: opt.RowOptions,
     to: opt.To = None,
@@ -89,9 +89,9 @@ def ask(
 
 def suggest(
     data: opt.Data,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="File to write: .json or .parquet.")],
-    program: Annotated[str, typer.Option("--for", metavar="NAME", help="argilla, label-studio or datasets.")],
-    question: Annotated[str, typer.Option(metavar="NAME", help="Question of the annotation tool.")] = "label",
+    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="File to write: .json or .parquet.")],
+    program: Annotated[str, Option("--for", metavar="NAME", help="argilla, label-studio or datasets.")],
+    question: Annotated[str, Option(metavar="NAME", help="Question of the annotation tool.")] = "label",
     *,
     rows: opt.RowOptions,
     as_json: opt.Json = False,

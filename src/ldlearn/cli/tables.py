@@ -5,7 +5,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, BadParameter, Option
 
 from ldlearn import tables
 from ldlearn.cli import console
@@ -21,13 +21,13 @@ from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import to_labels
 
-ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="Model file (.ldl).")]
+ModelFile = Annotated[str, Argument(metavar="MODEL", help="Model file (.ldl).")]
 
 
 def fit(
     data: opt.Data,
     labels: opt.Labels,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Model to write, an .ldl file.")],
+    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Model to write, an .ldl file.")],
     *,
     features: opt.FeatureOptions,
     embedding: opt.Embedding = None,
@@ -36,13 +36,11 @@ def fit(
     kind: opt.LabelKind = "auto",
     cells: opt.LabelOptions,
     separator: opt.Separator = None,
-    holdout: Annotated[float | None, typer.Option(metavar="F", help="Fraction of held-out rows; default 0.2.")] = None,
-    intervals: Annotated[
-        bool, typer.Option("--intervals", help="Store what --interval and --flag-far of predict need.")
-    ] = False,
+    holdout: Annotated[float | None, Option(metavar="F", help="Fraction of held-out rows; default 0.2.")] = None,
+    intervals: Annotated[bool, Option("--intervals", help="Store what predict --interval, --flag-far need.")] = False,
     reading: opt.ReadingOptions,
     scheduler: opt.Scheduler = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Explain how hyperparameters were selected.")] = False,
+    verbose: Annotated[bool, Option("--verbose", help="Explain how hyperparameters were selected.")] = False,
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -59,7 +57,7 @@ def fit(
     """
     # Model files have their own suffix, so that a slip does not overwrite the data.
     if Path(output).suffix != ".ldl":
-        raise typer.BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
+        raise BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
     wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "params": dict(set or ()), **vars(features)}
     wanted["overwrite"] = not no_clobber
     local = vars(cells) | {"kind": kind, "separator": separator, "intervals": intervals}
@@ -68,7 +66,7 @@ def fit(
             wanted["params"]["zeros"] = zeros
         refused = local | vars(reading) | {"embedding": embedding, "holdout": holdout}
         for name in (name for name, value in refused.items() if value not in (None, False, "auto", "error")):
-            raise typer.BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
+            raise BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
         # only with a scheduler: it needs Dask
         from ldlearn.tables.table_parts import fit_parts
 
@@ -98,8 +96,8 @@ def fit(
 
 def enhance(
     data: opt.Data,
-    model: Annotated[str | None, typer.Option("--model", "-m", metavar="FILE", help="A fitted model, or:")] = None,
-    labels: Annotated[str | None, typer.Option("--labels", "-l", metavar="COLS", help="Labels to fit on.")] = None,
+    model: Annotated[str | None, Option("--model", "-m", metavar="FILE", help="A fitted model, or:")] = None,
+    labels: Annotated[str | None, Option("--labels", "-l", metavar="COLS", help="Labels to fit on.")] = None,
     output: opt.Output = PIPE,
     *,
     features: opt.FeatureOptions,
@@ -120,7 +118,7 @@ def enhance(
     """
     console.check_one_stdout(output, as_json)
     if model is None and embedding is not None:
-        raise typer.BadParameter("only a model that was fitted with one takes it.", param_hint="--embedding")
+        raise BadParameter("only a model that was fitted with one takes it.", param_hint="--embedding")
     if model is not None:
         trusted = method if ":" in (method or "") else None  # beside a model, any other method is refused
         opt.import_trusted_code(model, embedding, trusted)
@@ -165,7 +163,7 @@ def predict(
 def evaluate(
     data: opt.Data,
     metrics: opt.Metrics = None,
-    labels: Annotated[str | None, typer.Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")] = None,
+    labels: Annotated[str | None, Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")] = None,
     kind: opt.LabelKind = "auto",
     blank: opt.Blank = None,
     *,
@@ -194,14 +192,12 @@ def evaluate(
 
 
 def compare(
-    truth: Annotated[str, typer.Argument(metavar="TRUTH", help="Table of the true distributions.")],
-    other: Annotated[str, typer.Argument(metavar="OTHER", help="Table of other distributions.")],
-    labels: Annotated[str | None, typer.Option("--labels", "-l", metavar="COLS", help="Default: all columns.")] = None,
+    truth: Annotated[str, Argument(metavar="TRUTH", help="Table of the true distributions.")],
+    other: Annotated[str, Argument(metavar="OTHER", help="Table of other distributions.")],
+    labels: Annotated[str | None, Option("--labels", "-l", metavar="COLS", help="Default: all columns.")] = None,
     id: opt.Id = None,
     metrics: opt.Metrics = None,
-    convention: Annotated[
-        str, typer.Option(metavar="NAME", help="Treatment of zeros: exact, pyldl, dldl, dldl-recovery.")
-    ] = "exact",
+    convention: Annotated[str, Option(metavar="NAME", help="Zeros: exact, pyldl, dldl, dldl-recovery.")] = "exact",
     *,
     reading: opt.ReadingOptions,
     as_json: opt.Json = False,
@@ -229,7 +225,7 @@ def compare(
 
 def inspect(
     model: ModelFile,
-    html: Annotated[str | None, typer.Option(metavar="FILE", help="Write a model card: one HTML page.")] = None,
+    html: Annotated[str | None, Option(metavar="FILE", help="Write a model card: one HTML page.")] = None,
     method: opt.TrustedMethod = None,
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
@@ -277,7 +273,7 @@ def _overview(known: dict[str, Any]) -> dict[str, str]:
 
 def export(
     model: ModelFile,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")],
+    output: Annotated[str, Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")],
     method: opt.TrustedMethod = None,
     no_clobber: opt.NoClobber = False,
 ) -> None:
@@ -287,7 +283,7 @@ def export(
     ldlearn export model.ldl -o model.onnx
     """
     if Path(output).suffix != ".onnx":
-        raise typer.BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
+        raise BadParameter(f"an ONNX file ends in .onnx, {output!r} does not.", param_hint="-o")
     # Before the work: an output that must not be overwritten is an error at once.
     check_output(output, [model], overwrite=not no_clobber)
     loaded = tables.load_table_model(model, method)
@@ -298,15 +294,13 @@ def export(
 
 
 def import_(
-    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Export: .json .jsonl .csv .xlsx ...")],
+    files: Annotated[list[str], Argument(metavar="FILE...", help="Export: .json .jsonl .csv .xlsx ...")],
     output: opt.Output = PIPE,
-    kind: Annotated[
-        str, typer.Option("--as", metavar="KIND", help="votes (numbers of raters), labels (0/1), or auto.")
-    ] = "auto",
-    item: Annotated[str | None, typer.Option(metavar="COL", help="Item column; default: found by name.")] = None,
-    rater: Annotated[str | None, typer.Option(metavar="COL", help="Rater column; default: found by name.")] = None,
-    label: Annotated[str | None, typer.Option(metavar="COL", help="Label column, or question of a tool.")] = None,
-    zeros: Annotated[str | None, typer.Option(metavar="none|less", help="0 means none, or less: for fit.")] = None,
+    kind: Annotated[str, Option("--as", metavar="KIND", help="votes (of raters), labels (0/1), or auto.")] = "auto",
+    item: Annotated[str | None, Option(metavar="COL", help="Item column; default: found by name.")] = None,
+    rater: Annotated[str | None, Option(metavar="COL", help="Rater column; default: found by name.")] = None,
+    label: Annotated[str | None, Option(metavar="COL", help="Label column, or question of a tool.")] = None,
+    zeros: Annotated[str | None, Option(metavar="none|less", help="0 means none, or less: for fit.")] = None,
     *,
     reading: opt.ReadingOptions,
     to: opt.To = None,

@@ -108,10 +108,9 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         if self.init == "uniform":
             return None
         # The smallest number of positive labels has to be found over all blocks first.
-        of_blocks = training.runner.map_compute(lambda targets: fewest_positives(targets.T), training.targets)
-        sums, counts = training.runner.map_sum(
-            _prototype_sums, training.X, training.targets, common=np.min(of_blocks, axis=0)
-        )
+        runner, targets = training.runner, training.targets
+        fewest = np.min(runner.map_compute(lambda block: fewest_positives(block.T), targets), axis=0)
+        sums, counts = runner.map_sum(_prototype_sums, training.X, targets, common=fewest)
         return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
 
     def _positive_rates(self, training: TrainingBlocks) -> Array | None:
@@ -126,9 +125,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 class _BlockSteps:
     """The two steps of the alternation on rows in blocks, where the degrees stay."""
 
-    def __init__(
-        self, columns: BlockColumns, D: list[Any], degree_terms: DegreeTerms, gamma: float, tol: float
-    ) -> None:
+    def __init__(self, columns: BlockColumns, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float) -> None:
         self.columns, self.D, self.degree_terms, self.gamma, self.tol = columns, D, degree_terms, gamma, tol
         self.targets, self.runner = columns.training.targets, columns.training.runner
         self.total = columns.total
@@ -177,9 +174,7 @@ def _terms(degrees: _Degrees, targets: BlockTargets, terms: DegreeTerms) -> floa
     return terms.value(degrees.T, _rows(targets))
 
 
-def _update_degrees(
-    X: Array, targets: BlockTargets, degrees: _Degrees, common: tuple[DegreeTerms, Coefficients, float]
-) -> _Degrees:
+def _update_degrees(X: Array, targets: BlockTargets, degrees: _Degrees, common: Any) -> _Degrees:
     terms, coefficients, tol = common
     step = terms.minimize(_log_predictions(X, coefficients), _rows(targets), degrees.T, tol)
     return _Degrees(step.D, targets.weights, step)

@@ -144,9 +144,7 @@ def _point(X: Array, targets: BlockTargets, parameters: _Parameters) -> Sequence
     return [loss, *features.transpose_times(slope), rate_slope, link.total * curvature]
 
 
-def _hessian_times(
-    X: Array, targets: BlockTargets, common: tuple[_Parameters, tuple[Array, Array, float]]
-) -> Sequence[Any]:
+def _hessian_times(X: Array, targets: BlockTargets, common: tuple[_Parameters, Any]) -> Sequence[Any]:
     parameters, (W, b, rate) = common
     features, *_, derivatives = _at(X, targets, parameters)
     curved, curved_rate = derivatives.hessian_times(features.times(W, b), rate)

@@ -75,9 +75,9 @@ class LabelDataset:
         # Names first: what becomes of a data frame below has none.
         self._set("feature_names", self.feature_names or _columns(self.X))
         self._set("label_names", self.label_names or _columns(self.D) or _columns(self.Y))
-        self._set("X", _as_matrix(self.X, "X", "features"))
+        self._set("X", _as_matrix(self.X, "X"))
         for field in self._label_fields():
-            matrix, n_rows = _as_matrix(getattr(self, field), field, "labels"), self.X.shape[0]
+            matrix, n_rows = _as_matrix(getattr(self, field), field), self.X.shape[0]
             if len(matrix) != n_rows:
                 raise DatasetError(f"X has {n_rows} rows but {field} has {len(matrix)}; they must match.")
             self._set(field, matrix)
@@ -237,12 +237,11 @@ def _columns(matrix: Any) -> tuple[str, ...]:
     return tuple(str(name) for name in getattr(matrix, "columns", ()))
 
 
-def _as_matrix(given: Any, field: str, columns: str) -> Any:
+def _as_matrix(given: Any, field: str) -> Any:
     # CSR alone gives rows quickly; labels are never sparse here.
     matrix = given.tocsr() if scipy.sparse.issparse(given) and field == "X" else np.asarray(given)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-        got = f"{matrix.ndim} dimension(s) of {matrix.dtype}"
-        raise DatasetError(f"{field} must be a 2-D array of numbers (rows x {columns}), got {got}.")
+        raise DatasetError(f"{field} must be a 2-D array of numbers, got {matrix.ndim} dimension(s) of {matrix.dtype}.")
     return matrix
 
 

@@ -219,8 +219,7 @@ def download(
                 return target
             except _FailedAttempt as error:
                 reason = str(error)
-    problem = f"{url} could not be downloaded in {retries + 1} attempts"
-    raise DatasetError(f"{problem}; the last one failed because {reason}. Try again later.")
+    raise DatasetError(f"{url} failed in {retries + 1} attempts, the last because {reason}. Try again later.")
 
 
 class _FailedAttempt(Exception):

@@ -126,8 +126,7 @@ def _select_columns(source: Source, features: Columns, labels: Columns) -> dict[
     """Positions of the features ("X") and of the labels, by field."""
     by_field = dict(source.labels) if labels is None else {"auto": source.find(labels, "labels")}
     if not by_field:
-        known = format_list(source.names, 12)
-        raise TableError(f"name the columns that are the labels, e.g. labels='emotion_*'; the columns are {known}.")
+        raise TableError(f"name the labels, e.g. labels='emotion_*'; the columns are {format_list(source.names, 12)}.")
     taken = {i for positions in by_field.values() for i in positions}
     selected = source.rest(taken) if features is None else source.find(features, "features")
     both = taken.intersection(selected)

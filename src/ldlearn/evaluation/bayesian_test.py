@@ -96,8 +96,7 @@ def bayesian_signed_rank(
     A - B: better 0.974, equivalent 0.026, worse 0.000
     """
     if rope < 0 or prior <= 0 or n_draws < 1:
-        given = f"rope={rope}, prior={prior}, n_draws={n_draws}"
-        raise InputError(f"rope must not be negative, prior and n_draws must be positive, got {given}.")
+        raise InputError(f"rope must not be negative, prior and n_draws positive, got {rope}, {prior} and {n_draws}.")
     table = check_scores(scores, greater_is_better, methods)
     sign = 1.0 if greater_is_better else -1.0
     concentrations = np.append(np.ones(len(table.values)), prior)

@@ -295,8 +295,7 @@ def _parse(content: bytes, path: Path) -> Iterator[Record]:
             yield Record.from_dict(json.loads(line))
         except (ValueError, TypeError, AttributeError) as error:
             # JSON that is no object, or an object with fields of other kinds, fails in any of these ways.
-            reason = f" ({error})" if isinstance(error, InputError) else ""
-            raise RunFolderError(f"Line {number} of {path} is not a record{reason}; remove it and run again.") from None
+            raise RunFolderError(f"Line {number} of {path} is no record ({error}); remove it and run again.") from None
 
 
 def _end_of_lines(content: bytes) -> int:
@@ -328,8 +327,7 @@ def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
                 # One call: a crash leaves the whole line, or a torn one at the very end that the next run removes.
                 written = file.write(line)
                 if written != len(line):
-                    problem = f"only {written} of {len(line)} bytes of a record could be written"
-                    raise FileError(f"{path}: {problem}; make room on the disk, and run the same again.")
+                    raise FileError(f"{path}: only {written} of {len(line)} bytes were written; make room on the disk.")
                 os.fsync(file.fileno())
 
         yield append

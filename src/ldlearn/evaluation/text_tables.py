@@ -164,10 +164,8 @@ def _agreement_board(results: Results, dataset: Dataset) -> TextTable:
         for name, method in results.methods.items()
         if means
     ]
-    legend = (
-        f"{dataset.name} has no true degrees: methods were scored on held-out 0/1 labels and by their agreement (mean "
-        "intersection with the others that are no baselines). Neither measures the distance to true degrees."
-    )
+    what = "methods were scored on held-out 0/1 labels and by their mean intersection with the others"
+    legend = f"{dataset.name} has no true degrees: {what}; neither measures the distance to true degrees."
     return TextTable(f"{dataset.name}: agreement", ["Method", *means], rows, legend)
 
 

@@ -127,8 +127,7 @@ def _read_scores(stem: Path, split: Split, labels: list[str]) -> dict[str, Any]:
         if task not in arrays:
             continue
         if arrays[task].shape != part.Y.shape:
-            shapes = f"shape {arrays[task].shape} instead of {part.Y.shape}"
-            raise InputError(f"{where}: {task} has {shapes}, the rows and labels of the split.")
+            raise InputError(f"{where}: {task} has shape {arrays[task].shape}, but the split has {part.Y.shape}.")
         try:
             facts = describe_degrees(part, check_distributions(arrays[task]), task)
         except InputError as error:
@@ -145,8 +144,7 @@ def _read_arrays(stem: Path, labels: list[str]) -> tuple[dict[str, NDArray[Any]]
     """The arrays of the file with this stem, and its path."""
     present = [path for ending in (".npz", ".mat", ".npy", ".csv") if (path := Path(f"{stem}{ending}")).is_file()]
     if len(present) != 1:
-        problem = "there is no file" if not present else f"there are {len(present)} files"
-        raise FileError(f"{stem}: {problem} with predictions of this split; write one: .npz, .mat, .npy or .csv.")
+        raise FileError(f"{stem}: {len(present)} files with predictions of a split; write one: .npz, .mat, .npy, .csv.")
     (path,) = present
     match path.suffix:
         case ".npz":

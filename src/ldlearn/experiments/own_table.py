@@ -90,19 +90,17 @@ def plan_for_table(
     plan = replace(
         plan,
         protocol=protocol,
-        methods=_usable((*plan.methods, *(alone.values() if has_truth else ())), table, on_message),
+        methods=_usable([*plan.methods, *(alone.values() if has_truth else ())], table, on_message),
         metrics=HEADLINE_METRICS if has_truth else LABEL_HEADLINE,
         description=f"Methods on {Path(path).name}: {_describe_labels(table)}; nothing is tuned.",
     )
     return plan, table
 
 
-def _usable(
-    methods: tuple[MethodSpec, ...], table: PreparedTable, on_message: OnMessage | None
-) -> tuple[MethodSpec, ...]:
+def _usable(methods: list[MethodSpec], table: PreparedTable, on_message: OnMessage | None) -> tuple[MethodSpec, ...]:
     """The methods without those that need every label, if some are unknown."""
     if table.Y is None or not np.isnan(table.Y).any():
-        return methods
+        return tuple(methods)
     # Only the first step sees the labels; a learner sees recovered degrees.
     usable = tuple(method for method in methods if find_estimator(method.estimator)().capabilities().unknown_labels)
     names = ", ".join(method.name for method in methods if method not in usable)

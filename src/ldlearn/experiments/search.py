@@ -247,8 +247,7 @@ class _CellSearch:
             outcome[key] = {name: facts[selected.get(name, shown).index][key].get(name) for name in outcome[key]}
         if len(selected) > 1:
             outcome["selected_by_metric"] = {metric: fit.params for metric, fit in selected.items()}
-        predicting = round(outcome.pop("predict_seconds", 0.0), 4)
-        outcome["seconds"] = {"fit": round(shown.seconds, 4), "predict": predicting}
+        outcome["seconds"] = {"fit": round(shown.seconds, 4)} | outcome.get("seconds", {})
         return outcome | {"selected": shown.params, "validation": self._best[task][first][1]}
 
     def _recovered(self, model: Any) -> dict[str, Any]:
@@ -264,7 +263,8 @@ class _CellSearch:
         test = self.split.test
         started = time.process_time()
         P = np.asarray(model.predict(test.X), dtype=np.float64)
-        return {"predict_seconds": time.process_time() - started} | describe_degrees(test, P, "prediction")
+        seconds = {"predict": round(time.process_time() - started, 4)}
+        return {"seconds": seconds} | describe_degrees(test, P, "prediction")
 
 
 def describe_degrees(part: Part, degrees: NDArray[np.float64], task: str) -> dict[str, Any]:

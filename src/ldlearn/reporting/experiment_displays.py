@@ -191,9 +191,7 @@ class DifferencesDisplay(Display):
         DifferencesDisplay.from_records(records, "intersection").save("differences.svg")
     """
 
-    def __init__(
-        self, differences: Mapping[str, Mapping[str, ev.Difference]], baselines: Mapping[str, str], score: str = ""
-    ) -> None:
+    def __init__(self, differences: Mapping[str, Any], baselines: Mapping[str, str], score: str = "") -> None:
         self.differences = differences
         self.baselines = baselines
         self.score = score
@@ -274,9 +272,7 @@ class TimeMemoryDisplay(Display):
         TimeMemoryDisplay.from_records(records).save("cost.pdf")
     """
 
-    def __init__(
-        self, seconds: Mapping[str, Mapping[str, float]], memory: Mapping[str, float], *, heading: str = ""
-    ) -> None:
+    def __init__(self, seconds: Mapping[str, Any], memory: Mapping[str, float], *, heading: str = "") -> None:
         self.seconds = seconds
         self.memory = memory
         self.heading = heading
