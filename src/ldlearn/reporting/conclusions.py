@@ -55,6 +55,8 @@ def _percent(share: float) -> str:
 def summarize(results: Results, table: TaskTable) -> list[str]:
     """Differences to the best baseline, average ranks, the second method, the subject of the plan, and baselines."""
     names, ranks, n = [method.name for method in table.ranked], table.average_ranks, len(table.datasets)
+    if all(method.is_reference for method in table.methods):
+        return ["Only methods that were fitted on true distributions have results here, and these are not ranked."]
     if n == 1:
         return summarize_dataset(results, table, table.datasets[0])
     if len(names) < 2:
