@@ -209,7 +209,7 @@ def test_arrays_are_found_by_their_usual_names(tmp_path):
     np.testing.assert_array_equal(data.D, D)
     np.testing.assert_array_equal(data.Y, D > 0)
     np.savez(tmp_path / "own.npz", inputs=X, outcome=D)
-    with pytest.raises(DatasetError, match=r"name the columns .*'inputs0', 'inputs1', 'outcome0'"):
+    with pytest.raises(DatasetError, match=r"name the labels.*'inputs0', 'inputs1', 'outcome0'"):
         read_dataset(tmp_path / "own.npz")
     data = read_dataset(tmp_path / "own.npz", features="inputs", labels="outcome")
     np.testing.assert_array_equal(data.D, D)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from pkgutil import resolve_name
-from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
@@ -33,24 +32,22 @@ class ClusterError(LDLearnError, RuntimeError):
 
 def connect(address: str) -> Any:
     """A client of the scheduler at an address such as ``"tcp://host:8786"``."""
-    results: SimpleQueue[Any] = SimpleQueue()
+    found: list[Any] = [TimeoutError()]
 
     def call() -> None:
         try:
             # Not the default: the user may have a client of another cluster.
-            results.put(distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False))
+            found.append(distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False))
         except Exception as error:
-            results.put(error)
+            found.append(error)
 
     # In a daemon thread: Dask's time-out does not apply if something other than a scheduler listens at the address.
-    Thread(target=call, daemon=True).start()
-    try:
-        found = results.get(timeout=1.5 * _CONNECT_SECONDS)
-    except Empty:
-        found = TimeoutError()
-    if isinstance(found, Exception):
-        raise FileError(f"No Dask scheduler answers at {address} ({type(found).__name__}).")
-    return found
+    thread = Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(timeout=1.5 * _CONNECT_SECONDS)
+    if isinstance(found[-1], Exception):
+        raise FileError(f"No Dask scheduler answers at {address} ({type(found[-1]).__name__}).")
+    return found[-1]
 
 
 def current_client(client: Any = None) -> Any:

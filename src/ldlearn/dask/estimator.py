@@ -139,7 +139,10 @@ class DaskEstimator(LabelEstimator):
         parts = [delayed(_degrees_of_block, pure=False)(method, model, *block) for block in zip(*blocks, strict=True)]
         names, kind = [str(name) for name in self.label_names_], tr.float_type(X)
         if tr.is_frame(X):
-            return _frame_of(parts, names, kind, X.divisions)
+            import dask.dataframe as dd
+
+            meta = type(X._meta)(np.empty((0, len(names)), dtype=kind), columns=names)
+            return dd.from_delayed(parts, meta=meta, divisions=X.divisions, verify_meta=False)
         return array_of_blocks(parts, X.chunks[0], (len(names),), kind)
 
     def _validate_rows(self, X: Any, y: Any, row_data: RowData) -> tuple[Any, Any, RowData]:
@@ -229,14 +232,6 @@ def array_of_blocks(parts: list[Any], lengths: Any, row_shape: tuple[int, ...], 
     """A Dask array of blocks of rows."""
     arrays = [da.from_delayed(part, (n, *row_shape), dtype=kind) for part, n in zip(parts, lengths, strict=True)]
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
-
-
-def _frame_of(parts: list[Any], names: list[str], kind: Any, divisions: Any) -> Any:
-    import dask.dataframe as dd
-    import pandas as pd
-
-    meta = pd.DataFrame(np.empty((0, len(names)), dtype=kind), columns=names)
-    return dd.from_delayed(parts, meta=meta, divisions=divisions, verify_meta=False)
 
 
 # Functions of a block.

@@ -202,7 +202,7 @@ def critical_difference(
     """
     check_alpha(alpha)
     if n_methods < 2 or n_datasets < 1:
-        raise InputError(f"At least 2 methods and 1 data set are needed, got {n_methods} and {n_datasets}.")
+        raise InputError(f"There must be at least 2 methods and 1 data set, got {n_methods} and {n_datasets}.")
     if test == "nemenyi":
         # Infinitely many degrees of freedom: the variance of ranks is known, not estimated from the scores.
         q = float(stats.studentized_range.ppf(1 - alpha, n_methods, np.inf)) / math.sqrt(2)

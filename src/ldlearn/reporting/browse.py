@@ -70,19 +70,15 @@ def write_browse_page(
     if (n := len(rows.names)) > MAX_ROWS:
         raise TableError(f"a page holds at most {MAX_ROWS:,} rows, this table has {n:,}; use a part of it.")
     series, scores, messages = _series_and_scores(rows, loaded.estimator, interval, raters)
-    cells, is_cut = {}, False
-    for name in rows.cells.columns:
-        texts = ["" if value != value or value is None else str(value) for value in rows.cells[name]]
-        is_cut |= any(len(text) > _MAX_CHARS for text in texts)
-        cells[name] = [_shorten(text) for text in texts]
-    if is_cut:
+    cells = {name: ["" if v != v or v is None else str(v) for v in rows.cells[name]] for name in rows.cells.columns}
+    if any(len(text) > _MAX_CHARS for texts in cells.values() for text in texts):
         messages.append(f"Texts are cut after {_MAX_CHARS:,} characters.")
     content = {
         "labels": loaded.labels,
         "id": rows.id,
         "names": [_shorten(name) for name in rows.names],
         "columns": list(cells),
-        "cells": list(cells.values()),
+        "cells": [[_shorten(text) for text in texts] for texts in cells.values()],
         "given": None if rows.labels is None else _pack(np.nan_to_num(rows.labels, nan=2.0), np.uint8),
         "series": [each.packed() for each in series],
         "scores": [{"name": name, "values": _pack(values, "<f4")} for name, values in scores.items()],

@@ -103,8 +103,7 @@ class Display:
         target = Path(path)
         if not target.suffix:
             raise InputError(f"The suffix of {str(path)!r} must name a format, for instance .svg, .png or .pdf.")
-        content = self.to_bytes(target.suffix[1:].lower(), dpi=dpi)
-        return write_file(target, content)
+        return write_file(target, self.to_bytes(target.suffix[1:].lower(), dpi=dpi))
 
     def to_bytes(self, format: str, *, dpi: float = 200) -> bytes:
         """Return the figure as the content of a file of the format."""

@@ -95,9 +95,8 @@ class CriticalDifferenceDisplay(Display):
         if table is None:
             raise InputError(f"No record holds a {task} score of {metric}.")
         scores, names = table.matrix(methods)
-        options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names}
-        options["alpha"] = alpha
-        result = ev.nemenyi(scores, **options) if control is None else ev.bonferroni_dunn(scores, control, **options)
+        how: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": alpha}
+        result = ev.nemenyi(scores, **how) if control is None else ev.bonferroni_dunn(scores, control, **how)
         return cls(result, muted=[name for name in names if results.methods[name].is_baseline]).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
