@@ -254,11 +254,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
                 self.kappa_ = min(find_concentration(P, frequency, self.n_votes_), 1e4)
         coef, intercept, scores = fit.coef, fit.intercept, fit.scores
         if self.kappa_:
-            T = mix(
-                self._vote_shares(scores, Y, offset, observed),
-                positive.shares,
-                prediction_weight(self.kappa_, self.n_votes_) ** 2,
-            )
+            weight = prediction_weight(self.kappa_, self.n_votes_) ** 2
+            T = mix(self._vote_shares(scores, Y, offset, observed), positive.shares, weight)
             W = softmax_regression(features, T, l2=self.gamma_, tol=self.tol)
             coef, intercept, scores = W.coef, W.intercept, W.logits
         coef, self.intercept_ = features.to_original(coef, intercept)
