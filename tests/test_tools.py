@@ -99,7 +99,7 @@ def test_the_matrix_changes_everything_that_it_promises():
     pythons = {version: Path(sys.executable) for version in test_everywhere.PYTHONS}
     cells = list(test_everywhere.make_cells(pythons, full=False))
     assert len({cell.name for cell in cells}) == len(cells)
-    assert {cell.environment.name for cell in cells} == {"py3.11", "py3.12", "py3.13", "oldest"}
+    assert {cell.environment.name for cell in cells} == {"py3.11", "py3.12", "py3.13", "py3.14", "oldest"}
     assert {cell.threads for cell in cells} == {1, 2}
     assert {cell.dispatch for cell in cells} == {True, False}
     assert {cell.kernel for cell in cells} == {None, *test_everywhere.kernels_of_this_processor()}
