@@ -93,7 +93,8 @@ def _message_and_exit_code(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError) and error.strerror:
         # Errors of files name the file; only standard output has no name.
         return f"{error.filename or 'standard output'}: {error.strerror}.", 2
-    return f"this is a bug of ldlearn ({type(error).__name__}: {text}); report it with the output of --debug.", 1
+    report = "please report it with `ldlearn --version` and the output of the same command with --debug"
+    return f"this is a bug of ldlearn ({type(error).__name__}: {text}); {report}.", 1
 
 
 def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:

@@ -48,7 +48,9 @@ Id = Annotated[str | None, Option("--id", metavar="COL", help="Identifier column
 Method = Annotated[
     str | None, Option(metavar="NAME", autocompletion=complete_method, help="Default DLDL; see `ldlearn methods`.")
 ]
-Settings = Annotated[list[Any] | None, Option("--set", metavar="K=V", parser=parse_setting, help="One parameter each.")]
+Settings = Annotated[
+    list[Any] | None, Option("--set", metavar="K=V", parser=parse_setting, help="A parameter; repeatable.")
+]
 To = Annotated[str | None, Option("--to", metavar="FMT", help="Format of standard output.")]
 Metrics = Annotated[str | None, Option(metavar="NAMES", help="Metrics, as a,b; or all. Default: the most common.")]
 NoClobber = Annotated[bool, Option("--no-clobber", help="Do not overwrite an existing file.")]
@@ -76,7 +78,9 @@ class FeatureOptions:
 class LabelOptions:
     """The meaning of 0 and of empty cells: arguments of `ldlearn.tables.fit_table`."""
 
-    zeros: Annotated[str | None, Option(metavar="none|less", help="0 means none (default) or less (not main).")] = None
+    zeros: Annotated[
+        str | None, Option(metavar="none|less", help="0 means none (default), or less: not a main label.")
+    ] = None
     empty_rows: Annotated[
         str, Option(metavar="HOW", show_default=False, help="Rows of 0 only: error (default), drop, unknown.")
     ] = "error"

@@ -229,7 +229,8 @@ def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]
         y = y.rechunk({0: known[0]})
     of_X, of_y = row_blocks(X), row_blocks(y)
     if len(of_X) != len(of_y):
-        raise InputError(f"X has {len(of_X)} blocks, {name} {len(of_y)}, of unknown lengths; partition them alike.")
+        sizes = f"X has {len(of_X)} blocks and {name} {len(of_y)}, of unknown lengths"
+        raise InputError(f"{sizes}; partition them alike, or call compute_chunk_sizes() on both.")
     return of_X, of_y
 
 

@@ -116,7 +116,10 @@ def fetch_dataset(
         return getattr(embedded, f"load_{entry.name}")()  # type: ignore[no-any-return]
     found = _find(entry)
     if found is None and not download:
-        how = entry.manual or f"Use fetch_dataset({entry.name!r}), or put its file into the folder of LDLEARN_DATA."
+        how = entry.manual or (
+            f"Fetch it once with ldlearn.datasets.fetch_dataset({entry.name!r}), or put its file into the folder that "
+            "the environment variable LDLEARN_DATA names."
+        )
         raise DatasetNotHereError(f"{entry.title} is not on this machine. {how}")
     if found is None:
         on_message = on_message or partial(print, file=sys.stderr)
