@@ -251,7 +251,9 @@ def _group_features(model: TableModel, frame: Any, x: Matrix) -> dict[str, list[
     for name, values in zip(steps.categorical, steps.categories, strict=True):
         columns += [name] * len(values)
     for k, name in enumerate(columns):
-        groups.setdefault(f"{name} {repr_cell(frame[name].iloc[0])}", []).append(k)
+        cell = frame[name].iloc[0]
+        text = f"{cell:.4g}" if isinstance(cell, float) else repr_cell(cell)
+        groups.setdefault(f"{name} {text}", []).append(k)
     start = len(columns)
     for name, encoder in steps.encoders.items():
         known = words[name].vocabulary if name in words else None
