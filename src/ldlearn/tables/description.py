@@ -205,7 +205,7 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
     >>> model = TableModel.fit(table, labels=["sea", "mountain"], estimator=DLDL(beta=0.1, gamma=0.1))
     >>> found = explain_row(table, model, 3)
     >>> found.parts, bool(found.contributions[0, 1] > 0)
-    (['height 8.0'], True)
+    (['height 8'], True)
     """
     loaded = load_table_model(model)
     linear = linear_softmax(loaded.estimator)

@@ -111,7 +111,7 @@ def schema_of(cls: type) -> Schema:
         return schema
     if issubclass(cls, LabelEstimator) and ":" in (name := estimator_name(cls)):
         with suppress(ParameterError):
-            if find_estimator(name) is cls:  # else nobody could name it
+            if find_estimator(name) is cls:  # otherwise users could not name it
                 return Schema(name, cls, _tables()["estimator"])
     raise ModelFileError(
         f"Model files cannot hold a {cls.__module__}.{cls.__qualname__}; use joblib.dump if you trust every reader."
