@@ -29,7 +29,7 @@ from ldlearn import (
 from ldlearn.compose.method_names import make_enhancer, make_predictor, method_name
 from ldlearn.exceptions import InputError, ModelFileError, ParameterError, TableError
 from ldlearn.metrics.against_baselines import score_with_baselines
-from ldlearn.tables import TableModel, export_onnx, fit_table, load_model, save_model
+from ldlearn.tables import TableModel, export_onnx, features, fit_table, load_model, save_model
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.description import linear_softmax, strongest_features
 from ldlearn.tables.table_fit import _fit_classifier, held_out_scores
@@ -322,3 +322,14 @@ def test_the_check_does_not_depend_on_the_classifier(kind):
     model = fit_table(table, ["low", "high"], kind=kind, method=DLDL(beta=10.0, gamma=1.0))
     assert all(score.classifier is not None for score in held_out_scores(model.facts))
     assert model.facts["holdout"] is not None
+
+
+@pytest.mark.parametrize("n_missing", [0, 1, 20, 40])
+def test_medians_means_and_scales_are_those_of_the_filled_columns(n_missing):
+    values = np.random.default_rng(n_missing).normal(size=(40, 3)).round(1)
+    values[:n_missing, 1] = np.nan
+    medians = pd.DataFrame(values).median().fillna(0.0).to_numpy()
+    filled = np.where(np.isnan(values), medians, values)
+    scales = filled.std(axis=0)
+    expected = [medians, filled.mean(axis=0), np.where(scales > 0, scales, 1.0)]
+    np.testing.assert_allclose(features._moments(values), expected, rtol=1e-12, atol=1e-12)

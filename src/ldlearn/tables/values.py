@@ -197,7 +197,8 @@ def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> 
 
     Positive are also x, ✓ and ☑, and the text of the option itself: the name of the column, or the only text in it.
     """
-    Y = np.column_stack([_to_label(frame[name], name) for name in labels])
+    # By column in memory: sums over a few labels are several times faster then.
+    Y = np.array([_to_label(frame[name], name) for name in labels]).T
     return Y if blank is None else np.where(np.isnan(Y), blank, Y)
 
 
