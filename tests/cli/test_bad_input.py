@@ -71,7 +71,7 @@ TABLES = {
     "header not UTF-8": (
         text(lambda s: b"h\xe4" + s.encode()), (*FIT, "--encoding", "utf-8"), ["data.csv: the header is not utf-8"],
     ),
-    "binary": (lambda: write(b"PK\x03\x04" + bytes(50)), FIT, ["data.csv: it is no text table"]),
+    "binary": (lambda: write(b"PK\x03\x04" + bytes(50)), FIT, ["data.csv: it is not a text table"]),
     "two columns of one name": (text(lambda s: s.replace("wet", "height", 1)), FIT, ["'height'", "two columns"]),
     "no such label": (NOTHING, ("fit", "data.csv", "-l", "sky,montain", "-o", "o.ldl"),
         ["data.csv: labels: there is no column 'montain'", "did you mean mountain?"]),

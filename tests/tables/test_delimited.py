@@ -265,7 +265,7 @@ def test_titles_above_a_table_with_semicolons_and_a_note_below_it(tmp_path):
         "skipped."
     ]
     path.write_text("a;b;c\n" + "1;2;3\n" * 30 + "Source: the office\n")
-    with pytest.raises(TableError, match=r"row 32: it has 1 values for 3 columns; .* a remark and no row, delete it"):
+    with pytest.raises(TableError, match=r"row 32: it has 1 values for 3 columns; .* a comment, delete it"):
         read_table(path)
 
 
@@ -368,7 +368,7 @@ def test_utf_16_has_a_byte_order_mark(tmp_path):
 @pytest.mark.parametrize("beginning", [b"PK\x03\x04", b"\x1f\x8b\x08", b"PAR1"])
 def test_what_is_no_text_table_is_refused(tmp_path, beginning):
     (tmp_path / "x.csv").write_bytes(beginning + bytes(50))
-    with pytest.raises(TableError, match=r"no text table .*; give the file the ending of its format"):
+    with pytest.raises(TableError, match=r"not a text table .*; give the file the ending .* --encoding"):
         read_table(tmp_path / "x.csv")
 
 

@@ -113,7 +113,7 @@ def find_column_types(
     Raises
     ------
     TableError
-        If a column looks like an identifier, which says nothing of other rows.
+        If a column looks like an identifier, which carries no information about other rows.
     """
     if isinstance(table, SparseTable):
         rest = [name for name in features if name not in table.place]
@@ -198,9 +198,20 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
         return "categorical"
     if _words_per_cell(present) >= 3:
         return "text"
+    malformed = read_numbers(present, decimal)[1]
+    if 0 < malformed.mean() < 0.5:
+        problem = f"{malformed.sum():,} of {len(present):,} values are not numbers"
+        advice = "correct them, name the column as numeric to treat them as missing, or leave it out (ignore)"
+        raise TableError(f"{problem}, first {_first_cell(present, malformed)}; {advice}.", column=column)
     texts = f"{count:,} different texts in {len(series):,} rows, such as {repr_cell(present.iloc[0])}"
     advice = "name the column as id, categorical or text, or leave it out (ignore)"
     raise TableError(f"{texts}, look like an identifier; {advice}.", column=column)
+
+
+def _first_cell(series: Any, marked: Mask) -> str:
+    """The first of the marked cells, as messages name it."""
+    first = int(np.argmax(marked))
+    return f"row {series.index[first]} {repr_cell(series.iloc[first])}"
 
 
 def _has_leading_zeros(present: Any) -> bool:

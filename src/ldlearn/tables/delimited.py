@@ -200,7 +200,7 @@ class _RowLengthCheck:
                 continue
             advice = "put values that hold the separator in quotes"
             if widths[k] < self._width:
-                advice = "if it is cut short, complete it; if it is a remark and no row, delete it"
+                advice = "if it is truncated, complete it; if it is a comment, delete it"
             problem = f"it has {widths[k]} values for {self._width} columns; {advice}."
             raise TableError(problem, row=self._row + int(k))
         self._row += n_rows
@@ -227,7 +227,10 @@ def _check_header(names: list[str], sample: bytes, encoding: str) -> None:
     if not any(name.strip() for name in names):
         raise TableError("the file is empty; a header line with the names of the columns is needed.")
     if any("\0" in name for name in names) and b'"' not in sample:
-        raise TableError("it is no text table (its header holds a zero byte); give the file the ending of its format.")
+        raise TableError(
+            "it is not a text table (zero byte in the header); give the file the ending of its format, or name its "
+            "encoding (encoding=, --encoding)."
+        )
     if any("\ufffd" in name for name in names) and "\ufffd".encode(encoding) not in sample:
         raise TableError(f"the header is not {encoding} text; name its encoding (encoding=, --encoding).")
 

@@ -83,9 +83,9 @@ def fit_table(
     empty_rows : {"error", "drop", "unknown"}, default="error"
         Rows whose labels are all 0: an error, left out, or labels that are unknown.
     format : str, optional
-        Format of the table if its name does not tell.
+        Format of the table, if it cannot be inferred from its name.
     dialect : Dialect, optional
-        Separator, decimal mark and encoding of a text table, where its first rows do not tell.
+        Separator, decimal mark and encoding of a text table; they are detected if not given.
     on_message : callable, optional
         Called with messages about anything unusual in the table; by default they become warnings.
     overwrite : bool, default=True
@@ -140,7 +140,7 @@ def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, hold
         model, X, targets = TableModel.fit_labelled(table, estimator, embedding)
     if holdout > 0 and targets.kind == "0/1":
         model.classifier = _fit_classifier(model.estimator, X, targets.truth)
-    held = _hold_out(table, model, targets, embedding, holdout, seed) if holdout > 0 else "not asked for"
+    held = _hold_out(table, model, targets, embedding, holdout, seed) if holdout > 0 else "none were asked for"
     if isinstance(held, dict):
         model.facts["holdout"] = held
         scores = [] if held["better_than_baselines"] else [describe_signal(held)]
