@@ -179,12 +179,13 @@ def alternate(
 
     W comes before D because equal degrees are a fair first D, and there is no such W. D comes last, so that it is
     optimal for the W that is returned. The outer iteration has converged when one iteration lowers the objective by at
-    most ``tol`` per row and changes no degree by more than ``sqrt(tol)`` (the objective is quadratic near its minimum).
+    most ``tol`` per row and, at the rate at which changes of degrees shrink, further iterations would change none by
+    more than ``sqrt(tol)`` (the objective is quadratic near its minimum).
 
     ``smoothing``, the mean degrees and the weight of predictions, adds the last steps of ``zeros="less"``: W for
     smoothed degrees, D for this W, mixed with its predictions.
     """
-    terms, path, n_newton, converged = steps.terms(), list[float](), list[int](), False
+    terms, path, n_newton, last_change = steps.terms(), list[float](), list[int](), np.inf
     W = first_W = steps.update_W(start, rtol=0.0)  # Eq. 8
     while True:
         D = steps.update_D(W)  # Eq. 11
@@ -193,7 +194,11 @@ def alternate(
         n_newton.append(D.n_iter)
         n_iter = len(n_newton)
         _log.info("iteration %d of %d: objective %.6f", n_iter, max_iter, path[-1])
-        converged = bool(n_iter > 1 and path[-3] - path[-1] <= tol * steps.total and D.change <= np.sqrt(tol))
+        # Changes that shrink by this rate, and were not below tol before, add up to change / (1 - rate).
+        rate = D.change / max(last_change, tol)
+        limit = np.sqrt(tol) * max(1.0 - rate, np.sqrt(tol))
+        converged = bool(n_iter > 1 and path[-3] - path[-1] <= tol * steps.total and D.change <= limit)
+        last_change = D.change
         if converged or n_iter == max_iter:
             break
         # The last W is certified; one before it only has to be accurate compared with what it gains.

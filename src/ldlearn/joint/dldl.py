@@ -130,7 +130,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         Accuracy of each step, per row: certified gaps, ``gap_`` for D and ``weights_gap_`` for W (if gamma is 0 there
         is none for W, and an estimate takes its place). W-steps between the first and the last are only solved until
         ``1e4 * tol`` of what they gain is left, a tenth at most. The outer iterations end when one lowers the objective
-        by at most ``tol`` per row and changes no degree by more than ``sqrt(tol)``.
+        by at most ``tol`` per row and further ones are expected to change no degree by more than ``sqrt(tol)``.
     init : {"uniform", "pseudo"}, default="uniform"
         First D: equal degrees of the positive labels (an unknown label counts as its rate of positives), or the
         pseudo distributions of fast label enhancement, restricted to the positive labels.
@@ -161,8 +161,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         Whether the last W-step and the last D-step were solved to ``tol``. If not, `fit` warns.
     converged_ : bool
         Whether the outer iteration has converged too: the last iteration lowered the objective by at most ``tol`` per
-        row and changed no degree by more than ``sqrt(tol)``. Usually False after ``max_iter=5`` iterations, without a
-        warning: stopping early is part of the method.
+        row, and degrees would change by at most ``sqrt(tol)`` if their changes went on shrinking at the same rate.
+        Usually False after ``max_iter=5`` iterations, without a warning: stopping early is part of the method.
     alpha_, beta_, gamma_ : float
         The weights used.
     kappa_ : float
