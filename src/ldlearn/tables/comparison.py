@@ -11,7 +11,7 @@ from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.labelled_table import ReadingOptions, TableInput
-from ldlearn.tables.table_labels import check_degrees
+from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import describe_repeated, import_pandas, to_numbers, to_texts
 
 
@@ -91,8 +91,8 @@ def _read_degrees(table_input: TableInput, labels: Columns, id: str | None) -> A
         check_columns(source.names, [] if id is None else [id], "id")
         frame = source.read(dict.fromkeys([*names, *([] if id is None else [id])], "any"))
         try:
-            columns = [to_numbers(frame[name], name) for name in names]
-            D = check_degrees(np.column_stack(columns), names, frame.index, advice="degrees of a row sum to 1.")
+            values = np.column_stack([to_numbers(frame[name], name) for name in names])
+            D = TableLabels(names, values, frame.index).check_degrees(advice="degrees of a row sum to 1.")
         except TableError as error:
             advice = "if other columns stand beside the labels, choose the labels, or name the id."
             raise TableError(f"{error.problem.rstrip('.')}; {advice}", row=error.row, column=error.column) from None

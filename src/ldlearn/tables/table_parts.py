@@ -21,7 +21,7 @@ from ldlearn.tables.labelled_table import TableInput, ignore_message, read_label
 from ldlearn.tables.model_files import load_table_model, save_model
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.table_files import columns_to_read, predict_table
-from ldlearn.tables.table_labels import TableLabels, check_all_known
+from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas, to_labels
 from ldlearn.tables.writing import WrittenTable
@@ -204,7 +204,7 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
         frame = source.read(columns_to_read(source, model, model.labels))
         X = model.transform(frame, CellReport())
         labels = TableLabels(model.labels, to_labels(frame, model.labels), frame.index)
-        check_all_known(labels.values, labels.names, labels.rows, "on a cluster every label is 0 or 1.")
+        labels.check_all_known("on a cluster every label is 0 or 1.")
         Y = labels.check(model.estimator).astype(np.int8)
     return X.toarray() if sparse.issparse(X) else X, Y
 
