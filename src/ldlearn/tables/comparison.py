@@ -84,7 +84,7 @@ def compare_tables(
 
 
 def _read_degrees(table_input: TableInput, labels: Columns, id: str | None) -> Any:
-    """The label columns of a file as a data frame of degrees, with the ids as index."""
+    """The label columns of a file as a data frame of degrees, with the ids, or the positions, as index."""
     with table_input.opened("rows") as source:
         chosen = range(len(source.names)) if labels is None else source.find(labels, "labels")
         names = [source.names[i] for i in chosen if source.names[i] != id]
@@ -96,7 +96,8 @@ def _read_degrees(table_input: TableInput, labels: Columns, id: str | None) -> A
         except TableError as error:
             advice = "if other columns stand beside the labels, choose the labels, or name the id."
             raise TableError(f"{error.problem.rstrip('.')}; {advice}", row=error.row, column=error.column) from None
-        index = frame.index if id is None else _identifiers(frame[id], id)
+        # Positions instead of row numbers, which depend on the format.
+        index = None if id is None else _identifiers(frame[id], id)
         return import_pandas().DataFrame(D, index=index, columns=names)
 
 
