@@ -5,6 +5,7 @@ The columns of a matrix are named by what this library wrote beside it, or by th
 NumPy files are read without pickles, and their headers are checked.
 """
 
+import json
 import math
 import os
 import zipfile
@@ -304,7 +305,7 @@ class LibsvmSource(ArraySource):
         from sklearn.preprocessing import MultiLabelBinarizer
 
         comment = _own_comment(given.path)
-        known = parse_meta(comment) if comment else {"feature_names": [], "label_names": []}
+        known = parse_meta(comment or "{}")
         # The lines show neither last features that are 0 everywhere, nor whether indices begin at 0.
         own = {"n_features": len(known["feature_names"]), "zero_based": False} if known["feature_names"] else {}
         X, targets = load_svmlight_file(str(given.path), multilabel=True, **own)
@@ -321,11 +322,8 @@ class LibsvmSource(ArraySource):
         # The labels are made dense.
         check_declared(X.shape[0] * len(numbers), given.size)
         Y = MultiLabelBinarizer(classes=numbers).fit_transform(targets).astype(np.int8)
-        names = {META: comment} if comment else {"label_names": np.array([f"{number:g}" for number in numbers])}
-        numbered = {"feature_names": np.array([f"x{j}" for j in range(X.shape[1])])}
-        super().__init__(given, {"X": X, "Y": Y} | numbered | names)
-        # A single label matrix may hold anything elsewhere; here it can only be 0/1.
-        self.labels = {"Y": self._groups["Y"]}
+        names = {"feature_names": [f"x{j}" for j in range(X.shape[1])], "label_names": [f"{n:g}" for n in numbers]}
+        super().__init__(given, {"X": X, "Y": Y, META: comment or json.dumps(names)})
 
 
 def _own_comment(path: Path) -> str:
