@@ -30,7 +30,7 @@ from ldlearn.tables.table_fit import describe_classifier
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
-from ldlearn.tables.writing import Writer, WritingOptions, WrittenTable
+from ldlearn.tables.writing import Writer, WritingOptions, WrittenTable, as_strings
 
 Matrix = NDArray[np.float64]
 _MAX_SHOWN = 5  # feature columns, if a table has neither texts nor columns to keep
@@ -406,7 +406,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
                 degrees = np.full(labels.shape, np.nan)
                 if recovered.any():
                     degrees[recovered] = model.estimator.enhance(X[recovered], labels[recovered])
-    names = ["" if value != value else str(value) for value in (frame.index if id is None else frame[id])]
+    names = as_strings(frame.index.to_series() if id is None else frame[id])
     known = (X, predicted, labels, degrees, n_votes, recovered, messages + report.messages())
     return ModelRows(table_input.name, model, id or "row", names, frame[shown], *known)
 

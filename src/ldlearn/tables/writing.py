@@ -169,13 +169,16 @@ class Writer:
         return degrees.rename(columns=_without_formula) if self.safe_csv else degrees
 
     def _texts(self, values: Any) -> Any:
-        """Texts; only a missing one stays empty."""
-        missing = values.isna().to_numpy()
-        texts = ["" if gone else str(value) for value, gone in zip(values.tolist(), missing, strict=True)]
+        texts = as_strings(values)
         if self.safe_csv:
             texts = [_without_formula(text) for text in texts]
         # As objects: an array of texts gives each the room of the longest.
         return import_pandas().Series(texts, dtype=object).to_numpy()
+
+
+def as_strings(values: Any) -> list[str]:
+    """The cells of a column as texts, empty where a value is missing."""
+    return ["" if missing else str(value) for value, missing in zip(values.tolist(), values.isna(), strict=True)]
 
 
 def _without_formula(text: str) -> str:
