@@ -1,5 +1,6 @@
 """Tables in many files, fitted and predicted on a Dask cluster: each file is a block, and each worker reads its own."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from glob import glob
@@ -125,9 +126,12 @@ def predict_parts(
     folder = Path(output).resolve()  # workers stand elsewhere
     if output == "-" or folder.is_file():
         raise FileError(f"On a cluster each file is predicted into a folder, and {output!r} is none; name one with -o.")
+    names = [Path(part).name if to is None else f"{Path(part).stem}.{to}" for part in parts]
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise FileError(f"Two files would be written to {repeated[0]!r}; predict them into different folders.")
     loaded = load_table_model(model)
     folder.mkdir(parents=True, exist_ok=True)
-    outputs = [str(folder / (Path(part).name if to is None else f"{Path(part).stem}.{to}")) for part in parts]
+    outputs = [str(folder / name) for name in names]
     for name in outputs:
         check_output(name, parts, overwrite=overwrite)
         format_of(name, to)
