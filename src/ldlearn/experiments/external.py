@@ -23,7 +23,7 @@ from ldlearn.experiments.splits import Split, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
 from ldlearn.tables.files import DEFAULT_MAX_BYTES, write_file
 from ldlearn.tables.formats import dense, open_table
-from ldlearn.tables.mat import is_mat73, read_mat5, read_mat73
+from ldlearn.tables.mat import read_mat
 
 PREDICTION, RECOVERY = "prediction", "recovery"  # the arrays that are imported
 
@@ -150,7 +150,7 @@ def _read_arrays(stem: Path, labels: list[str]) -> tuple[dict[str, NDArray[Any]]
         case ".npz":
             return read_npz(path, DEFAULT_MAX_BYTES), path
         case ".mat":
-            return (read_mat73 if is_mat73(path) else read_mat5)(path, DEFAULT_MAX_BYTES), path
+            return read_mat(path, DEFAULT_MAX_BYTES), path
         case ".npy":
             return {PREDICTION: read_npy(path, DEFAULT_MAX_BYTES)}, path
     with open_table(str(path)) as source:

@@ -102,8 +102,7 @@ class ArraySource(Source):
         for name in {self._places[i][0] for positions in parts.values() for i in positions}:
             if self._arrays[name].dtype.kind not in "biuf":
                 raise TableError(f"the array {name!r} holds no numbers.")
-        found = {field: self._columns(positions) for field, positions in parts.items()}
-        return {field: matrix if field == "X" else dense(matrix) for field, matrix in found.items()}
+        return {f: self._columns(i) if f == "X" else dense(self._columns(i)) for f, i in parts.items()}
 
     def _columns(self, positions: list[int]) -> Any:
         """These columns side by side."""
@@ -129,10 +128,10 @@ class ArraySource(Source):
 
 
 def _is_column_or_matrix(array: Any) -> bool:
-    kind = getattr(array, "dtype", np.dtype("S1")).kind
     # Bytes are marks of other programs, such as scipy's "csr"; a matrix of texts is no label and no feature.
-    texts, dimensions = kind == "U", getattr(array, "ndim", 0) if kind != "S" else 0
-    return dimensions == 1 or (dimensions == 2 and not texts and array.shape[1] <= MOST_NAMES)
+    if isinstance(array, str) or array.dtype.kind == "S":
+        return False
+    return array.ndim == 1 or (array.ndim == 2 and array.dtype.kind != "U" and array.shape[1] <= MOST_NAMES)
 
 
 def _known_names(arrays: dict[str, Any]) -> tuple[dict[str, Any], bool]:
@@ -186,7 +185,7 @@ def read_npy(path: Path, max_bytes: int) -> NDArray[Any]:
         return read_array(file, size)
 
 
-def read_array(file: IO[bytes], size: int, what: str = "the array", kinds: str = "biufUS") -> NDArray[Any]:
+def read_array(file: IO[bytes], size: int, what: str = "the array") -> NDArray[Any]:
     """Read an array of ``size`` bytes whose header must agree with the number of bytes that follow it."""
     start = file.tell()
     version = npy_format.read_magic(file)
@@ -194,7 +193,7 @@ def read_array(file: IO[bytes], size: int, what: str = "the array", kinds: str =
     shape, _, dtype = read_header(file)
     if dtype.hasobject:
         raise TableError(f"{what} holds Python objects (pickles), which are never loaded.")
-    if dtype.kind not in kinds:
+    if dtype.kind not in "biufUS":
         raise TableError(f"{what} holds {dtype}, not numbers.")
     # an empty array costs nothing itself, but what it is multiplied with would
     if min(shape, default=0) < 0 or (0 in shape and max(shape) > MOST_NAMES):
@@ -279,18 +278,13 @@ def _write_npy(output: Output, content: Content) -> None:
     content.check_numbers_only()
     content.check_dense()
     if not content.X.shape[1]:
-        write_npy(output.file, next(iter(content.labels.values())))
+        np.save(output.file, next(iter(content.labels.values())), allow_pickle=False)
         return
     if output.name == PIPE:
         raise TableError("features and labels are two .npy files, no pipe can hold them; use .npz.")
     # all files are complete before the first takes its place
     for field, matrix in {"X": content.X, **content.labels}.items():
-        write_npy(output.beside(_part(Path(output.name), field)), matrix)
-
-
-def write_npy(file: IO[bytes], array: Any) -> None:
-    """Write one array."""
-    npy_format.write_array(file, np.asarray(array), allow_pickle=False)
+        np.save(output.beside(_part(Path(output.name), field)), matrix, allow_pickle=False)
 
 
 NPZ = Format("NPZ", _read_npz, write_content=_write_npz)

@@ -148,7 +148,7 @@ def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]
     return np.asarray(candidates[chosen])
 
 
-def held_out_probabilities(estimator: Any, X: Any, labels: Array, n_splits: int = 5) -> Array:
+def held_out_probabilities(estimator: Any, X: Any, labels: Array) -> Array:
     """Probability of each given 0/1 label, by models that are fitted without its row; NaN where unknown.
 
     Hyperparameters that the estimator has selected are kept.
@@ -156,8 +156,7 @@ def held_out_probabilities(estimator: Any, X: Any, labels: Array, n_splits: int 
     selected = {name: getattr(estimator, f"{name}_", getattr(estimator, name)) for name in estimator.path_params}
     known = np.flatnonzero(~np.isnan(labels).all(axis=1))
     predicted = np.full(labels.shape, np.nan)
-    folds = KFold(n_splits, shuffle=True, random_state=0)
-    for train, test in folds.split(known):
+    for train, test in KFold(5, shuffle=True, random_state=0).split(known):
         fitted = clone(estimator).set_params(**selected).fit(X[known[train]], labels[known[train]])
         predicted[known[test]] = fitted.predict(X[known[test]])
     found = np.full(labels.shape, np.nan)

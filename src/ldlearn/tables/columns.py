@@ -169,11 +169,11 @@ def find_kept(source: Source, keep: Columns | None, id: str | None, labels: Sequ
     return [name for name in chosen if name != id]
 
 
-def check_distinct(names: Sequence[str], where: str | None = None) -> None:
+def check_distinct(names: Sequence[str]) -> None:
     """Refuse a table with two columns of one name."""
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise TableError("two columns have this name; rename one.", column=twice, where=where)
+        raise TableError("two columns have this name; rename one.", column=twice)
 
 
 def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> None:

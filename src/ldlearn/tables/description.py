@@ -62,8 +62,8 @@ def certified_gap(estimator: Any) -> dict[str, float] | None:
     return None if gap is None else {"total": float(np.sum(gap)), "per_row": float(np.mean(gap))}
 
 
-def strongest_features(model: TableModel, count: int = 3) -> dict[str, list[tuple[str, float]]] | None:
-    """For each label the features with the largest positive coefficients, and these; None if the model is not linear.
+def strongest_features(model: TableModel) -> dict[str, list[tuple[str, float]]] | None:
+    """For each label the three features with the largest positive coefficients, and these; None if the model is not linear.
 
     They are taken relative to their mean over the labels, because adding the same to all labels changes nothing.
     """
@@ -71,7 +71,7 @@ def strongest_features(model: TableModel, count: int = 3) -> dict[str, list[tupl
     if found is None:
         return None
     relative, names = found[0] - found[0].mean(axis=0), model.preprocessing.feature_names()
-    order = np.argsort(-relative, axis=1, kind="stable")[:, :count]
+    order = np.argsort(-relative, axis=1, kind="stable")[:, :3]
     return {
         label: [(names[j], float(row[j])) for j in largest if row[j] > 0]
         for label, row, largest in zip(model.labels, relative, order, strict=True)
@@ -101,12 +101,7 @@ def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_card(description: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the page about a model, as `describe_file` describes it."""
-    write_file(path, render_card(description))
-
-
-def render_card(description: dict[str, Any]) -> str:
-    """The page as text; markup in names of labels and columns is escaped."""
+    """Write the page about a model, as `describe_file` describes it; markup in names is escaped."""
     jinja2 = import_optional("jinja2", "report", "Model cards")
     template = files("ldlearn.tables").joinpath("card.html.j2").read_text(encoding="utf-8")
     # Strict: a missing key is an error, not an empty place in the page.
@@ -115,7 +110,7 @@ def render_card(description: dict[str, Any]) -> str:
     )
     scores = held_out_scores({"holdout": description["holdout"]})
     derived = {"scores": scores, "verdict": _verdict(description), "types": columns_by_type(description["columns"])}
-    return str(environment.from_string(template).render(description, **derived))
+    write_file(path, environment.from_string(template).render(description, **derived))
 
 
 def _verdict(description: dict[str, Any]) -> dict[str, str]:

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -197,8 +197,7 @@ def format_of(name: str, given: str | None = None) -> str:
 
 def find_format(name: str) -> Format:
     """The `Format` of an ending."""
-    module, _, attribute = FORMATS[name].partition(":")
-    found: Format = getattr(import_module(module), attribute)
+    found: Format = resolve_name(FORMATS[name])
     return found
 
 

@@ -20,7 +20,7 @@ from ldlearn.tables.arrays import ArraySource, arrays_of
 from ldlearn.tables.files import Input, Output, check_declared, check_total
 from ldlearn.tables.formats import Content, Format
 
-_PREFACE = 512
+_HDF5, _PREFACE = b"\x89HDF\r\n\x1a\n", 512
 _FILTERS = {"gzip", "lzf", None}  # others may be plugins that HDF5 loads, which is foreign code
 _MATRIX, _COMPRESSED = 14, 15
 _DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
@@ -133,8 +133,13 @@ def checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> 
     return matrix.tocsr()
 
 
-def _source(given: Input) -> ArraySource:
-    return ArraySource(given, (read_mat73 if is_mat73(given.path) else read_mat5)(given.path, given.max_bytes))
+def read_mat(path: Path, max_bytes: int) -> dict[str, Any]:
+    """Numeric matrices (and texts, as str) of a file of either version."""
+    with path.open("rb") as file:
+        start = file.read(_PREFACE + len(_HDF5))
+    # HDF5, with or without MATLAB's preface
+    is_version_7 = start.startswith(_HDF5) or start.endswith(_HDF5)
+    return (_read_mat73 if is_version_7 else read_mat5)(path, max_bytes)
 
 
 def _write(output: Output, content: Content) -> None:
@@ -146,15 +151,7 @@ def _write(output: Output, content: Content) -> None:
     output.save(lambda file: scipy.io.savemat(file, arrays_of(content), do_compression=True))
 
 
-def is_mat73(path: Path) -> bool:
-    """Whether a file is HDF5, with or without MATLAB's preface."""
-    with path.open("rb") as file:
-        start = file.read(_PREFACE + 8)
-    return start[:8] == b"\x89HDF\r\n\x1a\n" or start[_PREFACE:] == b"\x89HDF\r\n\x1a\n"
-
-
-def read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
-    """Numeric matrices (and texts, as str) of a file."""
+def _read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
     h5py = import_optional("h5py", "tables", "MATLAB 7.3 files")
     arrays = {}
     with h5py.File(path, "r") as file:
@@ -212,6 +209,10 @@ def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
         return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
     values, rows = (np.ravel(_numbers(item, path, max_bytes)) for item in items[:2])
     return checked_csr(values, rows, starts, (n_rows, len(starts) - 1))
+
+
+def _source(given: Input) -> ArraySource:
+    return ArraySource(given, read_mat(given.path, given.max_bytes))
 
 
 MAT = Format("a MATLAB file", _source, write_content=_write)

@@ -27,6 +27,8 @@ from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas, to_labels
 from ldlearn.tables.writing import WrittenTable
 
+_SAMPLE_ROWS = 20_000  # of which medians, scales and categories are learned
+
 
 def fit_parts(
     data: str,
@@ -69,7 +71,7 @@ def fit_parts(
     cluster, client = _connect(scheduler)
     with client:
         runner = cluster.BlockRunner(client)
-        X, Y = _collections(parts, model, model.facts["transformed_features"])
+        X, Y = _collections(parts, model)
         X, Y = runner.persist([X, Y])  # files are read once
         dask_class = getattr(cluster, f"Dask{type(estimator).__name__}")
         fitted = dask_class(**estimator.get_params(deep=False), client=client).fit(X, Y)
@@ -157,9 +159,7 @@ def _connect(scheduler: str) -> tuple[Any, Any]:
     return cluster, cluster.connect(scheduler)
 
 
-def _learn_columns(
-    parts: list[str], labels: Columns, wanted: FeatureOptions, estimator: Any, sample_rows: int = 20_000
-) -> TableModel:
+def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureOptions, estimator: Any) -> TableModel:
     """A model with the columns, types and preprocessing of the table, whose estimator is not fitted."""
     frames = []
     # A set, since of one or two files these are the same; rows may be sorted, so that one file alone would mislead.
@@ -173,14 +173,14 @@ def _learn_columns(
             table.labels.check(estimator)
         frames.append(table.frame.to_frame() if isinstance(table.frame, SparseTable) else table.frame)
     frame = import_pandas().concat(frames, ignore_index=True)
-    if len(frame) > sample_rows:
-        frame = frame.sample(sample_rows, random_state=0)
+    if len(frame) > _SAMPLE_ROWS:
+        frame = frame.sample(_SAMPLE_ROWS, random_state=0)
     found = TableLabels(table.labels.names, to_labels(frame, table.labels.names), frame.index)
     with naming(parts[0]):
         return TableModel.learn_columns(replace(table, frame=frame, labels=found), estimator)[0]
 
 
-def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, Any]:
+def _collections(parts: list[str], model: TableModel) -> tuple[Any, Any]:
     """Features and labels as Dask arrays, a block for each file."""
     import dask.array as da
     from dask import delayed
@@ -188,15 +188,13 @@ def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, 
     # A name of its own instead of a hash of the content, and no search of the model for collections inside.
     sent = delayed(model, pure=False, traverse=False)
     read = [delayed(_read_part, pure=False)(name, sent) for name in parts]
+
     # How many rows a file has is known only when a worker has read it, hence the unknown lengths.
-    X, Y = (
-        da.concatenate(
-            [da.from_delayed(delayed(itemgetter(k))(both), (np.nan, size), dtype=kind) for both in read],
-            allow_unknown_chunksizes=True,
-        )
-        for k, size, kind in ((0, width, np.float64), (1, len(model.labels), np.int8))
-    )
-    return X, Y
+    def join(k: int, width: int, dtype: type) -> Any:
+        blocks = [da.from_delayed(delayed(itemgetter(k))(both), (np.nan, width), dtype) for both in read]
+        return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+    return join(0, model.facts["transformed_features"], np.float64), join(1, len(model.labels), np.int8)
 
 
 # What a worker does to a file.
