@@ -19,7 +19,7 @@ from ldlearn.datasets import (
     write_dataset,
 )
 from ldlearn.exceptions import FileError
-from ldlearn.tables.columns import plain_name
+from ldlearn.tables.columns import strip_mark
 
 KEEP_ALL = [".npz", ".mat", "-7.3.mat", ".parquet", ".feather"]
 TEXTS = ("name", "source", "licence", "citation", "description")
@@ -102,7 +102,7 @@ def test_text_tables_keep_numbers_and_names(suffix, data):
     assert_same_numbers(back, data)
     if not any(name.startswith(("D:", "Y:", "votes:")) for name in back.label_names):  # marked where it must be
         assert back.label_names == data.label_names
-    assert [plain_name(name, "X") for name in back.feature_names] == [plain_name(n, "X") for n in data.feature_names]
+    assert [strip_mark(name, "X") for name in back.feature_names] == [strip_mark(n, "X") for n in data.feature_names]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])

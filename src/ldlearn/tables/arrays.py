@@ -19,7 +19,7 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, normalize_name
-from ldlearn.tables.columns import MARKS, Columns, safe_name
+from ldlearn.tables.columns import MARKS, Columns, mark_if_ambiguous
 from ldlearn.tables.files import MOST_NAMES, PIPE, Input, Output, check_declared, check_total
 from ldlearn.tables.formats import META, Content, Format, dense, parse_meta
 from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
@@ -47,7 +47,7 @@ class ArraySource(Source):
 
     def __init__(self, given: Input, arrays: dict[str, Any]) -> None:
         super().__init__(given)
-        known, own = _known_names(arrays)
+        known, own = _pop_names(arrays)
         self.texts = known.pop("texts", {})
         self._arrays = {name: array for name, array in arrays.items() if _is_column_or_matrix(array)}
         matrices = [name for name, array in self._arrays.items() if array.ndim == 2]
@@ -63,9 +63,9 @@ class ArraySource(Source):
 
     def _name_columns(self, known: dict[str, list[str]], held: dict[str, str]) -> None:
         """``held`` maps matrices to what they hold: features, then the labels of each kind."""
-        made_up: set[int] = set()
+        unnamed: set[int] = set()
         self.names, self._groups = [], {}
-        self._places: list[tuple[str, int]] = []
+        self._array_columns: list[tuple[str, int]] = []
         shared = list(held)[2:]  # two label matrices cannot share names
         for name, array in self._arrays.items():
             start, field = len(self.names), held.get(name, "")
@@ -75,13 +75,13 @@ class ArraySource(Source):
             elif len(names) != array.shape[1] or not names:
                 # Names that do not fit the matrix are those of something else.
                 names = [f"{name}{j}" for j in range(array.shape[1])]
-                made_up.update(range(start, start + len(names)))
+                unnamed.update(range(start, start + len(names)))
             else:
-                names = [MARKS[field] + label if name in shared else safe_name(label, field) for label in names]
+                names = [MARKS[field] + label if name in shared else mark_if_ambiguous(label, field) for label in names]
             self.names += names
-            self._places += [(name, j) for j in range(len(names))]
+            self._array_columns += [(name, j) for j in range(len(names))]
             self._groups[name] = list(range(start, len(self.names)))
-        self.made_up = frozenset(made_up)
+        self.unnamed = frozenset(unnamed)
 
     def find(self, choice: Columns, option: str = "labels") -> list[int]:
         """Positions of chosen columns; the name of a matrix stands for all of its columns."""
@@ -91,33 +91,34 @@ class ArraySource(Source):
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`: one block."""
-        sparse = [i for i in kinds if scipy.sparse.issparse(self._arrays[self._places[i][0]])]
-        columns = {i: self._columns([i])[:, 0] for i in kinds if i not in set(sparse)}
+        sparse = [i for i in kinds if scipy.sparse.issparse(self._arrays[self._array_columns[i][0]])]
+        columns = {i: self._select_columns([i])[:, 0] for i in kinds if i not in set(sparse)}
         n_rows = self._common_length(list(kinds))
         frame = make_frame(columns, 1).reindex(range(1, n_rows + 1))  # a frame without columns has no rows
-        yield SparseTable(frame, scipy.sparse.csr_array(self._columns(sparse)), sparse) if sparse else frame
+        yield SparseTable(frame, scipy.sparse.csr_array(self._select_columns(sparse)), sparse) if sparse else frame
 
     def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
         """See `Source.matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
-        for name in {self._places[i][0] for positions in parts.values() for i in positions}:
+        for name in {self._array_columns[i][0] for positions in parts.values() for i in positions}:
             if self._arrays[name].dtype.kind not in "biuf":
                 raise TableError(f"the array {name!r} holds no numbers.")
-        return {f: self._columns(i) if f == "X" else dense(self._columns(i)) for f, i in parts.items()}
+        found = {field: self._select_columns(positions) for field, positions in parts.items()}
+        return {field: matrix if field == "X" else dense(matrix) for field, matrix in found.items()}
 
-    def _columns(self, positions: list[int]) -> Any:
+    def _select_columns(self, positions: list[int]) -> Any:
         """These columns side by side."""
-        names = dict.fromkeys(self._places[i][0] for i in positions)
+        names = dict.fromkeys(self._array_columns[i][0] for i in positions)
         if len(names) == 1:
             (name,) = names
-            columns = [self._places[i][1] for i in positions]
+            columns = [self._array_columns[i][1] for i in positions]
             array = self._arrays[name].reshape(-1, 1) if self._arrays[name].ndim == 1 else self._arrays[name]
             return array if columns == list(range(array.shape[1])) else array[:, columns]
         self._common_length(positions)
-        return np.column_stack([dense(self._columns([i])) for i in positions])
+        return np.column_stack([dense(self._select_columns([i])) for i in positions])
 
     def _common_length(self, positions: list[int]) -> int:
         """Number of rows, which all arrays that hold these columns must have."""
-        lengths = {self._places[i][0]: self._arrays[self._places[i][0]].shape[0] for i in positions}
+        lengths = {self._array_columns[i][0]: self._arrays[self._array_columns[i][0]].shape[0] for i in positions}
         (first, n), *others = lengths.items()
         for other, m in others:
             if m != n:
@@ -134,7 +135,7 @@ def _is_column_or_matrix(array: Any) -> bool:
     return array.ndim == 1 or (array.ndim == 2 and array.dtype.kind != "U" and array.shape[1] <= MOST_NAMES)
 
 
-def _known_names(arrays: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def _pop_names(arrays: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """Names of features and labels that the file gives, and whether this library wrote it; they are taken out."""
     text = arrays.pop(META, None)
     if text is not None:
@@ -216,7 +217,7 @@ class NpySource(ArraySource):
 
     def __init__(self, given: Input) -> None:
         path = Path(given.name)
-        parts = {field: _part(path, field) for field in ("X", *MARKS)} if given.name != PIPE else {}
+        parts = {field: _part_path(path, field) for field in ("X", *MARKS)} if given.name != PIPE else {}
         found = {field: part for field, part in parts.items() if part.is_file()}
         if "X" in found and len(found) > 1:
             arrays = {field: read_npy(part, given.max_bytes) for field, part in found.items()}
@@ -243,7 +244,7 @@ class NpySource(ArraySource):
         return self._groups["label"]
 
 
-def _part(path: Path, field: str) -> Path:
+def _part_path(path: Path, field: str) -> Path:
     return path.with_name(f"{path.stem.removesuffix('_X')}_{field}.npy")
 
 
@@ -284,7 +285,7 @@ def _write_npy(output: Output, content: Content) -> None:
         raise TableError("features and labels are two .npy files, no pipe can hold them; use .npz.")
     # all files are complete before the first takes its place
     for field, matrix in {"X": content.X, **content.labels}.items():
-        np.save(output.beside(_part(Path(output.name), field)), matrix, allow_pickle=False)
+        np.save(output.beside(_part_path(Path(output.name), field)), matrix, allow_pickle=False)
 
 
 NPZ = Format("NPZ", _read_npz, write_content=_write_npz)
@@ -298,7 +299,7 @@ class LibsvmSource(ArraySource):
         from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
         from sklearn.preprocessing import MultiLabelBinarizer
 
-        comment = _own_comment(given.path)
+        comment = _read_own_comment(given.path)
         known = parse_meta(comment or "{}")
         # The lines show neither last features that are 0 everywhere, nor whether indices begin at 0.
         own = {"n_features": len(known["feature_names"]), "zero_based": False} if known["feature_names"] else {}
@@ -320,7 +321,7 @@ class LibsvmSource(ArraySource):
         super().__init__(given, {"X": X, "Y": Y, META: comment or json.dumps(names)})
 
 
-def _own_comment(path: Path) -> str:
+def _read_own_comment(path: Path) -> str:
     """Names and origin, if the comments at the beginning are ours."""
     with path.open("rb") as file:
         while (line := file.readline(1 << 28)).startswith(b"#"):
@@ -339,10 +340,10 @@ def _write_libsvm(output: Output, content: Content) -> None:
         raise TableError(f"LIBSVM files hold logical labels only; {advice}")
     X, Y = (scipy.sparse.csr_matrix(matrix) for matrix in (content.X, content.labels["Y"]))
     comment = _LIBSVM_MARK + content.meta()
-    dump_svmlight_file(_without_empty_rows(X), Y, output.file, zero_based=False, comment=comment, multilabel=True)
+    dump_svmlight_file(_with_explicit_zeros(X), Y, output.file, zero_based=False, comment=comment, multilabel=True)
 
 
-def _without_empty_rows(X: Any) -> Any:
+def _with_explicit_zeros(X: Any) -> Any:
     """Give rows of zeros one of them explicitly: a line without labels and features would not be read back."""
     rows = np.flatnonzero(np.diff(X.indptr) == 0)
     made = X.tocoo()

@@ -225,18 +225,18 @@ def write_suggestions(
     degrees = rows.predicted if rows.degrees is None else np.where(np.isnan(rows.degrees), rows.predicted, rows.degrees)
     cells = rows.cells.astype(object).where(rows.cells.notna(), None)
     if program == "datasets":
-        content: str | bytes = _soft_labels(rows.id, rows.names, cells, degrees, labels)
+        content: str | bytes = _soft_labels_parquet(rows.id, rows.names, cells, degrees, labels)
     else:
         make = _argilla_record if program == "argilla" else _label_studio_task
         fields = cells.to_dict("records")
         each = zip(rows.names, fields, degrees, strict=True)
-        records = [make(name, cell, _largest(row, labels), question) for name, cell, row in each]
+        records = [make(name, cell, _suggested_degrees(row, labels), question) for name, cell, row in each]
         content = json.dumps(records, ensure_ascii=False, indent=1, default=str)
     write_file(output, content)
     return WrittenTable(len(degrees), list(labels), output, rows.messages)
 
 
-def _largest(degrees: Any, labels: tuple[str, ...]) -> dict[str, float]:
+def _suggested_degrees(degrees: Any, labels: tuple[str, ...]) -> dict[str, float]:
     order = np.argsort(-degrees, kind="stable")
     return {labels[j]: float(degrees[j]) for j in order if degrees[j] >= 1.0 / len(labels) - 1e-9}
 
@@ -257,7 +257,7 @@ def _label_studio_task(name: str, fields: dict[str, Any], degrees: dict[str, flo
     return {"data": {**fields, "item": name, "degrees": degrees}, "predictions": [prediction]}
 
 
-def _soft_labels(id: str, names: list[str], cells: Any, degrees: Any, labels: tuple[str, ...]) -> bytes:
+def _soft_labels_parquet(id: str, names: list[str], cells: Any, degrees: Any, labels: tuple[str, ...]) -> bytes:
     pa = import_optional("pyarrow", "tables", "Tables")
     parquet = import_optional("pyarrow.parquet", "tables", "Tables")
     columns = {id: pa.array(names, pa.string())}

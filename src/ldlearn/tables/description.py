@@ -32,7 +32,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
     return {
         "method": method_name(model.estimator),
         "parameters": _plain_values(model.estimator.get_params()),
-        "learned": _learned(model.estimator),
+        "learned": _learned_numbers(model.estimator),
         "selection_summary": getattr(model.estimator, "selection_summary_", ""),
         "certified_gap": certified_gap(model.estimator),
         "features": {"numbers": list(model.numeric), "texts": list(model.categorical)},
@@ -63,7 +63,7 @@ def certified_gap(estimator: Any) -> dict[str, float] | None:
 
 
 def strongest_features(model: TableModel) -> dict[str, list[tuple[str, float]]] | None:
-    """For each label the three features with the largest positive coefficients, and these; None if the model is not linear.
+    """For each label the three largest positive coefficients and their features; None if the model is not linear.
 
     They are taken relative to their mean over the labels, because adding the same to all labels changes nothing.
     """
@@ -88,7 +88,7 @@ def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
     return {label: {"mean": float(mean), "quartiles": found.tolist()} for label, mean, found in spread}
 
 
-def _learned(estimator: Any) -> dict[str, Any]:
+def _learned_numbers(estimator: Any) -> dict[str, Any]:
     """Fitted attributes that are single numbers: selected penalties, numbers of iterations."""
     learned = {name: value for name, value in vars(estimator).items() if name.endswith("_") and np.isscalar(value)}
     return _plain_values({name: value for name, value in learned.items() if not isinstance(value, str)})

@@ -96,7 +96,7 @@ class Content:
         check_distinct(made)
         return made
 
-    def pieces(self) -> Iterator[dict[str, NDArray[Any]]]:
+    def chunks(self) -> Iterator[dict[str, NDArray[Any]]]:
         """Some rows at a time as named columns; at least one piece, so that a set without rows has a header."""
         self.check_dense()
         names = self.headings()
@@ -115,7 +115,7 @@ class Content:
             raise TableError("this format holds numbers only; write .csv, .jsonl, .parquet or .npz.", column=name)
 
 
-def from_pieces(pieces: Iterable[Mapping[str, NDArray[Any]]], labels: Sequence[str]) -> Content:
+def content_of_table(pieces: Iterable[Mapping[str, NDArray[Any]]], labels: Sequence[str]) -> Content:
     """The content of a table of degrees: its label columns, its numbers as features, its texts."""
     kept = list(pieces)
     table = {name: np.concatenate([piece[name] for piece in kept]) for name in kept[0]}
@@ -306,13 +306,13 @@ def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), gi
         The format, if the ending does not show it.
     """
     pieces = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
-    _write(name, given, pieces, lambda: from_pieces(pieces, labels))
+    _write(name, given, pieces, lambda: content_of_table(pieces, labels))
 
 
 def write_content(name: str, content: Content) -> None:
     """Write a data set as `write_table` writes a table."""
     with naming(name):
-        _write(name, None, content.pieces(), lambda: content, content.meta())
+        _write(name, None, content.chunks(), lambda: content, content.meta())
 
 
 def _write(

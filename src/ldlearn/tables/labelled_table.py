@@ -191,7 +191,7 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
         kinds: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
         kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
         table = opened.read(kinds | dict.fromkeys(as_text, "text"), sparse=True)
-        found = _with_labels(_reread_mixed_columns(table, columns.features, source), columns, source, **cells)
+        found = _read_labels(_reread_mixed_columns(table, columns.features, source), columns, source, **cells)
     if found.label_list is not None:
         source.log(found.label_list.describe(found.columns.labels))
     if dropped := len(table) - len(found.labels.values):
@@ -220,7 +220,7 @@ def ignore_message(message: str) -> None:
     """Report nothing."""
 
 
-def _with_labels(
+def _read_labels(
     frame: Any,
     columns: TableColumns,
     source: TableInput,

@@ -28,7 +28,7 @@ _CHAR, _SPARSE = 4, 5
 _CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
 
 
-class _Parts:
+class _ElementReader:
     """The sub-elements of one matrix, one after the other."""
 
     def __init__(self, content: bytes | memoryview, endian: str) -> None:
@@ -81,7 +81,7 @@ def read_mat5(path: Path, max_bytes: int) -> dict[str, Any]:
             if kind != _MATRIX:
                 raise TableError("the file is not made of matrices")
             check_total(len(content), max_bytes)
-            if content and (named := _read_matrix(_Parts(content, endian), size)):
+            if content and (named := _read_matrix(_ElementReader(content, endian), size)):
                 name, arrays[name] = named
     return arrays
 
@@ -94,7 +94,7 @@ def _read_tag(tag: bytes, endian: str) -> tuple[int, int]:
     return kind, length
 
 
-def _read_matrix(parts: _Parts, size: int) -> tuple[str, Any] | None:
+def _read_matrix(parts: _ElementReader, size: int) -> tuple[str, Any] | None:
     """Name and values of a matrix; None for cells, structures and objects."""
     flags = parts.numbers()
     if len(flags) != 2:
@@ -157,24 +157,24 @@ def _read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
     with h5py.File(path, "r") as file:
         # MATLAB keeps what cells and objects refer to under names such as #refs#.
         for name in (name for name in file if not name.startswith("#")):
-            if (value := _load(h5py, _member(h5py, file, name), path, max_bytes)) is not None:
+            if (value := _load_item(h5py, _get_item(h5py, file, name), path, max_bytes)) is not None:
                 arrays[name] = value
     return arrays
 
 
-def _member(h5py: Any, group: Any, name: str) -> Any:
+def _get_item(h5py: Any, group: Any, name: str) -> Any:
     """An item of a group, or None; links, which may lead to other files, are refused."""
     if not isinstance(group.get(name, getlink=True), h5py.HardLink | None):
         raise TableError(f"{name!r} points at another file, which is not followed.")
     return group.get(name)
 
 
-def _load(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
+def _load_item(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
     if isinstance(item, h5py.Group):
         return _load_sparse(h5py, item, path, max_bytes) if "MATLAB_sparse" in item.attrs else None
     if item.dtype.kind not in "biuf":
         return None
-    values = _numbers(item, path, max_bytes)
+    values = _load_numbers(item, path, max_bytes)
     matlab_class = item.attrs.get("MATLAB_class", b"")
     if "MATLAB_empty" in item.attrs:
         # Of an empty array MATLAB stores the shape in place of the numbers; a file may lie about being empty.
@@ -187,7 +187,7 @@ def _load(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
     return values.T  # MATLAB stores columns first, HDF5 rows first
 
 
-def _numbers(item: Any, path: Path, max_bytes: int) -> Any:
+def _load_numbers(item: Any, path: Path, max_bytes: int) -> Any:
     """Values of an array, after its declared size and where its bytes come from have been looked at."""
     if item.external or item.is_virtual or item.compression not in _FILTERS:
         raise TableError(f"{item.name!r} lies in another file or is packed in an unusual way.")
@@ -201,13 +201,13 @@ def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
     n_rows = int(group.attrs["MATLAB_sparse"])
     # Rows without entries take memory, too, once the matrix is stored by rows.
     check_declared(8 * n_rows, path.stat().st_size)
-    items = [_member(h5py, group, key) for key in ("data", "ir", "jc")]
+    items = [_get_item(h5py, group, key) for key in ("data", "ir", "jc")]
     if not isinstance(items[2], h5py.Dataset):
         raise TableError(f"the sparse array {group.name!r} has no columns.")
-    starts = np.ravel(_numbers(items[2], path, max_bytes))
+    starts = np.ravel(_load_numbers(items[2], path, max_bytes))
     if not all(isinstance(item, h5py.Dataset) for item in items):  # MATLAB leaves them out if all is zero
         return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
-    values, rows = (np.ravel(_numbers(item, path, max_bytes)) for item in items[:2])
+    values, rows = (np.ravel(_load_numbers(item, path, max_bytes)) for item in items[:2])
     return checked_csr(values, rows, starts, (n_rows, len(starts) - 1))
 
 

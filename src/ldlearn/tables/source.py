@@ -37,7 +37,7 @@ class Source:
         (votes), or "auto" where the values decide.
     features : list of int or None
         The columns that the file itself marks as features.
-    made_up : collection of int
+    unnamed : collection of int
         Columns that have no name in the file.
     texts : dict of str to str
         Name, source, licence, citation and description of a data set.
@@ -50,7 +50,7 @@ class Source:
     first_row: int = 1
     labels: Mapping[str, list[int]] = {}
     features: list[int] | None = None
-    made_up: frozenset[int] = frozenset()
+    unnamed: frozenset[int] = frozenset()
     texts: Mapping[str, str] = {}
 
     def __init__(self, given: Input) -> None:
@@ -103,7 +103,7 @@ class Source:
         """Positions of chosen columns; see `ldlearn.tables.columns`."""
         return find_columns(self.names, choice, option)
 
-    def rest(self, taken: set[int]) -> list[int]:
+    def default_features(self, taken: set[int]) -> list[int]:
         """The features where none were chosen: those marked in the file, or all columns that are not something else."""
         known = range(len(self.names)) if self.features is None else self.features
         other = {i for positions in self.labels.values() for i in positions} | taken

@@ -109,7 +109,7 @@ def predict_table(
     reading, writing = split_options(options, ReadingOptions, WritingOptions)
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    return _stream(TableInput(data, **reading), loaded, loaded.predict, (), writer, id)
+    return _write_in_chunks(TableInput(data, **reading), loaded, loaded.predict, (), writer, id)
 
 
 class _EnhanceOptions(FitOptions, WritingOptions, total=False):
@@ -170,7 +170,7 @@ def enhance_table(
         return loaded.read_labels(frame, blank, empty_rows or "error")
 
     source = TableInput(data, **reading, label_file=label_file)
-    found = _stream(source, loaded, loaded.enhance, loaded.labels, writer, id, label)
+    found = _write_in_chunks(source, loaded, loaded.enhance, loaded.labels, writer, id, label)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -261,7 +261,7 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) ->
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
 
 
-def _stream(
+def _write_in_chunks(
     table_input: TableInput,
     model: TableModel,
     apply: Callable[..., Any],
@@ -276,7 +276,7 @@ def _stream(
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     ids: list[Any] = []
     with table_input.opened("rows") as source:
-        id = id_column(source, model, id)
+        id = find_id_column(source, model, id)
         kept = find_kept(source, writer.keep, id, model.labels)
         kinds = columns_to_read(source, model, labels, id, kept)
 
@@ -309,7 +309,7 @@ def columns_to_read(
     return kinds | dict.fromkeys((*model.numeric, *labels), "any")
 
 
-def id_column(source: Source, model: TableModel, id: str | None) -> str | None:
+def find_id_column(source: Source, model: TableModel, id: str | None) -> str | None:
     """The identifier column of a table: that which is named, or that of the model if the table has it."""
     if id is not None:
         check_columns(source.names, [id], "id")
@@ -380,7 +380,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
     model, table_input = load_table_model(model), TableInput(data, **reading)
     report, kind = table_input.new_report(), given.get("kind", "auto")
     with table_input.opened("rows") as source:
-        id = id_column(source, model, given.get("id"))
+        id = find_id_column(source, model, given.get("id"))
         listed = [] if model.label_list is None else [model.label_list.column]
         has_labels = any(name in source.names for name in (*model.labels, *listed))
         shown = find_kept(source, given.get("keep"), id, model.labels)

@@ -100,7 +100,7 @@ class TableLabels:
         counted, and the number of raters if it takes that. Degrees of some rows are for DLDL, which keeps them.
         """
         if self.kind == "votes":
-            return self._votes(estimator)
+            return self._vote_targets(estimator)
         row_data, values, messages = {}, self.values, []
         if self.kind == "mixed":
             if "degrees" not in inspect.signature(estimator.fit).parameters:
@@ -117,7 +117,7 @@ class TableLabels:
             messages.append(f"{unknown} empty label cells of {y.size} are unknown{meaning}.")
         return TrainingTargets(y, row_data, y, "0/1" if are_logical(y) else "degrees", messages)
 
-    def _votes(self, estimator: Any) -> TrainingTargets:
+    def _vote_targets(self, estimator: Any) -> TrainingTargets:
         degrees, n_votes, _, messages = self.truth()
         totals = np.asarray(n_votes, dtype=np.float64)
         voted = totals > 0
@@ -197,8 +197,8 @@ class TableLabels:
         if np.isnan(self.values).any():
             return {"Y": self.values}
         sums = self.values.sum(axis=1, keepdims=True)
-        is_rounded = (np.abs(sums - 1) <= _rounding(self.values)).all()  # degrees sum to one but for rounding
-        return as_fields(self.values / sums if is_rounded else self.values, kind, self.names, self.rows)
+        is_rounded = (np.abs(sums - 1) <= _rounding_tolerance(self.values)).all()  # degrees sum to one but for rounding
+        return to_dataset_fields(self.values / sums if is_rounded else self.values, kind, self.names, self.rows)
 
     def truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:
         """What predictions of other rows are compared with.
@@ -239,7 +239,7 @@ class TableLabels:
         ``may_be_missing``: whether degrees may be NaN; a single one of a row follows from the others.
         """
         D, unknown = fill_missing_degrees(self.values) if may_be_missing else (self.values, np.array(False))
-        tolerance = max(SUM_TOLERANCE, _rounding(np.nan_to_num(self.values)))
+        tolerance = max(SUM_TOLERANCE, _rounding_tolerance(np.nan_to_num(self.values)))
         replace(self, values=D).check_rows(advice, tolerance)
         return np.where(unknown, np.nan, D / D.sum(axis=1, keepdims=True))
 
@@ -325,7 +325,7 @@ def _is_logical(matrix: NDArray[Any]) -> bool:
     return any(np.isin(matrix, pair).all() for pair in ((0, 1), (-1, 1)))
 
 
-def as_fields(
+def to_dataset_fields(
     matrix: NDArray[Any], kind: str, label_names: Sequence[str], rows: Sequence[Any], *, normalise: bool = False
 ) -> dict[str, NDArray[Any]]:
     """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages name its ``rows``.
@@ -355,7 +355,7 @@ def as_fields(
     return {"D": np.where(np.abs(sums - 1) > np.finfo(D.dtype).eps, D / sums, D).astype(D.dtype)}
 
 
-def _rounding(degrees: Matrix) -> float:
+def _rounding_tolerance(degrees: Matrix) -> float:
     """How far from 1 the sum of a row may be because degrees are written with two decimals, or with three, or four."""
     # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as there are labels.
     decimals = next((k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6)

@@ -213,7 +213,7 @@ class TableModel:
         frame = as_frame(table)
         X = self.transform(frame, report)
         further = {} if uncertainty is None else uncertainty.columns(self.estimator, X)
-        return self._to_frame(self.estimator.predict(X), frame, table, further)
+        return self._make_table(self.estimator.predict(X), frame, table, further)
 
     def enhance(self, table: Any, report: CellReport | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
@@ -235,7 +235,7 @@ class TableModel:
         Y = labels.check_logical(self.estimator, "only 0/1 labels can be enhanced.")
         X = self.transform(frame, report)
         further = {} if uncertainty is None else uncertainty.columns(self.estimator, X, Y)
-        return self._to_frame(self.estimator.enhance(X, Y), frame, table, further)
+        return self._make_table(self.estimator.enhance(X, Y), frame, table, further)
 
     def read_labels(self, table: Any, blank: float | None = None, empty_rows: str = "error") -> Any:
         """A table with 0/1 label columns as `enhance` takes them; see `fit_table` for blank cells and empty rows."""
@@ -260,7 +260,7 @@ class TableModel:
             return table
         return with_label_columns(table, found, self.labels)
 
-    def _to_frame(self, distributions: Any, frame: Any, table: Any, further: dict[str, Any]) -> Any:
+    def _make_table(self, distributions: Any, frame: Any, table: Any, further: dict[str, Any]) -> Any:
         """Degrees and further columns, as a frame of the library that the table comes from."""
         columns = dict(zip(self.labels, np.asarray(distributions).T, strict=True)) | further
         # By name, because polars need not be installed.

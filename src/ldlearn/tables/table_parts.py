@@ -61,7 +61,7 @@ def fit_parts(
     -------
     TableModel
     """
-    parts = _parts(data)
+    parts = _find_parts(data)
     if output is not None:
         check_output(output, parts, overwrite=overwrite)
     estimator = make_predictor(method, params)
@@ -71,7 +71,7 @@ def fit_parts(
     cluster, client = _connect(scheduler)
     with client:
         runner = cluster.BlockRunner(client)
-        X, Y = _collections(parts, model)
+        X, Y = _read_as_dask_arrays(parts, model)
         X, Y = runner.persist([X, Y])  # files are read once
         dask_class = getattr(cluster, f"Dask{type(estimator).__name__}")
         fitted = dask_class(**estimator.get_params(deep=False), client=client).fit(X, Y)
@@ -124,7 +124,7 @@ def predict_parts(
     **options
         The others of `predict_table`.
     """
-    parts = _parts(data)
+    parts = _find_parts(data)
     folder = Path(output).resolve()  # workers stand elsewhere
     if output == "-" or folder.is_file():
         raise FileError(f"On a cluster each file is predicted into a folder, and {output!r} is none; name one with -o.")
@@ -147,7 +147,7 @@ def predict_parts(
     return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, messages)
 
 
-def _parts(data: str) -> list[str]:
+def _find_parts(data: str) -> list[str]:
     found = sorted(glob(data))
     if not found:
         raise FileError(f"No file is called {data!r}; with --scheduler, DATA is a pattern such as 'part-*.parquet'.")
@@ -180,7 +180,7 @@ def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureOptions, es
         return TableModel.learn_columns(replace(table, frame=frame, labels=found), estimator)[0]
 
 
-def _collections(parts: list[str], model: TableModel) -> tuple[Any, Any]:
+def _read_as_dask_arrays(parts: list[str], model: TableModel) -> tuple[Any, Any]:
     """Features and labels as Dask arrays, a block for each file."""
     import dask.array as da
     from dask import delayed

@@ -162,13 +162,13 @@ class Writer:
         for place, name in enumerate([*([] if id is None else [id]), *kept]):
             values = frame[name]
             if name == id or values.dtype.kind not in "iuf":
-                column = self._texts(values)
+                column = self._format_texts(values)
             else:  # in files with types, chunks of a column must not differ in them
                 column = values.to_numpy(dtype=None if self.format in _TEXT_FORMATS else np.float64)
             degrees.insert(place, name, column)
         return degrees.rename(columns=_without_formula) if self.safe_csv else degrees
 
-    def _texts(self, values: Any) -> Any:
+    def _format_texts(self, values: Any) -> Any:
         texts = as_strings(values)
         if self.safe_csv:
             texts = [_without_formula(text) for text in texts]
