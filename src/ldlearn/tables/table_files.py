@@ -29,7 +29,7 @@ from ldlearn.tables.source import Kind, Source
 from ldlearn.tables.table_fit import describe_classifier
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
+from ldlearn.tables.values import describe_repeated, import_pandas
 from ldlearn.tables.writing import Writer, WritingOptions, WrittenTable, as_strings
 
 Matrix = NDArray[np.float64]
@@ -166,11 +166,12 @@ def enhance_table(
     with naming(str(model)):
         loaded.check_can_enhance()
 
-    def label(frame: Any) -> Any:
-        return loaded.read_labels(frame, blank, empty_rows or "error")
+    def with_labels(frame: Any) -> Any:
+        labels, rows = loaded.read_labels(frame, blank).handle_empty_rows(empty_rows or "error")
+        return frame.iloc[rows].assign(**dict(zip(loaded.labels, labels.values.T, strict=True)))
 
     source = TableInput(data, **reading, label_file=label_file)
-    found = _write_in_chunks(source, loaded, loaded.enhance, loaded.labels, writer, id, label)
+    found = _write_in_chunks(source, loaded, loaded.enhance, loaded.labels, writer, id, with_labels)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -220,7 +221,7 @@ def evaluate_table(
     report = table_input.new_report()
     with table_input.opened("rows") as source:
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
-            truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels, blank))
+            truths.append(loaded.read_labels(frame, blank).values)
             X = loaded.transform(frame, report)
             predictions.append(np.asarray(loaded.estimator.predict(X)))
             if loaded.classifier is not None:
@@ -394,8 +395,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
         if has_labels:
             if kind == "auto" and model.facts.get("label_kind") == "votes":
                 kind = "votes"
-            values = to_labels(model.with_label_columns(frame), model.labels)
-            truth, n_votes, logical, messages = TableLabels(model.labels, values, frame.index, kind).truth()
+            truth, n_votes, logical, messages = model.read_labels(frame, kind=kind).truth()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if not logical:
                 degrees = truth

@@ -205,7 +205,7 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     with TableInput(name, on_message=ignore_message).opened("rows") as source:
         frame = source.read(columns_to_read(source, model, model.labels))
         X = model.transform(frame, CellReport())
-        labels = TableLabels(model.labels, to_labels(frame, model.labels), frame.index)
+        labels = model.read_labels(frame)
         labels.check_all_known("on a cluster every label is 0 or 1.")
         Y = labels.check(model.estimator).astype(np.int8)
     return X.toarray() if sparse.issparse(X) else X, Y
