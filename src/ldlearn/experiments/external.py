@@ -22,7 +22,7 @@ from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.experiments.splits import Split, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
 from ldlearn.tables.files import DEFAULT_MAX_BYTES, write_file
-from ldlearn.tables.formats import dense, open_table
+from ldlearn.tables.formats import open_table, to_dense
 from ldlearn.tables.mat import read_mat
 
 PREDICTION, RECOVERY = "prediction", "recovery"  # the arrays that are imported
@@ -52,7 +52,7 @@ def export_splits(plan: Plan | str | os.PathLike[str], folder: str | os.PathLike
         arrays: dict[str, Any] = {"label_names": np.array(data.label_names, dtype=str)}
         for part in ("train", "validation", "test"):
             rows = getattr(split, part)
-            arrays |= {f"{part}Feature": dense(rows.X), f"{part}Logical": rows.Y, f"{part}Index": rows.rows}
+            arrays |= {f"{part}Feature": to_dense(rows.X), f"{part}Logical": rows.Y, f"{part}Index": rows.rows}
             arrays |= {} if rows.D is None else {f"{part}Distribution": rows.D}
         place = Path(folder) / spec.name
         place.mkdir(parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError, normalize_name
 from ldlearn.tables.columns import MARKS, Columns, mark_if_ambiguous
 from ldlearn.tables.files import MOST_NAMES, PIPE, Input, Output, check_declared, check_total
-from ldlearn.tables.formats import META, Content, Format, dense, parse_meta
+from ldlearn.tables.formats import META, Content, Format, parse_meta, to_dense
 from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
 
 # In any case of letters, with or without underscores and a "train" before them.
@@ -103,7 +103,7 @@ class ArraySource(Source):
             if self._arrays[name].dtype.kind not in "biuf":
                 raise TableError(f"the array {name!r} holds no numbers.")
         found = {field: self._select_columns(positions) for field, positions in parts.items()}
-        return {field: matrix if field == "X" else dense(matrix) for field, matrix in found.items()}
+        return {field: matrix if field == "X" else to_dense(matrix) for field, matrix in found.items()}
 
     def _select_columns(self, positions: list[int]) -> Any:
         """These columns side by side."""
@@ -114,7 +114,7 @@ class ArraySource(Source):
             array = self._arrays[name].reshape(-1, 1) if self._arrays[name].ndim == 1 else self._arrays[name]
             return array if columns == list(range(array.shape[1])) else array[:, columns]
         self._common_length(positions)
-        return np.column_stack([dense(self._select_columns([i])) for i in positions])
+        return np.column_stack([to_dense(self._select_columns([i])) for i in positions])
 
     def _common_length(self, positions: list[int]) -> int:
         """Number of rows, which all arrays that hold these columns must have."""
@@ -132,7 +132,8 @@ def _is_column_or_matrix(array: Any) -> bool:
     # Bytes are marks of other programs, such as scipy's "csr"; a matrix of texts is no label and no feature.
     if isinstance(array, str) or array.dtype.kind == "S":
         return False
-    return array.ndim == 1 or (array.ndim == 2 and array.dtype.kind != "U" and array.shape[1] <= MOST_NAMES)
+    is_numeric_matrix = array.ndim == 2 and array.dtype.kind != "U"
+    return array.ndim == 1 or bool(is_numeric_matrix and array.shape[1] <= MOST_NAMES)
 
 
 def _pop_names(arrays: dict[str, Any]) -> tuple[dict[str, Any], bool]:

@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import ParameterError, TableError, check_choice, import_optional
 from ldlearn.tables.files import PIPE, write_file
-from ldlearn.tables.formats import format_of, write_table
+from ldlearn.tables.formats import format_of, to_dense, write_table
 from ldlearn.tables.table_files import RowOptions, label_losses, read_model_rows
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
@@ -140,7 +140,7 @@ def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]
         score[chosen] = -1.0
         best = int(np.argmax(score))
         cosines = directions @ directions[best].T
-        row = 0.5 * np.asarray(cosines.toarray() if hasattr(cosines, "toarray") else cosines).ravel()
+        row = 0.5 * to_dense(cosines).ravel()
         row[best] += 0.5
         factor[k] = (row - factor[:k, best] @ factor[:k]) / np.sqrt(residual[best])
         residual = np.maximum(residual - factor[k] ** 2, 1e-12)

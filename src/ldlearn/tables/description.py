@@ -16,12 +16,13 @@ from ldlearn.exceptions import ParameterError, TableError, import_optional
 from ldlearn.tables.column_types import columns_by_type
 from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
 from ldlearn.tables.files import sha256_of, write_file
+from ldlearn.tables.formats import to_dense
 from ldlearn.tables.labelled_table import ReadingOptions, TableInput
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_files import columns_to_read
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import repr_cell
+from ldlearn.tables.values import import_pandas, repr_cell
 
 Matrix = NDArray[np.float64]
 _OWN_SECTIONS = ("holdout", "warnings", "columns", "source")
@@ -214,17 +215,13 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
     report = table_input.new_report()
     with table_input.opened("rows") as source:
         frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
-    X = loaded.transform(frame, report)
-    x = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)[0]
+    x = to_dense(loaded.transform(frame, report))[0]
     means = loaded.preprocessing.feature_means
     each = ((coef - coef.mean(axis=0)) * (x - means)).T
-    groups = _group_features(loaded, frame, x)
-    sums = np.array([each[features].sum(axis=0) for features in groups.values()])
-    order = np.argsort(-np.abs(sums).max(axis=1), kind="stable")
-    names = list(groups)
-    parts = [names[k] for k in order]
+    sums = import_pandas().DataFrame(each).groupby(_name_parts(loaded, frame, x), sort=False).sum()
+    sums = sums.iloc[np.argsort(-sums.abs().max(axis=1).to_numpy(), kind="stable")]
     degrees, average = softmax(np.stack([x, means]) @ coef.T + intercept)
-    return Explanation(row, loaded.labels, parts, sums[order], degrees, average, report.messages())
+    return Explanation(row, loaded.labels, sums.index.tolist(), sums.to_numpy(), degrees, average, report.messages())
 
 
 def _find_row(chunks: Iterator[Any], row: Any) -> Any:
@@ -237,27 +234,23 @@ def _find_row(chunks: Iterator[Any], row: Any) -> Any:
     raise TableError(f"there is no row {row}; {known}.")
 
 
-def _group_features(model: TableModel, frame: Any, x: Matrix) -> dict[str, list[int]]:
-    """The features of each column, and of each word of the row; words that it does not have are one group."""
-    steps, groups = model.preprocessing, dict[str, list[int]]()
-    words = {name: encoder for name, encoder in steps.encoders.items() if isinstance(encoder, TfidfEncoder)}
+def _name_parts(model: TableModel, frame: Any, x: Matrix) -> list[str]:
+    """For each feature the column with its value, or the word; words that the row does not have are one part."""
+    steps, parts = model.preprocessing, []
     # In the order of the features: numbers and parts of dates, categories, texts.
     columns = [name if name in model.numeric else name.rpartition(" (")[0] for name in steps.numbers]
     for name, values in zip(steps.categorical, steps.categories, strict=True):
         columns += [name] * len(values)
-    for k, name in enumerate(columns):
+    for name in columns:
         cell = frame[name].iloc[0]
-        text = f"{cell:.4g}" if isinstance(cell, float) else repr_cell(cell)
-        groups.setdefault(f"{name} {text}", []).append(k)
-    start = len(columns)
+        parts.append(f"{name} {cell:.4g}" if isinstance(cell, float) else f"{name} {repr_cell(cell)}")
     for name, encoder in steps.encoders.items():
-        known = words[name].vocabulary if name in words else None
-        n_features = encoder.transform([""]).shape[1] if known is None else len(known)
-        for k in range(start, start + n_features):
-            part = name if known is None else f"{name}: {known[k - start]}" if x[k] else f"{name}: (absent words)"
-            groups.setdefault(part, []).append(k)
-        start += n_features
-    return groups
+        if isinstance(encoder, TfidfEncoder):
+            words = zip(encoder.vocabulary, x[len(parts) :], strict=False)
+            parts += [f"{name}: {word}" if value else f"{name}: (absent words)" for word, value in words]
+        else:
+            parts += [name] * encoder.transform([""]).shape[1]
+    return parts
 
 
 def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:

@@ -7,7 +7,6 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,6 +17,7 @@ from ldlearn.learning import MLPLDL, BoostedLDL
 from ldlearn.learning.boosted_ldl import read_trees
 from ldlearn.tables.description import linear_softmax
 from ldlearn.tables.files import write_file
+from ldlearn.tables.formats import to_dense
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import TRUTH_SPELLINGS
 
@@ -117,7 +117,7 @@ def _map_features(graph: _Graph, steps: list[Any], X: str) -> str:
             centred = graph.node("Sub", [X, graph.constant(step.mean_)]) if step.with_mean else X
             X = graph.node("Div", [centred, graph.constant(step.scale_)])
         else:
-            Z = step.components_.toarray() if sparse.issparse(step.components_) else step.components_
+            Z = to_dense(step.components_)
             squares = graph.node("ReduceSumSquare", [X], axes=[1], keepdims=1)
             distances = graph.node("Add", [squares, graph.affine(X, -2.0 * Z.T, (Z * Z).sum(axis=1))])
             similarities = graph.node(

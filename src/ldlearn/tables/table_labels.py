@@ -83,7 +83,7 @@ class TableLabels:
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, _KINDS)
 
-    def take(self, rows: NDArray[Any]) -> TableLabels:
+    def take(self, rows: NDArray[np.intp]) -> TableLabels:
         """Those of some rows."""
         return replace(self, values=self.values[rows], rows=self.rows[rows])
 
@@ -108,7 +108,7 @@ class TableLabels:
             # Of a row with a single 1 both readings are the same: all of its degree is there.
             given = ~(np.isin(values, (0.0, 1.0)) | np.isnan(values)).all(axis=1)
             degrees = np.full(values.shape, np.nan)
-            degrees[given] = self.take(given).check_degrees()
+            degrees[given] = self.take(np.flatnonzero(given)).check_degrees()
             values, row_data = _to_logical(values), {"degrees": degrees} if given.any() else {}
             messages = [f"True degrees of {int(given.sum())} rows, 0/1 labels of {int((~given).sum())}."]
         y = replace(self, values=values).check(estimator)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
-from scipy import sparse
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.exceptions import FileError, ParameterError, TableError, import_optional
@@ -17,7 +16,7 @@ from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureOptions
 from ldlearn.tables.files import naming, silent
-from ldlearn.tables.formats import check_output, format_of
+from ldlearn.tables.formats import check_output, format_of, to_dense
 from ldlearn.tables.labelled_table import TableInput, ignore_message, read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
 from ldlearn.tables.source import SparseTable
@@ -208,7 +207,7 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
         labels = model.read_labels(frame)
         labels.check_all_known("on a cluster every label is 0 or 1.")
         Y = labels.check(model.estimator).astype(np.int8)
-    return X.toarray() if sparse.issparse(X) else X, Y
+    return to_dense(X), Y
 
 
 def _predict_part(name: str, output: str, common: tuple[TableModel, dict[str, Any]]) -> WrittenTable:
