@@ -227,8 +227,8 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
 def _find_row(chunks: Iterator[Any], row: Any) -> Any:
     seen: list[object] = []
     for frame in chunks:
-        if row in frame.index:
-            return frame.loc[[row]]
+        if len(found := np.flatnonzero(frame.index == row)):
+            return frame.iloc[found[:1]]
         seen += [frame.index[0], frame.index[-1]] if len(frame) else []
     known = f"its rows are {seen[0]} to {seen[-1]}" if seen else "the table has no rows"
     raise TableError(f"there is no row {row}; {known}.")
