@@ -124,7 +124,7 @@ def content_of_table(pieces: Iterable[Mapping[str, NDArray[Any]]], labels: Seque
     n_rows = len(next(iter(table.values())))
     return Content(
         X=np.column_stack([*numbers.values()]) if numbers else np.empty((n_rows, 0)),
-        labels={"D": np.column_stack([table[name] for name in labels]).astype(np.float64)},
+        labels={"D": np.column_stack([table[name] for name in labels]).astype(np.float64)} if labels else {},
         feature_names=list(numbers),
         label_names=list(labels),
         # NumPy would pickle objects.
