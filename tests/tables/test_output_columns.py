@@ -97,6 +97,15 @@ def test_mistakes_are_told(folder, tmp_path):
         predict_table(*arguments, round=-1)
 
 
+def test_what_cannot_be_enhanced_is_refused_in_one_sentence(folder, tmp_path):
+    out, params = str(tmp_path / "out.csv"), {"beta": 0.1, "gamma": 0.1}
+    with pytest.raises(ParameterError, match="interval and flag_far are for 0/1 labels"):
+        enhance_table(str(folder / "data.csv"), out, labels=LABELS, kind="votes", interval=0.9, id="key", params=params)
+    model = fit_table(make_table(), LABELS, id="key", method="PriorLE+SABFGS", holdout=0)
+    with pytest.raises(TableError, match=r"^the model: EnhanceThenLearn gives degrees only to the rows"):
+        enhance_table(str(folder / "data.csv"), out, model=model)
+
+
 def test_a_column_of_label_lists_is_kept(tmp_path):
     x = np.linspace(-1, 1, 40)
     tags = np.where(x < -0.3, "low", np.where(x < 0.3, "low|high", "high"))

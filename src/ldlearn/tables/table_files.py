@@ -163,7 +163,7 @@ def enhance_table(
     for name in (name for name, value in of_a_fit.items() if value is not None and name not in reading):
         raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
     loaded = load_table_model(model)
-    with naming(str(model)):
+    with naming(model if isinstance(model, str) else "the model"):
         loaded.check_can_enhance()
 
     def with_labels(frame: Any) -> Any:
@@ -250,13 +250,15 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) ->
     columns = table.columns
     uncertainty = writer.uncertainty(columns.labels)
     uncertainty.check(estimator, "enhance")
+    if uncertainty and table.labels.kind != "auto":
+        raise ParameterError(
+            "interval and flag_far are for 0/1 labels, not for votes or known degrees; leave them out."
+        )
     with naming(table.source.name):
-        model, _, _ = TableModel.fit_labelled(table, estimator, None)
+        model, X, targets = TableModel.fit_labelled(table, estimator, None)
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
-    if uncertainty:
-        enhanced = model.enhance(table.frame, table.source.new_report(), uncertainty=uncertainty)
-        degrees[uncertainty.names] = enhanced[uncertainty.names].to_numpy()
+    degrees = degrees.assign(**uncertainty.columns(model.estimator, X, targets.y))
     rows = writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
     write_table(writer.output, [rows], columns.labels, writer.format)
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
