@@ -11,7 +11,7 @@ from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, TableError, format_list
 from ldlearn.tables.columns import Columns, strip_mark
 from ldlearn.tables.files import DEFAULT_MAX_BYTES, Dialect, sha256_of
-from ldlearn.tables.formats import TEXT_FIELDS, Content, open_table, write_content
+from ldlearn.tables.formats import TEXT_FIELDS, DatasetContent, open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.source import Source, to_matrix
 from ldlearn.tables.table_labels import to_dataset_fields
@@ -196,9 +196,9 @@ def write_dataset(data: LabelDataset, path: str | os.PathLike[str]) -> None:
         raise DatasetError(str(error)) from error
 
 
-def _content(data: LabelDataset) -> Content:
+def _content(data: LabelDataset) -> DatasetContent:
     labels = {key: getattr(data, key) for key in ("counts", "D", "Y") if getattr(data, key) is not None}
     if "counts" in labels:
         del labels["D"]  # the shares of the votes follow from them
     texts = {key: getattr(data, key) for key in TEXT_FIELDS}
-    return Content(data.X, labels, data.feature_names, data.label_names, texts)
+    return DatasetContent(data.X, labels, data.feature_names, data.label_names, texts)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, check_distinct, is_number, mark_if_ambiguous
 from ldlearn.tables.files import PIPE, Input, Output, check_declared, check_total
-from ldlearn.tables.formats import Content, Format
+from ldlearn.tables.formats import DatasetContent, Format
 from ldlearn.tables.source import Kind, RowSource
 from ldlearn.tables.values import import_pandas, to_numbers
 
@@ -175,7 +175,7 @@ def _unquote(text: str) -> str:
     return text
 
 
-def _write(output: Output, content: Content) -> None:
+def _write_arff(output: Output, content: DatasetContent) -> None:
     """Write for MEKA: features first, then the labels, counted by -C; degrees, or votes, become numeric labels."""
     content.check_numbers_only()
     field, labels = next(iter(content.labels.items()))
@@ -211,4 +211,4 @@ def _format_number(value: Any) -> str:
     return "?" if value != value else repr(+value).removesuffix(".0")
 
 
-ARFF = Format("ARFF", ArffSource, write_content=_write)
+ARFF = Format("ARFF", ArffSource, write_content=_write_arff)

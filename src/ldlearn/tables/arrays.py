@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError, normalize_name
 from ldlearn.tables.columns import MARKS, Columns, mark_if_ambiguous
 from ldlearn.tables.files import MOST_NAMES, PIPE, Input, Output, check_declared, check_total
-from ldlearn.tables.formats import META, Content, Format, parse_meta, to_dense
+from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta, to_dense
 from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
 
 # In any case of letters, with or without underscores and a "train" before them.
@@ -152,7 +152,7 @@ def _first_present(field: str, present: Sequence[str]) -> str:
     return next((spelled[name] for name in _USUAL_NAMES[field] if name in spelled), "")
 
 
-def arrays_of(content: Content) -> dict[str, Any]:
+def arrays_of(content: DatasetContent) -> dict[str, Any]:
     """The arrays that a data set is stored as."""
     features = {"X": content.X} if content.X.shape[1] else {}
     return {**features, **content.labels, META: content.meta()}
@@ -262,7 +262,7 @@ def _read_npz(given: Input) -> ArraySource:
     return ArraySource(given, arrays)
 
 
-def _write_npz(output: Output, content: Content) -> None:
+def _write_npz(output: Output, content: DatasetContent) -> None:
     """Write an archive: a data set with names and origin; of a table the degrees as ``D`` with ``label_names``."""
     arrays = arrays_of(content)
     if scipy.sparse.issparse(X := content.X):
@@ -275,7 +275,7 @@ def _write_npz(output: Output, content: Content) -> None:
     np.savez_compressed(output.file, **arrays)
 
 
-def _write_npy(output: Output, content: Content) -> None:
+def _write_npy(output: Output, content: DatasetContent) -> None:
     """Write ``name_X.npy`` and ``name_D.npy`` (or ``_Y``, ``_counts``), without names; degrees alone as one file."""
     content.check_numbers_only()
     content.check_dense()
@@ -332,7 +332,7 @@ def _read_own_comment(path: Path) -> str:
     return ""
 
 
-def _write_libsvm(output: Output, content: Content) -> None:
+def _write_libsvm(output: Output, content: DatasetContent) -> None:
     """Write features, with sixteen digits, and logical labels; names and origin go into a comment."""
     from sklearn.datasets import dump_svmlight_file
 

@@ -148,7 +148,7 @@ def arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
     return pa.table(arrays, names=list(columns))
 
 
-def _write(output: Output, tables: Iterator[Table], format: str) -> None:
+def _write_arrow(output: Output, tables: Iterator[Table], format: str) -> None:
     """Write a column table; a data set keeps its origin in the metadata of the schema."""
     from pyarrow import ipc, parquet
 
@@ -161,5 +161,5 @@ def _write(output: Output, tables: Iterator[Table], format: str) -> None:
                 writer.write_table(piece)
 
 
-PARQUET = Format("Parquet", partial(ArrowSource, format="parquet"), partial(_write, format="parquet"))
-FEATHER = Format("Feather", partial(ArrowSource, format="feather"), partial(_write, format="feather"))
+PARQUET = Format("Parquet", partial(ArrowSource, format="parquet"), partial(_write_arrow, format="parquet"))
+FEATHER = Format("Feather", partial(ArrowSource, format="feather"), partial(_write_arrow, format="feather"))

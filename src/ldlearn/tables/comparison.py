@@ -97,11 +97,11 @@ def _read_degrees(table_input: TableInput, labels: Columns, id: str | None) -> A
             advice = "if other columns stand beside the labels, choose the labels, or name the id."
             raise TableError(f"{error.problem.rstrip('.')}; {advice}", row=error.row, column=error.column) from None
         # Positions instead of row numbers, which depend on the format.
-        index = None if id is None else _identifiers(frame[id], id)
+        index = None if id is None else _read_identifiers(frame[id], id)
         return import_pandas().DataFrame(D, index=index, columns=names)
 
 
-def _identifiers(column: Any, id: str) -> Any:
+def _read_identifiers(column: Any, id: str) -> Any:
     """The ids of the rows, none of which may be missing or repeated."""
     ids = import_pandas().Index(to_texts(column, id))
     if ids.hasnans:

@@ -32,7 +32,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
     """Everything about a model as plain values: method, parameters, columns, training data, scores, warnings."""
     return {
         "method": method_name(model.estimator),
-        "parameters": _plain_values(model.estimator.get_params()),
+        "parameters": _json_values(model.estimator.get_params()),
         "learned": _learned_numbers(model.estimator),
         "selection_summary": getattr(model.estimator, "selection_summary_", ""),
         "certified_gap": certified_gap(model.estimator),
@@ -92,10 +92,10 @@ def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
 def _learned_numbers(estimator: Any) -> dict[str, Any]:
     """Fitted attributes that are single numbers: selected penalties, numbers of iterations."""
     learned = {name: value for name, value in vars(estimator).items() if name.endswith("_") and np.isscalar(value)}
-    return _plain_values({name: value for name, value in learned.items() if not isinstance(value, str)})
+    return _json_values({name: value for name, value in learned.items() if not isinstance(value, str)})
 
 
-def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
+def _json_values(values: dict[str, Any]) -> dict[str, Any]:
     """Values that JSON can hold; others as they print."""
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
     return {name: value if value is None or np.isscalar(value) else repr(value) for name, value in plain.items()}

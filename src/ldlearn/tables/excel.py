@@ -133,7 +133,7 @@ def _to_plain_value(cell: Any) -> Any:
     return None if cell == "" else cell
 
 
-def _write(output: Output, tables: Iterator[Table]) -> None:
+def _write_workbook(output: Output, tables: Iterator[Table]) -> None:
     """Write one sheet."""
     openpyxl = import_optional("openpyxl", "tables", "Excel files")
     book = openpyxl.Workbook(write_only=True)
@@ -161,4 +161,4 @@ def _write(output: Output, tables: Iterator[Table]) -> None:
     output.save(book.save)
 
 
-EXCEL = Format("an Excel workbook", ExcelSource, _write)
+EXCEL = Format("an Excel workbook", ExcelSource, _write_workbook)

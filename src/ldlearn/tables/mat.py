@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError, import_optional
 from ldlearn.tables.arrays import ArraySource, arrays_of
 from ldlearn.tables.files import Input, Output, check_declared, check_total
-from ldlearn.tables.formats import Content, Format
+from ldlearn.tables.formats import DatasetContent, Format
 
 _HDF5, _PREFACE = b"\x89HDF\r\n\x1a\n", 512
 _FILTERS = {"gzip", "lzf", None}  # others may be plugins that HDF5 loads, which is foreign code
@@ -142,7 +142,7 @@ def read_mat(path: Path, max_bytes: int) -> dict[str, Any]:
     return (_read_mat73 if is_version_7 else read_mat5)(path, max_bytes)
 
 
-def _write(output: Output, content: Content) -> None:
+def _write_mat(output: Output, content: DatasetContent) -> None:
     """Write version 5."""
     content.check_numbers_only()
     size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
@@ -211,8 +211,8 @@ def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
     return checked_csr(values, rows, starts, (n_rows, len(starts) - 1))
 
 
-def _source(given: Input) -> ArraySource:
+def _open_mat(given: Input) -> ArraySource:
     return ArraySource(given, read_mat(given.path, given.max_bytes))
 
 
-MAT = Format("a MATLAB file", _source, write_content=_write)
+MAT = Format("a MATLAB file", _open_mat, write_content=_write_mat)

@@ -74,7 +74,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = Fa
         "probe": encoder.encode(_probe_predictions(model), "probe"),
     }
     with writing(Path(path)) as file:
-        _write(file, content, encoder.arrays)
+        _write_file(file, content, encoder.arrays)
 
 
 def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
@@ -103,7 +103,7 @@ def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
     path, imported = Path(path), set() if method is None else import_method(method)
     try:
         with naming_system_errors(path, "read"), path.open("rb") as file:
-            content, arrays = _read(file)
+            content, arrays = _read_file(file)
         decoder = _Decoder(arrays)
         model, expected = decoder.decode(content["model"]), decoder.decode(content["probe"])
         _check_consistency(model, expected)
@@ -116,7 +116,7 @@ def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
     # Whatever a damaged file makes the decoder stumble over.
     except Exception as error:
         raise ModelFileError(f"{path} cannot be loaded: it is damaged ({type(error).__name__}).") from None
-    _check_probe(model, expected, content.get("made_with"), path)
+    _check_probe_predictions(model, expected, content.get("made_with"), path)
     return model
 
 
@@ -269,7 +269,7 @@ def _check_json(text: bytes) -> None:
         raise ModelFileError("it has more names and values than a model file may hold")
 
 
-def _write(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
+def _write_file(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
     columnwise = [array.flags.f_contiguous and not array.flags.c_contiguous for array in arrays]
     blobs = [np.ascontiguousarray(a.T if order else a) for a, order in zip(arrays, columnwise, strict=True)]
     listed = [[a.dtype.str, list(a.shape), order] for a, order in zip(arrays, columnwise, strict=True)]
@@ -283,7 +283,7 @@ def _write(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]])
         file.write(part)
 
 
-def _read(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+def _read_file(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """The JSON values and arrays of a file.
 
     Raises
@@ -357,7 +357,7 @@ def _made_up_table(model: TableModel) -> Any:
     return numbers.join(pandas.DataFrame(others, dtype=object), how="outer")
 
 
-def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
+def _check_probe_predictions(model: Any, expected: Any, made_with: Any, path: Path) -> None:
     # A model that cannot even predict is refused in the same sentence, with the versions that may be the cause.
     with suppress(Exception):
         found = _probe_predictions(model, expected["X"])
