@@ -122,8 +122,8 @@ def _label_parts(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 def _raw_labels(part: Mapping[str, Any]) -> Any:
     """The entry named like the type of the part, as for choices and rectanglelabels, or one with a usual name."""
-    value, kind = part["value"], part.get("type")
-    return value.get(kind) if kind in value else next((value[key] for key in _LABEL_KEYS if key in value), None)
+    keys = (str(part.get("type")), *_LABEL_KEYS)
+    return next((part["value"][key] for key in keys if key in part["value"]), None)
 
 
 def parse_labels(value: Any, row: object, column: str | None = None, separator: str = "|") -> list[str]:
