@@ -112,8 +112,8 @@ class ArffSource(RowSource):
     def _column(self, rows: list[Cells], position: int, kind: Kind, first: int) -> NDArray[Any]:
         # A sparse row leaves out zeros.
         texts = [self._read_cell(cells.get(position, "0"), position, row) for row, cells in enumerate(rows, first)]
-        values, words = np.array(texts, dtype=object), self._categories[position]
-        if kind == "text" or (words is not None and not all(map(is_number, words))):
+        values, categories = np.array(texts, dtype=object), self._categories[position]
+        if kind == "text" or (categories is not None and not all(map(is_number, categories))):
             return values
         with suppress(ValueError):
             return np.array([np.nan if text is None else text for text in texts], dtype=np.float64)
@@ -121,10 +121,10 @@ class ArffSource(RowSource):
         return to_numbers(pandas.Series(values, pandas.RangeIndex(first, first + len(rows))), self.names[position])
 
     def _read_cell(self, cell: str, position: int, row: int) -> str | None:
-        text, words = _unquote(cell.strip()), self._categories[position]
+        text, categories = _unquote(cell.strip()), self._categories[position]
         if text == "?":
             return None
-        if words is not None and text not in words:
+        if categories is not None and text not in categories:
             raise TableError(f"{text[:30]!r} is no value of this attribute.", row=row, column=self.names[position])
         return text
 

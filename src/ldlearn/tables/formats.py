@@ -241,7 +241,7 @@ def open_table(
             table = format.source(source)
             if by_name:
                 _check_names(table)
-        # What the caller does with the table is not trouble with the file: only its own errors are put in other words.
+        # Errors of the caller are not errors of the file: only a `TableError` gets the name of the file.
         with naming(source.where):
             yield table
 

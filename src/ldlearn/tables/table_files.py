@@ -86,7 +86,7 @@ def predict_table(
     id : str, optional
         The identifier column; by default that of the fit, if the table has it.
     format, to : str, optional
-        Formats of the two tables where their names do not tell.
+        Formats of the two tables where their names do not show them.
     dialect, on_message
         As for `fit_table`.
     round : int, optional
@@ -205,7 +205,7 @@ def evaluate_table(
     blank : float, optional
         Value of empty label cells; by default they are unknown.
     format : str, optional
-        Format of the table if its name does not tell.
+        Format of the table if its name does not show it.
     dialect, on_message
         As for `fit_table`.
     progress : callable, optional
@@ -336,7 +336,7 @@ class ModelRows:
     names : list of str
         Identifiers, or numbers of the rows.
     cells : DataFrame
-        The columns that tell a reader which row this is: those to keep, or the texts, or the first features.
+        The columns by which a reader recognises a row: those to keep, or the texts, or the first features.
     X : array or CSR matrix of shape (n_samples, n_features)
         What the estimator sees.
     predicted : ndarray of shape (n_samples, n_labels)

@@ -96,14 +96,14 @@ class Uncertainty:
         """The columns for rows whose degrees are predicted, or recovered from the labels Y."""
         verb, inputs = ("predict", (X,)) if Y is None else ("enhance", (X, Y))
         self.check(estimator, verb)
-        columns: list[Any] = []
+        columns: dict[str, Any] = {}
         if self.interval is not None:
-            ends = getattr(estimator, f"{verb}_interval")(*inputs, coverage=self.interval, n_raters=self.raters)
-            # Both ends of a label side by side.
-            columns.extend(np.stack(ends, axis=-1).reshape(-1, 2 * len(self.labels)).T)
+            low, high = getattr(estimator, f"{verb}_interval")(*inputs, coverage=self.interval, n_raters=self.raters)
+            for j, label in enumerate(self.labels):
+                columns |= {f"{label}_low": low[:, j], f"{label}_high": high[:, j]}
         if self.flag_far:
-            columns.append(estimator.far_from_training(X).astype(np.int8))
-        return dict(zip(self.names, columns, strict=True))
+            columns["far"] = estimator.far_from_training(X).astype(np.int8)
+        return columns
 
 
 def check_gives_intervals(estimator: Any, verb: str = "predict") -> None:
@@ -115,7 +115,7 @@ def check_gives_intervals(estimator: Any, verb: str = "predict") -> None:
 
 @dataclass
 class Writer:
-    """Writes degrees to a file; refuses what would be lost or ignored before any work is done.
+    """Writes degrees to a file; refuses what would be lost or ignored, before any work is done.
 
     Attributes
     ----------
