@@ -1,11 +1,9 @@
 """Labels of tables and data sets: what an estimator is fitted on, and what predictions are compared with."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,7 +81,7 @@ class TableLabels:
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, _KINDS)
 
-    def take(self, rows: NDArray[np.intp]) -> TableLabels:
+    def take(self, rows: NDArray[np.intp]) -> Self:
         """Those of some rows."""
         return replace(self, values=self.values[rows], rows=self.rows[rows])
 
@@ -143,7 +141,7 @@ class TableLabels:
         row_data = {key: value for key, value in row_data.items() if key in accepted}
         return TrainingTargets(y, row_data, degrees, "votes", messages)
 
-    def handle_empty_rows(self, how: str) -> tuple[TableLabels, NDArray[np.intp]]:
+    def handle_empty_rows(self, how: str) -> tuple[Self, NDArray[np.intp]]:
         """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown; also the rows that are left."""
         check_choice("empty_rows", how, EMPTY_ROWS)
         empty = self._empty_rows() & self.is_logical
