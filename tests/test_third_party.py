@@ -113,7 +113,7 @@ def test_a_wrong_name_is_one_sentence(name, message, capsys):
 def saved(installed, tmp_path, monkeypatch):
     """A table and a model that was fitted with the method, in a process that has neither named nor imported it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(model_schema, "_named", {})
+    monkeypatch.setattr(model_schema, "_trusted_methods", {})
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 2))
     Y = np.column_stack([X + rng.normal(size=X.shape) > 0, np.ones(60)]).astype(int)
@@ -121,7 +121,7 @@ def saved(installed, tmp_path, monkeypatch):
     Path("data.csv").write_text("\n".join(["x,z,a,b,c", *rows]))
     assert call("fit", "data.csv", "-l", "a,b,c", "--method", f"{PATH}+SABFGS", "-o", "model.ldl") == 0
     expected = load_model("model.ldl", method=PATH).predict(pandas.read_csv("data.csv"))
-    model_schema._named.clear()
+    model_schema._trusted_methods.clear()
     sys.modules.pop("neighbour_mean", None)
     return expected
 

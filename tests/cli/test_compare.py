@@ -39,6 +39,15 @@ def test_all_metrics_of_two_files(pair, capsys):
     assert "20 rows in their order, 3 labels" in out
 
 
+def test_files_of_two_formats_are_matched_in_their_order(pair, capsys, tmp_path):
+    (_, P), (truth, other) = pair
+    P.to_parquet(tmp_path / "b.parquet")
+    other.write_text(f"A title\n{other.read_text()}")
+    expected = json.loads(ldlearn(capsys, "compare", truth, other, "--json")[1])
+    code, out, err = ldlearn(capsys, "compare", truth, tmp_path / "b.parquet", "--json")
+    assert (code, json.loads(out)["scores"]) == (0, pytest.approx(expected["scores"])), err
+
+
 def test_columns_are_matched_by_name_not_by_place(pair, capsys, tmp_path):
     (D, _), paths = pair
     D[["anger", "joy", "fear"]].to_csv(paths[1], index=False)

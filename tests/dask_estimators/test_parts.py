@@ -69,6 +69,11 @@ def test_what_parts_cannot_be_is_one_sentence(folder, cluster):
         fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, method="L2")
     with pytest.raises(FileError, match="into a folder, and 'all.parquet' is none".replace(".", r"\.")):
         predict_parts("part-*.parquet", "m.ldl", "all.parquet", scheduler=address)
+    for name in "ab":
+        (folder / name).mkdir()
+        (folder / name / "part.csv").write_text("s\n1\n")
+    with pytest.raises(FileError, match=r"Two files would be written to 'part\.csv'"):
+        predict_parts("?/part.csv", "m.ldl", "out", scheduler=address)
 
 
 def test_a_part_that_is_wrong_is_named(folder, cluster):

@@ -9,6 +9,7 @@ from mat73_files import write_mat73
 
 from ldlearn.datasets import DatasetError, LabelDataset, read_dataset, write_dataset
 from ldlearn.exceptions import FileError, ParameterError
+from ldlearn.tables.formats import open_table
 from ldlearn.tables.mat import read_mat5
 
 TABLE = """id,emo_joy,emo_fear,width,height
@@ -410,6 +411,9 @@ def test_libsvm_of_others(tmp_path):
     data = read_dataset(path, features=[0, 2], labels="7")
     assert data.feature_names == ("x0", "x2")
     assert data.label_names == ("7",)
+    write_dataset(data, tmp_path / "own.svm")
+    with open_table(str(tmp_path / "own.svm")) as source:
+        assert source.names == ["x0", "x2", "7"]
 
 
 def test_files_that_are_not_there_or_of_no_known_kind(tmp_path):

@@ -41,7 +41,7 @@ class RidgeShares(Learner):
 @pytest.fixture
 def new_method(tmp_path, monkeypatch):
     method = add_to_package(monkeypatch, tmp_path, learning, "ridge_shares", FILE, "RidgeShares")
-    monkeypatch.setitem(model_schema._tables(), "RidgeShares", {"coef_": "float (n_labels, n_features)"})
+    monkeypatch.setitem(model_schema._schema_tables(), "RidgeShares", {"coef_": "float (n_labels, n_features)"})
     forget()
     yield method
     vars(ldlearn).pop("RidgeShares", None)

@@ -105,6 +105,11 @@ def test_label_studio_controls(write, kind, given, labels):
     assert as_dict(found) == {"1": (1,) * len(labels)}
 
 
+def test_a_task_of_unusual_types_is_read(write):
+    part = choice(["joy"]) | {"type": ["choices"]}
+    assert read_annotations(write("a.json", [task(1, answer(1, part))])).labels == ["joy"]
+
+
 def test_label_studio_with_several_questions(write):
     remark = choice([], "why", "textarea") | {"value": {"text": ["a remark"]}}
     both = answer(1, choice(["a"], "mood"), choice(["x"], "topic"), remark)

@@ -96,6 +96,26 @@ def test_the_table(tmp_path):
     assert (notes[2].astype(float) < 0.5).all()
 
 
+def test_a_missing_identifier_is_empty(tmp_path):
+    table = make_table(n=30)
+    model = TableModel.fit(table, labels=LABELS, id="key", estimator=DLDL(**FAST))
+    table.loc[3, "key"] = None
+    table.to_json(tmp_path / "d.jsonl", orient="records", lines=True)
+    ask_table(str(tmp_path / "d.jsonl"), model, str(tmp_path / "ask.csv"), n=30)
+    asked = pd.read_csv(tmp_path / "ask.csv", keep_default_na=False)
+    assert sorted(asked["key"])[0] == ""
+
+
+def test_formats_of_arrays_hold_the_table_or_are_refused(tmp_path):
+    model = TableModel.fit(make_table(30), LABELS, id="key", estimator=DLDL(**FAST))
+    ask_table(make_table(30), model, str(tmp_path / "ask.npz"), n=5)
+    with np.load(tmp_path / "ask.npz") as arrays:
+        assert {"key", "rank", "suspicious"} <= set(arrays)
+    for ending in ("npy", "mat", "arff"):
+        with pytest.raises(TableError, match="holds numbers only"):
+            ask_table(make_table(30), model, str(tmp_path / f"ask.{ending}"), n=5)
+
+
 def test_rows_without_labels(tmp_path):
     table = make_table(60)
     model = TableModel.fit(table, LABELS, estimator=DLDL(**FAST), id="key")

@@ -167,7 +167,7 @@ def test_labels_of_another_kind_are_no_features_by_default(tmp_path, monkeypatch
     for suffix in ("npz", "mat", "parquet", "csv"):
         write_dataset(data, f"b.{suffix}")
         with open_table(f"b.{suffix}") as table:
-            assert [table.names[i] for i in table.rest(set(table.labels["D"]))] == ["x0", "x1", "x2"]
+            assert [table.names[i] for i in table.default_features(set(table.labels["D"]))] == ["x0", "x1", "x2"]
 
 
 def test_what_a_format_cannot_hold_is_one_sentence(tmp_path):

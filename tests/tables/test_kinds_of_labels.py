@@ -19,7 +19,7 @@ from ldlearn.tables import (
     prepare_table,
     save_model,
 )
-from ldlearn.tables.table_labels import check_degrees
+from ldlearn.tables.table_labels import TableLabels
 
 NAMES = ["sky", "sea", "hill"]
 
@@ -211,9 +211,9 @@ def test_other_kinds_are_advised_where_there_is_a_choice():
     rows = range(1, 3)
     for table in (((1, 1, 0), (0.5, 0.25, 0.25)), ((2, 1, 0), (0, 3, 1))):
         with pytest.raises(TableError, match=r"kind='votes' .* kind='mixed'"):
-            check_degrees(np.array(table, dtype=float), NAMES, rows)
+            TableLabels(NAMES, np.array(table, dtype=float), rows).check_degrees()
         with pytest.raises(TableError) as refused:
-            check_degrees(np.array(table, dtype=float), NAMES, rows, advice="")
+            TableLabels(NAMES, np.array(table, dtype=float), rows).check_degrees(advice="")
         assert "kind=" not in str(refused.value)
 
 

@@ -95,3 +95,30 @@ def test_mistakes_are_told(folder, tmp_path):
         predict_table(*arguments, keep="counts")
     with pytest.raises(ParameterError, match="round must be from 0 to 15 decimals, got -1"):
         predict_table(*arguments, round=-1)
+
+
+def test_what_cannot_be_enhanced_is_refused_in_one_sentence(folder, tmp_path):
+    out, params = str(tmp_path / "out.csv"), {"beta": 0.1, "gamma": 0.1}
+    with pytest.raises(ParameterError, match="interval and flag_far are for 0/1 labels"):
+        enhance_table(str(folder / "data.csv"), out, labels=LABELS, kind="votes", interval=0.9, id="key", params=params)
+    model = fit_table(make_table(), LABELS, id="key", method="PriorLE+SABFGS", holdout=0)
+    with pytest.raises(TableError, match=r"^the model: EnhanceThenLearn gives degrees only to the rows"):
+        enhance_table(str(folder / "data.csv"), out, model=model)
+
+
+def test_a_column_of_label_lists_is_kept(tmp_path):
+    x = np.linspace(-1, 1, 40)
+    tags = np.where(x < -0.3, "low", np.where(x < 0.3, "low|high", "high"))
+    data, out = str(tmp_path / "data.csv"), str(tmp_path / "out.csv")
+    pd.DataFrame({"x": x, "tags": tags}).to_csv(data, index=False)
+    options = {"interval": 0.9, "round": 2, "on_message": print}
+    params = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
+    enhance_table(data, out, labels="tags", params=params, keep="tags", **options)
+    fitted = pd.read_csv(out)
+    assert list(fitted.columns) == ["tags", "high", "low", "high_low", "high_high", "low_low", "low_high"]
+    assert fitted["tags"].tolist() == tags.tolist()
+    model = fit_table(data, "tags", params=params, holdout=0, on_message=print)
+    enhance_table(data, out, model=model, keep="tags", **options)
+    pd.testing.assert_frame_equal(pd.read_csv(out), fitted, atol=0.011)
+    enhance_table(data, out, model=model, id="tags", **options)
+    assert pd.read_csv(out)["tags"].tolist() == tags.tolist()

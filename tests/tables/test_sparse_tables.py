@@ -9,7 +9,16 @@ import scipy.sparse
 
 from ldlearn.exceptions import TableError
 from ldlearn.experiments import plan_for_table, run_plan
-from ldlearn.tables import enhance_table, evaluate_table, features, fit_table, load_model, predict_table, prepare_table
+from ldlearn.tables import (
+    enhance_table,
+    evaluate_table,
+    explain_row,
+    features,
+    fit_table,
+    load_model,
+    predict_table,
+    prepare_table,
+)
 from ldlearn.tables.source import SparseTable
 
 LABELS = ["calm", "glad", "upset"]
@@ -69,6 +78,8 @@ def test_sparse_and_dense_files_say_the_same(files, tmp_path, features):
             found = degrees(files / f"{name}.{data}", tmp_path / f"{model}.ldl", tmp_path)
             pd.testing.assert_frame_equal(found, expected, atol=1e-4)
     assert evaluate_table(str(files / f"{name}.npz"), str(tmp_path / "npz.ldl")).rows == ROWS
+    explained = explain_row(str(files / f"{name}.npz"), str(tmp_path / "npz.ldl"), 3)  # rows of arrays count from 1
+    np.testing.assert_allclose(explained.degrees, expected.iloc[2], atol=1e-4)
 
 
 def test_methods_that_take_no_sparse_rows_get_dense_ones(files):

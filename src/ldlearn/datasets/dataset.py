@@ -17,7 +17,7 @@ from scipy.special import entr
 from ldlearn.core.logical import binarize
 from ldlearn.core.targets import default_label_names
 from ldlearn.exceptions import DatasetError, TableError
-from ldlearn.tables.table_labels import check_all_known, check_logical_labels, check_rows
+from ldlearn.tables.table_labels import TableLabels
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,10 +90,11 @@ class LabelDataset:
         try:
             if self.D is not None:
                 advice = "correct these rows (counted from 0), or divide by the row sums first if they are votes."
-                check_rows(self.D, self.label_names, rows, advice)
+                TableLabels(self.label_names, self.D, rows).check_rows(advice)
             if self.Y is not None:
-                check_all_known(self.Y, self.label_names, rows)
-                check_logical_labels(self.Y, self.label_names, rows, "logical labels are 0 or 1.")
+                labels = TableLabels(self.label_names, self.Y, rows)
+                labels.check_all_known()
+                labels.check_zero_or_one("logical labels are 0 or 1.")
         except TableError as error:
             raise DatasetError(f"{self.name!r}: {error}") from None
 

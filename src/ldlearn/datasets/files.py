@@ -9,12 +9,12 @@ import scipy.sparse
 
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, TableError, format_list
-from ldlearn.tables.columns import Columns, plain_name
+from ldlearn.tables.columns import Columns, strip_mark
 from ldlearn.tables.files import DEFAULT_MAX_BYTES, Dialect, sha256_of
-from ldlearn.tables.formats import TEXT_FIELDS, Content, open_table, write_content
+from ldlearn.tables.formats import TEXT_FIELDS, DatasetContent, open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.source import Source, to_matrix
-from ldlearn.tables.table_labels import as_fields
+from ldlearn.tables.table_labels import to_dataset_fields
 
 _KIND_OF_FIELD = {"D": "distribution", "Y": "logical", "counts": "votes"}
 
@@ -128,7 +128,7 @@ def _select_columns(source: Source, features: Columns, labels: Columns) -> dict[
     if not by_field:
         raise TableError(f"name the labels, e.g. labels='emotion_*'; the columns are {format_list(source.names, 12)}.")
     taken = {i for positions in by_field.values() for i in positions}
-    selected = source.rest(taken) if features is None else source.find(features, "features")
+    selected = source.default_features(taken) if features is None else source.find(features, "features")
     both = taken.intersection(selected)
     if both:
         raise TableError(f"the column {source.names[min(both)]!r} was selected as a feature and as a label.")
@@ -156,16 +156,16 @@ def _read_matrices(
         # A file may state what its matrices contain: one-hot degrees must not be taken for 0/1 labels.
         kind_of_field = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
         rows = range(source.first_row, source.first_row + len(matrix))
-        fields |= as_fields(matrix, kind_of_field, label_names, rows, normalise=normalise)
+        fields |= to_dataset_fields(matrix, kind_of_field, label_names, rows, normalise=normalise)
     return X, fields, label_names
 
 
 def _names(source: Source, field: str, positions: list[int]) -> list[str]:
     """Names that the file gives; none if it names nothing."""
     # Names that a reader made up would come back as if the file had them.
-    if not source.made_up.isdisjoint(positions):
+    if not source.unnamed.isdisjoint(positions):
         return []
-    return [plain_name(source.names[i], field) for i in positions]
+    return [strip_mark(source.names[i], field) for i in positions]
 
 
 def _as_features(X: Any) -> Any:
@@ -196,9 +196,9 @@ def write_dataset(data: LabelDataset, path: str | os.PathLike[str]) -> None:
         raise DatasetError(str(error)) from error
 
 
-def _content(data: LabelDataset) -> Content:
+def _content(data: LabelDataset) -> DatasetContent:
     labels = {key: getattr(data, key) for key in ("counts", "D", "Y") if getattr(data, key) is not None}
     if "counts" in labels:
         del labels["D"]  # the shares of the votes follow from them
     texts = {key: getattr(data, key) for key in TEXT_FIELDS}
-    return Content(data.X, labels, data.feature_names, data.label_names, texts)
+    return DatasetContent(data.X, labels, data.feature_names, data.label_names, texts)

@@ -22,8 +22,8 @@ from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.experiments.splits import Split, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
 from ldlearn.tables.files import DEFAULT_MAX_BYTES, write_file
-from ldlearn.tables.formats import dense, open_table
-from ldlearn.tables.mat import is_mat73, read_mat5, read_mat73
+from ldlearn.tables.formats import open_table, to_dense
+from ldlearn.tables.mat import read_mat
 
 PREDICTION, RECOVERY = "prediction", "recovery"  # the arrays that are imported
 
@@ -52,7 +52,7 @@ def export_splits(plan: Plan | str | os.PathLike[str], folder: str | os.PathLike
         arrays: dict[str, Any] = {"label_names": np.array(data.label_names, dtype=str)}
         for part in ("train", "validation", "test"):
             rows = getattr(split, part)
-            arrays |= {f"{part}Feature": dense(rows.X), f"{part}Logical": rows.Y, f"{part}Index": rows.rows}
+            arrays |= {f"{part}Feature": to_dense(rows.X), f"{part}Logical": rows.Y, f"{part}Index": rows.rows}
             arrays |= {} if rows.D is None else {f"{part}Distribution": rows.D}
         place = Path(folder) / spec.name
         place.mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ def _read_arrays(stem: Path, labels: list[str]) -> tuple[dict[str, NDArray[Any]]
         case ".npz":
             return read_npz(path, DEFAULT_MAX_BYTES), path
         case ".mat":
-            return (read_mat73 if is_mat73(path) else read_mat5)(path, DEFAULT_MAX_BYTES), path
+            return read_mat(path, DEFAULT_MAX_BYTES), path
         case ".npy":
             return {PREDICTION: read_npy(path, DEFAULT_MAX_BYTES)}, path
     with open_table(str(path)) as source:

@@ -46,7 +46,7 @@ def as_task(record: dict[str, Any]) -> dict[str, Any]:
 
 def _argilla_task(record: Mapping[str, Any]) -> dict[str, Any]:
     annotations = [
-        {"completed_by": response.get("user_id"), "result": [_result(response.get("value"), question)]}
+        {"completed_by": response.get("user_id"), "result": [_as_choices(response.get("value"), question)]}
         for question, responses in record["responses"].items()
         for response in responses or ()
     ]
@@ -60,13 +60,13 @@ def _prodigy_task(record: Mapping[str, Any]) -> dict[str, Any]:
     annotation = {
         "completed_by": record.get("_annotator_id", record.get("_session_id")),
         "was_cancelled": record["answer"] != "accept",
-        "result": [_result(record.get("accept", record.get("label")))],
+        "result": [_as_choices(record.get("accept", record.get("label")))],
     }
     data = {name: value for name, value in record.items() if name not in _PRODIGY_KEYS and not name.startswith("_")}
     return {"id": record["_input_hash"], "data": data, "annotations": [annotation]}
 
 
-def _result(labels: Any, question: str | None = None) -> dict[str, Any]:
+def _as_choices(labels: Any, question: str | None = None) -> dict[str, Any]:
     result = {"type": "choices", "value": {"choices": labels}}
     return result if question is None else result | {"from_name": question}
 
@@ -82,7 +82,7 @@ class Annotation(NamedTuple):
 
 def parse_tasks(tasks: Sequence[Mapping[str, Any]], question: str | None = None) -> list[Annotation]:
     """The annotations in the tasks of an annotation tool; a cancelled one has no labels."""
-    answered = (part for task in tasks for annotation in _annotations_of(task) for part in _results(annotation))
+    answered = (part for task in tasks for annotation in _task_annotations(task) for part in _label_parts(annotation))
     asked = list(dict.fromkeys(str(part["from_name"]) for part in answered if "from_name" in part))
     if question is None and len(asked) > 1:
         raise TableError(f"there are several questions; choose one with label: {format_list(asked)}.")
@@ -90,21 +90,21 @@ def parse_tasks(tasks: Sequence[Mapping[str, Any]], question: str | None = None)
         raise TableError(f"there is no question {question!r}; {suggest_name(question, asked, 'the questions are')}")
     found = []
     for number, task in enumerate(tasks, start=1):
-        item, features = as_text(task.get("id")) or str(number), _features_of(task)
-        for annotation in _annotations_of(task):
+        item, features = as_text(task.get("id")) or str(number), _task_features(task)
+        for annotation in _task_annotations(task):
             who = annotation.get("completed_by", annotation.get("user"))
             rater = as_text(who.get("id", who.get("email"))) if isinstance(who, Mapping) else as_text(who)
-            parts = [part for part in _results(annotation) if question in (None, part.get("from_name"))]
-            labels = [name for part in parts for name in parse_labels(_labels_of(part), number, question)]
+            parts = [part for part in _label_parts(annotation) if question in (None, part.get("from_name"))]
+            labels = [name for part in parts for name in parse_labels(_raw_labels(part), number, question)]
             found.append(Annotation(item, rater, [] if annotation.get("was_cancelled") else labels, features))
     return found
 
 
-def _annotations_of(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _task_annotations(task: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [entry for entry in task.get("annotations") or () if isinstance(entry, Mapping)]
 
 
-def _features_of(task: Mapping[str, Any]) -> dict[str, Any]:
+def _task_features(task: Mapping[str, Any]) -> dict[str, Any]:
     """The data of a task; without such a part, all that is not about its annotations."""
     if isinstance(task.get("data"), Mapping):
         return _flatten(task["data"])
@@ -112,18 +112,18 @@ def _features_of(task: Mapping[str, Any]) -> dict[str, Any]:
     return _flatten({name: value for name, value in task.items() if normalize_name(name) not in aside})
 
 
-def _results(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _label_parts(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The parts of an annotation that name labels; one of doccano is itself such a part."""
     if "result" not in annotation:
         return [{"type": "label", "value": annotation}] if "label" in annotation else []
     parts = [part for part in annotation["result"] or () if isinstance(part, Mapping)]
-    return [part for part in parts if isinstance(part.get("value"), Mapping) and _labels_of(part) is not None]
+    return [part for part in parts if isinstance(part.get("value"), Mapping) and _raw_labels(part) is not None]
 
 
-def _labels_of(part: Mapping[str, Any]) -> Any:
+def _raw_labels(part: Mapping[str, Any]) -> Any:
     """The entry named like the type of the part, as for choices and rectanglelabels, or one with a usual name."""
-    value, kind = part["value"], part.get("type")
-    return value.get(kind) if kind in value else next((value[key] for key in _LABEL_KEYS if key in value), None)
+    keys = (str(part.get("type")), *_LABEL_KEYS)
+    return next((part["value"][key] for key in keys if key in part["value"]), None)
 
 
 def parse_labels(value: Any, row: object, column: str | None = None, separator: str = "|") -> list[str]:
@@ -218,7 +218,7 @@ def find_long_format(names: Sequence[str], given: Mapping[str, str | None], sing
     """Find the columns: those that the user gives, or those with usual names."""
     found = {role: names[find_columns(names, name, role)[0]] for role, name in given.items() if name is not None}
     for role, usual in {"item": _ITEM, "rater": _RATER, "label": _LABEL}.items():
-        if role not in found and (name := _first_named(names, usual, set(found.values()))) is not None:
+        if role not in found and (name := _first_usual_name(names, usual, set(found.values()))) is not None:
             found[role] = name
     listing = f"the columns are {format_list(names, 12)}"
     if "label" not in found:
@@ -230,7 +230,7 @@ def find_long_format(names: Sequence[str], given: Mapping[str, str | None], sing
     return LongFormat({role: found[role] for role in ("item", "rater", "label") if role in found}, features)
 
 
-def _first_named(names: Sequence[str], usual: Sequence[str], taken: set[str]) -> str | None:
+def _first_usual_name(names: Sequence[str], usual: Sequence[str], taken: set[str]) -> str | None:
     # Reversed, so that of two columns spelled alike the first is found.
     by_spelling = {normalize_name(name): name for name in reversed(names) if name not in taken}
     return next((by_spelling[spelling] for spelling in usual if spelling in by_spelling), None)

@@ -118,12 +118,12 @@ def read_annotations(
         annotations += found
         messages.append(message)
     with naming(files[0]):
-        return _count(annotations, kind, id, list(dict.fromkeys(messages)))
+        return _count_raters(annotations, kind, id, list(dict.fromkeys(messages)))
 
 
 def count_tasks(tasks: Sequence[Mapping[str, Any]]) -> Annotations:
     """The tasks of an annotation tool, as `read_annotations` reads them from a file."""
-    return _count(parse_tasks(tasks), "auto", "id", [_TASKS])
+    return _count_raters(parse_tasks(tasks), "auto", "id", [_TASKS])
 
 
 def _read_file(
@@ -150,7 +150,7 @@ def _read_file(
     return columns.parse_rows(rows), columns.describe(), columns.roles.get("item", "id")
 
 
-def _count(annotations: Sequence[Annotation], kind: str, id: str, messages: list[str]) -> Annotations:
+def _count_raters(annotations: Sequence[Annotation], kind: str, id: str, messages: list[str]) -> Annotations:
     """The table of the numbers of raters, or of 0/1 labels."""
     pandas = import_pandas()
     # Without a name, a rater of its own.

@@ -17,9 +17,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.columns import MARKS, check_distinct, is_number, safe_name
+from ldlearn.tables.columns import MARKS, check_distinct, is_number, mark_if_ambiguous
 from ldlearn.tables.files import PIPE, Input, Output, check_declared, check_total
-from ldlearn.tables.formats import Content, Format
+from ldlearn.tables.formats import DatasetContent, Format
 from ldlearn.tables.source import Kind, RowSource
 from ldlearn.tables.values import import_pandas, to_numbers
 
@@ -44,17 +44,17 @@ class ArffSource(RowSource):
     def __init__(self, given: Input) -> None:
         super().__init__(given)
         self._file = given.stack.enter_context(given.path.open(encoding="utf-8-sig", newline=""))
-        self._relation, self._field = "", "auto"
+        self._relation, self._label_field = "", "auto"
         self.names = []
         self._categories: list[Categories] = []
         self._read_header()
         self.texts = {"name": _unquote(self._relation).split(": -C")[0]}
         # The .xml names each label; the option only counts them.
         labels = self._mulan_labels() or self._meka_labels()
-        field = "Y" if all(self._categories[i] is not None for i in labels) else self._field
+        field = "Y" if all(self._categories[i] is not None for i in labels) else self._label_field
         self.labels = {field: labels} if labels else {}
         marked = set(labels)
-        self.names = [safe_name(name, field if i in marked else "X") for i, name in enumerate(self.names)]
+        self.names = [mark_if_ambiguous(name, field if i in marked else "X") for i, name in enumerate(self.names)]
         lines = (text for line in self._file if (text := line.strip()) and text[0] != "%")
         first = list(islice(lines, 1))
         self._is_sparse = bool(first) and first[0].startswith("{")
@@ -68,13 +68,13 @@ class ArffSource(RowSource):
             if keyword.startswith("@relation"):
                 self._relation = text[len("@relation") :].strip()
             elif keyword.startswith("@attribute"):
-                name, categories = _attribute(text)
+                name, categories = _parse_attribute(text)
                 self.names.append(name)
                 self._categories.append(categories)
             elif keyword.startswith("@data"):
                 return
             elif text.startswith(_MARK) and text.removeprefix(_MARK) in MARKS:
-                self._field = text.removeprefix(_MARK)
+                self._label_field = text.removeprefix(_MARK)
             elif text and not text.startswith("%"):
                 raise TableError(f"the line {text[:60]!r} stands before @data and is no attribute.")
         raise TableError("it has no line @data.")
@@ -111,20 +111,20 @@ class ArffSource(RowSource):
 
     def _column(self, rows: list[Cells], position: int, kind: Kind, first: int) -> NDArray[Any]:
         # A sparse row leaves out zeros.
-        texts = [self._text(cells.get(position, "0"), position, row) for row, cells in enumerate(rows, first)]
-        values, words = np.array(texts, dtype=object), self._categories[position]
-        if kind == "text" or (words is not None and not all(map(is_number, words))):
+        texts = [self._read_cell(cells.get(position, "0"), position, row) for row, cells in enumerate(rows, first)]
+        values, categories = np.array(texts, dtype=object), self._categories[position]
+        if kind == "text" or (categories is not None and not all(map(is_number, categories))):
             return values
         with suppress(ValueError):
             return np.array([np.nan if text is None else text for text in texts], dtype=np.float64)
         pandas = import_pandas()
         return to_numbers(pandas.Series(values, pandas.RangeIndex(first, first + len(rows))), self.names[position])
 
-    def _text(self, cell: str, position: int, row: int) -> str | None:
-        text, words = _unquote(cell.strip()), self._categories[position]
+    def _read_cell(self, cell: str, position: int, row: int) -> str | None:
+        text, categories = _unquote(cell.strip()), self._categories[position]
         if text == "?":
             return None
-        if words is not None and text not in words:
+        if categories is not None and text not in categories:
             raise TableError(f"{text[:30]!r} is no value of this attribute.", row=row, column=self.names[position])
         return text
 
@@ -137,7 +137,7 @@ class ArffSource(RowSource):
         starts = [0]
         for row, cells in enumerate(self._rows, start=1):
             columns += cells
-            values += [float(self._text(text, column, row) or "nan") for column, text in cells.items()]
+            values += [float(self._read_cell(text, column, row) or "nan") for column, text in cells.items()]
             starts.append(len(values))
             # A value and its column have 8 bytes each.
             check_total(len(values) * 16, self.given.max_bytes)
@@ -152,7 +152,7 @@ class ArffSource(RowSource):
         return made
 
 
-def _attribute(text: str) -> tuple[str, Categories]:
+def _parse_attribute(text: str) -> tuple[str, Categories]:
     """Name of an attribute, and the values it can have (None if it is numeric)."""
     match = _ATTRIBUTE.fullmatch(text)
     if match is None:
@@ -175,7 +175,7 @@ def _unquote(text: str) -> str:
     return text
 
 
-def _write(output: Output, content: Content) -> None:
+def _write_arff(output: Output, content: DatasetContent) -> None:
     """Write for MEKA: features first, then the labels, counted by -C; degrees, or votes, become numeric labels."""
     content.check_numbers_only()
     field, labels = next(iter(content.labels.items()))
@@ -190,25 +190,25 @@ def _write(output: Output, content: Content) -> None:
     head += [f"@attribute {_quote(name)} {kind}" for name, kind in zip(names, kinds, strict=True)]
     output.file.write("\n".join([*head, "", "@data", ""]).encode())
     for x, y in zip(content.X, labels, strict=True):
-        output.file.write(_row(x, y).encode() + b"\n")
+        output.file.write(_format_row(x, y).encode() + b"\n")
 
 
 def _quote(text: str) -> str:
     return "'" + re.sub(r"(['\\])", r"\\\1", text) + "'"
 
 
-def _row(x: Any, y: NDArray[Any]) -> str:
+def _format_row(x: Any, y: NDArray[Any]) -> str:
     if not scipy.sparse.issparse(x):
-        return ",".join(map(_digits, [*x.tolist(), *y.tolist()]))
+        return ",".join(map(_format_number, [*x.tolist(), *y.tolist()]))
     row, width = x.tocsr(), x.shape[-1]
     cells = sorted(zip(row.indices.tolist(), row.data.tolist(), strict=True))
     cells += [(width + j, value) for j, value in enumerate(y.tolist()) if value]
-    return "{" + ", ".join(f"{column} {_digits(value)}" for column, value in cells) + "}"
+    return "{" + ", ".join(f"{column} {_format_number(value)}" for column, value in cells) + "}"
 
 
-def _digits(value: Any) -> str:
+def _format_number(value: Any) -> str:
     # repr gives as few digits as read back the same number. True and 1.0 are written as 1, a category of 0/1 labels.
     return "?" if value != value else repr(+value).removesuffix(".0")
 
 
-ARFF = Format("ARFF", ArffSource, write_content=_write)
+ARFF = Format("ARFF", ArffSource, write_content=_write_arff)

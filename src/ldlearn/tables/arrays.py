@@ -5,6 +5,7 @@ The columns of a matrix are named by what this library wrote beside it, or by th
 NumPy files are read without pickles, and their headers are checked.
 """
 
+import json
 import math
 import os
 import zipfile
@@ -18,9 +19,9 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, normalize_name
-from ldlearn.tables.columns import MARKS, Columns, safe_name
+from ldlearn.tables.columns import MARKS, Columns, mark_if_ambiguous
 from ldlearn.tables.files import MOST_NAMES, PIPE, Input, Output, check_declared, check_total
-from ldlearn.tables.formats import META, Content, Format, dense, parse_meta
+from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta, to_dense
 from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
 
 # In any case of letters, with or without underscores and a "train" before them.
@@ -46,7 +47,7 @@ class ArraySource(Source):
 
     def __init__(self, given: Input, arrays: dict[str, Any]) -> None:
         super().__init__(given)
-        known, own = _known_names(arrays)
+        known, own = _pop_names(arrays)
         self.texts = known.pop("texts", {})
         self._arrays = {name: array for name, array in arrays.items() if _is_column_or_matrix(array)}
         matrices = [name for name, array in self._arrays.items() if array.ndim == 2]
@@ -62,9 +63,9 @@ class ArraySource(Source):
 
     def _name_columns(self, known: dict[str, list[str]], held: dict[str, str]) -> None:
         """``held`` maps matrices to what they hold: features, then the labels of each kind."""
-        made_up: set[int] = set()
+        unnamed: set[int] = set()
         self.names, self._groups = [], {}
-        self._places: list[tuple[str, int]] = []
+        self._array_columns: list[tuple[str, int]] = []
         shared = list(held)[2:]  # two label matrices cannot share names
         for name, array in self._arrays.items():
             start, field = len(self.names), held.get(name, "")
@@ -74,13 +75,13 @@ class ArraySource(Source):
             elif len(names) != array.shape[1] or not names:
                 # Names that do not fit the matrix are those of something else.
                 names = [f"{name}{j}" for j in range(array.shape[1])]
-                made_up.update(range(start, start + len(names)))
+                unnamed.update(range(start, start + len(names)))
             else:
-                names = [MARKS[field] + label if name in shared else safe_name(label, field) for label in names]
+                names = [MARKS[field] + label if name in shared else mark_if_ambiguous(label, field) for label in names]
             self.names += names
-            self._places += [(name, j) for j in range(len(names))]
+            self._array_columns += [(name, j) for j in range(len(names))]
             self._groups[name] = list(range(start, len(self.names)))
-        self.made_up = frozenset(made_up)
+        self.unnamed = frozenset(unnamed)
 
     def find(self, choice: Columns, option: str = "labels") -> list[int]:
         """Positions of chosen columns; the name of a matrix stands for all of its columns."""
@@ -90,34 +91,34 @@ class ArraySource(Source):
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`: one block."""
-        sparse = [i for i in kinds if scipy.sparse.issparse(self._arrays[self._places[i][0]])]
-        columns = {i: self._columns([i])[:, 0] for i in kinds if i not in set(sparse)}
+        sparse = [i for i in kinds if scipy.sparse.issparse(self._arrays[self._array_columns[i][0]])]
+        columns = {i: self._select_columns([i])[:, 0] for i in kinds if i not in set(sparse)}
         n_rows = self._common_length(list(kinds))
         frame = make_frame(columns, 1).reindex(range(1, n_rows + 1))  # a frame without columns has no rows
-        yield SparseTable(frame, scipy.sparse.csr_array(self._columns(sparse)), sparse) if sparse else frame
+        yield SparseTable(frame, scipy.sparse.csr_array(self._select_columns(sparse)), sparse) if sparse else frame
 
     def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
         """See `Source.matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
-        for name in {self._places[i][0] for positions in parts.values() for i in positions}:
+        for name in {self._array_columns[i][0] for positions in parts.values() for i in positions}:
             if self._arrays[name].dtype.kind not in "biuf":
                 raise TableError(f"the array {name!r} holds no numbers.")
-        found = {field: self._columns(positions) for field, positions in parts.items()}
-        return {field: matrix if field == "X" else dense(matrix) for field, matrix in found.items()}
+        found = {field: self._select_columns(positions) for field, positions in parts.items()}
+        return {field: matrix if field == "X" else to_dense(matrix) for field, matrix in found.items()}
 
-    def _columns(self, positions: list[int]) -> Any:
+    def _select_columns(self, positions: list[int]) -> Any:
         """These columns side by side."""
-        names = dict.fromkeys(self._places[i][0] for i in positions)
+        names = dict.fromkeys(self._array_columns[i][0] for i in positions)
         if len(names) == 1:
             (name,) = names
-            columns = [self._places[i][1] for i in positions]
+            columns = [self._array_columns[i][1] for i in positions]
             array = self._arrays[name].reshape(-1, 1) if self._arrays[name].ndim == 1 else self._arrays[name]
             return array if columns == list(range(array.shape[1])) else array[:, columns]
         self._common_length(positions)
-        return np.column_stack([dense(self._columns([i])) for i in positions])
+        return np.column_stack([to_dense(self._select_columns([i])) for i in positions])
 
     def _common_length(self, positions: list[int]) -> int:
         """Number of rows, which all arrays that hold these columns must have."""
-        lengths = {self._places[i][0]: self._arrays[self._places[i][0]].shape[0] for i in positions}
+        lengths = {self._array_columns[i][0]: self._arrays[self._array_columns[i][0]].shape[0] for i in positions}
         (first, n), *others = lengths.items()
         for other, m in others:
             if m != n:
@@ -128,13 +129,14 @@ class ArraySource(Source):
 
 
 def _is_column_or_matrix(array: Any) -> bool:
-    kind = getattr(array, "dtype", np.dtype("S1")).kind
     # Bytes are marks of other programs, such as scipy's "csr"; a matrix of texts is no label and no feature.
-    texts, dimensions = kind == "U", getattr(array, "ndim", 0) if kind != "S" else 0
-    return dimensions == 1 or (dimensions == 2 and not texts and array.shape[1] <= MOST_NAMES)
+    if isinstance(array, str) or array.dtype.kind == "S":
+        return False
+    is_numeric_matrix = array.ndim == 2 and array.dtype.kind != "U"
+    return array.ndim == 1 or bool(is_numeric_matrix and array.shape[1] <= MOST_NAMES)
 
 
-def _known_names(arrays: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def _pop_names(arrays: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """Names of features and labels that the file gives, and whether this library wrote it; they are taken out."""
     text = arrays.pop(META, None)
     if text is not None:
@@ -150,7 +152,7 @@ def _first_present(field: str, present: Sequence[str]) -> str:
     return next((spelled[name] for name in _USUAL_NAMES[field] if name in spelled), "")
 
 
-def arrays_of(content: Content) -> dict[str, Any]:
+def arrays_of(content: DatasetContent) -> dict[str, Any]:
     """The arrays that a data set is stored as."""
     features = {"X": content.X} if content.X.shape[1] else {}
     return {**features, **content.labels, META: content.meta()}
@@ -185,7 +187,7 @@ def read_npy(path: Path, max_bytes: int) -> NDArray[Any]:
         return read_array(file, size)
 
 
-def read_array(file: IO[bytes], size: int, what: str = "the array", kinds: str = "biufUS") -> NDArray[Any]:
+def read_array(file: IO[bytes], size: int, what: str = "the array") -> NDArray[Any]:
     """Read an array of ``size`` bytes whose header must agree with the number of bytes that follow it."""
     start = file.tell()
     version = npy_format.read_magic(file)
@@ -193,7 +195,7 @@ def read_array(file: IO[bytes], size: int, what: str = "the array", kinds: str =
     shape, _, dtype = read_header(file)
     if dtype.hasobject:
         raise TableError(f"{what} holds Python objects (pickles), which are never loaded.")
-    if dtype.kind not in kinds:
+    if dtype.kind not in "biufUS":
         raise TableError(f"{what} holds {dtype}, not numbers.")
     # an empty array costs nothing itself, but what it is multiplied with would
     if min(shape, default=0) < 0 or (0 in shape and max(shape) > MOST_NAMES):
@@ -216,7 +218,7 @@ class NpySource(ArraySource):
 
     def __init__(self, given: Input) -> None:
         path = Path(given.name)
-        parts = {field: _part(path, field) for field in ("X", *MARKS)} if given.name != PIPE else {}
+        parts = {field: _part_path(path, field) for field in ("X", *MARKS)} if given.name != PIPE else {}
         found = {field: part for field, part in parts.items() if part.is_file()}
         if "X" in found and len(found) > 1:
             arrays = {field: read_npy(part, given.max_bytes) for field, part in found.items()}
@@ -243,7 +245,7 @@ class NpySource(ArraySource):
         return self._groups["label"]
 
 
-def _part(path: Path, field: str) -> Path:
+def _part_path(path: Path, field: str) -> Path:
     return path.with_name(f"{path.stem.removesuffix('_X')}_{field}.npy")
 
 
@@ -260,7 +262,7 @@ def _read_npz(given: Input) -> ArraySource:
     return ArraySource(given, arrays)
 
 
-def _write_npz(output: Output, content: Content) -> None:
+def _write_npz(output: Output, content: DatasetContent) -> None:
     """Write an archive: a data set with names and origin; of a table the degrees as ``D`` with ``label_names``."""
     arrays = arrays_of(content)
     if scipy.sparse.issparse(X := content.X):
@@ -273,23 +275,18 @@ def _write_npz(output: Output, content: Content) -> None:
     np.savez_compressed(output.file, **arrays)
 
 
-def _write_npy(output: Output, content: Content) -> None:
+def _write_npy(output: Output, content: DatasetContent) -> None:
     """Write ``name_X.npy`` and ``name_D.npy`` (or ``_Y``, ``_counts``), without names; degrees alone as one file."""
     content.check_numbers_only()
     content.check_dense()
     if not content.X.shape[1]:
-        write_npy(output.file, next(iter(content.labels.values())))
+        np.save(output.file, next(iter(content.labels.values())), allow_pickle=False)
         return
     if output.name == PIPE:
         raise TableError("features and labels are two .npy files, no pipe can hold them; use .npz.")
     # all files are complete before the first takes its place
     for field, matrix in {"X": content.X, **content.labels}.items():
-        write_npy(output.beside(_part(Path(output.name), field)), matrix)
-
-
-def write_npy(file: IO[bytes], array: Any) -> None:
-    """Write one array."""
-    npy_format.write_array(file, np.asarray(array), allow_pickle=False)
+        np.save(output.beside(_part_path(Path(output.name), field)), matrix, allow_pickle=False)
 
 
 NPZ = Format("NPZ", _read_npz, write_content=_write_npz)
@@ -303,8 +300,8 @@ class LibsvmSource(ArraySource):
         from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
         from sklearn.preprocessing import MultiLabelBinarizer
 
-        comment = _own_comment(given.path)
-        known = parse_meta(comment) if comment else {"feature_names": [], "label_names": []}
+        comment = _read_own_comment(given.path)
+        known = parse_meta(comment or "{}")
         # The lines show neither last features that are 0 everywhere, nor whether indices begin at 0.
         own = {"n_features": len(known["feature_names"]), "zero_based": False} if known["feature_names"] else {}
         X, targets = load_svmlight_file(str(given.path), multilabel=True, **own)
@@ -321,14 +318,11 @@ class LibsvmSource(ArraySource):
         # The labels are made dense.
         check_declared(X.shape[0] * len(numbers), given.size)
         Y = MultiLabelBinarizer(classes=numbers).fit_transform(targets).astype(np.int8)
-        names = {META: comment} if comment else {"label_names": np.array([f"{number:g}" for number in numbers])}
-        numbered = {"feature_names": np.array([f"x{j}" for j in range(X.shape[1])])}
-        super().__init__(given, {"X": X, "Y": Y} | numbered | names)
-        # A single label matrix may hold anything elsewhere; here it can only be 0/1.
-        self.labels = {"Y": self._groups["Y"]}
+        names = {"feature_names": [f"x{j}" for j in range(X.shape[1])], "label_names": [f"{n:g}" for n in numbers]}
+        super().__init__(given, {"X": X, "Y": Y, META: comment or json.dumps(names)})
 
 
-def _own_comment(path: Path) -> str:
+def _read_own_comment(path: Path) -> str:
     """Names and origin, if the comments at the beginning are ours."""
     with path.open("rb") as file:
         while (line := file.readline(1 << 28)).startswith(b"#"):
@@ -338,7 +332,7 @@ def _own_comment(path: Path) -> str:
     return ""
 
 
-def _write_libsvm(output: Output, content: Content) -> None:
+def _write_libsvm(output: Output, content: DatasetContent) -> None:
     """Write features, with sixteen digits, and logical labels; names and origin go into a comment."""
     from sklearn.datasets import dump_svmlight_file
 
@@ -347,10 +341,10 @@ def _write_libsvm(output: Output, content: Content) -> None:
         raise TableError(f"LIBSVM files hold logical labels only; {advice}")
     X, Y = (scipy.sparse.csr_matrix(matrix) for matrix in (content.X, content.labels["Y"]))
     comment = _LIBSVM_MARK + content.meta()
-    dump_svmlight_file(_without_empty_rows(X), Y, output.file, zero_based=False, comment=comment, multilabel=True)
+    dump_svmlight_file(_with_explicit_zeros(X), Y, output.file, zero_based=False, comment=comment, multilabel=True)
 
 
-def _without_empty_rows(X: Any) -> Any:
+def _with_explicit_zeros(X: Any) -> Any:
     """Give rows of zeros one of them explicitly: a line without labels and features would not be read back."""
     rows = np.flatnonzero(np.diff(X.indptr) == 0)
     made = X.tocoo()

@@ -33,32 +33,32 @@ class ArrowSource(Source):
         self._n_rows = self._file.count_rows()
         check_distinct(self._file.schema.names)
         self.names = []
-        self._places: list[tuple[str, int | None]] = []  # column of the file, and position in its lists
+        self._file_columns: list[tuple[str, int | None]] = []  # column of the file, and position in its lists
         self._widths: dict[str, int] = {}  # lengths of lists
         for field in self._file.schema:
             if not _INDEX_OF_PANDAS.fullmatch(field.name):
                 self._add_column(field.name, field.type)
-        self.labels, self.texts = self._own_labels()
+        self.labels, self.texts = self._read_meta()
 
     def _add_column(self, name: str, kind: Any) -> None:
         types = self._types
         if not self._is_list(kind) or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
             self.names.append(name)
-            self._places.append((name, None))
+            self._file_columns.append((name, None))
             return
         first: Any = next((batch.column(0).drop_null() for batch in self._batches([name])), [])
         width = kind.list_size if types.is_fixed_size_list(kind) else len(first[0]) if len(first) else 0
         if not 1 <= width <= MOST_NAMES:
             raise TableError(f"its first list has {width:,} numbers.", column=name)
         self._widths[name] = width
-        self._places += [(name, k) for k in range(width)]
+        self._file_columns += [(name, k) for k in range(width)]
         self.names += [f"{name}_{k}" for k in range(width)]
 
     def _is_list(self, kind: Any) -> bool:
         types = self._types
         return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
-    def _own_labels(self) -> tuple[dict[str, list[int]], Mapping[str, str]]:
+    def _read_meta(self) -> tuple[dict[str, list[int]], Mapping[str, str]]:
         """Labels and origin of a data set that this library wrote."""
         text = (self._file.schema.metadata or {}).get(META.encode())
         if text is None:
@@ -71,10 +71,10 @@ class ArrowSource(Source):
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`."""
-        wanted, row = list(dict.fromkeys(self._places[i][0] for i in kinds)), 1
+        wanted, row = list(dict.fromkeys(self._file_columns[i][0] for i in kinds)), 1
         for batch in self._batches(wanted):
-            arrays = {name: self._values(batch.column(name), name, row) for name in wanted}
-            places = ((i, *self._places[i]) for i in kinds)
+            arrays = {name: self._read_values(batch.column(name), name, row) for name in wanted}
+            places = ((i, *self._file_columns[i]) for i in kinds)
             yield make_frame({i: arrays[name] if k is None else arrays[name][:, k] for i, name, k in places}, row)
             row += batch.num_rows
             if self.given.on_progress is not None:
@@ -95,7 +95,7 @@ class ArrowSource(Source):
         matrices = {}
         for field, positions in parts.items():
             check_total(8 * self._n_rows * len(positions), self.given.max_bytes)
-            types = {str(self._file.schema.field(self._places[i][0]).type) for i in positions}
+            types = {str(self._file.schema.field(self._file_columns[i][0]).type) for i in positions}
             dtype = np.float32 if types == {"float"} else np.float64
             matrices[field] = np.empty((self._n_rows, len(positions)), dtype=dtype)
             for columns in np.array_split(np.arange(len(positions)), min(12, len(positions))):
@@ -103,13 +103,13 @@ class ArrowSource(Source):
                 matrices[field][:, columns] = some[field]
         return matrices
 
-    def _values(self, column: Any, name: str, row: int) -> NDArray[Any]:
+    def _read_values(self, column: Any, name: str, row: int) -> NDArray[Any]:
         """The values of a column; dates and times as texts, lists of numbers as a matrix."""
         types = self._types
         column = column.dictionary_decode() if types.is_dictionary(column.type) else column
         kind = column.type
         if name in self._widths:
-            return self._matrix(column, name, row)
+            return self._lists_to_matrix(column, name, row)
         if self._is_list(kind) and not types.is_nested(kind.value_type):  # of labels
             return as_column(column.to_pylist(), "text")
         if types.is_decimal(kind):
@@ -121,7 +121,7 @@ class ArrowSource(Source):
         values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         return values
 
-    def _matrix(self, lists: Any, name: str, row: int) -> NDArray[np.float64]:
+    def _lists_to_matrix(self, lists: Any, name: str, row: int) -> NDArray[np.float64]:
         """The lists of a column as rows, NaN where there is none."""
         from pyarrow import compute
 
@@ -148,7 +148,7 @@ def arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
     return pa.table(arrays, names=list(columns))
 
 
-def _write(output: Output, tables: Iterator[Table], format: str) -> None:
+def _write_arrow(output: Output, tables: Iterator[Table], format: str) -> None:
     """Write a column table; a data set keeps its origin in the metadata of the schema."""
     from pyarrow import ipc, parquet
 
@@ -161,5 +161,5 @@ def _write(output: Output, tables: Iterator[Table], format: str) -> None:
                 writer.write_table(piece)
 
 
-PARQUET = Format("Parquet", partial(ArrowSource, format="parquet"), partial(_write, format="parquet"))
-FEATHER = Format("Feather", partial(ArrowSource, format="feather"), partial(_write, format="feather"))
+PARQUET = Format("Parquet", partial(ArrowSource, format="parquet"), partial(_write_arrow, format="parquet"))
+FEATHER = Format("Feather", partial(ArrowSource, format="feather"), partial(_write_arrow, format="feather"))

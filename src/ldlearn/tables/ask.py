@@ -13,7 +13,7 @@ from sklearn.preprocessing import normalize
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import ParameterError, TableError, check_choice, import_optional
 from ldlearn.tables.files import PIPE, write_file
-from ldlearn.tables.formats import format_of, write_table
+from ldlearn.tables.formats import format_of, to_dense, write_table
 from ldlearn.tables.table_files import RowOptions, label_losses, read_model_rows
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
@@ -140,7 +140,7 @@ def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]
         score[chosen] = -1.0
         best = int(np.argmax(score))
         cosines = directions @ directions[best].T
-        row = 0.5 * np.asarray(cosines.toarray() if hasattr(cosines, "toarray") else cosines).ravel()
+        row = 0.5 * to_dense(cosines).ravel()
         row[best] += 0.5
         factor[k] = (row - factor[:k, best] @ factor[:k]) / np.sqrt(residual[best])
         residual = np.maximum(residual - factor[k] ** 2, 1e-12)
@@ -148,7 +148,7 @@ def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]
     return np.asarray(candidates[chosen])
 
 
-def held_out_probabilities(estimator: Any, X: Any, labels: Array, n_splits: int = 5) -> Array:
+def held_out_probabilities(estimator: Any, X: Any, labels: Array) -> Array:
     """Probability of each given 0/1 label, by models that are fitted without its row; NaN where unknown.
 
     Hyperparameters that the estimator has selected are kept.
@@ -156,8 +156,7 @@ def held_out_probabilities(estimator: Any, X: Any, labels: Array, n_splits: int 
     selected = {name: getattr(estimator, f"{name}_", getattr(estimator, name)) for name in estimator.path_params}
     known = np.flatnonzero(~np.isnan(labels).all(axis=1))
     predicted = np.full(labels.shape, np.nan)
-    folds = KFold(n_splits, shuffle=True, random_state=0)
-    for train, test in folds.split(known):
+    for train, test in KFold(5, shuffle=True, random_state=0).split(known):
         fitted = clone(estimator).set_params(**selected).fit(X[known[train]], labels[known[train]])
         predicted[known[test]] = fitted.predict(X[known[test]])
     found = np.full(labels.shape, np.nan)
@@ -226,18 +225,18 @@ def write_suggestions(
     degrees = rows.predicted if rows.degrees is None else np.where(np.isnan(rows.degrees), rows.predicted, rows.degrees)
     cells = rows.cells.astype(object).where(rows.cells.notna(), None)
     if program == "datasets":
-        content: str | bytes = _soft_labels(rows.id, rows.names, cells, degrees, labels)
+        content: str | bytes = _soft_labels_parquet(rows.id, rows.names, cells, degrees, labels)
     else:
         make = _argilla_record if program == "argilla" else _label_studio_task
         fields = cells.to_dict("records")
         each = zip(rows.names, fields, degrees, strict=True)
-        records = [make(name, cell, _largest(row, labels), question) for name, cell, row in each]
+        records = [make(name, cell, _suggested_degrees(row, labels), question) for name, cell, row in each]
         content = json.dumps(records, ensure_ascii=False, indent=1, default=str)
     write_file(output, content)
     return WrittenTable(len(degrees), list(labels), output, rows.messages)
 
 
-def _largest(degrees: Any, labels: tuple[str, ...]) -> dict[str, float]:
+def _suggested_degrees(degrees: Any, labels: tuple[str, ...]) -> dict[str, float]:
     order = np.argsort(-degrees, kind="stable")
     return {labels[j]: float(degrees[j]) for j in order if degrees[j] >= 1.0 / len(labels) - 1e-9}
 
@@ -258,7 +257,7 @@ def _label_studio_task(name: str, fields: dict[str, Any], degrees: dict[str, flo
     return {"data": {**fields, "item": name, "degrees": degrees}, "predictions": [prediction]}
 
 
-def _soft_labels(id: str, names: list[str], cells: Any, degrees: Any, labels: tuple[str, ...]) -> bytes:
+def _soft_labels_parquet(id: str, names: list[str], cells: Any, degrees: Any, labels: tuple[str, ...]) -> bytes:
     pa = import_optional("pyarrow", "tables", "Tables")
     parquet = import_optional("pyarrow.parquet", "tables", "Tables")
     columns = {id: pa.array(names, pa.string())}

@@ -54,7 +54,7 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
     >>> find_columns(["age", "joy", "joyful"], ["joy", -3])
     [1, 0]
     """
-    found = [position for part in _parts(names, choice) for position in _find(names, part, option)]
+    found = [position for part in _split_choice(names, choice) for position in _find_part(names, part, option)]
     if not found:
         raise TableError(f"{option} names no column; the columns are {format_list(names)}.")
     if len(set(found)) < len(found):
@@ -126,7 +126,7 @@ def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOpti
     names = source.names  # after `find`, which may have joined a file of labels
     if len(found.setdefault("id", [])) > 1:
         raise TableError(f"id must be one column, not {format_list([names[i] for i in found['id']])}.")
-    features = found.setdefault("features", source.rest({*found["labels"], *found["id"]}))
+    features = found.setdefault("features", source.default_features({*found["labels"], *found["id"]}))
     _check_disjoint(names, found, ("labels", "id", "features"))
     _check_disjoint(names, found, ("labels", "ignore"))
     _check_disjoint(names, found, _TYPES)
@@ -169,11 +169,11 @@ def find_kept(source: Source, keep: Columns | None, id: str | None, labels: Sequ
     return [name for name in chosen if name != id]
 
 
-def check_distinct(names: Sequence[str], where: str | None = None) -> None:
+def check_distinct(names: Sequence[str]) -> None:
     """Refuse a table with two columns of one name."""
     if len(set(names)) < len(names):
         twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise TableError("two columns have this name; rename one.", column=twice, where=where)
+        raise TableError("two columns have this name; rename one.", column=twice)
 
 
 def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> None:
@@ -186,7 +186,7 @@ def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> N
         raise TableError(f"{len(missing)} {kind} {are} missing: {format_list(missing)}{perhaps}.")
 
 
-def _parts(names: Sequence[str], choice: Any) -> list[Any]:
+def _split_choice(names: Sequence[str], choice: Any) -> list[Any]:
     # A column whose name holds commas is meant by that name.
     if isinstance(choice, str) and choice not in names:
         return [part.strip() for part in next(csv.reader([choice], skipinitialspace=True), []) if part.strip()]
@@ -195,7 +195,7 @@ def _parts(names: Sequence[str], choice: Any) -> list[Any]:
     return [] if choice is None else list(choice)  # an index of a data frame is neither true nor false
 
 
-def _find(names: Sequence[str], part: Any, option: str) -> list[int]:
+def _find_part(names: Sequence[str], part: Any, option: str) -> list[int]:
     if isinstance(part, slice):
         return list(range(len(names)))[part]
     # True is an int to Python, but not meant as column 1.
@@ -205,10 +205,10 @@ def _find(names: Sequence[str], part: Any, option: str) -> list[int]:
         return [int(part) % len(names)]
     if not isinstance(part, str):
         raise TableError(f"{option}: columns are chosen by name, prefix, range or position, got {part!r}.")
-    return _find_text(names, part, option)
+    return _find_by_text(names, part, option)
 
 
-def _find_text(names: Sequence[str], part: str, option: str) -> list[int]:
+def _find_by_text(names: Sequence[str], part: str, option: str) -> list[int]:
     # First of all: a name may end in * or hold a colon.
     exact = [i for i, name in enumerate(names) if name == part]
     if len(exact) > 1:
@@ -221,14 +221,14 @@ def _find_text(names: Sequence[str], part: str, option: str) -> list[int]:
         raise TableError(f"{option}: no column begins with {part[:-1]!r}; the columns are {format_list(names)}.")
     if ":" in part:
         first, _, last = part.partition(":")
-        start, stop = _end(names, first, 0, option), _end(names, last, len(names) - 1, option)
+        start, stop = _range_end(names, first, 0, option), _range_end(names, last, len(names) - 1, option)
         if start > stop:
             raise TableError(f"{option}: in the range {part!r} the first column comes after the last.")
         return list(range(start, stop + 1))
     raise _no_such_column(names, part, option)
 
 
-def _end(names: Sequence[str], end: str, default: int, option: str) -> int:
+def _range_end(names: Sequence[str], end: str, default: int, option: str) -> int:
     if not (end := end.strip()):
         return default
     # Before positions: a column may be called 3.
@@ -253,14 +253,14 @@ def marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
     return {field: positions for field, positions in found.items() if positions}
 
 
-def plain_name(name: str, field: str) -> str:
+def strip_mark(name: str, field: str) -> str:
     """A heading without its mark; ``field`` is "X" for features."""
     return name.removeprefix(FEATURE_MARK if field == "X" else MARKS.get(field, ""))
 
 
-def safe_name(name: str, field: str) -> str:
-    """A heading of which `plain_name` makes ``name``, though it begins as if it had a mark."""
-    return name if plain_name(name, field) == name else (FEATURE_MARK if field == "X" else MARKS[field]) + name
+def mark_if_ambiguous(name: str, field: str) -> str:
+    """A heading of which `strip_mark` makes ``name``, though it begins as if it had a mark."""
+    return name if strip_mark(name, field) == name else (FEATURE_MARK if field == "X" else MARKS[field]) + name
 
 
 def sorted_labels(names: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.labelled_table import ReadingOptions, TableInput
-from ldlearn.tables.table_labels import check_degrees
+from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import describe_repeated, import_pandas, to_numbers, to_texts
 
 
@@ -60,7 +60,7 @@ def compare_tables(
     convention : {"exact", "pyldl", "dldl", "dldl-recovery"}, default="exact"
         What happens to zeros.
     format : str, optional
-        Format of the tables if their names do not tell.
+        Format of the tables if their names do not show it.
     dialect, on_message
         As for `fit_table`.
     """
@@ -84,23 +84,24 @@ def compare_tables(
 
 
 def _read_degrees(table_input: TableInput, labels: Columns, id: str | None) -> Any:
-    """The label columns of a file as a data frame of degrees, with the ids as index."""
+    """The label columns of a file as a data frame of degrees, with the ids, or the positions, as index."""
     with table_input.opened("rows") as source:
         chosen = range(len(source.names)) if labels is None else source.find(labels, "labels")
         names = [source.names[i] for i in chosen if source.names[i] != id]
         check_columns(source.names, [] if id is None else [id], "id")
         frame = source.read(dict.fromkeys([*names, *([] if id is None else [id])], "any"))
         try:
-            columns = [to_numbers(frame[name], name) for name in names]
-            D = check_degrees(np.column_stack(columns), names, frame.index, advice="degrees of a row sum to 1.")
+            values = np.column_stack([to_numbers(frame[name], name) for name in names])
+            D = TableLabels(names, values, frame.index).check_degrees(advice="degrees of a row sum to 1.")
         except TableError as error:
             advice = "if other columns stand beside the labels, choose the labels, or name the id."
             raise TableError(f"{error.problem.rstrip('.')}; {advice}", row=error.row, column=error.column) from None
-        index = frame.index if id is None else _identifiers(frame[id], id)
+        # Positions instead of row numbers, which depend on the format.
+        index = None if id is None else _read_identifiers(frame[id], id)
         return import_pandas().DataFrame(D, index=index, columns=names)
 
 
-def _identifiers(column: Any, id: str) -> Any:
+def _read_identifiers(column: Any, id: str) -> Any:
     """The ids of the rows, none of which may be missing or repeated."""
     ids = import_pandas().Index(to_texts(column, id))
     if ids.hasnans:

@@ -16,12 +16,13 @@ from ldlearn.exceptions import ParameterError, TableError, import_optional
 from ldlearn.tables.column_types import columns_by_type
 from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
 from ldlearn.tables.files import sha256_of, write_file
+from ldlearn.tables.formats import to_dense
 from ldlearn.tables.labelled_table import ReadingOptions, TableInput
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_files import columns_to_read
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import repr_cell
+from ldlearn.tables.values import import_pandas, repr_cell
 
 Matrix = NDArray[np.float64]
 _OWN_SECTIONS = ("holdout", "warnings", "columns", "source")
@@ -31,8 +32,8 @@ def describe_model(model: TableModel) -> dict[str, Any]:
     """Everything about a model as plain values: method, parameters, columns, training data, scores, warnings."""
     return {
         "method": method_name(model.estimator),
-        "parameters": _plain_values(model.estimator.get_params()),
-        "learned": _learned(model.estimator),
+        "parameters": _json_values(model.estimator.get_params()),
+        "learned": _learned_numbers(model.estimator),
         "selection_summary": getattr(model.estimator, "selection_summary_", ""),
         "certified_gap": certified_gap(model.estimator),
         "features": {"numbers": list(model.numeric), "texts": list(model.categorical)},
@@ -62,8 +63,8 @@ def certified_gap(estimator: Any) -> dict[str, float] | None:
     return None if gap is None else {"total": float(np.sum(gap)), "per_row": float(np.mean(gap))}
 
 
-def strongest_features(model: TableModel, count: int = 3) -> dict[str, list[tuple[str, float]]] | None:
-    """For each label the features with the largest positive coefficients, and these; None if the model is not linear.
+def strongest_features(model: TableModel) -> dict[str, list[tuple[str, float]]] | None:
+    """For each label the three largest positive coefficients and their features; None if the model is not linear.
 
     They are taken relative to their mean over the labels, because adding the same to all labels changes nothing.
     """
@@ -71,7 +72,7 @@ def strongest_features(model: TableModel, count: int = 3) -> dict[str, list[tupl
     if found is None:
         return None
     relative, names = found[0] - found[0].mean(axis=0), model.preprocessing.feature_names()
-    order = np.argsort(-relative, axis=1, kind="stable")[:, :count]
+    order = np.argsort(-relative, axis=1, kind="stable")[:, :3]
     return {
         label: [(names[j], float(row[j])) for j in largest if row[j] > 0]
         for label, row, largest in zip(model.labels, relative, order, strict=True)
@@ -88,25 +89,20 @@ def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
     return {label: {"mean": float(mean), "quartiles": found.tolist()} for label, mean, found in spread}
 
 
-def _learned(estimator: Any) -> dict[str, Any]:
+def _learned_numbers(estimator: Any) -> dict[str, Any]:
     """Fitted attributes that are single numbers: selected penalties, numbers of iterations."""
     learned = {name: value for name, value in vars(estimator).items() if name.endswith("_") and np.isscalar(value)}
-    return _plain_values({name: value for name, value in learned.items() if not isinstance(value, str)})
+    return _json_values({name: value for name, value in learned.items() if not isinstance(value, str)})
 
 
-def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
+def _json_values(values: dict[str, Any]) -> dict[str, Any]:
     """Values that JSON can hold; others as they print."""
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
     return {name: value if value is None or np.isscalar(value) else repr(value) for name, value in plain.items()}
 
 
 def write_card(description: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write the page about a model, as `describe_file` describes it."""
-    write_file(path, render_card(description))
-
-
-def render_card(description: dict[str, Any]) -> str:
-    """The page as text; markup in names of labels and columns is escaped."""
+    """Write the page about a model, as `describe_file` describes it; markup in names is escaped."""
     jinja2 = import_optional("jinja2", "report", "Model cards")
     template = files("ldlearn.tables").joinpath("card.html.j2").read_text(encoding="utf-8")
     # Strict: a missing key is an error, not an empty place in the page.
@@ -115,7 +111,7 @@ def render_card(description: dict[str, Any]) -> str:
     )
     scores = held_out_scores({"holdout": description["holdout"]})
     derived = {"scores": scores, "verdict": _verdict(description), "types": columns_by_type(description["columns"])}
-    return str(environment.from_string(template).render(description, **derived))
+    write_file(path, environment.from_string(template).render(description, **derived))
 
 
 def _verdict(description: dict[str, Any]) -> dict[str, str]:
@@ -219,50 +215,42 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
     report = table_input.new_report()
     with table_input.opened("rows") as source:
         frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
-    X = loaded.transform(frame, report)
-    x = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)[0]
+    x = to_dense(loaded.transform(frame, report))[0]
     means = loaded.preprocessing.feature_means
     each = ((coef - coef.mean(axis=0)) * (x - means)).T
-    groups = _group_features(loaded, frame, x)
-    sums = np.array([each[features].sum(axis=0) for features in groups.values()])
-    order = np.argsort(-np.abs(sums).max(axis=1), kind="stable")
-    names = list(groups)
-    parts = [names[k] for k in order]
+    sums = import_pandas().DataFrame(each).groupby(_name_parts(loaded, frame, x), sort=False).sum()
+    sums = sums.iloc[np.argsort(-sums.abs().max(axis=1).to_numpy(), kind="stable")]
     degrees, average = softmax(np.stack([x, means]) @ coef.T + intercept)
-    return Explanation(row, loaded.labels, parts, sums[order], degrees, average, report.messages())
+    return Explanation(row, loaded.labels, sums.index.tolist(), sums.to_numpy(), degrees, average, report.messages())
 
 
 def _find_row(chunks: Iterator[Any], row: Any) -> Any:
     seen: list[object] = []
     for frame in chunks:
-        if row in frame.index:
-            return frame.loc[[row]]
+        if len(found := np.flatnonzero(frame.index == row)):
+            return frame.iloc[found[:1]]
         seen += [frame.index[0], frame.index[-1]] if len(frame) else []
     known = f"its rows are {seen[0]} to {seen[-1]}" if seen else "the table has no rows"
     raise TableError(f"there is no row {row}; {known}.")
 
 
-def _group_features(model: TableModel, frame: Any, x: Matrix) -> dict[str, list[int]]:
-    """The features of each column, and of each word of the row; words that it does not have are one group."""
-    steps, groups = model.preprocessing, dict[str, list[int]]()
-    words = {name: encoder for name, encoder in steps.encoders.items() if isinstance(encoder, TfidfEncoder)}
+def _name_parts(model: TableModel, frame: Any, x: Matrix) -> list[str]:
+    """For each feature the column with its value, or the word; words that the row does not have are one part."""
+    steps, parts = model.preprocessing, []
     # In the order of the features: numbers and parts of dates, categories, texts.
     columns = [name if name in model.numeric else name.rpartition(" (")[0] for name in steps.numbers]
     for name, values in zip(steps.categorical, steps.categories, strict=True):
         columns += [name] * len(values)
-    for k, name in enumerate(columns):
+    for name in columns:
         cell = frame[name].iloc[0]
-        text = f"{cell:.4g}" if isinstance(cell, float) else repr_cell(cell)
-        groups.setdefault(f"{name} {text}", []).append(k)
-    start = len(columns)
+        parts.append(f"{name} {cell:.4g}" if isinstance(cell, float) else f"{name} {repr_cell(cell)}")
     for name, encoder in steps.encoders.items():
-        known = words[name].vocabulary if name in words else None
-        n_features = encoder.transform([""]).shape[1] if known is None else len(known)
-        for k in range(start, start + n_features):
-            part = name if known is None else f"{name}: {known[k - start]}" if x[k] else f"{name}: (absent words)"
-            groups.setdefault(part, []).append(k)
-        start += n_features
-    return groups
+        if isinstance(encoder, TfidfEncoder):
+            words = zip(encoder.vocabulary, x[len(parts) :], strict=False)
+            parts += [f"{name}: {word}" if value else f"{name}: (absent words)" for word, value in words]
+        else:
+            parts += [name] * encoder.transform([""]).shape[1]
+    return parts
 
 
 def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:

@@ -82,31 +82,32 @@ def import_embedding(name: str) -> NamedEmbedding:
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise ParameterError(f"An embedding is named as module:attribute or {_SENTENCES}:MODEL, got {name!r}.")
-    _imported[name] = _sentence_model(attribute) if module == _SENTENCES else _function(_import(name), name)
+    _imported[name] = _load_sentence_model(attribute) if module == _SENTENCES else _import_function(name)
     embedding = NamedEmbedding(name)
     embedding.probe = embedding._embed(_PROBE)
     return embedding
 
 
-def _sentence_model(name: str) -> Callable[[list[str]], Any]:
+def _load_sentence_model(name: str) -> Callable[[list[str]], Any]:
     library = import_optional("sentence_transformers", None, f"Embeddings such as {_SENTENCES}:{name}")
     try:
-        return _function(library.SentenceTransformer(name), name)
+        return _as_function(library.SentenceTransformer(name), name)
     except Exception as error:  # no such model, or no network: what is raised depends on the version
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
         raise ParameterError(f"The model {name!r} of {_SENTENCES} cannot be loaded ({reason}).") from None
 
 
-def _import(name: str) -> Any:
+def _import_function(name: str) -> Callable[[list[str]], Any]:
     if (here := os.getcwd()) not in sys.path:
         sys.path.append(here)  # after everything else; it stays, for what the module imports later
     try:
-        return resolve_name(name)
+        found = resolve_name(name)
     except Exception as error:
         raise ParameterError(f"{name!r} cannot be imported ({type(error).__name__}: {error}).") from None
+    return _as_function(found, name)
 
 
-def _function(found: Any, name: str) -> Callable[[list[str]], Any]:
+def _as_function(found: Any, name: str) -> Callable[[list[str]], Any]:
     found = found() if isinstance(found, type) else found
     for method in ("transform", "encode"):
         if hasattr(found, method):

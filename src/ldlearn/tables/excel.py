@@ -52,7 +52,7 @@ class ExcelSource(RowSource):
             given.log(f"the table is on the sheet {sheet!r}")
         if header:
             given.log(f"the header is row {header + 1} of the sheet")
-        self._take_names([str(_plain(rows[header][j])) for j in self._columns])
+        self._take_names([str(_to_plain_value(rows[header][j])) for j in self._columns])
 
     def _find_table(self, book: Any) -> tuple[str, int, list[Row]]:
         """Name of the sheet, position of its header, and its rows."""
@@ -78,7 +78,7 @@ class ExcelSource(RowSource):
 
     def _column(self, rows: list[Row], position: int, kind: Kind, first: int) -> NDArray[Any]:
         j = self._columns[position]
-        return as_column([_plain(row[j]) for row in rows], kind)
+        return as_column([_to_plain_value(row[j]) for row in rows], kind)
 
 
 def _check_size(given: Input) -> None:
@@ -109,7 +109,7 @@ def _check_size(given: Input) -> None:
     check_total(sum(n * text_sizes[int(k)] for k, n in values.items() if int(k) < len(text_sizes)), limit)
 
 
-def _not_for_workbooks(cell: str, where: str | None = None) -> TableError:
+def _invalid_cell_error(cell: str, where: str | None = None) -> TableError:
     limit = f"control characters and more than {_MOST_CHARACTERS:,} characters"
     return TableError(f"the cell {repr_cell(cell)} has what no workbook can hold: {limit}; use .csv.", where=where)
 
@@ -122,10 +122,10 @@ def _count_filled(row: Row) -> int:
     return sum(cell != "" for cell in row)
 
 
-def _plain(cell: Any) -> Any:
+def _to_plain_value(cell: Any) -> Any:
     """Whole numbers without a fraction, dates and times as a text table would have them, nothing as None."""
     if isinstance(cell, str) and len(cell) > _MOST_CHARACTERS:
-        raise _not_for_workbooks(cell)
+        raise _invalid_cell_error(cell)
     if isinstance(cell, float) and cell.is_integer():
         return int(cell)
     if isinstance(cell, datetime.date | datetime.time | datetime.timedelta):
@@ -133,7 +133,7 @@ def _plain(cell: Any) -> Any:
     return None if cell == "" else cell
 
 
-def _write(output: Output, tables: Iterator[Table]) -> None:
+def _write_workbook(output: Output, tables: Iterator[Table]) -> None:
     """Write one sheet."""
     openpyxl = import_optional("openpyxl", "tables", "Excel files")
     book = openpyxl.Workbook(write_only=True)
@@ -143,7 +143,7 @@ def _write(output: Output, tables: Iterator[Table]) -> None:
         if not isinstance(value, str):
             return None if value != value else value  # a workbook has no NaN
         if len(value) > _MOST_CHARACTERS or _CONTROL.search(value):
-            raise _not_for_workbooks(value, output.name)
+            raise _invalid_cell_error(value, output.name)
         if not value.startswith(("=", "#")):
             return value
         cell = openpyxl.cell.WriteOnlyCell(sheet, value)
@@ -161,4 +161,4 @@ def _write(output: Output, tables: Iterator[Table]) -> None:
     output.save(book.save)
 
 
-EXCEL = Format("an Excel workbook", ExcelSource, _write)
+EXCEL = Format("an Excel workbook", ExcelSource, _write_workbook)

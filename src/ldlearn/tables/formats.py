@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
@@ -56,7 +56,7 @@ Table = Mapping[str, NDArray[Any]]  # columns by name
 
 
 @dataclass
-class Content:
+class DatasetContent:
     """Features and label matrices, with names and origin.
 
     Attributes
@@ -96,8 +96,8 @@ class Content:
         check_distinct(made)
         return made
 
-    def pieces(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """Some rows at a time as named columns; at least one piece, so that a set without rows has a header."""
+    def chunks(self) -> Iterator[dict[str, NDArray[Any]]]:
+        """Some rows at a time as named columns; at least one chunk, so that a set without rows has a header."""
         self.check_dense()
         names = self.headings()
         for start in range(0, max(self.X.shape[0], 1), CHUNK_ROWS):
@@ -115,16 +115,16 @@ class Content:
             raise TableError("this format holds numbers only; write .csv, .jsonl, .parquet or .npz.", column=name)
 
 
-def from_pieces(pieces: Iterable[Mapping[str, NDArray[Any]]], labels: Sequence[str]) -> Content:
+def content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> DatasetContent:
     """The content of a table of degrees: its label columns, its numbers as features, its texts."""
-    kept = list(pieces)
-    table = {name: np.concatenate([piece[name] for piece in kept]) for name in kept[0]}
+    kept = list(chunks)
+    table = {name: np.concatenate([chunk[name] for chunk in kept]) for name in kept[0]}
     rest = {name: values for name, values in table.items() if name not in set(labels)}
     numbers = {name: values for name, values in rest.items() if values.dtype.kind in "biuf"}
     n_rows = len(next(iter(table.values())))
-    return Content(
+    return DatasetContent(
         X=np.column_stack([*numbers.values()]) if numbers else np.empty((n_rows, 0)),
-        labels={"D": np.column_stack([table[name] for name in labels]).astype(np.float64)},
+        labels={"D": np.column_stack([table[name] for name in labels]).astype(np.float64)} if labels else {},
         feature_names=list(numbers),
         label_names=list(labels),
         # NumPy would pickle objects.
@@ -133,7 +133,7 @@ def from_pieces(pieces: Iterable[Mapping[str, NDArray[Any]]], labels: Sequence[s
 
 
 def parse_meta(text: str) -> dict[str, Any]:
-    """Inverse of `Content.meta`, on text of unknown origin."""
+    """Inverse of `DatasetContent.meta`, on text of unknown origin."""
     meta = json.loads(text)
     if not isinstance(meta, dict):
         raise TableError("its description of itself is no JSON object.")
@@ -141,7 +141,7 @@ def parse_meta(text: str) -> dict[str, Any]:
     return names | {"texts": {key: str(meta[key]) for key in TEXT_FIELDS if key in meta}}
 
 
-def dense(matrix: Any) -> NDArray[Any]:
+def to_dense(matrix: Any) -> NDArray[Any]:
     """A matrix as an array."""
     return np.asarray(matrix.toarray() if scipy.sparse.issparse(matrix) else matrix)
 
@@ -159,7 +159,7 @@ class Format:
     write_rows : callable, optional
         Writes tables of the same columns, one after the other, to an `Output`.
     write_content : callable, optional
-        Writes a `Content`: for formats that are written as a whole.
+        Writes a `DatasetContent`: for formats that are written as a whole.
     is_text : bool
         Whether it has a `Dialect`.
     """
@@ -167,7 +167,7 @@ class Format:
     title: str
     source: Callable[[Input], Source]
     write_rows: Callable[[Output, Iterator[Table]], None] | None = None
-    write_content: Callable[[Output, Content], None] | None = None
+    write_content: Callable[[Output, DatasetContent], None] | None = None
     is_text: bool = False
 
 
@@ -197,8 +197,7 @@ def format_of(name: str, given: str | None = None) -> str:
 
 def find_format(name: str) -> Format:
     """The `Format` of an ending."""
-    module, _, attribute = FORMATS[name].partition(":")
-    found: Format = getattr(import_module(module), attribute)
+    found: Format = resolve_name(FORMATS[name])
     return found
 
 
@@ -242,7 +241,7 @@ def open_table(
             table = format.source(source)
             if by_name:
                 _check_names(table)
-        # What the caller does with the table is not trouble with the file: only its own errors are put in other words.
+        # Errors of the caller are not errors of the file: only a `TableError` gets the name of the file.
         with naming(source.where):
             yield table
 
@@ -300,34 +299,33 @@ def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), gi
     name : str
         The file, or "-".
     tables : iterable of data frames or mappings of names to columns
-        The rows in pieces, at least one.
+        The rows in chunks, at least one.
     labels : sequence of str
         The columns that hold degrees of labels, for formats that keep them apart.
     given : str, optional
         The format, if the ending does not show it.
     """
-    pieces = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
-    _write(name, given, pieces, lambda: from_pieces(pieces, labels))
+    chunks = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
+    _write(Output(name), given, chunks, lambda: content_of_table(chunks, labels))
 
 
-def write_content(name: str, content: Content) -> None:
+def write_content(name: str, content: DatasetContent) -> None:
     """Write a data set as `write_table` writes a table."""
     with naming(name):
-        _write(name, None, content.pieces(), lambda: content, content.meta())
+        _write(Output(name, content.meta()), None, content.chunks(), lambda: content)
 
 
-def _write(
-    name: str, given: str | None, rows: Iterator[Table], as_content: Callable[[], Content], meta: str | None = None
-) -> None:
-    format, output = find_format(format_of(name, given)), Output(name, meta)
+def _write(output: Output, given: str | None, rows: Iterator[Table], content: Callable[[], DatasetContent]) -> None:
+    """Write rows, or the whole content where the format needs that."""
+    format = find_format(format_of(output.name, given))
     with output.stack:
         if format.write_content is not None:
-            content = as_content()
-            with naming(name):
-                format.write_content(output, content)
+            whole = content()
+            with naming(output.name):
+                format.write_content(output, whole)
         elif format.write_rows is not None:
             format.write_rows(output, rows)
         else:
-            raise TableError(f"{format.title} can only be read; write JSON lines, .jsonl.", where=name)
-        if name == PIPE:
+            raise TableError(f"{format.title} can only be read; write JSON lines, .jsonl.", where=output.name)
+        if output.name == PIPE:
             sys.stdout.buffer.flush()

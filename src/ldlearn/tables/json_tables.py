@@ -61,7 +61,7 @@ def parse_lines(given: Input) -> Iterator[dict[str, Any]]:
             raise TableError(f"the line is longer than {_LONGEST_LINE >> 20} MB.", row=number + 1)
         if line.strip():
             number += 1
-            row = _parse(line, "line", number)
+            row = _parse_json(line, "line", number)
             if not isinstance(row, dict):
                 raise TableError('the line is no JSON object such as {"age": 3}.', row=number)
             yield row
@@ -71,14 +71,14 @@ def parse_list(given: Input) -> list[dict[str, Any]]:
     """The objects of a JSON file: a list of them, or one."""
     if given.name != PIPE:  # whose size is known only when it has been read
         check_total(given.size, given.max_bytes)
-    found = _parse(given.file.read(), "file")
+    found = _parse_json(given.file.read(), "file")
     rows = [found] if isinstance(found, dict) else found
     if not isinstance(rows, list) or not any(rows) or not all(isinstance(row, dict) for row in rows):
         raise TableError('a list of JSON objects is needed, such as [{"id": 1, "label": "joy"}].')
     return rows
 
 
-def _parse(text: bytes, what: str, row: int | None = None) -> Any:
+def _parse_json(text: bytes, what: str, row: int | None = None) -> Any:
     try:
         # Integers of more than 300 digits become infinite floats, which later checks refuse; pandas cannot hold them.
         return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 300 else float(digits))

@@ -55,7 +55,7 @@ def expand_label_list(
         return table, list(labels), None
     column = labels[0]
     found = LabelList(column, separator or _find_separator(table[column]))
-    names = sorted_labels({name for cell in _cells(table[column], found) for name in cell})
+    names = sorted_labels({name for cell in _parse_cells(table[column], found) for name in cell})
     if not names:
         raise TableError("the label column is empty.", column=column)
     if len(names) > max(50, len(table) / 2):
@@ -68,7 +68,7 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
     """The table with a 0/1 column for each of these labels in place of the column of lists."""
     if isinstance(table, SparseTable):
         return replace(table, frame=with_label_columns(table.frame, found, names))
-    cells = _cells(table[found.column], found)
+    cells = _parse_cells(table[found.column], found)
     for row, cell in zip(table.index, cells, strict=True):
         if unknown := [name for name in cell if name not in names]:
             problem = f"{unknown[0]!r} is none of the labels {format_list(names)}."
@@ -93,6 +93,6 @@ def _find_separator(series: Any) -> str:
     return next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), "|")
 
 
-def _cells(series: Any, found: LabelList) -> list[list[str]]:
+def _parse_cells(series: Any, found: LabelList) -> list[list[str]]:
     cells = series.astype(object).where(series.notna(), None)
     return [parse_labels(cell, row, found.column, found.separator) for row, cell in cells.items()]

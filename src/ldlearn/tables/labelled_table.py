@@ -1,13 +1,11 @@
 """Tables with their labels: read from a file or a frame, checked and cleaned, before anything is learned."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Self, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,7 +150,7 @@ class LabelledTable:
     label_list: LabelList | None
     source: TableInput
 
-    def take(self, rows: Rows) -> LabelledTable:
+    def take(self, rows: Rows) -> Self:
         """Some of the rows."""
         return replace(self, frame=self.frame.iloc[rows], labels=self.labels.take(rows))
 
@@ -191,7 +189,7 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
         kinds: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
         kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
         table = opened.read(kinds | dict.fromkeys(as_text, "text"), sparse=True)
-        found = _with_labels(_reread_mixed_columns(table, columns.features, source), columns, source, **cells)
+        found = _read_labels(_reread_mixed_columns(table, columns.features, source), columns, source, **cells)
     if found.label_list is not None:
         source.log(found.label_list.describe(found.columns.labels))
     if dropped := len(table) - len(found.labels.values):
@@ -220,7 +218,7 @@ def ignore_message(message: str) -> None:
     """Report nothing."""
 
 
-def _with_labels(
+def _read_labels(
     frame: Any,
     columns: TableColumns,
     source: TableInput,
@@ -274,7 +272,7 @@ class PreparedTable:
         """Number of rows."""
         return len(self.frame)
 
-    def take(self, rows: Rows) -> PreparedTable:
+    def take(self, rows: Rows) -> Self:
         """Some of the rows."""
         Y, D, counts = (None if values is None else values[rows] for values in (self.Y, self.D, self.counts))
         return replace(self, frame=self.frame.iloc[rows], Y=Y, D=D, counts=counts)

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError, import_optional
 from ldlearn.tables.arrays import ArraySource, arrays_of
 from ldlearn.tables.files import Input, Output, check_declared, check_total
-from ldlearn.tables.formats import Content, Format
+from ldlearn.tables.formats import DatasetContent, Format
 
-_PREFACE = 512
+_HDF5, _PREFACE = b"\x89HDF\r\n\x1a\n", 512
 _FILTERS = {"gzip", "lzf", None}  # others may be plugins that HDF5 loads, which is foreign code
 _MATRIX, _COMPRESSED = 14, 15
 _DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
@@ -28,7 +28,7 @@ _CHAR, _SPARSE = 4, 5
 _CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
 
 
-class _Parts:
+class _ElementReader:
     """The sub-elements of one matrix, one after the other."""
 
     def __init__(self, content: bytes | memoryview, endian: str) -> None:
@@ -81,7 +81,7 @@ def read_mat5(path: Path, max_bytes: int) -> dict[str, Any]:
             if kind != _MATRIX:
                 raise TableError("the file is not made of matrices")
             check_total(len(content), max_bytes)
-            if content and (named := _read_matrix(_Parts(content, endian), size)):
+            if content and (named := _read_matrix(_ElementReader(content, endian), size)):
                 name, arrays[name] = named
     return arrays
 
@@ -94,7 +94,7 @@ def _read_tag(tag: bytes, endian: str) -> tuple[int, int]:
     return kind, length
 
 
-def _read_matrix(parts: _Parts, size: int) -> tuple[str, Any] | None:
+def _read_matrix(parts: _ElementReader, size: int) -> tuple[str, Any] | None:
     """Name and values of a matrix; None for cells, structures and objects."""
     flags = parts.numbers()
     if len(flags) != 2:
@@ -133,11 +133,16 @@ def checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> 
     return matrix.tocsr()
 
 
-def _source(given: Input) -> ArraySource:
-    return ArraySource(given, (read_mat73 if is_mat73(given.path) else read_mat5)(given.path, given.max_bytes))
+def read_mat(path: Path, max_bytes: int) -> dict[str, Any]:
+    """Numeric matrices (and texts, as str) of a file of either version."""
+    with path.open("rb") as file:
+        start = file.read(_PREFACE + len(_HDF5))
+    # HDF5, with or without MATLAB's preface
+    is_version_7 = start.startswith(_HDF5) or start.endswith(_HDF5)
+    return (_read_mat73 if is_version_7 else read_mat5)(path, max_bytes)
 
 
-def _write(output: Output, content: Content) -> None:
+def _write_mat(output: Output, content: DatasetContent) -> None:
     """Write version 5."""
     content.check_numbers_only()
     size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
@@ -146,38 +151,30 @@ def _write(output: Output, content: Content) -> None:
     output.save(lambda file: scipy.io.savemat(file, arrays_of(content), do_compression=True))
 
 
-def is_mat73(path: Path) -> bool:
-    """Whether a file is HDF5, with or without MATLAB's preface."""
-    with path.open("rb") as file:
-        start = file.read(_PREFACE + 8)
-    return start[:8] == b"\x89HDF\r\n\x1a\n" or start[_PREFACE:] == b"\x89HDF\r\n\x1a\n"
-
-
-def read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
-    """Numeric matrices (and texts, as str) of a file."""
+def _read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
     h5py = import_optional("h5py", "tables", "MATLAB 7.3 files")
     arrays = {}
     with h5py.File(path, "r") as file:
         # MATLAB keeps what cells and objects refer to under names such as #refs#.
         for name in (name for name in file if not name.startswith("#")):
-            if (value := _load(h5py, _member(h5py, file, name), path, max_bytes)) is not None:
+            if (value := _load_item(h5py, _get_item(h5py, file, name), path, max_bytes)) is not None:
                 arrays[name] = value
     return arrays
 
 
-def _member(h5py: Any, group: Any, name: str) -> Any:
+def _get_item(h5py: Any, group: Any, name: str) -> Any:
     """An item of a group, or None; links, which may lead to other files, are refused."""
     if not isinstance(group.get(name, getlink=True), h5py.HardLink | None):
         raise TableError(f"{name!r} points at another file, which is not followed.")
     return group.get(name)
 
 
-def _load(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
+def _load_item(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
     if isinstance(item, h5py.Group):
         return _load_sparse(h5py, item, path, max_bytes) if "MATLAB_sparse" in item.attrs else None
     if item.dtype.kind not in "biuf":
         return None
-    values = _numbers(item, path, max_bytes)
+    values = _load_numbers(item, path, max_bytes)
     matlab_class = item.attrs.get("MATLAB_class", b"")
     if "MATLAB_empty" in item.attrs:
         # Of an empty array MATLAB stores the shape in place of the numbers; a file may lie about being empty.
@@ -190,7 +187,7 @@ def _load(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
     return values.T  # MATLAB stores columns first, HDF5 rows first
 
 
-def _numbers(item: Any, path: Path, max_bytes: int) -> Any:
+def _load_numbers(item: Any, path: Path, max_bytes: int) -> Any:
     """Values of an array, after its declared size and where its bytes come from have been looked at."""
     if item.external or item.is_virtual or item.compression not in _FILTERS:
         raise TableError(f"{item.name!r} lies in another file or is packed in an unusual way.")
@@ -204,14 +201,18 @@ def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
     n_rows = int(group.attrs["MATLAB_sparse"])
     # Rows without entries take memory, too, once the matrix is stored by rows.
     check_declared(8 * n_rows, path.stat().st_size)
-    items = [_member(h5py, group, key) for key in ("data", "ir", "jc")]
+    items = [_get_item(h5py, group, key) for key in ("data", "ir", "jc")]
     if not isinstance(items[2], h5py.Dataset):
         raise TableError(f"the sparse array {group.name!r} has no columns.")
-    starts = np.ravel(_numbers(items[2], path, max_bytes))
+    starts = np.ravel(_load_numbers(items[2], path, max_bytes))
     if not all(isinstance(item, h5py.Dataset) for item in items):  # MATLAB leaves them out if all is zero
         return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
-    values, rows = (np.ravel(_numbers(item, path, max_bytes)) for item in items[:2])
+    values, rows = (np.ravel(_load_numbers(item, path, max_bytes)) for item in items[:2])
     return checked_csr(values, rows, starts, (n_rows, len(starts) - 1))
 
 
-MAT = Format("a MATLAB file", _source, write_content=_write)
+def _open_mat(given: Input) -> ArraySource:
+    return ArraySource(given, read_mat(given.path, given.max_bytes))
+
+
+MAT = Format("a MATLAB file", _open_mat, write_content=_write_mat)

@@ -71,10 +71,10 @@ def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = Fa
     content = {
         "made_with": installed_versions(),
         "model": encoder.encode(model, type(model).__name__),
-        "probe": encoder.encode(_probe(model), "probe"),
+        "probe": encoder.encode(_probe_predictions(model), "probe"),
     }
     with writing(Path(path)) as file:
-        _write(file, content, encoder.arrays)
+        _write_file(file, content, encoder.arrays)
 
 
 def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
@@ -103,10 +103,10 @@ def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
     path, imported = Path(path), set() if method is None else import_method(method)
     try:
         with naming_system_errors(path, "read"), path.open("rb") as file:
-            content, arrays = _read(file)
+            content, arrays = _read_file(file)
         decoder = _Decoder(arrays)
         model, expected = decoder.decode(content["model"]), decoder.decode(content["probe"])
-        _check_parts(model, expected)
+        _check_consistency(model, expected)
         if method is not None and not (imported and imported <= decoder.names):
             raise ModelFileError(f"it was not fitted with {method}, a method of another package; leave that out")
     except ModelFileError as error:
@@ -116,7 +116,7 @@ def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
     # Whatever a damaged file makes the decoder stumble over.
     except Exception as error:
         raise ModelFileError(f"{path} cannot be loaded: it is damaged ({type(error).__name__}).") from None
-    _check_probe(model, expected, content.get("made_with"), path)
+    _check_probe_predictions(model, expected, content.get("made_with"), path)
     return model
 
 
@@ -131,7 +131,7 @@ def load_table_model(path: str | os.PathLike[str] | TableModel, method: str | No
     return loaded
 
 
-def _check_parts(model: Any, probe: Any) -> None:
+def _check_consistency(model: Any, probe: Any) -> None:
     """Refuse a model whose parts, each sound in itself, do not belong together."""
     estimator = _estimator_of(model)
     if not isinstance(estimator, LabelEstimator) or not is_record(probe, "probe"):
@@ -166,10 +166,10 @@ class _Encoder:
         if type(value) is dict and all(type(key) is str for key in value):
             return {"dict": {key: self.encode(child, f"{path}.{key}") for key, child in value.items()}}
         if type(value) is np.ndarray:
-            return {"names": value.tolist()} if value.dtype.kind in "OU" else {"array": self._position(value, path)}
+            return {"names": value.tolist()} if value.dtype.kind in "OU" else {"array": self._add_array(value, path)}
         if sparse.issparse(value):
             rows = sparse.csr_array(value)
-            parts = [self._position(part, path) for part in (rows.data, rows.indices, rows.indptr)]
+            parts = [self._add_array(part, path) for part in (rows.data, rows.indices, rows.indptr)]
             return {"csr": parts, "shape": list(rows.shape)}
         return None if isinstance(value, np.random.RandomState) else self._encode_object(value, path)
 
@@ -185,7 +185,7 @@ class _Encoder:
             raise error if str(error).startswith(path) else ModelFileError(f"{path}: {error}") from None
         return {"class": schema.name, "params": coded[0], "state": coded[1]}
 
-    def _position(self, array: NDArray[Any], path: str) -> int:
+    def _add_array(self, array: NDArray[Any], path: str) -> int:
         if array.dtype.kind not in _ARRAY_KINDS:
             raise ModelFileError(f"{path} is an array of {array.dtype}, which a model file cannot hold.")
         # An array that several attributes share is stored once.
@@ -212,20 +212,20 @@ class _Decoder:
         if not isinstance(value, dict):
             return value
         if "class" in value:
-            return self._make_object(value["class"], self._items(value["params"], depth), value["state"], depth)
+            return self._make_object(value["class"], self._decode_items(value["params"], depth), value["state"], depth)
         match value:
             case {"tuple": list(items)}:
                 return tuple(self.decode(child, depth + 1) for child in items)
             case {"dict": dict(items)}:
-                return self._items(items, depth)
+                return self._decode_items(items, depth)
             case {"names": list(names)}:
                 return np.fromiter(names, dtype=object, count=len(names))
             case {"array": int(position)}:
-                return self._array(position)
+                return self._take_array(position)
             case {"csr": [data, indices, indptr], "shape": [int(n), int(m)]}:
                 if max(n, m) > self._n_bytes:  # a vector of this length is among the arrays of every model
                     raise ModelFileError("it holds a matrix of an impossible shape")
-                parts = tuple(self._array(position) for position in (data, indices, indptr))
+                parts = tuple(self._take_array(position) for position in (data, indices, indptr))
                 matrix = sparse.csr_array(parts, shape=(n, m))
                 matrix.check_format(full_check=True)  # compiled loops would go beyond the arrays
                 return matrix
@@ -233,7 +233,7 @@ class _Decoder:
                 return float(name)
         raise ModelFileError(f"it holds something of unknown type {next(iter(value), '')!r:.40}")
 
-    def _items(self, values: dict[str, Any], depth: int) -> dict[str, Any]:
+    def _decode_items(self, values: dict[str, Any], depth: int) -> dict[str, Any]:
         return {key: self.decode(child, depth + 1) for key, child in values.items()}
 
     def _make_object(self, name: Any, params: dict[str, Any], state: dict[str, Any], depth: int) -> Any:
@@ -250,11 +250,11 @@ class _Decoder:
         self._n_indices += name == "NearestNeighbors"  # built again from its rows
         if self._n_objects > _MAX_OBJECTS or self._n_indices > 4:
             raise ModelFileError("it holds more objects than any model needs")
-        attributes = self._items(state, depth)
+        attributes = self._decode_items(state, depth)
         schema.check(params, attributes)
         return schema.build(params, attributes)
 
-    def _array(self, position: Any) -> NDArray[Any]:
+    def _take_array(self, position: Any) -> NDArray[Any]:
         if type(position) is not int or not 0 <= position < len(self._arrays):
             raise ModelFileError(f"it refers to the array {position!r:.40}, which it does not hold")
         self._bytes_left -= self._arrays[position].nbytes
@@ -269,7 +269,7 @@ def _check_json(text: bytes) -> None:
         raise ModelFileError("it has more names and values than a model file may hold")
 
 
-def _write(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
+def _write_file(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
     columnwise = [array.flags.f_contiguous and not array.flags.c_contiguous for array in arrays]
     blobs = [np.ascontiguousarray(a.T if order else a) for a, order in zip(arrays, columnwise, strict=True)]
     listed = [[a.dtype.str, list(a.shape), order] for a, order in zip(arrays, columnwise, strict=True)]
@@ -283,7 +283,7 @@ def _write(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]])
         file.write(part)
 
 
-def _read(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+def _read_file(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]]:
     """The JSON values and arrays of a file.
 
     Raises
@@ -329,7 +329,7 @@ def _estimator_of(model: Any) -> Any:
     return model.estimator if isinstance(model, TableModel) else model
 
 
-def _probe(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
+def _probe_predictions(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
     """A few made-up rows (or ``X``), and what the model predicts for them; also degrees, if it can enhance."""
     estimator = _estimator_of(model)
     with warnings.catch_warnings():
@@ -357,10 +357,10 @@ def _made_up_table(model: TableModel) -> Any:
     return numbers.join(pandas.DataFrame(others, dtype=object), how="outer")
 
 
-def _check_probe(model: Any, expected: Any, made_with: Any, path: Path) -> None:
+def _check_probe_predictions(model: Any, expected: Any, made_with: Any, path: Path) -> None:
     # A model that cannot even predict is refused in the same sentence, with the versions that may be the cause.
     with suppress(Exception):
-        found = _probe(model, expected["X"])
+        found = _probe_predictions(model, expected["X"])
         # Another processor or BLAS sums in another order; a wrong model is farther off.
         same = [np.allclose(found[name], expected[name], rtol=1e-6, atol=1e-9) for name in found]
         if found.keys() == expected.keys() and all(same):

@@ -25,16 +25,16 @@ _SCALARS: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 _ARRAY_KINDS = {"bool": "b", "int": "iu", "float": "f"}
 _RECORDS = ("facts", "holdout", "score", "probe")
-_PLAIN = "None | bool | int | float | str | array"
+_EXTERNAL_TYPES = "None | bool | int | float | str | array"
 # Methods of other packages that the user has named in this process: no others are imported.
-_named: dict[str, type] = {}
+_trusted_methods: dict[str, type] = {}
 
 
 def import_method(name: str) -> set[str]:
     """Import the methods of other packages in a name, as ``package.module:Class``, and allow files to hold them."""
     found = {estimator_name(cls): cls for cls in map(find_estimator, name.split("+"))}
     external = {name: cls for name, cls in found.items() if ":" in name}
-    _named.update(external)
+    _trusted_methods.update(external)
     return set(external)
 
 
@@ -82,7 +82,7 @@ class Schema:
         sizes: dict[str, int] = {}
         for name, value in state.items():
             is_external = ":" in self.name and not callable(getattr(self.cls, name, None))
-            if not _fits(value, self.attributes.get(name, _PLAIN if is_external else ""), sizes):
+            if not _fits_any_type(value, self.attributes.get(name, _EXTERNAL_TYPES if is_external else ""), sizes):
                 rule = "; of other packages it holds arrays, numbers and texts" if is_external else ""
                 raise ModelFileError(f"{self.name}.{name} is not what a model file may hold{rule}")
         allowed = inspect.signature(self.cls).parameters if self.params is None else self.params
@@ -112,7 +112,7 @@ def schema_of(cls: type) -> Schema:
     if issubclass(cls, LabelEstimator) and ":" in (name := estimator_name(cls)):
         with suppress(ParameterError):
             if find_estimator(name) is cls:  # otherwise users could not name it
-                return Schema(name, cls, _tables()["estimator"])
+                return Schema(name, cls, _schema_tables()["estimator"])
     raise ModelFileError(
         f"Model files cannot hold a {cls.__module__}.{cls.__qualname__}; use joblib.dump if you trust every reader."
     )
@@ -120,23 +120,23 @@ def schema_of(cls: type) -> Schema:
 
 def find_schema(name: str) -> Schema | None:
     """The schema of the class of this name, if a file may hold it and, of another package, the user has named it."""
-    if name in _named:
-        return Schema(name, _named[name], _tables()["estimator"])
-    if name not in _tables() or name in ("estimator", *_RECORDS):
+    if name in _trusted_methods:
+        return Schema(name, _trusted_methods[name], _schema_tables()["estimator"])
+    if name not in _schema_tables() or name in ("estimator", *_RECORDS):
         return None
-    table = dict(_tables()[name])
+    table = dict(_schema_tables()[name])
     module, params = table.pop("module", None), table.pop("params", None)
     if module is None:
-        return Schema(name, dict(all_estimators())[name], _tables()["estimator"] | table, params)
+        return Schema(name, dict(all_estimators())[name], _schema_tables()["estimator"] | table, params)
     return Schema(name, getattr(import_module(module), name), table, params)
 
 
 @cache
-def _tables() -> dict[str, dict[str, Any]]:
+def _schema_tables() -> dict[str, dict[str, Any]]:
     return tomllib.loads(files("ldlearn.tables").joinpath("model_schema.toml").read_text(encoding="utf-8"))
 
 
-def _fits(value: Any, types: str, sizes: dict[str, int]) -> bool:
+def _fits_any_type(value: Any, types: str, sizes: dict[str, int]) -> bool:
     return any(_fits_type(value, name.strip(), sizes) for name in types.split("|"))
 
 
@@ -164,9 +164,9 @@ def _fits_type(value: Any, name: str, sizes: dict[str, int]) -> bool:
 
 def is_record(value: Any, name: str, sizes: dict[str, int] | None = None) -> bool:
     """Whether a value is a dict with the keys of a record of the schema, and values of their types."""
-    types, sizes = _tables()[name], {} if sizes is None else sizes
+    types, sizes = _schema_tables()[name], {} if sizes is None else sizes
     known = isinstance(value, dict) and value.keys() <= types.keys()
-    return bool(known) and all(_fits(value.get(key), types[key], sizes) for key in types)
+    return bool(known) and all(_fits_any_type(value.get(key), types[key], sizes) for key in types)
 
 
 def _is_array(value: Any, kind: str) -> bool:

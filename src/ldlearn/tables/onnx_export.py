@@ -7,7 +7,6 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -18,6 +17,7 @@ from ldlearn.learning import MLPLDL, BoostedLDL
 from ldlearn.learning.boosted_ldl import read_trees
 from ldlearn.tables.description import linear_softmax
 from ldlearn.tables.files import write_file
+from ldlearn.tables.formats import to_dense
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import TRUTH_SPELLINGS
 
@@ -52,11 +52,12 @@ def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
             "them out when fitting (ignore), or put numbers in their place."
         )
     graph = _Graph(import_optional("onnx", "onnx", "ONNX files"))
-    graph.node("Identity", [_degrees(graph, model.estimator, _features(graph, model))], output="degrees")
+    degrees = _add_prediction(graph, model.estimator, _add_preprocessing(graph, model))
+    graph.node("Identity", [degrees], output="degrees")
     write_file(path, graph.serialised(model))
 
 
-def _features(graph: _Graph, model: TableModel) -> str:
+def _add_preprocessing(graph: _Graph, model: TableModel) -> str:
     """What the estimator gets: scaled numbers, and the one-hot code of each text column."""
     steps, parts = model.preprocessing, []
     if model.numeric:
@@ -77,7 +78,7 @@ def _features(graph: _Graph, model: TableModel) -> str:
     return graph.node("Concat", parts, axis=1)
 
 
-def _degrees(graph: _Graph, estimator: Any, X: str) -> str:
+def _add_prediction(graph: _Graph, estimator: Any, X: str) -> str:
     """The prediction of a fitted estimator for the features X."""
     linear = linear_softmax(estimator)
     if linear is not None:
@@ -86,11 +87,12 @@ def _degrees(graph: _Graph, estimator: Any, X: str) -> str:
     steps = [step for _, step in feature_map.steps] if isinstance(feature_map, Pipeline) else [feature_map]
     if all(isinstance(step, StandardScaler | Nystroem) and getattr(step, "kernel", "rbf") == "rbf" for step in steps):
         near_zero = X if estimator._offsets is None else graph.node("Sub", [X, graph.constant(estimator._offsets)])
-        return graph.softmax(graph.affine(_mapped(graph, steps, near_zero), estimator.coef_.T, estimator.intercept_))
+        mapped = _map_features(graph, steps, near_zero)
+        return graph.softmax(graph.affine(mapped, estimator.coef_.T, estimator.intercept_))
     if isinstance(estimator, StackedLDL):
         weights = zip(estimator.member_weights_, estimator.members_.values(), strict=True)
         used = [(weight / len(models), model) for weight, models in weights if weight > 0 for model in models]
-        return graph.weighted_sum([(weight, _degrees(graph, model, X)) for weight, model in used])
+        return graph.weighted_sum([(weight, _add_prediction(graph, model, X)) for weight, model in used])
     if isinstance(estimator, MLPLDL):
         layers = (estimator.hidden_coef_, estimator.hidden_intercept_)
         outputs = (estimator.output_coef_, estimator.output_intercept_)
@@ -100,7 +102,7 @@ def _degrees(graph: _Graph, estimator: Any, X: str) -> str:
     if isinstance(estimator, BoostedLDL) and estimator.categorical_features is None:
         scores = graph.affine(X, np.zeros((estimator.n_features_in_, len(estimator.intercept_))), estimator.intercept_)
         if len(estimator.trees_):
-            scores = graph.node("Add", [scores, _tree_scores(graph, estimator, X)])
+            scores = graph.node("Add", [scores, _add_trees(graph, estimator, X)])
         return graph.softmax(scores)
     raise ModelFileError(
         f"{type(estimator).__name__} predicts by something else than a softmax of linear scores, RBF kernels, networks "
@@ -108,14 +110,14 @@ def _degrees(graph: _Graph, estimator: Any, X: str) -> str:
     )
 
 
-def _mapped(graph: _Graph, steps: list[Any], X: str) -> str:
+def _map_features(graph: _Graph, steps: list[Any], X: str) -> str:
     """The output of a pipeline of `StandardScaler` and `Nystroem` with an RBF kernel."""
     for step in steps:
         if isinstance(step, StandardScaler):
             centred = graph.node("Sub", [X, graph.constant(step.mean_)]) if step.with_mean else X
             X = graph.node("Div", [centred, graph.constant(step.scale_)])
         else:
-            Z = step.components_.toarray() if sparse.issparse(step.components_) else step.components_
+            Z = to_dense(step.components_)
             squares = graph.node("ReduceSumSquare", [X], axes=[1], keepdims=1)
             distances = graph.node("Add", [squares, graph.affine(X, -2.0 * Z.T, (Z * Z).sum(axis=1))])
             similarities = graph.node(
@@ -125,7 +127,7 @@ def _mapped(graph: _Graph, steps: list[Any], X: str) -> str:
     return X
 
 
-def _tree_scores(graph: _Graph, model: BoostedLDL, X: str) -> str:
+def _add_trees(graph: _Graph, model: BoostedLDL, X: str) -> str:
     """Sums of the trees' leaves, by one operator for all trees; the leaves of a tree are numbered after its nodes."""
     text = model.trees_.tobytes().decode("ascii")
     lists: dict[str, list[Any]] = defaultdict(list)

@@ -37,7 +37,7 @@ class Source:
         (votes), or "auto" where the values decide.
     features : list of int or None
         The columns that the file itself marks as features.
-    made_up : collection of int
+    unnamed : collection of int
         Columns that have no name in the file.
     texts : dict of str to str
         Name, source, licence, citation and description of a data set.
@@ -50,7 +50,7 @@ class Source:
     first_row: int = 1
     labels: Mapping[str, list[int]] = {}
     features: list[int] | None = None
-    made_up: frozenset[int] = frozenset()
+    unnamed: frozenset[int] = frozenset()
     texts: Mapping[str, str] = {}
 
     def __init__(self, given: Input) -> None:
@@ -68,7 +68,7 @@ class Source:
         """Groups of columns as matrices of numbers; features may come sparse."""
         matrices: dict[str, NDArray[Any]] = {}
         n_rows, wanted = 0, [i for positions in parts.values() for i in positions]
-        for block in self._guarded(dict.fromkeys(wanted, "any")):
+        for block in self._read_blocks(dict.fromkeys(wanted, "any")):
             check_total((n_rows + len(block)) * len(wanted) * 8, self.given.max_bytes)
             for field, positions in parts.items():
                 piece = to_matrix(block[positions], [self.names[i] for i in positions])
@@ -96,20 +96,20 @@ class Source:
     def _tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         # Reversed, so that of two columns of one name the first is taken.
         place = {name: i for i, name in reversed(list(enumerate(self.names)))}
-        for block in self._guarded({place[name]: kind for name, kind in kinds.items()}):
+        for block in self._read_blocks({place[name]: kind for name, kind in kinds.items()}):
             yield rename_columns(block, self.names)
 
     def find(self, choice: Columns, option: str = "labels") -> list[int]:
         """Positions of chosen columns; see `ldlearn.tables.columns`."""
         return find_columns(self.names, choice, option)
 
-    def rest(self, taken: set[int]) -> list[int]:
+    def default_features(self, taken: set[int]) -> list[int]:
         """The features where none were chosen: those marked in the file, or all columns that are not something else."""
         known = range(len(self.names)) if self.features is None else self.features
         other = {i for positions in self.labels.values() for i in positions} | taken
         return [i for i in known if i not in other]
 
-    def _guarded(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+    def _read_blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """The blocks; only errors while a block is read are errors of the file."""
         blocks = self.blocks(kinds)
         while True:
@@ -210,9 +210,9 @@ class SparseTable:
         return float(self.matrix.nnz / max(1, np.prod(self.matrix.shape, dtype=float)))
 
     @property
-    def iloc(self) -> _Rows:
+    def iloc(self) -> _RowIndexer:
         """Some rows, as ``iloc`` of a frame gives them."""
-        return _Rows(self)
+        return _RowIndexer(self)
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -256,7 +256,7 @@ def rename_columns(table: Any, names: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _RowIndexer:
     table: SparseTable
 
     def __getitem__(self, rows: Any) -> SparseTable:

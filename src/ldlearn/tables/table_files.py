@@ -29,8 +29,8 @@ from ldlearn.tables.source import Kind, Source
 from ldlearn.tables.table_fit import describe_classifier
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
-from ldlearn.tables.writing import Writer, WritingOptions, WrittenTable
+from ldlearn.tables.values import describe_repeated, import_pandas
+from ldlearn.tables.writing import Writer, WritingOptions, WrittenTable, as_strings
 
 Matrix = NDArray[np.float64]
 _MAX_SHOWN = 5  # feature columns, if a table has neither texts nor columns to keep
@@ -86,7 +86,7 @@ def predict_table(
     id : str, optional
         The identifier column; by default that of the fit, if the table has it.
     format, to : str, optional
-        Formats of the two tables where their names do not tell.
+        Formats of the two tables where their names do not show them.
     dialect, on_message
         As for `fit_table`.
     round : int, optional
@@ -109,7 +109,7 @@ def predict_table(
     reading, writing = split_options(options, ReadingOptions, WritingOptions)
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    return _stream(TableInput(data, **reading), loaded, loaded.predict, (), writer, id)
+    return _write_in_chunks(TableInput(data, **reading), loaded, loaded.predict, (), writer, id)
 
 
 class _EnhanceOptions(FitOptions, WritingOptions, total=False):
@@ -163,14 +163,15 @@ def enhance_table(
     for name in (name for name, value in of_a_fit.items() if value is not None and name not in reading):
         raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
     loaded = load_table_model(model)
-    with naming(str(model)):
+    with naming(model if isinstance(model, str) else "the model"):
         loaded.check_can_enhance()
 
-    def label(frame: Any) -> Any:
-        return loaded.read_labels(frame, blank, empty_rows or "error")
+    def with_labels(frame: Any) -> Any:
+        labels, rows = loaded.read_labels(frame, blank).handle_empty_rows(empty_rows or "error")
+        return frame.iloc[rows].assign(**dict(zip(loaded.labels, labels.values.T, strict=True)))
 
     source = TableInput(data, **reading, label_file=label_file)
-    found = _stream(source, loaded, loaded.enhance, loaded.labels, writer, id, label)
+    found = _write_in_chunks(source, loaded, loaded.enhance, loaded.labels, writer, id, with_labels)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -204,7 +205,7 @@ def evaluate_table(
     blank : float, optional
         Value of empty label cells; by default they are unknown.
     format : str, optional
-        Format of the table if its name does not tell.
+        Format of the table if its name does not show it.
     dialect, on_message
         As for `fit_table`.
     progress : callable, optional
@@ -220,7 +221,7 @@ def evaluate_table(
     report = table_input.new_report()
     with table_input.opened("rows") as source:
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
-            truths.append(to_labels(loaded.with_label_columns(frame), loaded.labels, blank))
+            truths.append(loaded.read_labels(frame, blank).values)
             X = loaded.transform(frame, report)
             predictions.append(np.asarray(loaded.estimator.predict(X)))
             if loaded.classifier is not None:
@@ -249,19 +250,21 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) ->
     columns = table.columns
     uncertainty = writer.uncertainty(columns.labels)
     uncertainty.check(estimator, "enhance")
+    if uncertainty and table.labels.kind != "auto":
+        raise ParameterError(
+            "interval and flag_far are for 0/1 labels, not for votes or known degrees; leave them out."
+        )
     with naming(table.source.name):
-        model, _, _ = TableModel.fit_labelled(table, estimator, None)
+        model, X, targets = TableModel.fit_labelled(table, estimator, None)
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
-    if uncertainty:
-        enhanced = model.enhance(table.frame, table.source.new_report(), uncertainty=uncertainty)
-        degrees[uncertainty.names] = enhanced[uncertainty.names].to_numpy()
+    degrees = degrees.assign(**uncertainty.columns(model.estimator, X, targets.y))
     rows = writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
     write_table(writer.output, [rows], columns.labels, writer.format)
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
 
 
-def _stream(
+def _write_in_chunks(
     table_input: TableInput,
     model: TableModel,
     apply: Callable[..., Any],
@@ -276,7 +279,7 @@ def _stream(
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     ids: list[Any] = []
     with table_input.opened("rows") as source:
-        id = id_column(source, model, id)
+        id = find_id_column(source, model, id)
         kept = find_kept(source, writer.keep, id, model.labels)
         kinds = columns_to_read(source, model, labels, id, kept)
 
@@ -309,7 +312,7 @@ def columns_to_read(
     return kinds | dict.fromkeys((*model.numeric, *labels), "any")
 
 
-def id_column(source: Source, model: TableModel, id: str | None) -> str | None:
+def find_id_column(source: Source, model: TableModel, id: str | None) -> str | None:
     """The identifier column of a table: that which is named, or that of the model if the table has it."""
     if id is not None:
         check_columns(source.names, [id], "id")
@@ -333,7 +336,7 @@ class ModelRows:
     names : list of str
         Identifiers, or numbers of the rows.
     cells : DataFrame
-        The columns that tell a reader which row this is: those to keep, or the texts, or the first features.
+        The columns by which a reader recognises a row: those to keep, or the texts, or the first features.
     X : array or CSR matrix of shape (n_samples, n_features)
         What the estimator sees.
     predicted : ndarray of shape (n_samples, n_labels)
@@ -380,7 +383,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
     model, table_input = load_table_model(model), TableInput(data, **reading)
     report, kind = table_input.new_report(), given.get("kind", "auto")
     with table_input.opened("rows") as source:
-        id = id_column(source, model, given.get("id"))
+        id = find_id_column(source, model, given.get("id"))
         listed = [] if model.label_list is None else [model.label_list.column]
         has_labels = any(name in source.names for name in (*model.labels, *listed))
         shown = find_kept(source, given.get("keep"), id, model.labels)
@@ -394,8 +397,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
         if has_labels:
             if kind == "auto" and model.facts.get("label_kind") == "votes":
                 kind = "votes"
-            values = to_labels(model.with_label_columns(frame), model.labels)
-            truth, n_votes, logical, messages = TableLabels(model.labels, values, frame.index, kind).truth()
+            truth, n_votes, logical, messages = model.read_labels(frame, kind=kind).truth()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if not logical:
                 degrees = truth
@@ -406,7 +408,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
                 degrees = np.full(labels.shape, np.nan)
                 if recovered.any():
                     degrees[recovered] = model.estimator.enhance(X[recovered], labels[recovered])
-    names = ["" if value != value else str(value) for value in (frame.index if id is None else frame[id])]
+    names = as_strings(frame.index.to_series() if id is None else frame[id])
     known = (X, predicted, labels, degrees, n_votes, recovered, messages + report.messages())
     return ModelRows(table_input.name, model, id or "row", names, frame[shown], *known)
 

@@ -1,11 +1,9 @@
 """Labels of tables and data sets: what an estimator is fitted on, and what predictions are compared with."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +23,6 @@ from ldlearn.exceptions import ParameterError, TableError, check_choice, describ
 from ldlearn.tables.files import OnMessage
 
 Matrix = NDArray[np.float64]
-Rows = Sequence[Any]  # numbers of rows in messages
 
 _TAKES_DISTRIBUTIONS = "learner"
 _KINDS = ("auto", "votes", "mixed")
@@ -84,7 +81,7 @@ class TableLabels:
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, _KINDS)
 
-    def take(self, rows: NDArray[np.intp]) -> TableLabels:
+    def take(self, rows: NDArray[np.intp]) -> Self:
         """Those of some rows."""
         return replace(self, values=self.values[rows], rows=self.rows[rows])
 
@@ -101,7 +98,7 @@ class TableLabels:
         counted, and the number of raters if it takes that. Degrees of some rows are for DLDL, which keeps them.
         """
         if self.kind == "votes":
-            return self._votes(estimator)
+            return self._vote_targets(estimator)
         row_data, values, messages = {}, self.values, []
         if self.kind == "mixed":
             if "degrees" not in inspect.signature(estimator.fit).parameters:
@@ -109,7 +106,7 @@ class TableLabels:
             # Of a row with a single 1 both readings are the same: all of its degree is there.
             given = ~(np.isin(values, (0.0, 1.0)) | np.isnan(values)).all(axis=1)
             degrees = np.full(values.shape, np.nan)
-            degrees[given] = check_degrees(values[given], self.names, self.rows[given])
+            degrees[given] = self.take(np.flatnonzero(given)).check_degrees()
             values, row_data = _to_logical(values), {"degrees": degrees} if given.any() else {}
             messages = [f"True degrees of {int(given.sum())} rows, 0/1 labels of {int((~given).sum())}."]
         y = replace(self, values=values).check(estimator)
@@ -118,7 +115,7 @@ class TableLabels:
             messages.append(f"{unknown} empty label cells of {y.size} are unknown{meaning}.")
         return TrainingTargets(y, row_data, y, "0/1" if are_logical(y) else "degrees", messages)
 
-    def _votes(self, estimator: Any) -> TrainingTargets:
+    def _vote_targets(self, estimator: Any) -> TrainingTargets:
         degrees, n_votes, _, messages = self.truth()
         totals = np.asarray(n_votes, dtype=np.float64)
         voted = totals > 0
@@ -144,10 +141,10 @@ class TableLabels:
         row_data = {key: value for key, value in row_data.items() if key in accepted}
         return TrainingTargets(y, row_data, degrees, "votes", messages)
 
-    def handle_empty_rows(self, how: str) -> tuple[TableLabels, NDArray[np.intp]]:
+    def handle_empty_rows(self, how: str) -> tuple[Self, NDArray[np.intp]]:
         """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown; also the rows that are left."""
         check_choice("empty_rows", how, EMPTY_ROWS)
-        empty = find_empty_rows(self.values) & self.is_logical
+        empty = self._empty_rows() & self.is_logical
         if how == "drop":
             rows = np.flatnonzero(~empty)
             return self.take(rows), rows
@@ -171,36 +168,35 @@ class TableLabels:
         if estimator.kind == _TAKES_DISTRIBUTIONS:
             if not estimator.capabilities().incomplete_degrees:
                 advice = "write its degree, drop the row, or use --method IncomLDL or WInLDL, which take missing ones."
-                check_all_known(self.values, self.names, self.rows, advice)
-            return check_degrees(self.values, self.names, self.rows, may_be_missing=True)
+                self.check_all_known(advice)
+            return self.check_degrees(may_be_missing=True)
         advice = f"{type(estimator).__name__} learns from 0/1 labels; for counts use kind='votes' (--kind votes), for "
         advice += "degrees of some rows kind='mixed' (--kind mixed), for degrees of all rows a learner such as SABFGS."
         return self.check_logical(estimator, advice)
 
     def check_logical(self, estimator: Any, advice: str) -> Matrix:
         """The labels, which must be 0/1, and known unless the estimator takes others."""
-        check_logical_labels(self.values, self.names, self.rows, advice)
+        self.check_zero_or_one(advice)
         if not estimator.capabilities().unknown_labels:
-            advice = f"write 0 or 1: {type(estimator).__name__} takes no unknown labels, DLDL does."
-            check_all_known(self.values, self.names, self.rows, advice)
+            self.check_all_known(f"write 0 or 1: {type(estimator).__name__} takes no unknown labels, DLDL does.")
         # Of a single label every 0 is an empty row: that sentence would not help.
         if (self.values == 0).any():
-            check_two_labels(self.names)
-        check_some_label(self.values, self.rows)
+            self._check_two_labels()
+        self._check_some_label()
         return self.values
 
     def to_fields(self, kind: str) -> dict[str, NDArray[Any]]:
         """Fields of a `PreparedTable` (D, Y, counts); ``kind`` is one of ``MATRIX_KINDS``."""
-        check_two_labels(self.names)
+        self._check_two_labels()
         if self.is_logical and kind in ("auto", "logical"):
-            check_some_label(self.values, self.rows)
+            self._check_some_label()
         else:
-            check_all_known(self.values, self.names, self.rows, "only of 0/1 labels some may be unknown.")
+            self.check_all_known("only of 0/1 labels some may be unknown.")
         if np.isnan(self.values).any():
             return {"Y": self.values}
         sums = self.values.sum(axis=1, keepdims=True)
-        is_rounded = (np.abs(sums - 1) <= _rounding(self.values)).all()  # degrees sum to one but for rounding
-        return as_fields(self.values / sums if is_rounded else self.values, kind, self.names, self.rows)
+        is_rounded = (np.abs(sums - 1) <= _rounding_tolerance(self.values)).all()  # degrees sum to one but for rounding
+        return to_dataset_fields(self.values / sums if is_rounded else self.values, kind, self.names, self.rows)
 
     def truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:
         """What predictions of other rows are compared with.
@@ -216,110 +212,79 @@ class TableLabels:
         messages : list of str
         """
         if self.kind == "votes":
-            check_votes(self.values, self.names, self.rows)
+            self._check_votes()
             degrees, totals = votes_to_degrees(self.values)
             unvoted = int((totals == 0).sum())
             return degrees, totals, False, [f"{unvoted} rows without votes are not used."] if unvoted else []
         if not self.is_logical:
-            return check_degrees(self.values, self.names, self.rows), None, False, []
+            return self.check_degrees(), None, False, []
         T = _to_logical(self.values)
         n = int(np.isnan(T).sum())
         return T, None, True, [f"{n} empty label cells of {T.size} are unknown and not scored."] if n else []
 
+    def check_all_known(self, advice: str = "write 0 or 1, or drop the row.") -> None:
+        """Refuse empty label cells, naming the first."""
+        self._refuse_first(np.isnan(self.values), f"the label is missing; {advice}")
+
+    def check_zero_or_one(self, advice: str) -> None:
+        """Refuse label columns that are neither 0/1 nor empty, naming the first cell."""
+        bad = ~np.isin(self.values, (0.0, 1.0)) & ~np.isnan(self.values)
+        self._refuse_first(bad, "{} is neither 0 nor 1; " + advice)
+
+    def check_degrees(self, *, may_be_missing: bool = False, advice: str = _OTHER_KINDS) -> Matrix:
+        """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
+
+        ``may_be_missing``: whether degrees may be NaN; a single one of a row follows from the others.
+        """
+        D, unknown = fill_missing_degrees(self.values) if may_be_missing else (self.values, np.array(False))
+        tolerance = max(SUM_TOLERANCE, _rounding_tolerance(np.nan_to_num(self.values)))
+        replace(self, values=D).check_rows(advice, tolerance)
+        return np.where(unknown, np.nan, D / D.sum(axis=1, keepdims=True))
+
+    def check_rows(self, advice: str, tolerance: float = SUM_TOLERANCE) -> None:
+        """Refuse rows that are no distributions, naming them and the first cell or sum of each kind of problem."""
+        parts = []
+        for problem, mark in find_row_problems(self.values, tolerance).items():
+            row = self.values[int(np.argmax(mark))]
+            bad = ~np.isfinite(row) | (row < 0)
+            j = int(np.argmax(bad))
+            first = f"{row[j]:.6g} of label {self.names[j]!r}" if bad.any() else f"{row.sum():.6g}"
+            parts.append(f"{describe_rows(mark, self.rows)}: {problem}, first {first}")
+        if parts:
+            raise TableError(f"{'; '.join(parts)}; {advice}")
+
+    def _check_votes(self) -> None:
+        self.check_all_known("write 0 where there are no votes.")
+        bad = (self.values < 0) | (self.values % 1 != 0)
+        advice = (
+            "use kind='mixed' (--kind mixed) for 0/1 labels with degrees of some rows, none for degrees of all rows."
+        )
+        self._refuse_first(bad, "{} is no count of votes; " + advice)
+
+    def _check_two_labels(self) -> None:
+        """Refuse a single label: there is nothing to share."""
+        if len(self.names) == 1:
+            raise TableError("one label has degree 1 in every row; name at least two.", column=self.names[0])
+
+    def _check_some_label(self) -> None:
+        """Refuse rows without a positive label, unless some are unknown."""
+        empty = self._empty_rows()
+        if empty.any():
+            advice = "leave them out or take their labels as unknown (--empty-rows drop or unknown)."
+            raise TableError(f"{describe_rows(empty, self.rows)}: no label is 1; {advice}")
+
+    def _empty_rows(self) -> NDArray[np.bool_]:
+        return np.asarray((self.values == 0).all(axis=1))
+
+    def _refuse_first(self, bad: NDArray[np.bool_], problem: str) -> None:
+        """Name the first bad cell; the problem may contain its value."""
+        if bad.any():
+            i, j = np.argwhere(bad)[0]
+            raise TableError(problem.format(f"{self.values[i, j]:g}"), row=self.rows[i], column=self.names[j])
+
 
 def _to_logical(values: Matrix) -> Matrix:
     return np.where(np.isnan(values), np.nan, values > 0)
-
-
-def check_two_labels(labels: Sequence[str]) -> None:
-    """Refuse a single label: there is nothing to share."""
-    if len(labels) == 1:
-        raise TableError("one label has degree 1 in every row; name at least two.", column=labels[0])
-
-
-def mean_distribution(T: Matrix) -> Matrix:
-    """Mean over the rows of the degrees, or of equal shares of the positive labels; a row without any counts as all.
-
-    An unknown label or degree counts as its mean over the other rows.
-    """
-    if np.isnan(T).any():
-        n_known = (~np.isnan(T)).sum(axis=0)
-        T = (
-            fill_unknown(*split_observed(T))
-            if are_logical(T)
-            else (np.nansum(T, axis=0) / np.maximum(n_known, 1))[None]
-        )
-    return np.asarray(normalize_rows(T).mean(axis=0), dtype=np.float64)
-
-
-def infer_kind(matrix: NDArray[Any]) -> str:
-    """Logical if all entries are 0 or 1 (or -1 or 1), votes if whole and not negative, else distribution.
-
-    Examples
-    --------
-    >>> infer_kind(np.array([[0, 1], [1, 1]])), infer_kind(np.array([[3.0, 1.0]])), infer_kind(np.array([[0.5, 0.5]]))
-    ('logical', 'votes', 'distribution')
-    """
-    if _is_logical(matrix):
-        return "logical"
-    whole = bool(np.isfinite(matrix).all()) and bool((matrix >= 0).all()) and bool((matrix % 1 == 0).all())
-    return "votes" if whole else "distribution"
-
-
-def _is_logical(matrix: NDArray[Any]) -> bool:
-    # Some files write -1 where others write 0.
-    return any(np.isin(matrix, pair).all() for pair in ((0, 1), (-1, 1)))
-
-
-def as_fields(
-    matrix: NDArray[Any], kind: str, label_names: Sequence[str], rows: Rows, *, normalise: bool = False
-) -> dict[str, NDArray[Any]]:
-    """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages name its ``rows``.
-
-    ``normalise`` divides distributions by their row sums; a negative or missing degree and a row of zeros stay errors.
-    """
-    check_choice("kind", kind, MATRIX_KINDS)
-    names = label_names or default_label_names(matrix.shape[1])
-    # Before the kind is inferred: with NaN among them, 0/1 labels would pass for degrees.
-    if kind == "logical" or (kind == "auto" and _is_logical(matrix[~np.isnan(matrix)])):
-        advice = "write 0 or 1, or use preprocess = true in a plan, to compare methods that take unknown labels."
-        check_all_known(matrix, names, rows, advice)
-    if kind == "auto":
-        kind = infer_kind(matrix)
-    if kind == "logical":
-        if not _is_logical(matrix):
-            check_logical_labels(matrix, names, rows, "logical labels are 0 or 1.")
-        return {"Y": (matrix > 0).astype(np.int8)}
-    if kind == "votes":
-        check_rows(matrix, names, rows, "every row needs at least one vote.", np.inf)
-        return {"counts": matrix, "D": matrix / matrix.sum(axis=1, keepdims=True, dtype=np.float64)}
-    D = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)  # float32 stays as it is in the file
-    advice = (
-        f"sums may differ from 1 by {SUM_TOLERANCE:g}; if degrees only need to be divided by the row sum, use "
-        "normalise=True; if they are votes, kind='votes'."
-    )
-    advice = "dividing by the row sum does not repair that." if normalise else advice
-    check_rows(D, names, rows, advice, np.inf if normalise else SUM_TOLERANCE)
-    if normalise:
-        sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
-        # Rows that sum to 1 stay what they are to the last bit: dividing by 1 + 1e-16 would change them.
-        D = np.where(np.abs(sums - 1) > np.finfo(D.dtype).eps, D / sums, D).astype(D.dtype)
-    return {"D": D}
-
-
-def check_rows(
-    D: NDArray[Any], labels: Sequence[str], rows: Rows, advice: str, tolerance: float = SUM_TOLERANCE
-) -> None:
-    """Refuse rows that are no distributions, naming them and the first cell or sum of each kind of problem."""
-    parts = []
-    for problem, mark in find_row_problems(D, tolerance).items():
-        row = D[int(np.argmax(mark))]
-        bad = ~np.isfinite(row) | (row < 0)
-        j = int(np.argmax(bad))
-        first = f"{row[j]:.6g} of label {labels[j]!r}" if bad.any() else f"{row.sum():.6g}"
-        parts.append(f"{describe_rows(mark, rows)}: {problem}, first {first}")
-    if parts:
-        raise TableError(f"{'; '.join(parts)}; {advice}")
 
 
 def are_logical(targets: Matrix) -> bool:
@@ -327,60 +292,69 @@ def are_logical(targets: Matrix) -> bool:
     return bool((np.isin(targets, (0.0, 1.0)) | np.isnan(targets)).all())
 
 
-def check_all_known(targets: Matrix, labels: Sequence[str], rows: Any, advice: str = "") -> None:
-    """Refuse empty label cells, naming the first."""
-    advice = advice or "write 0 or 1, or drop the row."
-    _refuse_first(np.isnan(targets), targets, f"the label is missing; {advice}", labels, rows)
+def mean_distribution(T: Matrix) -> Matrix:
+    """Mean over the rows of the degrees, or of equal shares of the positive labels; a row without any counts as all.
 
-
-def _refuse_first(bad: NDArray[np.bool_], targets: Matrix, problem: str, labels: Sequence[str], rows: Any) -> None:
-    """Name the first bad cell; the problem may contain its value."""
-    if bad.any():
-        i, j = np.argwhere(bad)[0]
-        raise TableError(problem.format(f"{targets[i, j]:g}"), row=rows[i], column=labels[j])
-
-
-def check_votes(counts: Matrix, labels: Sequence[str], rows: Any) -> None:
-    """Refuse what is no count of votes, naming the first cell."""
-    check_all_known(counts, labels, rows, "write 0 where there are no votes.")
-    bad = (counts < 0) | (counts % 1 != 0)
-    advice = "for 0/1 labels with degrees of some rows use kind='mixed' (--kind mixed), for degrees of all rows none."
-    _refuse_first(bad, counts, "{} is no count of votes; " + advice, labels, rows)
-
-
-def check_logical_labels(targets: Matrix, labels: Sequence[str], rows: Any, advice: str) -> None:
-    """Refuse label columns that are neither 0/1 nor empty, naming the first cell."""
-    bad = ~np.isin(targets, (0.0, 1.0)) & ~np.isnan(targets)
-    _refuse_first(bad, targets, "{} is neither 0 nor 1; " + advice, labels, rows)
-
-
-def check_degrees(
-    targets: Matrix, labels: Sequence[str], rows: Rows, *, may_be_missing: bool = False, advice: str = _OTHER_KINDS
-) -> Matrix:
-    """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
-
-    ``may_be_missing``: whether degrees may be NaN; a single one of a row follows from the others.
+    An unknown label or degree counts as its mean over the other rows.
     """
-    D, unknown = fill_missing_degrees(targets) if may_be_missing else (targets, np.array(False))
-    check_rows(D, labels, rows, advice, max(SUM_TOLERANCE, _rounding(np.nan_to_num(targets))))
-    return np.where(unknown, np.nan, D / D.sum(axis=1, keepdims=True))
+    missing = np.isnan(T)
+    if missing.any():
+        means = np.nansum(T, axis=0) / np.maximum((~missing).sum(axis=0), 1)
+        T = fill_unknown(*split_observed(T)) if are_logical(T) else means[None]
+    return np.asarray(normalize_rows(T).mean(axis=0), dtype=np.float64)
 
 
-def _rounding(degrees: Matrix) -> float:
+def infer_kind(matrix: NDArray[Any]) -> str:
+    """Logical if all known entries are 0 or 1 (or -1 or 1), votes if whole and not negative, else distribution.
+
+    Examples
+    --------
+    >>> infer_kind(np.array([[0, 1], [1, 1]])), infer_kind(np.array([[3.0, 1.0]])), infer_kind(np.array([[0.5, 0.5]]))
+    ('logical', 'votes', 'distribution')
+    """
+    if _is_logical(matrix[~np.isnan(matrix)]):
+        return "logical"
+    is_whole = np.isfinite(matrix).all() and (matrix >= 0).all() and (matrix % 1 == 0).all()
+    return "votes" if is_whole else "distribution"
+
+
+def _is_logical(matrix: NDArray[Any]) -> bool:
+    # Some files write -1 where others write 0.
+    return any(np.isin(matrix, pair).all() for pair in ((0, 1), (-1, 1)))
+
+
+def to_dataset_fields(
+    matrix: NDArray[Any], kind: str, label_names: Sequence[str], rows: Sequence[Any], *, normalise: bool = False
+) -> dict[str, NDArray[Any]]:
+    """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages name its ``rows``.
+
+    ``normalise`` divides distributions by their row sums; a negative or missing degree and a row of zeros stay errors.
+    """
+    check_choice("kind", kind, MATRIX_KINDS)
+    kind = infer_kind(matrix) if kind == "auto" else kind
+    labels = TableLabels(label_names or default_label_names(matrix.shape[1]), matrix, rows)
+    if kind == "logical":
+        advice = "write 0 or 1, or use preprocess = true in a plan, to compare methods that take unknown labels."
+        labels.check_all_known(advice)
+        if not _is_logical(matrix):
+            labels.check_zero_or_one("logical labels are 0 or 1.")
+        return {"Y": (matrix > 0).astype(np.int8)}
+    if kind == "votes":
+        labels.check_rows("every row needs at least one vote.", np.inf)
+        return {"counts": matrix, "D": matrix / matrix.sum(axis=1, keepdims=True, dtype=np.float64)}
+    D = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)  # float32 stays as it is in the file
+    if not normalise:
+        advice = f"sums may differ from 1 by {SUM_TOLERANCE:g}; if degrees only need to be divided by the row sum, use "
+        labels.check_rows(f"{advice}normalise=True; if they are votes, kind='votes'.")
+        return {"D": D}
+    labels.check_rows("dividing by the row sum does not repair that.", np.inf)
+    sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
+    # Rows that sum to 1 stay what they are to the last bit: dividing by 1 + 1e-16 would change them.
+    return {"D": np.where(np.abs(sums - 1) > np.finfo(D.dtype).eps, D / sums, D).astype(D.dtype)}
+
+
+def _rounding_tolerance(degrees: Matrix) -> float:
     """How far from 1 the sum of a row may be because degrees are written with two decimals, or with three, or four."""
     # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as there are labels.
     decimals = next((k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6)
     return float(min(0.5 * degrees.shape[1] * 10.0**-decimals, 0.05)) + 1e-9
-
-
-def find_empty_rows(targets: Matrix) -> NDArray[np.bool_]:
-    """Which rows have only labels that are 0."""
-    return np.asarray((targets == 0).all(axis=1))
-
-
-def check_some_label(targets: Matrix, rows: Any) -> None:
-    """Refuse rows without a positive label, unless some are unknown."""
-    empty = find_empty_rows(targets)
-    if empty.any():
-        advice = "leave them out or take their labels as unknown (--empty-rows drop or unknown)."
-        raise TableError(f"{describe_rows(empty, rows)}: no label is 1; {advice}")

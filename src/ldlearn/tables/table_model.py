@@ -213,7 +213,7 @@ class TableModel:
         frame = as_frame(table)
         X = self.transform(frame, report)
         further = {} if uncertainty is None else uncertainty.columns(self.estimator, X)
-        return self._to_frame(self.estimator.predict(X), frame, table, further)
+        return self._make_table(self.estimator.predict(X), frame, table, further)
 
     def enhance(self, table: Any, report: CellReport | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
@@ -231,36 +231,26 @@ class TableModel:
             As for `predict`.
         """
         self.check_can_enhance()
-        frame, labels = self._with_labels(table)
-        Y = labels.check_logical(self.estimator, "only 0/1 labels can be enhanced.")
+        frame = as_frame(table)
+        Y = self.read_labels(frame).check_logical(self.estimator, "only 0/1 labels can be enhanced.")
         X = self.transform(frame, report)
         further = {} if uncertainty is None else uncertainty.columns(self.estimator, X, Y)
-        return self._to_frame(self.estimator.enhance(X, Y), frame, table, further)
+        return self._make_table(self.estimator.enhance(X, Y), frame, table, further)
 
-    def read_labels(self, table: Any, blank: float | None = None, empty_rows: str = "error") -> Any:
-        """A table with 0/1 label columns as `enhance` takes them; see `fit_table` for blank cells and empty rows."""
-        frame, labels = self._with_labels(table, blank)
-        labels, rows = labels.handle_empty_rows(empty_rows)
-        return frame.iloc[rows].assign(**dict(zip(self.labels, labels.values.T, strict=True)))
-
-    def _with_labels(self, table: Any, blank: float | None = None) -> tuple[Any, TableLabels]:
-        frame = self.with_label_columns(as_frame(table))
-        check_columns(list(frame.columns), self.labels, "label")
-        return frame, TableLabels(self.labels, to_labels(frame, self.labels, blank), frame.index)
+    def read_labels(self, table: Any, blank: float | None = None, kind: str = "auto") -> TableLabels:
+        """The labels of a table: a column for each, or else one column of lists as at the fit; see `fit_table`."""
+        listed = self.label_list
+        if listed is not None and listed.column in table.columns and not {*self.labels} <= {*table.columns}:
+            table = with_label_columns(table, listed, self.labels)
+        check_columns(list(table.columns), self.labels, "label")
+        return TableLabels(self.labels, to_labels(table, self.labels, blank), table.index, kind)
 
     @property
     def label_list(self) -> LabelList | None:
         """The column of lists that the labels came from, if they did."""
         return LabelList(**self.facts["label_list"]) if "label_list" in self.facts else None
 
-    def with_label_columns(self, table: Any) -> Any:
-        """A table whose labels stand in one column of lists, as it was at the fit, with a 0/1 column for each."""
-        found = self.label_list
-        if found is None or found.column not in table.columns:
-            return table
-        return with_label_columns(table, found, self.labels)
-
-    def _to_frame(self, distributions: Any, frame: Any, table: Any, further: dict[str, Any]) -> Any:
+    def _make_table(self, distributions: Any, frame: Any, table: Any, further: dict[str, Any]) -> Any:
         """Degrees and further columns, as a frame of the library that the table comes from."""
         columns = dict(zip(self.labels, np.asarray(distributions).T, strict=True)) | further
         # By name, because polars need not be installed.

@@ -1,5 +1,6 @@
 """Tables in many files, fitted and predicted on a Dask cluster: each file is a block, and each worker reads its own."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from glob import glob
@@ -8,7 +9,6 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
-from scipy import sparse
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.exceptions import FileError, ParameterError, TableError, import_optional
@@ -16,15 +16,17 @@ from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureOptions
 from ldlearn.tables.files import naming, silent
-from ldlearn.tables.formats import check_output, format_of
+from ldlearn.tables.formats import check_output, format_of, to_dense
 from ldlearn.tables.labelled_table import TableInput, ignore_message, read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.table_files import columns_to_read, predict_table
-from ldlearn.tables.table_labels import TableLabels, check_all_known
+from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas, to_labels
 from ldlearn.tables.writing import WrittenTable
+
+_SAMPLE_ROWS = 20_000  # of which medians, scales and categories are learned
 
 
 def fit_parts(
@@ -58,7 +60,7 @@ def fit_parts(
     -------
     TableModel
     """
-    parts = _parts(data)
+    parts = _find_parts(data)
     if output is not None:
         check_output(output, parts, overwrite=overwrite)
     estimator = make_predictor(method, params)
@@ -68,7 +70,7 @@ def fit_parts(
     cluster, client = _connect(scheduler)
     with client:
         runner = cluster.BlockRunner(client)
-        X, Y = _collections(parts, model, model.facts["transformed_features"])
+        X, Y = _read_as_dask_arrays(parts, model)
         X, Y = runner.persist([X, Y])  # files are read once
         dask_class = getattr(cluster, f"Dask{type(estimator).__name__}")
         fitted = dask_class(**estimator.get_params(deep=False), client=client).fit(X, Y)
@@ -121,13 +123,16 @@ def predict_parts(
     **options
         The others of `predict_table`.
     """
-    parts = _parts(data)
+    parts = _find_parts(data)
     folder = Path(output).resolve()  # workers stand elsewhere
     if output == "-" or folder.is_file():
         raise FileError(f"On a cluster each file is predicted into a folder, and {output!r} is none; name one with -o.")
+    names = [Path(part).name if to is None else f"{Path(part).stem}.{to}" for part in parts]
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise FileError(f"Two files would be written to {repeated[0]!r}; predict them into different folders.")
     loaded = load_table_model(model)
     folder.mkdir(parents=True, exist_ok=True)
-    outputs = [str(folder / (Path(part).name if to is None else f"{Path(part).stem}.{to}")) for part in parts]
+    outputs = [str(folder / name) for name in names]
     for name in outputs:
         check_output(name, parts, overwrite=overwrite)
         format_of(name, to)
@@ -141,7 +146,7 @@ def predict_parts(
     return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, messages)
 
 
-def _parts(data: str) -> list[str]:
+def _find_parts(data: str) -> list[str]:
     found = sorted(glob(data))
     if not found:
         raise FileError(f"No file is called {data!r}; with --scheduler, DATA is a pattern such as 'part-*.parquet'.")
@@ -153,9 +158,7 @@ def _connect(scheduler: str) -> tuple[Any, Any]:
     return cluster, cluster.connect(scheduler)
 
 
-def _learn_columns(
-    parts: list[str], labels: Columns, wanted: FeatureOptions, estimator: Any, sample_rows: int = 20_000
-) -> TableModel:
+def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureOptions, estimator: Any) -> TableModel:
     """A model with the columns, types and preprocessing of the table, whose estimator is not fitted."""
     frames = []
     # A set, since of one or two files these are the same; rows may be sorted, so that one file alone would mislead.
@@ -169,14 +172,14 @@ def _learn_columns(
             table.labels.check(estimator)
         frames.append(table.frame.to_frame() if isinstance(table.frame, SparseTable) else table.frame)
     frame = import_pandas().concat(frames, ignore_index=True)
-    if len(frame) > sample_rows:
-        frame = frame.sample(sample_rows, random_state=0)
+    if len(frame) > _SAMPLE_ROWS:
+        frame = frame.sample(_SAMPLE_ROWS, random_state=0)
     found = TableLabels(table.labels.names, to_labels(frame, table.labels.names), frame.index)
     with naming(parts[0]):
         return TableModel.learn_columns(replace(table, frame=frame, labels=found), estimator)[0]
 
 
-def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, Any]:
+def _read_as_dask_arrays(parts: list[str], model: TableModel) -> tuple[Any, Any]:
     """Features and labels as Dask arrays, a block for each file."""
     import dask.array as da
     from dask import delayed
@@ -184,15 +187,13 @@ def _collections(parts: list[str], model: TableModel, width: int) -> tuple[Any, 
     # A name of its own instead of a hash of the content, and no search of the model for collections inside.
     sent = delayed(model, pure=False, traverse=False)
     read = [delayed(_read_part, pure=False)(name, sent) for name in parts]
+
     # How many rows a file has is known only when a worker has read it, hence the unknown lengths.
-    X, Y = (
-        da.concatenate(
-            [da.from_delayed(delayed(itemgetter(k))(both), (np.nan, size), dtype=kind) for both in read],
-            allow_unknown_chunksizes=True,
-        )
-        for k, size, kind in ((0, width, np.float64), (1, len(model.labels), np.int8))
-    )
-    return X, Y
+    def join(k: int, width: int, dtype: type) -> Any:
+        blocks = [da.from_delayed(delayed(itemgetter(k))(both), (np.nan, width), dtype) for both in read]
+        return da.concatenate(blocks, allow_unknown_chunksizes=True)
+
+    return join(0, model.facts["transformed_features"], np.float64), join(1, len(model.labels), np.int8)
 
 
 # What a worker does to a file.
@@ -203,10 +204,10 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     with TableInput(name, on_message=ignore_message).opened("rows") as source:
         frame = source.read(columns_to_read(source, model, model.labels))
         X = model.transform(frame, CellReport())
-        labels = TableLabels(model.labels, to_labels(frame, model.labels), frame.index)
-        check_all_known(labels.values, labels.names, labels.rows, "on a cluster every label is 0 or 1.")
+        labels = model.read_labels(frame)
+        labels.check_all_known("on a cluster every label is 0 or 1.")
         Y = labels.check(model.estimator).astype(np.int8)
-    return X.toarray() if sparse.issparse(X) else X, Y
+    return to_dense(X), Y
 
 
 def _predict_part(name: str, output: str, common: tuple[TableModel, dict[str, Any]]) -> WrittenTable:

@@ -96,14 +96,14 @@ class Uncertainty:
         """The columns for rows whose degrees are predicted, or recovered from the labels Y."""
         verb, inputs = ("predict", (X,)) if Y is None else ("enhance", (X, Y))
         self.check(estimator, verb)
-        columns: list[Any] = []
+        columns: dict[str, Any] = {}
         if self.interval is not None:
-            ends = getattr(estimator, f"{verb}_interval")(*inputs, coverage=self.interval, n_raters=self.raters)
-            # Both ends of a label side by side.
-            columns.extend(np.stack(ends, axis=-1).reshape(-1, 2 * len(self.labels)).T)
+            low, high = getattr(estimator, f"{verb}_interval")(*inputs, coverage=self.interval, n_raters=self.raters)
+            for j, label in enumerate(self.labels):
+                columns |= {f"{label}_low": low[:, j], f"{label}_high": high[:, j]}
         if self.flag_far:
-            columns.append(estimator.far_from_training(X).astype(np.int8))
-        return dict(zip(self.names, columns, strict=True))
+            columns["far"] = estimator.far_from_training(X).astype(np.int8)
+        return columns
 
 
 def check_gives_intervals(estimator: Any, verb: str = "predict") -> None:
@@ -115,7 +115,7 @@ def check_gives_intervals(estimator: Any, verb: str = "predict") -> None:
 
 @dataclass
 class Writer:
-    """Writes degrees to a file; refuses what would be lost or ignored before any work is done.
+    """Writes degrees to a file; refuses what would be lost or ignored, before any work is done.
 
     Attributes
     ----------
@@ -162,20 +162,23 @@ class Writer:
         for place, name in enumerate([*([] if id is None else [id]), *kept]):
             values = frame[name]
             if name == id or values.dtype.kind not in "iuf":
-                column = self._texts(values)
+                column = self._format_texts(values)
             else:  # in files with types, chunks of a column must not differ in them
                 column = values.to_numpy(dtype=None if self.format in _TEXT_FORMATS else np.float64)
             degrees.insert(place, name, column)
         return degrees.rename(columns=_without_formula) if self.safe_csv else degrees
 
-    def _texts(self, values: Any) -> Any:
-        """Texts; only a missing one stays empty."""
-        missing = values.isna().to_numpy()
-        texts = ["" if gone else str(value) for value, gone in zip(values.tolist(), missing, strict=True)]
+    def _format_texts(self, values: Any) -> Any:
+        texts = as_strings(values)
         if self.safe_csv:
             texts = [_without_formula(text) for text in texts]
         # As objects: an array of texts gives each the room of the longest.
         return import_pandas().Series(texts, dtype=object).to_numpy()
+
+
+def as_strings(values: Any) -> list[str]:
+    """The cells of a column as texts, empty where a value is missing."""
+    return ["" if missing else str(value) for value, missing in zip(values.tolist(), values.isna(), strict=True)]
 
 
 def _without_formula(text: str) -> str:
