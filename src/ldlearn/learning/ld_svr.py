@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
+from sklearn.metrics.pairwise import euclidean_distances
 
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.core.kernels import rbf_kernel
 from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, normalize_rows
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
@@ -95,7 +96,7 @@ class LDSVR(SampleWeightMixin, Learner):
         targets = logit(np.minimum(clip_degrees(D, 0.1 / c), 1.0 - 1e-9))
         self.training_rows_ = np.asarray(X, dtype=np.float64)
         self.sigma_ = self._mean_distance(weights) if self.sigma is None else float(self.sigma)
-        values, vectors = np.linalg.eigh(self._kernel(self.training_rows_))
+        values, vectors = np.linalg.eigh(rbf_kernel(self.training_rows_, width=self.sigma_))
         kept = values > n * np.finfo(np.float64).eps * values[-1]
         root = np.sqrt(values[kept])
         basis = vectors[:, kept] * root  # K = basis basis', and the penalty is the square of theta = root vectors' beta
@@ -118,9 +119,6 @@ class LDSVR(SampleWeightMixin, Learner):
         distance = float(weights @ euclidean_distances(rows) @ weights) / float(weights.sum()) ** 2
         return distance if distance > 0 else 1.0
 
-    def _kernel(self, X: Array) -> Array:
-        middle = self.training_rows_.mean(axis=0)  # of distances only the differences matter
-        return np.asarray(rbf_kernel(X - middle, self.training_rows_ - middle, gamma=0.5 / self.sigma_**2))
-
     def _predict(self, X: Any) -> Array:
-        return normalize_rows(expit(self._kernel(X.astype(np.float64)) @ self.dual_coef_ + self.intercept_))
+        kernel = rbf_kernel(X, self.training_rows_, width=self.sigma_)
+        return normalize_rows(expit(kernel @ self.dual_coef_ + self.intercept_))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
+from scipy.spatial.distance import cdist
 
 from ldlearn.base.parameters import NonNegative, Positive, estimator_dataclass
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax
@@ -116,7 +117,6 @@ class LDLLCLR(LinearSoftmaxLearner):
 
 
 def _mean_squared_differences(D: Array, weights: SampleWeight | None) -> Array:
-    shares = np.full(len(D), 1.0 / len(D)) if weights is None else weights / weights.sum()
-    products = D.T @ (shares[:, None] * D)
-    squares = np.diag(products)
-    return np.asarray(np.add.outer(squares, squares) - 2.0 * products)
+    """Mean over rows of ``(d_j - d_k)^2`` for labels j and k."""
+    columns = D.T * np.sqrt(1.0 / len(D) if weights is None else weights / weights.sum())
+    return np.asarray(cdist(columns, columns, "sqeuclidean"))
