@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
 from scipy.special import xlogy
+from sklearn.linear_model import ridge_regression
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
@@ -131,7 +132,7 @@ class LSELDL(SampleWeightMixin, Learner):
         path: list[float] = []
         before, self.converged_ = problem.objective(state), False
         while not self.converged_ and len(path) < self.max_iter:
-            state = problem.round(state)
+            state = problem.improve(state)
             path.append(problem.objective(state))
             self.converged_ = before - path[-1] <= self.tol * path[-1]
             before = path[-1]
@@ -191,11 +192,11 @@ class LatentProblem:
         # The right singular vectors are left out: theta, which is fitted next, takes up any rotation.
         W = left[:, :n_latent] * lengths[:n_latent]
         c = self.D.shape[1]
-        return self._regress(LatentState(W, self.X @ W, np.zeros((W.shape[1], c)), np.zeros(c)))
+        return self.regress(LatentState(W, self.X @ W, np.zeros((W.shape[1], c)), np.zeros(c)))
 
-    def round(self, state: LatentState) -> LatentState:
+    def improve(self, state: LatentState) -> LatentState:
         """Each of the unknowns in turn; none of the steps raises the objective."""
-        return self._regress(self.encode(self.improve_latent(self.rescale(state))))
+        return self.regress(self.encode(self.improve_latent(self.rescale(state))))
 
     def objective(self, state: LatentState) -> float:
         """What all steps lower."""
@@ -205,7 +206,7 @@ class LatentProblem:
         penalty = np.where(lengths > _HUBER_LENGTH, lengths, 0.5 * (lengths**2 / _HUBER_LENGTH + _HUBER_LENGTH)).sum()
         return float(fit + self.gamma * penalty + self.delta * np.sum(state.theta**2))
 
-    def _regress(self, state: LatentState) -> LatentState:
+    def regress(self, state: LatentState) -> LatentState:
         """theta and b: softmax regression on V."""
         start = SoftmaxFit(state.theta, state.b, state.V @ state.theta + state.b)
         features = Features(state.V, sample_weight=self.counts)
@@ -251,16 +252,9 @@ class LatentProblem:
         return replace(state, W=self._reweighted_solve(state.V, lengths))
 
     def _reweighted_solve(self, V: Array, lengths: Array) -> NDArray[np.float64]:
-        """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by the smaller of two systems."""
-        # In the variables W / root the penalty is the same for all rows, and a ridge makes the system definite.
-        root, V = np.sqrt(lengths / self.gamma)[:, None], self.root * V
-        A = self.root * self.X * root.T
-        # (A'A + r I)^-1 A' = A' (AA' + r I)^-1: as many unknowns as features or as rows, whichever are fewer.
-        if A.shape[1] <= len(A):
-            return np.asarray(root * self._solve(A.T @ A, A.T @ V))
-        return np.asarray(root * (A.T @ self._solve(A @ A.T, V)))
-
-    def _solve(self, system: Array, target: Array) -> Array:
-        # alpha |A U - V|^2 + |U|^2 / 2 has the normal equations (A'A + I / (2 alpha)) U = A'V.
-        system[np.diag_indices_from(system)] += 0.5 / self.alpha
-        return np.asarray(linalg.solve(system, target, assume_a="pos", overwrite_a=True, check_finite=False))
+        """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by ridge regression."""
+        # In the variables U = W / root the penalty is the same for all rows: |A U - V|^2 + |U|^2 / (2 alpha).
+        root = np.sqrt(lengths / self.gamma)
+        A = self.root * self.X * root
+        U = ridge_regression(A, self.root * V, 0.5 / self.alpha, solver="cholesky").T
+        return np.asarray(root[:, None] * U)
