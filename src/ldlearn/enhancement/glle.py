@@ -155,11 +155,10 @@ class GLLE(Enhancer):
             # A kernel expansion of distinct rows can express every D, so that the minimum over W is one over D itself:
             # the normal equations (I + lam G) D = Y, sparse and definite.
             self.scores_ = solve_spd(sparse.csr_array(sparse.eye_array(len(labels)) + self.lam * G), labels)
-            path = [_objective(self.scores_, labels, self.lam, G)]
-            self.converged_ = True
+            self.objective_ = _objective(self.scores_, labels, self.lam, G)
+            self.objective_path_, self.n_iter_, self.converged_ = np.array([self.objective_]), 1, True
             if self.l2 > 0:
-                path = self._correlate(X, labels, G)
-            self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
+                self._correlate(X, labels, G)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
     def _stop_early(self, X: Any, Y: Array, G: sparse.csr_array) -> Array:
@@ -175,18 +174,16 @@ class GLLE(Enhancer):
         self.n_iter_, self.objective_, self.converged_ = fit.n_iter, fit.loss, fit.converged
         return np.asarray(K @ fit.arrays[0][:-1] + fit.arrays[0][-1])
 
-    def _correlate(self, X: Any, Y: Array, G: sparse.csr_array) -> list[float]:
-        """Minimise over the correlations and D in turn; the objective, returned for each round, never rises."""
+    def _correlate(self, X: Any, Y: Array, G: sparse.csr_array) -> None:
+        """Minimise over the correlations and D in turn; the objective never rises."""
         rng = check_random_state(self.random_state)
         self.groups_ = self._group(X, rng)
         members = [np.flatnonzero(self.groups_ == i) for i in range(self.groups_.max() + 1)]
         Z = rng.normal(size=(len(members), Y.shape[1], Y.shape[1]))
         # Rows of length one make Z Z' a correlation matrix.
         Z /= np.linalg.norm(Z, axis=2, keepdims=True)
-        path: list[float] = []
-        D, before = self.scores_, np.inf
-        self.converged_ = False
-        while not self.converged_ and len(path) < self.max_iter:
+        D, path = self.scores_, [np.inf]
+        while self._should_iterate(path):
             # Over correlation matrices R_i the last term is linear, <R_i, D_i' D_i>; over D everything is quadratic.
             Z = align_unit_rows(Z, _grams(D, members))
             R = Z @ Z.transpose(0, 2, 1)
@@ -194,10 +191,7 @@ class GLLE(Enhancer):
             # system for all entries of D.
             D = self._solve_jointly(Y, G, R, members)
             path.append(_objective(D, Y, self.lam, G) + self.l2 * float(np.sum(R * _grams(D, members))))
-            self.converged_ = before - path[-1] <= self.tol * path[-1]
-            before = path[-1]
         self.scores_, self.label_correlations_ = D, R
-        return path
 
     def _solve_jointly(self, Y: Array, G: sparse.csr_array, R: Array, members: Sequence[Indices]) -> Array:
         """D of ``D + lam G D + l2 D_i R_i = Y``, i being the group of a row."""

@@ -134,23 +134,20 @@ class LDLForest(SampleWeightMixin, Learner):
         theta0 = np.zeros(self.n_outputs)
         uniform = np.full((self.n_estimators, 2 ** (self.max_depth - 1), D.shape[1]), 1.0 / D.shape[1])
         leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, uniform, self.leaf_updates)
-        path: list[float] = []
-        self.converged_ = False
+        path = [loss]
 
         def loss_and_gradient(theta: Array, theta0: Array) -> tuple[float, list[Array]]:
             loss, gF = forest_loss_and_gradient(Z @ theta + theta0, D, self.nodes_, leaves)
             return loss, [Z.T @ gF, self.fit_intercept * gF.sum(axis=0)]
 
-        while not self.converged_ and len(path) < self.max_iter:
+        while self._should_iterate(path):
             # A few steps only: the leaves will be moved before the splits are at their best.
             splits = minimize_lbfgs(loss_and_gradient, [theta, theta0], max_iter=self.split_steps, tol=0.0)
-            (theta, theta0), before = splits.arrays, loss
+            theta, theta0 = splits.arrays
             leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, leaves, self.leaf_updates)
             path.append(loss)
-            self.converged_ = before - loss <= self.tol * abs(loss)
         coef, self.intercept_ = scaling.undo(theta, theta0)
-        self.coef_ = coef.T
-        self.leaves_, self.objective_path_, self.objective_, self.n_iter_ = leaves, np.array(path), loss, len(path)
+        self.coef_, self.leaves_ = coef.T, leaves
 
     def _assign_nodes(self, rng: np.random.RandomState) -> NDArray[np.intp]:
         n_splits = 2 ** (self.max_depth - 1) - 1

@@ -129,14 +129,10 @@ class LSELDL(SampleWeightMixin, Learner):
         weights = self.alpha, self.beta, self.gamma, self.delta
         problem = LatentProblem(X - mean, D, self._graph(X), *weights, sample_weight)
         state = problem.start(min(self.n_latent or D.shape[1], D.shape[1]))
-        path: list[float] = []
-        before, self.converged_ = problem.objective(state), False
-        while not self.converged_ and len(path) < self.max_iter:
+        path = [problem.objective(state)]
+        while self._should_iterate(path):
             state = problem.improve(state)
             path.append(problem.objective(state))
-            self.converged_ = before - path[-1] <= self.tol * path[-1]
-            before = path[-1]
-        self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
         self.encoding_, self.latent_, self.theta_ = state.W, state.V, state.theta
         self.feature_scores_ = linalg.norm(state.W, axis=1)
         coef = state.W @ state.theta

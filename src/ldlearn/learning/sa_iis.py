@@ -110,14 +110,10 @@ class SAIIS(SampleWeightMixin, Learner):
         W = np.eye(*problem.shape) if self.init == "eye" else np.zeros(problem.shape)
         if self.fit_intercept:
             W[-1] = mean_logits(D, sample_weight)
-        path: list[float] = []
-        before, self.converged_ = problem.loss(W), False
-        while not self.converged_ and len(path) < self.max_iter:
+        path = [problem.loss(W)]
+        while self._should_iterate(path):
             W = W + problem.step(W)
             path.append(problem.loss(W))
-            self.converged_ = before - path[-1] <= self.tol * path[-1]
-            before = path[-1]
-        self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
         coef, intercept = (W[:-1], W[-1]) if self.fit_intercept else (W, np.zeros(D.shape[1]))
         coef, self.intercept_ = scaling.undo(coef, intercept)
         self.coef_ = coef.T
