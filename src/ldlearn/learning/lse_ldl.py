@@ -252,5 +252,5 @@ class LatentProblem:
         # In the variables U = W / root the penalty is the same for all rows: |A U - V|^2 + |U|^2 / (2 alpha).
         root = np.sqrt(lengths / self.gamma)
         A = self.root * self.X * root
-        U = ridge_regression(A, self.root * V, 0.5 / self.alpha, solver="cholesky").T
-        return np.asarray(root[:, None] * U)
+        U = np.atleast_2d(ridge_regression(A, self.root * V, 0.5 / self.alpha, solver="cholesky"))
+        return np.asarray((U * root).T)
