@@ -1,7 +1,6 @@
 """FLE: fast label enhancement, a factorisation of the features whose coefficients are the degrees."""
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 
@@ -101,7 +100,7 @@ class FLE(SampleWeightMixin, Enhancer):
     tol: Positive = 1e-6
     max_iter: PositiveInt = 500
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight) if self.standardize else None
         X = np.asarray(X, dtype=np.float64) if scaling is None else scaling.apply(X)
         m, c = X.shape[1], Y.shape[1]

@@ -1,7 +1,7 @@
 """gLESC: sample correlations from features and labels together, by a tensor of low rank."""
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import fft
@@ -106,7 +106,7 @@ class GLESC(Enhancer):
         """A Fourier transform runs along the samples."""
         return super().capabilities()._replace(order_invariant=False)
 
-    def _fit(self, X: Any, Y: Mask) -> None:
+    def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)
         # Five n x n arrays of doubles at the peak.
         require_memory(40.0 * n**2, f"GLESC with its {n} x {n} representations", "LESC makes no such array")

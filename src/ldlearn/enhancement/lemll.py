@@ -1,7 +1,6 @@
 """LEMLL: numerical labels and a kernel regressor that predicts them, learned together."""
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -114,7 +113,7 @@ class LEMLL(Enhancer):
     tol: Positive = 1e-6
     max_iter: PositiveInt = 200
 
-    def _fit(self, X: Any, Y: Mask) -> None:
+    def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)
         M = reconstruction_laplacian(reconstruction_weights(X, self.n_neighbors))
         # The Hessian in U of the last two terms; definite, because l3 is positive.

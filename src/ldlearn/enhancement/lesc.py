@@ -1,7 +1,7 @@
 """LESC: label enhancement with sample correlations from a low-rank representation."""
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -126,7 +126,7 @@ class LESC(Enhancer):
     tol: Positive = 1e-6
     max_iter: PositiveInt = 1000
 
-    def _fit(self, X: Any, Y: Mask) -> None:
+    def _fit(self, X: Array, Y: Mask) -> None:
         space = thin_factors(feature_scaling(X).apply(X) if self.standardize else X)
         self.beta_star_ = _beta_star(space)
         self.basis_, self.coefficients_ = space.basis, self._represent(space)

@@ -118,7 +118,7 @@ class AABP(SampleWeightMixin, Learner):
         """The random start treats labels unequally, and the fit, stopped early, depends on rounding."""
         return super().capabilities()._replace(order_invariant=False, label_invariant=False)
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         X, is_softmax = X.astype(np.float64), self.output == "softmax"
         scaling = feature_scaling(X, weights=sample_weight) if self.solver == "lbfgs" else None
         network = _Network(X if scaling is None else scaling.apply(X), D, is_softmax, self.l2, sample_weight)
@@ -157,7 +157,7 @@ class AABP(SampleWeightMixin, Learner):
         self.converged_ = fit.converged
         return fit.arrays, fit.path
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         *_, Z = _activations(X.astype(np.float64), self.coefs_, self.intercepts_)
         return softmax(Z) if self.output == "softmax" else normalize_rows(np.abs(Z))
 

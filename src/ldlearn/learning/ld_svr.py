@@ -1,7 +1,6 @@
 """LDSVR: support vector regression of all labels at once through a sigmoid."""
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
@@ -90,7 +89,7 @@ class LDSVR(SampleWeightMixin, Learner):
     tol: NonNegative = 1e-8
     max_iter: PositiveInt = 1000
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         n, c = D.shape
         weights = np.ones(n) if sample_weight is None else sample_weight
         targets = logit(np.minimum(clip_degrees(D, 0.1 / c), 1.0 - 1e-9))
@@ -119,6 +118,6 @@ class LDSVR(SampleWeightMixin, Learner):
         distance = float(weights @ euclidean_distances(rows) @ weights) / float(weights.sum()) ** 2
         return distance if distance > 0 else 1.0
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         kernel = rbf_kernel(X, self.training_rows_, width=self.sigma_)
         return normalize_rows(expit(kernel @ self.dual_coef_ + self.intercept_))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +122,7 @@ class LDLForest(SampleWeightMixin, Learner):
     fit_intercept: bool = True
     random_state: RandomState = None
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         rng = check_random_state(self.random_state)
         self.nodes_ = self._assign_nodes(rng)
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
@@ -158,7 +158,7 @@ class LDLForest(SampleWeightMixin, Learner):
             )
         return np.array([rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_estimators)], dtype=np.intp)
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         F = X @ self.coef_.T + self.intercept_
         P = np.zeros((len(F), self.leaves_.shape[2]))
         for rows in _blocks(len(F), self.leaves_.shape[1]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +122,7 @@ class LDLSF(SampleWeightMixin, Learner):
     fit_intercept: bool = True
     standardize: bool = True
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(D, self.correlation, sample_weight)
         self._require_convexity(B)
         # Columns of unit length keep the W-step accurate whatever their units; the penalties may count the weights in
@@ -175,7 +175,7 @@ class LDLSF(SampleWeightMixin, Learner):
                 rho *= min(max(np.sqrt(primal / max(dual, _TINY)), 0.1), 10.0)
         return S, C, path
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         return normalize_rows(np.maximum(X @ self.coef_.T + self.intercept_, 0.0))
 
 

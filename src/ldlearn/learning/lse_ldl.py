@@ -1,7 +1,6 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +123,7 @@ class LSELDL(SampleWeightMixin, Learner):
         """Every row has latent scores of its own, improved by a few steps that see a row twice as two."""
         return super().capabilities()._replace(weight_equals_repetition=False)
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
         weights = self.alpha, self.beta, self.gamma, self.delta
         problem = LatentProblem(X - mean, D, self._graph(X), *weights, sample_weight)
@@ -149,7 +148,7 @@ class LSELDL(SampleWeightMixin, Learner):
             raise InputError(f"{problem}; lower it, or set beta=0 to do without the graph.")
         return laplacian(knn_graph(X, self.n_neighbors))
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         return softmax(X @ self.coef_.T + self.intercept_)
 
 

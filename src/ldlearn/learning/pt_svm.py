@@ -121,7 +121,7 @@ class PTSVM(SampleWeightMixin, Learner):
             sample_weight=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
         )
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.average(X, axis=0, weights=sample_weight)
         D = D if sample_weight is None else D * sample_weight[:, None]  # a row is drawn as often as it counts
         X = X - mean  # distances stay, and LIBSVM's lose no digits to an offset
@@ -190,7 +190,7 @@ class PTSVM(SampleWeightMixin, Learner):
             scores[block] = kernel @ flat
         return (scores + intercept.ravel()).reshape(len(X), *intercept.shape)
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         X = X.astype(np.float64)
         decisions = self._decisions(X, self.support_vectors_, self.dual_coef_, self.intercept_)
         probabilities = expit(-(decisions * self.sigmoids_[:, 0] + self.sigmoids_[:, 1]))

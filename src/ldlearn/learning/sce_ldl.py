@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state, gen_batches
@@ -110,7 +109,7 @@ class SCELDL(SampleWeightMixin, Learner):
         """The random start depends on the order of labels."""
         return super().capabilities()._replace(label_invariant=False)
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight)
         Z = scaling.apply(X)
         fit = minimize_lbfgs(
@@ -132,7 +131,7 @@ class SCELDL(SampleWeightMixin, Learner):
         U = rng.normal(scale=spread, size=(len(logits), self.n_hidden))
         return [W, U, logits]  # the hidden units need not learn the mean distribution
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         F = X @ self.coef_.T + self.hidden_intercept_
         blocks = [np.log1p(E).sum(axis=2) for _, E in _exponentials(F, self.thresholds_)]
         return softmax(np.concatenate(blocks) + self.intercept_)
