@@ -107,7 +107,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
         """Only the default classifier is known not to depend on the order of samples and labels."""
         default = self.classifier is None
         return Capabilities(
-            sparse=default or bool(_tags(self.classifier).input_tags.sparse),
+            sparse=default or bool(_classifier_tags(self.classifier).input_tags.sparse),
             sample_weight=default or _weights_name(self.classifier) is not None,
             unknown_labels=True,
             keeps_zeros=self.zeros == "none",
@@ -170,7 +170,7 @@ def _fit_classifier(classifier: Any, X: Any, y: Any, weights: SampleWeight | Non
         raise InputError(f"{type(classifier).__name__} cannot be fitted to {what}: {error}") from error
 
 
-def _tags(classifier: Any) -> Any:
+def _classifier_tags(classifier: Any) -> Any:
     if isinstance(classifier, type):
         raise InputError(f"classifier must be an instance, {classifier.__name__}(), not the class itself.")
     return get_tags(classifier)
@@ -188,11 +188,11 @@ def _final_estimator(classifier: Any) -> tuple[Any, str]:
 
 
 def _takes_one_label(classifier: Any) -> bool:
-    return bool(_tags(_final_estimator(classifier)[0]).target_tags.single_output)
+    return bool(_classifier_tags(_final_estimator(classifier)[0]).target_tags.single_output)
 
 
 def _takes_several_labels(classifier: Any) -> bool:
-    tags = _tags(classifier)
+    tags = _classifier_tags(classifier)
     several = tags.classifier_tags is not None and tags.classifier_tags.multi_label
     return bool(several or tags.target_tags.multi_output or not _takes_one_label(classifier))
 

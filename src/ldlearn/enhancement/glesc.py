@@ -112,11 +112,11 @@ class GLESC(Enhancer):
         require_memory(40.0 * n**2, f"GLESC with its {n} x {n} representations", "LESC makes no such array")
         features = feature_scaling(X).apply(X) if self.standardize else X
         labels = Y.astype(float)
-        self.representation_ = C = self._represent([thin_factors(features), thin_factors(labels)])
+        self.representation_ = C = self._fit_representation([thin_factors(features), thin_factors(labels)])
         F = smooth_by_representation(labels, C.T if self.orientation == "stated" else C, self.lam)
         self.label_distributions_ = softmax(F)
 
-    def _represent(self, views: list[ThinFactors]) -> Array:
+    def _fit_representation(self, views: list[ThinFactors]) -> Array:
         """Mean of the two representations, by the inexact augmented Lagrangian method.
 
         Each view v has ``X = X Z + E`` (multiplier Y, penalty mu) and ``Z = G`` (multiplier W, penalty rho), where the

@@ -150,7 +150,7 @@ class GLLE(Enhancer):
         labels = Y.astype(float)
         G = laplacian(knn_graph(X, self.n_neighbors, self.sigma))
         if self.solver == "lbfgs":
-            self.scores_ = self._stop_early(X, labels, G)
+            self.scores_ = self._fit_early_stopped(X, labels, G)
         else:
             # A kernel expansion of distinct rows can express every D, so that the minimum over W is one over D itself:
             # the normal equations (I + lam G) D = Y, sparse and definite.
@@ -158,10 +158,10 @@ class GLLE(Enhancer):
             self.objective_ = _objective(self.scores_, labels, self.lam, G)
             self.objective_path_, self.n_iter_, self.converged_ = np.array([self.objective_]), 1, True
             if self.l2 > 0:
-                self._correlate(X, labels, G)
+                self._fit_correlations(X, labels, G)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
-    def _stop_early(self, X: Any, Y: Array, G: sparse.csr_array) -> Array:
+    def _fit_early_stopped(self, X: Any, Y: Array, G: sparse.csr_array) -> Array:
         """L-BFGS on the weights of ``[K, 1]`` from uniform random numbers, as released."""
         n, c = Y.shape
         require_memory(8.0 * n * n, f"The {n} x {n} kernel of GLLE's solver='lbfgs'", "solver='exact' needs no kernel")
@@ -174,10 +174,10 @@ class GLLE(Enhancer):
         self.n_iter_, self.objective_, self.converged_ = fit.n_iter, fit.loss, fit.converged
         return np.asarray(K @ fit.arrays[0][:-1] + fit.arrays[0][-1])
 
-    def _correlate(self, X: Any, Y: Array, G: sparse.csr_array) -> None:
+    def _fit_correlations(self, X: Any, Y: Array, G: sparse.csr_array) -> None:
         """Minimise over the correlations and D in turn; the objective never rises."""
         rng = check_random_state(self.random_state)
-        self.groups_ = self._group(X, rng)
+        self.groups_ = self._group_rows(X, rng)
         members = [np.flatnonzero(self.groups_ == i) for i in range(self.groups_.max() + 1)]
         Z = rng.normal(size=(len(members), Y.shape[1], Y.shape[1]))
         # Rows of length one make Z Z' a correlation matrix.
@@ -205,7 +205,7 @@ class GLLE(Enhancer):
         # Correlation matrices have a unit diagonal: each adds l2 to every entry.
         return solve_operator(system_times, (1.0 + self.lam * G.diagonal() + self.l2)[:, None], Y)
 
-    def _group(self, X: Any, rng: np.random.RandomState) -> Indices:
+    def _group_rows(self, X: Any, rng: np.random.RandomState) -> Indices:
         n = X.shape[0]
         n_groups = min(100, max(1, n // 10)) if self.n_groups is None else self.n_groups
         if n_groups > n:

@@ -129,12 +129,12 @@ class LESC(Enhancer):
     def _fit(self, X: Array, Y: Mask) -> None:
         space = thin_factors(feature_scaling(X).apply(X) if self.standardize else X)
         self.beta_star_ = _beta_star(space)
-        self.basis_, self.coefficients_ = space.basis, self._represent(space)
+        self.basis_, self.coefficients_ = space.basis, self._fit_representation(space)
         Z = LowRankProduct(self.basis_, self.coefficients_)
         F = smooth_by_representation(Y.astype(float), Z.T if self.orientation == "stated" else Z, self.gamma)
         self.label_distributions_ = softmax(F)
 
-    def _represent(self, space: ThinFactors) -> Array:
+    def _fit_representation(self, space: ThinFactors) -> Array:
         """Low-rank representation by the inexact augmented Lagrangian method, in the coordinates of the row space.
 
         There the samples are the columns of X and the dictionary is diagonal (s): no column of the optimal Z leaves the

@@ -15,7 +15,7 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomSt
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, softmax
 from ldlearn.exceptions import InputError
-from ldlearn.learning.linear_softmax import through_softmax
+from ldlearn.learning.linear_softmax import logit_gradient
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 Layers = list[Array]  # weights (inputs, outputs) and biases of each layer in turn, the first layer first
@@ -180,7 +180,7 @@ class _Network:
         self.error = float(np.vdot(residual, slope))
         delta = 2.0 * slope
         if self.is_softmax:
-            delta = through_softmax(Z, delta)
+            delta = logit_gradient(Z, delta)
         loss = self.error + self.l2 * sum(float(np.vdot(W, W)) for W in weights)
         gradient: Layers = []
         for W, inputs in zip(reversed(weights), reversed(hidden), strict=True):

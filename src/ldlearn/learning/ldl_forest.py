@@ -162,9 +162,9 @@ class LDLForest(SampleWeightMixin, Learner):
         F = X @ self.coef_.T + self.intercept_
         P = np.zeros((len(F), self.leaves_.shape[2]))
         for rows in _blocks(len(F), self.leaves_.shape[1]):
-            S = _probabilities(F[rows])
+            S = _left_probabilities(F[rows])
             for nodes, q in zip(self.nodes_, self.leaves_, strict=True):
-                P[rows] += route(S[nodes]).T @ q
+                P[rows] += leaf_probabilities(S[nodes]).T @ q
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
@@ -172,12 +172,12 @@ def _blocks(n: int, n_leaves: int) -> Iterator[slice]:
     return gen_batches(n, max(1, _BLOCK_ENTRIES // n_leaves))  # type: ignore[no-any-return]
 
 
-def _probabilities(F: Array) -> Array:
+def _left_probabilities(F: Array) -> Array:
     """Probabilities (n_outputs, n) of going left."""
     return np.ascontiguousarray(expit(F).T)
 
 
-def route(S: Array) -> Array:
+def leaf_probabilities(S: Array) -> Array:
     """Probabilities (leaves, n) of reaching each leaf, from those of going left (leaves - 1, n) in heap order."""
     n_splits, n = S.shape
     R = np.ones((1, n))
@@ -192,10 +192,10 @@ def forest_loss_and_gradient(F: Array, D: Array, nodes: NDArray[np.intp], leaves
     scale = 1.0 / (len(F) * len(nodes))
     loss, gradient = 0.0, np.empty_like(F)
     for rows in _blocks(len(F), leaves.shape[1]):
-        d, S = D[rows].T, _probabilities(F[rows])
+        d, S = D[rows].T, _left_probabilities(F[rows])
         gS = np.zeros_like(S)
         for columns, q in zip(nodes, leaves, strict=True):
-            R = route(S[columns])
+            R = leaf_probabilities(S[columns])
             g = np.maximum(q.T @ R, _TINY)
             loss -= scale * float(np.sum(d * np.log(g)))
             R *= q @ (d / g)  # the share of each leaf in what is explained of a row
@@ -220,9 +220,9 @@ def _split_gradient(S: Array, shares: Array) -> Array:
 def update_leaves(F: Array, D: Array, nodes: NDArray[np.intp], leaves: Array, n_updates: int) -> tuple[Array, float]:
     """Updates ``q_lj <- sum_i D_ij R_li q_lj / g_ij``, normalised, of the leaves, and the loss afterwards."""
     updated, loss = np.array(leaves), 0.0
-    S, d = _probabilities(F), np.ascontiguousarray(D.T)
+    S, d = _left_probabilities(F), np.ascontiguousarray(D.T)
     for tree, columns in enumerate(nodes):
-        R = route(S[columns])
+        R = leaf_probabilities(S[columns])
         q = updated[tree]
         for _ in range(n_updates):
             # The step of expectation and maximisation for a mixture: how much of every degree each leaf explains

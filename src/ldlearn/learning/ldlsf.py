@@ -160,7 +160,7 @@ class LDLSF(SampleWeightMixin, Learner):
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
             W = w_step.solve(rho * N - V, rho)
-            S, C = split(W + V / rho, box / rho, ball / rho)
+            S, C = split_coefficients(W + V / rho, box / rho, ball / rho)
             before, N = N, S + C
             V = V + rho * (W - N)
             path.append(w_step.smooth(N) + float(np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)))
@@ -235,7 +235,7 @@ class WStep:
         return np.asarray(W)
 
 
-def split(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
+def split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
     """Minimise ``|R - S - C|^2 / 2 + box |S|_1 + ball |C|_{2,1}`` over S and C together.
 
     What is left, ``Y = R - S - C``, is each row of R projected onto ``|y_j| <= box, |y| <= ball``: cut at the box after
@@ -243,12 +243,12 @@ def split(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
     """
     if not box.any() or not ball.any():
         return (np.zeros_like(R), R) if box.any() else (R, np.zeros_like(R))
-    t = _shrinking(np.abs(R), box, ball)[:, None]
+    t = _largest_scale(np.abs(R), box, ball)[:, None]
     uncut = np.clip(R, -box / t, box / t)
     return np.asarray(R - uncut), np.asarray((1.0 - t) * uncut)
 
 
-def _shrinking(R: Array, box: Array, ball: Array) -> NDArray[np.float64]:
+def _largest_scale(R: Array, box: Array, ball: Array) -> NDArray[np.float64]:
     """The largest t <= 1 with ``|min(t r, box)| <= ball`` for each row of non-negative R."""
     descending = -np.sort(-R, axis=1)
     squares = np.cumsum(descending[:, ::-1] ** 2, axis=1)[:, ::-1]  # of this entry and all smaller ones

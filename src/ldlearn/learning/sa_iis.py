@@ -106,7 +106,7 @@ class SAIIS(SampleWeightMixin, Learner):
         m = X.shape[1]
         unscaled = Scaling(np.zeros(m), np.ones(m))
         scaling = feature_scaling(X, weights=sample_weight) if self.fit_intercept else unscaled
-        problem = _Scaling(X, D, scaling, self.fit_intercept, sample_weight)
+        problem = _IterativeScaling(X, D, scaling, self.fit_intercept, sample_weight)
         W = np.eye(*problem.shape) if self.init == "eye" else np.zeros(problem.shape)
         if self.fit_intercept:
             W[-1] = mean_logits(D, sample_weight)
@@ -122,7 +122,7 @@ class SAIIS(SampleWeightMixin, Learner):
         return softmax(X @ self.coef_.T + self.intercept_)
 
 
-class _Scaling:
+class _IterativeScaling:
     """The steps of iterative scaling on one training set, whose rows are scaled (and made dense) block by block."""
 
     def __init__(
@@ -155,7 +155,7 @@ class _Scaling:
 
     def step(self, W: Array) -> Array:
         """The roots of all scalar equations, by Newton's method kept inside a shrinking bracket."""
-        up, down = self._masses(W)
+        up, down = self._feature_sums(W)
 
         def excess(step: Array) -> tuple[Array, Array]:
             value, slope = -self.targets, np.zeros_like(step)
@@ -170,7 +170,7 @@ class _Scaling:
 
         return _increasing_root(excess, W.shape, self.cap)
 
-    def _masses(self, W: Array) -> tuple[Array, Array]:
+    def _feature_sums(self, W: Array) -> tuple[Array, Array]:
         """``sum_i p_ij max(+-z_ik, 0) l_r(f_i)`` for each node r: two arrays (nodes, m, c)."""
         (m, c), r = self.shape, len(self.nodes)
         up, down = np.zeros((m, c * r)), np.zeros((m, c * r))
