@@ -139,8 +139,8 @@ class BoostedLDL(SampleWeightMixin, Learner):
         if name != "validation":
             return super()._check_row_data(name, value, X)
         mask = np.asarray(value)
-        if mask.dtype != bool or mask.shape != (X.shape[0],) or mask.all() or not mask.any():
-            raise InputError(f"validation must be a boolean mask of some, but not all, of the {X.shape[0]} rows.")
+        if mask.dtype != bool or mask.shape != (X.shape[0],):
+            raise InputError(f"validation must be a boolean mask of the {X.shape[0]} rows.")
         return mask
 
     def _check_targets(self, y: Any) -> NDArray[Any]:
@@ -148,6 +148,9 @@ class BoostedLDL(SampleWeightMixin, Learner):
 
     def _fit(self, X: Any, T: Array, sample_weight: SampleWeight | None = None, validation: Mask | None = None) -> None:
         lightgbm = import_optional("lightgbm", "boost", "Boosted trees")
+        if validation is not None and (validation.all() or not validation.any()):
+            rows = f"the {len(T)} rows of positive sample weight"
+            raise InputError(f"validation must be a boolean mask of some, but not all, of {rows}.")
         rng = check_random_state(self.random_state)
         categorical = self._find_categorical(X)
         smallest = X.nanmin(axis=0).toarray().ravel().clip(max=0.0) if sparse.issparse(X) else np.fmin.reduce(X)
@@ -205,7 +208,7 @@ class BoostedLDL(SampleWeightMixin, Learner):
         names = list(getattr(self, "feature_names_in_", []))
         given = [] if self.categorical_features is None else list(self.categorical_features)
         try:
-            positions = [names.index(column) if isinstance(column, str) else int(column) for column in given]
+            positions = [names.index(name) if isinstance(name, str) else range(X.shape[1])[name] for name in given]
             columns = X[:, positions].toarray() if sparse.issparse(X) else X[:, positions]
         except (ValueError, IndexError, TypeError):
             raise InputError(f"categorical_features must be columns of X, got {given!r:.80}.") from None
