@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from ldlearn.base import KINDS, LabelEstimator
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, softmax
 from ldlearn.exceptions import import_optional
 
 __all__ = ["check_estimator"]
@@ -99,8 +99,7 @@ def make_problem(n: int = 40, m: int = 4, c: int = 5, seed: int = 0) -> tuple[Ar
     rng = np.random.default_rng(seed)
     X = np.round(rng.normal(size=(n, m)) * 2.0**20) / 2.0**20  # so that adding an offset loses no digit
     Z = X @ rng.normal(size=(m, c)) + 0.3 * rng.normal(size=(n, c))
-    D = np.exp(Z - Z.max(axis=1, keepdims=True))
-    D /= D.sum(axis=1, keepdims=True)
+    D = softmax(Z)
     return X, D, (D > 0.08).astype(int)
 
 

@@ -18,7 +18,8 @@ STOPPED_EARLY = pytest.mark.filterwarnings("ignore::sklearn.exceptions.Convergen
 
 
 def unscaled(X, D):
-    return _IterativeScaling(X, D, Scaling(np.zeros(X.shape[1]), np.ones(X.shape[1])), fit_intercept=False)
+    unscaled = Scaling(np.zeros(X.shape[1]), np.ones(X.shape[1]))
+    return _IterativeScaling(X, D, unscaled, fit_intercept=False, weights=None)
 
 
 def excess(step, k, j, X, D, P):

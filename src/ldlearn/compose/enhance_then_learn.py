@@ -57,10 +57,8 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
 
     @property
     def _steps(self) -> tuple[Any, Any]:
-        return (
-            UniformLE() if self.enhancer is None else self.enhancer,
-            SABFGS() if self.learner is None else self.learner,
-        )
+        enhancer = UniformLE() if self.enhancer is None else self.enhancer
+        return enhancer, SABFGS() if self.learner is None else self.learner
 
     def capabilities(self) -> Capabilities:
         """Those of both steps; labels are the enhancer's concern, sample weights above all the learner's."""

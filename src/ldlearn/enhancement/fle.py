@@ -42,7 +42,7 @@ class FLE(SampleWeightMixin, Enhancer):
         Whether columns of X are first centred and divided by their standard deviations. Without it features that
         nearly share one direction make S say nothing.
     tol : float, default=1e-6
-        Stop when an iteration lowers the objective by less than this share of it.
+        Stop when an iteration lowers the objective by less than this, relatively.
     max_iter : int, default=500
 
     Attributes

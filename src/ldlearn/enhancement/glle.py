@@ -62,8 +62,8 @@ class GLLE(Enhancer):
         ``"exact"`` gives the minimum: K is invertible, so every D can be reached and ``(I + lam G) D = Y`` is one
         sparse system. ``"lbfgs"`` is the original: W from a random start, stopped early, far from the minimum.
     tol : float, default=1e-6
-        Stop ``"lbfgs"``, or the alternation if ``l2 > 0``, when an iteration lowers the objective by less than this
-        share of it.
+        Stop ``"lbfgs"``, or the alternation if ``l2 > 0``, when an iteration lowers the objective by less than
+        this, relatively.
     max_iter : int, default=300
         Iterations of these at most. For ``"lbfgs"`` that is the published early stop: it warns, as any fit that is
         stopped before it converged.

@@ -51,7 +51,7 @@ class AABP(SampleWeightMixin, Learner):
     goal : float, default=1e-4
         ``"gd"`` stops when the mean squared error is this small.
     tol : float, default=1e-5
-        ``"lbfgs"`` stops when an iteration lowers the objective by less than this share of it.
+        ``"lbfgs"`` stops when an iteration lowers the objective by less than this, relatively.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights.
 

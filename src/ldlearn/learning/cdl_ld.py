@@ -38,7 +38,7 @@ class CDLLD(SampleWeightMixin, Learner):
     max_iter : int, default=500
         L-BFGS iterations at most.
     tol : float, default=1e-6
-        Stop when an iteration lowers the objective by less than this share of it.
+        Stop when an iteration lowers the objective by less than this, relatively.
 
     Attributes
     ----------

@@ -40,7 +40,7 @@ class CPNN(SampleWeightMixin, Learner):
     max_iter : int, default=500
         L-BFGS iterations at most.
     tol : float, default=1e-4
-        Stop when an iteration lowers the objective per row by less than this share of it.
+        Stop when an iteration lowers the objective per row by less than this, relatively.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial coefficients.
 

@@ -31,7 +31,7 @@ class IncomLDL(Learner):
     Parameters
     ----------
     alpha : float, default=None
-        Penalty on the rank. None takes :math:`s \sqrt{q} (\sqrt{r} + \sqrt{c})`, where q is the share of known degrees,
+        Penalty on the rank. None takes :math:`s \sqrt{q} (\sqrt{r} + \sqrt{c})`, where q is the part of known degrees,
         s their standard deviation and r the effective number of features, the trace of
         :math:`X^T X (X^T X + l_2 m I)^{-1}`: about the largest singular value if features and degrees are unrelated.
     l2 : float, default=1.0

@@ -38,7 +38,7 @@ class LDSVR(SampleWeightMixin, Learner):
     sigma : float, default=None
         Width of the kernel; None takes the mean distance between training rows.
     tol : float, default=1e-8
-        Stop when an iteration lowers the objective by less than this share of it.
+        Stop when an iteration lowers the objective by less than this, relatively.
     max_iter : int, default=1000
         L-BFGS iterations at most.
 

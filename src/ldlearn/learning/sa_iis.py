@@ -125,9 +125,7 @@ class SAIIS(SampleWeightMixin, Learner):
 class _IterativeScaling:
     """The steps of iterative scaling on one training set, whose rows are scaled (and made dense) block by block."""
 
-    def __init__(
-        self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None = None
-    ) -> None:
+    def __init__(self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None) -> None:
         self.X, self.scaling, self.fit_intercept = X, scaling, fit_intercept
         self.counts = np.ones((len(D), 1)) if weights is None else weights[:, None]
         self.D = D * self.counts
