@@ -119,6 +119,7 @@ class Case:
         self.capabilities = estimator.capabilities()
         self.X, self.D, self.Y = make_problem()
         self.T = self.targets(self.D, self.Y)
+        self.X_with_zeros = np.where(np.abs(self.X) < 0.5, 0.0, self.X)
 
     def targets(self, D: Array, Y: Array) -> Array:
         """What the kind of estimator is fitted on."""
@@ -132,11 +133,6 @@ class Case:
     def fitted(self) -> Any:
         """A copy, fitted to the problem."""
         return self.fit(self.X.copy(), self.T.copy())
-
-    @cached_property
-    def X_with_zeros(self) -> Array:
-        """The features with many zeros."""
-        return np.where(np.abs(self.X) < 0.5, 0.0, self.X)
 
     @cached_property
     def fitted_with_zeros(self) -> Any:

@@ -141,7 +141,7 @@ def test_more_penalty_uses_fewer_features():
 def test_more_latent_features_than_labels_would_change_nothing():
     """That many are cut to c. Here they are let in, as small random ones, and no lower objective is found."""
     problem = make_latent_problem()
-    enough = problem.start(4)
+    enough = problem.initial_state(4)
     rng = np.random.default_rng(3)
     more = LatentState(
         *(np.hstack([part, 0.1 * rng.normal(size=(len(part), 3))]) for part in (enough.W, enough.V)),
@@ -193,7 +193,7 @@ def test_weights_count_rows_in_every_term_but_the_graph():
     many = replace(state, V=np.repeat(state.V, w, axis=0))
     assert weighted.objective(state) == pytest.approx(repeated.objective(many))
     np.testing.assert_allclose(weighted.encode(state).W, repeated.encode(many).W, atol=1e-10)
-    np.testing.assert_allclose(weighted.start(2).W, repeated.start(2).W, atol=1e-10)
+    np.testing.assert_allclose(weighted.initial_state(2).W, repeated.initial_state(2).W, atol=1e-10)
     loss, (gradient,) = weighted.latent_loss(state.V, X @ state.W, state.theta, state.b)
     other, (many_gradient,) = repeated.latent_loss(many.V, repeated.X @ many.W, many.theta, many.b)
     assert loss == pytest.approx(other)

@@ -207,7 +207,7 @@ def download(
     path : Path
     """
     target, reason = folder / file_name, ""
-    report = partial(_draw_bar, file_name) if progress is True else progress or (lambda done, total: None)
+    report = partial(_print_progress, file_name) if progress is True else progress or (lambda done, total: None)
     with naming_system_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         for attempt in range(retries + 1):
@@ -247,7 +247,7 @@ def _receive(url: str, file: IO[bytes], expected: Checksum, timeout: float, repo
         raise _FailedAttempt(f"the connection failed ({type(error).__name__})") from error
 
 
-def _draw_bar(file_name: str, done: int, total: int | None) -> None:
+def _print_progress(file_name: str, done: int, total: int | None) -> None:
     share = f"{done / total:4.0%} of {total / 1e6:.1f} MB" if total else f"{done / 1e6:.1f} MB"
     print(f"\r{file_name}: {share}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 

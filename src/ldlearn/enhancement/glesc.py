@@ -147,7 +147,7 @@ class GLESC(Enhancer):
             E = [keep * e for e in E]
             # The tensor takes up the change, which makes it Z + W / rho, and is thresholded: this is the new G.
             sums = [GV[v] + change[v] for v in (0, 1)]  # Z + W / rho, with the bases
-            GV, distance = tensor.threshold(change, 1.0 / rho)
+            GV, distance = tensor.threshold_singular_values(change, 1.0 / rho)
             gaps = [rest[v] - E[v] for v in (0, 1)]
             self.n_iter_ += 1
             self.converged_ = max(distance, *(float(np.linalg.norm(gap)) for gap in gaps)) < self.tol
@@ -155,7 +155,7 @@ class GLESC(Enhancer):
             mu, previous, rho = min(2.0 * mu, 1e11), rho, min(2.0 * rho, 1e13)  # as released
             # The new W / rho: what the thresholds took away, times the old rho over the new one.
             WV = [(sums[v] - GV[v]) * (previous / rho) for v in (0, 1)]
-        return tensor.mean()
+        return tensor.mean_matrix()
 
 
 _BLOCK_ENTRIES = 250_000  # of the tensor at a time, so that they stay in the cache
@@ -179,12 +179,12 @@ class SpectralTensor:
         self.bases = [self.root_weights * fft.rfft(basis, axis=0, norm="ortho") for basis in bases]
         self.slices = np.zeros((n // 2 + 1, len(bases), n), dtype=complex)  # frequency, matrix, column
 
-    def mean(self) -> Array:
+    def mean_matrix(self) -> Array:
         """Mean of the two matrices."""
         spectrum = self.slices.mean(axis=1) / self.root_weights
         return np.asarray(fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True))
 
-    def threshold(self, change: list[Array], tau: float) -> tuple[list[Array], float]:
+    def threshold_singular_values(self, change: list[Array], tau: float) -> tuple[list[Array], float]:
         """Add ``basis @ change``, then lower the singular values of every frequency's slice by tau.
 
         Returns ``basis.T @ matrix`` for both, and how far the thresholds moved the tensor. One pass over memory.

@@ -163,7 +163,7 @@ class LDLSF(SampleWeightMixin, Learner):
             S, C = split_coefficients(W + V / rho, box / rho, ball / rho)
             before, N = N, S + C
             V = V + rho * (W - N)
-            path.append(w_step.smooth(N) + float(np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)))
+            path.append(w_step.smooth_loss(N) + float(np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)))
             first = first or float(linalg.norm(W))
             # W of 1 % of its first length needs no relative accuracy.
             primal = linalg.norm(W - N) / max(linalg.norm(W), linalg.norm(N), 0.01 * first, _TINY)
@@ -215,7 +215,7 @@ class WStep:
         self.ones = self.T.sum(axis=0)
         self.B, self.constant = B, 0.5 * float(np.vdot(D, D))
 
-    def smooth(self, W: Array) -> float:
+    def smooth_loss(self, W: Array) -> float:
         """``|X W - D|^2 / 2 + lam3 tr(X W Q W' X')``."""
         along = self.U.T @ W
         bent = 0.5 * float(np.vdot(self.a[:, None] * along, along @ self.B))

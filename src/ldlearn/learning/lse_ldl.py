@@ -127,7 +127,7 @@ class LSELDL(SampleWeightMixin, Learner):
         mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
         weights = self.alpha, self.beta, self.gamma, self.delta
         problem = LatentProblem(X - mean, D, self._graph(X), *weights, sample_weight)
-        state = problem.start(min(self.n_latent or D.shape[1], D.shape[1]))
+        state = problem.initial_state(min(self.n_latent or D.shape[1], D.shape[1]))
         path = [problem.objective(state)]
         while self._should_iterate(path):
             state = problem.improve(state)
@@ -180,7 +180,7 @@ class LatentProblem:
         self.root = np.sqrt(self.times)  # squared errors count rows by their weights if multiplied by the roots
         self.entropy = float(np.sum(self.times * xlogy(self.D, self.D)))
 
-    def start(self, n_latent: int) -> LatentState:
+    def initial_state(self, n_latent: int) -> LatentState:
         """Ridge regression on the degrees, reduced to its leading directions."""
         W = self._reweighted_solve(self.D - np.average(self.D, axis=0, weights=self.counts), np.ones(self.X.shape[1]))
         left, lengths, _ = linalg.svd(W, full_matrices=False)

@@ -114,7 +114,7 @@ class SCELDL(SampleWeightMixin, Learner):
         Z = scaling.apply(X)
         fit = minimize_lbfgs(
             lambda *weights: loss_and_gradient(Z, D, self.lam, *weights, l2=self.l2, counts=sample_weight),
-            self._start(Z.shape[1], mean_logits(D, sample_weight)),
+            self._initial_weights(Z.shape[1], mean_logits(D, sample_weight)),
             max_iter=self.max_iter,
             tol=self.tol,
         )
@@ -124,7 +124,7 @@ class SCELDL(SampleWeightMixin, Learner):
         self.objective_path_, self.objective_ = fit.path, fit.loss
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
 
-    def _start(self, m: int, logits: Array) -> list[Array]:
+    def _initial_weights(self, m: int, logits: Array) -> list[Array]:
         rng = check_random_state(self.random_state)
         spread = 0.5  # of the first hidden activations; much smaller ones begin on a plateau
         W = rng.normal(scale=spread / np.sqrt(m), size=(m, self.n_hidden))
