@@ -1,13 +1,11 @@
 """The one shape of all data sets: features, label distributions or logical labels, names, origin."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -161,14 +159,14 @@ class LabelDataset:
             warnings.warn(f'Little information: {problem}; use rule="cumulative".', UserWarning, stacklevel=2)
         return Y
 
-    def take(self, rows: Any) -> LabelDataset:
+    def take(self, rows: Any) -> Self:
         """Return the data set of these rows (indices, a slice or a boolean mask), names and origin kept."""
         parts: dict[str, Any] = {field: getattr(self, field)[rows] for field in ("X", *self._label_fields())}
         if self.texts:
             parts["texts"] = np.array(self.texts, dtype=object)[rows].tolist()
         return dataclasses.replace(self, **parts)
 
-    def split(self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0) -> tuple[LabelDataset, ...]:
+    def split(self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0) -> tuple[Self, ...]:
         """Split the rows at random into parts of given shares.
 
         Parameters
