@@ -141,6 +141,8 @@ def _variances(X: Array, weights: SampleWeight | None) -> NDArray[np.float64]:
 
 def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
     """Weighted mean and covariance; ``unbiased`` divides by one less than the number of draws."""
+    used = weights > 0
+    X, weights = X[used], weights[used]
     total = float(weights.sum())
     mean = weights @ X / total
     # Deviations first, then squares: E[x x'] - mean mean' would lose digits to an offset of the features.
