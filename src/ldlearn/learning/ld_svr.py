@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
-from ldlearn.core.kernels import rbf_kernel
+from ldlearn.core.kernels import rbf_blocks, rbf_kernel
 from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, normalize_rows
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
@@ -119,5 +119,6 @@ class LDSVR(SampleWeightMixin, Learner):
         return distance if distance > 0 else 1.0
 
     def _predict(self, X: Array) -> Array:
-        kernel = rbf_kernel(X, self.training_rows_, width=self.sigma_)
-        return normalize_rows(expit(kernel @ self.dual_coef_ + self.intercept_))
+        blocks = rbf_blocks(X, self.training_rows_, width=self.sigma_)
+        scores = np.vstack([kernel @ self.dual_coef_ for _, kernel in blocks])
+        return normalize_rows(expit(scores + self.intercept_))
