@@ -107,13 +107,11 @@ def import_optional(module: str, extra: str | None, purpose: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
+        package, missing = (name.partition(".")[0] for name in (module, error.name or ""))
         # A package that is there but broken must not be reported as absent.
-        if (
-            not isinstance(error, ModuleNotFoundError)
-            or (error.name or "").partition(".")[0] != module.partition(".")[0]
-        ):
+        if not isinstance(error, ModuleNotFoundError) or missing != package:
             raise
-        package = module.partition(".")[0].replace("_", "-")
+        package = package.replace("_", "-")
         raise MissingDependencyError(f"{purpose} need {package}: {install_advice(package, extra)}.") from None
 
 

@@ -59,7 +59,7 @@ def test_votes_tick_a_label_as_often_as_they_must(n_raters, concentration):
 
 def test_presence_is_independent_and_degrees_are_equal_shares():
     logits = np.tile([[0.0, -1.0, -2.0]], (60_000, 1))
-    Y = LabelSampler("presence").present(logits, np.random.default_rng(0))
+    Y = LabelSampler("presence").draw_presence(logits, np.random.default_rng(0))
     chance = 1 / (1 + np.exp(-logits[0]))
     some = 1 - np.prod(1 - chance)
     np.testing.assert_allclose(Y.mean(axis=0), chance / some, atol=0.01)

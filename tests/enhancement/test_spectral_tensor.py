@@ -28,7 +28,7 @@ def tensor_of(parts):
     """A tensor that holds these matrices: every column can be expressed in the basis I."""
     n = parts.shape[1]
     tensor = SpectralTensor([np.eye(n), np.eye(n)], n)
-    products, moved = tensor.threshold(list(parts), 0.0)
+    products, moved = tensor.threshold_singular_values(list(parts), 0.0)
     assert moved == 0.0
     np.testing.assert_allclose(products, parts, atol=1e-10)
     return tensor
@@ -39,10 +39,10 @@ def tensor_of(parts):
 def test_threshold_equals_the_loop_for_odd_and_even_sizes(n, tau):
     parts = matrices(n)
     tensor = SpectralTensor([np.eye(n), np.eye(n)], n)
-    products, moved = tensor.threshold(list(parts), tau)
+    products, moved = tensor.threshold_singular_values(list(parts), tau)
     expected = naive_threshold(parts.transpose(1, 2, 0), tau).transpose(2, 0, 1)
     np.testing.assert_allclose(products, expected, atol=1e-9)
-    np.testing.assert_allclose(tensor.mean(), expected.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(tensor.mean_matrix(), expected.mean(axis=0), atol=1e-9)
     assert moved == pytest.approx(np.linalg.norm(parts - expected), abs=1e-9)
 
 
@@ -54,12 +54,12 @@ def test_changes_add_up_in_the_given_bases():
     whole = np.zeros((2, n, n))
     for tau in (0.5, 0.1, 2.0):
         change = [rng.normal(size=(basis.shape[1], n)) for basis in bases]
-        products, _ = tensor.threshold(change, tau)
+        products, _ = tensor.threshold_singular_values(change, tau)
         whole += [basis @ part for basis, part in zip(bases, change, strict=True)]
         whole = naive_threshold(whole.transpose(1, 2, 0), tau).transpose(2, 0, 1)
         for v in (0, 1):
             np.testing.assert_allclose(products[v], bases[v].T @ whole[v], atol=1e-9)
-    np.testing.assert_allclose(tensor.mean(), whole.mean(axis=0), atol=1e-9)
+    np.testing.assert_allclose(tensor.mean_matrix(), whole.mean(axis=0), atol=1e-9)
 
 
 def test_the_block_size_does_not_matter(monkeypatch):
@@ -68,9 +68,9 @@ def test_the_block_size_does_not_matter(monkeypatch):
     monkeypatch.setattr(glesc, "_BLOCK_ENTRIES", 100)
     in_blocks = tensor_of(parts)
     nothing = [np.zeros((11, 11))] * 2
-    whole.threshold(nothing, 1.0)
-    in_blocks.threshold(nothing, 1.0)
-    np.testing.assert_allclose(whole.mean(), in_blocks.mean(), atol=1e-12)
+    whole.threshold_singular_values(nothing, 1.0)
+    in_blocks.threshold_singular_values(nothing, 1.0)
+    np.testing.assert_allclose(whole.mean_matrix(), in_blocks.mean_matrix(), atol=1e-12)
 
 
 def test_cyclic_shifts_commute_with_the_threshold_and_other_orders_do_not():
@@ -78,8 +78,8 @@ def test_cyclic_shifts_commute_with_the_threshold_and_other_orders_do_not():
 
     def after(rearranged):
         tensor = SpectralTensor([np.eye(8), np.eye(8)], 8)
-        tensor.threshold(list(rearranged), 2.0)
-        return tensor.mean()
+        tensor.threshold_singular_values(list(rearranged), 2.0)
+        return tensor.mean_matrix()
 
     straight = after(parts)
     np.testing.assert_allclose(after(np.roll(parts, 3, axis=1)), np.roll(straight, 3, axis=0), atol=1e-10)

@@ -114,6 +114,14 @@ def test_validation_must_be_a_mask_of_some_rows(validation):
         BoostedLDL(**SMALL).fit(X, D, validation=validation)
 
 
+@pytest.mark.parametrize("side", [0.0, 1.0])
+def test_both_sides_of_the_validation_mask_need_sample_weight(side):
+    X, D, _ = make_problem(n=40)
+    validation = np.arange(40) % 2 == 0
+    with pytest.raises(InputError, match="validation must be a boolean mask"):
+        BoostedLDL(**SMALL).fit(X, D, np.where(validation, side, 1.0 - side), validation=validation)
+
+
 def test_copies_of_a_row_are_not_split_between_training_and_validation(monkeypatch):
     import lightgbm
 
@@ -145,9 +153,11 @@ def test_categories_are_no_numbers():
     few = {"n_estimators": 10, "max_leaf_nodes": 2, "max_features": 1.0}
     as_category, as_number = BoostedLDL(categorical_features=[1], **few).fit(X, D), BoostedLDL(**few).fit(X, D)
     assert as_category.score(X, D) > as_number.score(X, D) + 0.05
+    from_the_end = BoostedLDL(categorical_features=[-1], **few).fit(X, D)
+    np.testing.assert_array_equal(from_the_end.predict(X), as_category.predict(X))
 
 
-@pytest.mark.parametrize(("value", "given"), [(-1.0, [0]), (0.5, [0]), (1.0, [7]), (1.0, ["b"])])
+@pytest.mark.parametrize(("value", "given"), [(-1.0, [0]), (0.5, [0]), (1.0, [7]), (1.0, ["b"]), (1.0, [0.5])])
 def test_categories_must_be_codes_of_columns(value, given):
     X, D, _ = make_problem()
     X[:, 0] = 1.0

@@ -36,17 +36,17 @@ def test_gradient_by_differences_of_the_regularised_objective(lam):
     directions = [rng.normal(size=(3, 4)), rng.normal(size=4)]
 
     def moved(step):
-        loss = TransportLoss(X, D, M, lam, l2=0.3)
+        loss = TransportLoss(X, D, M, np.ones(len(D)), lam, l2=0.3)
         return loss(*(a + step * d for a, d in zip(at, directions, strict=True)))[0]
 
-    _, gradients = TransportLoss(X, D, M, lam, l2=0.3)(*at)
+    _, gradients = TransportLoss(X, D, M, np.ones(len(D)), lam, l2=0.3)(*at)
     slope = sum(float((g * d).sum()) for g, d in zip(gradients, directions, strict=True))
     assert (moved(1e-4) - moved(-1e-4)) / 2e-4 == pytest.approx(slope, rel=1e-4)
 
 
 def test_a_later_call_does_not_depend_on_the_earlier_ones():
     X, D = make_problem()
-    loss = TransportLoss(X, D, label_cost(D.T @ D), 15.0)
+    loss = TransportLoss(X, D, label_cost(D.T @ D), np.ones(len(D)), 15.0)
     rng = np.random.default_rng(0)
     at = [rng.normal(size=(3, 4)), rng.normal(size=4)]
     fresh = loss(*at)
@@ -108,7 +108,7 @@ def test_gradient_vanishes_when_it_is_let_run():
     X, D = make_problem()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     model = LALOT(lam=10.0, C=1e9, l2=0.2, steps=500, max_iter=3, tol=1e-13).fit(X, D)
-    _, gradients = TransportLoss(X, D, model.cost_, 10.0, l2=0.2)(model.coef_.T, model.intercept_)
+    _, gradients = TransportLoss(X, D, model.cost_, np.ones(len(D)), 10.0, l2=0.2)(model.coef_.T, model.intercept_)
     assert max(np.abs(gradient).max() for gradient in gradients) < 1e-3
 
 
@@ -124,7 +124,7 @@ def test_no_round_raises_the_stated_objective(C):
     assert (np.diff(path) <= 1e-8 * np.abs(path[0])).all()
     K0 = D.T @ D
     unit = squared_distances(K0).max()
-    transport, _ = TransportLoss(X, D, model.cost_, 5.0, l2=0.1)(model.coef_.T, model.intercept_)
+    transport, _ = TransportLoss(X, D, model.cost_, np.ones(len(D)), 5.0, l2=0.1)(model.coef_.T, model.intercept_)
     stated = transport + 0.5 * C / unit * np.sum((model.K_ - K0) ** 2)
     assert stated <= path[-1] + 1e-8 * abs(path[-1])  # the last step in K lowers it once more
     assert stated == pytest.approx(path[-1], rel=1e-4)

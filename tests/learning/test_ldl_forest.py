@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ldlearn.learning import LDLForest, MeanLDL
 from ldlearn.learning import ldl_forest as module
-from ldlearn.learning.ldl_forest import forest_loss_and_gradient, route, update_leaves
+from ldlearn.learning.ldl_forest import forest_loss_and_gradient, leaf_probabilities, update_leaves
 
 
 def make_forest(n=9, c=3, depth=4, n_trees=2, seed=0):
@@ -39,7 +39,7 @@ def slow_tree(f, q):
 @given(st.integers(1, 6), st.integers(0, 1000))
 def test_leaf_probabilities_sum_to_one(levels, seed):
     S = np.random.default_rng(seed).uniform(size=(2**levels - 1, 5))
-    R = route(S)
+    R = leaf_probabilities(S)
     assert R.shape == (2**levels, 5)
     assert (R >= 0).all()
     np.testing.assert_allclose(R.sum(axis=0), 1.0, atol=1e-12)
@@ -47,7 +47,7 @@ def test_leaf_probabilities_sum_to_one(levels, seed):
 
 def test_routing_by_hand():
     """Root 0 with children 1 (left) and 2 (right): four leaves from left to right."""
-    R = route(np.array([[0.9], [0.8], [0.3]])).ravel()
+    R = leaf_probabilities(np.array([[0.9], [0.8], [0.3]])).ravel()
     np.testing.assert_allclose(R, [0.9 * 0.8, 0.9 * 0.2, 0.1 * 0.3, 0.1 * 0.7])
 
 
@@ -117,7 +117,7 @@ def test_leaf_updates_never_raise_the_loss_and_reach_the_optimum():
     # At the optimum no leaf gains by moving mass to any label: sum_i R_il D_ij / g_ij is at most that leaf's mean.
     q, _ = update_leaves(F, D, nodes, leaves, 200_000 // 25)
     for columns, tree in zip(nodes, q, strict=True):
-        R = route(1.0 / (1.0 + np.exp(-F[:, columns].T)))
+        R = leaf_probabilities(1.0 / (1.0 + np.exp(-F[:, columns].T)))
         gain = R @ (D / (R.T @ tree))
         attained = (gain * tree).sum(axis=1, keepdims=True)
         assert (gain <= attained + 1e-2).all()

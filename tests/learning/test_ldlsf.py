@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ldlearn.learning import LDLSF
-from ldlearn.learning.ldlsf import WStep, label_coupling, split
+from ldlearn.learning.ldlsf import WStep, label_coupling, split_coefficients
 
 
 def make_problem(n=30, m=6, c=4, seed=0):
@@ -90,7 +90,7 @@ def test_w_step_is_the_linear_solve(n, m):
 def test_split_satisfies_its_optimality_conditions(row, box, ball):
     """What is left is at the bound of the box where S is not zero, and along C, as long as the ball, where C is not."""
     R = np.array([row])
-    S, C = split(R, np.array([[box]]), np.array([[ball]]))
+    S, C = split_coefficients(R, np.array([[box]]), np.array([[ball]]))
     left = R - S - C
     assert np.abs(left).max() <= box + 1e-9
     assert np.linalg.norm(left) <= ball + 1e-9
@@ -105,14 +105,14 @@ def test_split_agrees_with_a_convex_solver():
     box, ball = np.array([[0.4], [0.1], [1.0], [0.4]]), np.array([[0.7], [0.2], [1.3], [0.5]])
     penalty = cp.sum(cp.multiply(box @ np.ones((1, 5)), cp.abs(S))) + ball[:, 0] @ cp.norm(C, 2, axis=1)
     cp.Problem(cp.Minimize(0.5 * cp.sum_squares(R - S - C) + penalty)).solve(solver=cp.CLARABEL)
-    ours = split(R, box, ball)
+    ours = split_coefficients(R, box, ball)
     np.testing.assert_allclose(ours[0] + ours[1], S.value + C.value, atol=1e-5)
 
 
 @pytest.mark.parametrize(("box", "ball"), [(0.0, 1.0), (1.0, 0.0)])
 def test_a_free_part_takes_everything(box, ball):
     R = np.random.default_rng(0).normal(size=(3, 4))
-    S, C = split(R, np.full((3, 1), box), np.full((3, 1), ball))
+    S, C = split_coefficients(R, np.full((3, 1), box), np.full((3, 1), ball))
     np.testing.assert_array_equal(S if box == 0.0 else C, R)
     np.testing.assert_array_equal(C if box == 0.0 else S, 0.0)
 

@@ -74,7 +74,7 @@ def test_encoding_repeated_meets_the_optimality_condition():
 
 def test_regression_step_leaves_no_gradient():
     problem, s = make_latent_problem(), make_state()
-    s = problem._regress(s)
+    s = problem.regress(s)
     Z = s.V @ s.theta + s.b
     G = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True) - problem.D
     np.testing.assert_allclose(s.V.T @ G + 2 * 0.1 * s.theta, 0.0, atol=1e-2)
@@ -89,7 +89,7 @@ def test_rescaling_is_the_best_one():
         assert best <= problem.objective(other) + 1e-9
 
 
-@pytest.mark.parametrize("step", ["rescale", "improve_latent", "encode", "_regress", "round"])
+@pytest.mark.parametrize("step", ["rescale", "improve_latent", "encode", "regress", "improve"])
 def test_no_step_raises_the_objective(step):
     problem = make_latent_problem()
     for seed in range(5):
@@ -141,7 +141,7 @@ def test_more_penalty_uses_fewer_features():
 def test_more_latent_features_than_labels_would_change_nothing():
     """That many are cut to c. Here they are let in, as small random ones, and no lower objective is found."""
     problem = make_latent_problem()
-    enough = problem.start(4)
+    enough = problem.initial_state(4)
     rng = np.random.default_rng(3)
     more = LatentState(
         *(np.hstack([part, 0.1 * rng.normal(size=(len(part), 3))]) for part in (enough.W, enough.V)),
@@ -149,7 +149,7 @@ def test_more_latent_features_than_labels_would_change_nothing():
         enough.b,
     )
     for _ in range(150):
-        enough, more = problem.round(enough), problem.round(more)
+        enough, more = problem.improve(enough), problem.improve(more)
     assert problem.objective(more) == pytest.approx(problem.objective(enough), rel=1e-3)
     P, Q = (np.exp(s.V @ s.theta + s.b) for s in (enough, more))
     np.testing.assert_allclose(P / P.sum(axis=1, keepdims=True), Q / Q.sum(axis=1, keepdims=True), atol=0.01)
@@ -193,7 +193,7 @@ def test_weights_count_rows_in_every_term_but_the_graph():
     many = replace(state, V=np.repeat(state.V, w, axis=0))
     assert weighted.objective(state) == pytest.approx(repeated.objective(many))
     np.testing.assert_allclose(weighted.encode(state).W, repeated.encode(many).W, atol=1e-10)
-    np.testing.assert_allclose(weighted.start(2).W, repeated.start(2).W, atol=1e-10)
+    np.testing.assert_allclose(weighted.initial_state(2).W, repeated.initial_state(2).W, atol=1e-10)
     loss, (gradient,) = weighted.latent_loss(state.V, X @ state.W, state.theta, state.b)
     other, (many_gradient,) = repeated.latent_loss(many.V, repeated.X @ many.W, many.theta, many.b)
     assert loss == pytest.approx(other)

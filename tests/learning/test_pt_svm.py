@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from ldlearn.core.logical import draw_labels
 from ldlearn.learning import PTSVM, MeanLDL
-from ldlearn.learning.pt_svm import _split
+from ldlearn.learning.pt_svm import _split_draws
 
 
 @pytest.mark.parametrize(("gamma", "width"), [("auto", 1 / 4), ("scale", None), (0.7, 0.7)])
@@ -29,7 +29,7 @@ def test_machines_are_those_of_the_repeated_examples(gamma, width):
 def test_folds_deal_out_every_draw_once():
     rng = np.random.RandomState(0)
     counts = rng.poisson(1.5, size=(30, 2))
-    folds = _split(counts, 4, rng)
+    folds = _split_draws(counts, 4, rng)
     np.testing.assert_array_equal(folds.sum(axis=0), counts)
     sizes = folds.sum(axis=(1, 2))
     assert sizes.max() - sizes.min() <= 1
@@ -91,6 +91,6 @@ def test_a_kernel_too_large_for_the_cache_is_evaluated_machine_by_machine(dtype)
     X = X.astype(dtype)
     exact = {"cv": 2, "tol": 1e-8, "random_state": 0}
     whole, parts = (PTSVM(cache_size=size, **exact).fit(X, D) for size in (200, 0.01))
-    assert whole._whole_kernel(X) is not None
-    assert parts._whole_kernel(X) is None
+    assert whole._kernel_matrix(X) is not None
+    assert parts._kernel_matrix(X) is None
     np.testing.assert_allclose(parts.predict(X), whole.predict(X), atol=1e-6)

@@ -12,13 +12,14 @@ from scipy.optimize import brentq
 from ldlearn.core import softmax
 from ldlearn.core.scaling import Scaling
 from ldlearn.learning import SABFGS, SAIIS
-from ldlearn.learning.sa_iis import _increasing_root, _interpolate, _Scaling
+from ldlearn.learning.sa_iis import _increasing_root, _interpolate, _IterativeScaling
 
 STOPPED_EARLY = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
 def unscaled(X, D):
-    return _Scaling(X, D, Scaling(np.zeros(X.shape[1]), np.ones(X.shape[1])), fit_intercept=False)
+    unscaled = Scaling(np.zeros(X.shape[1]), np.ones(X.shape[1]))
+    return _IterativeScaling(X, D, unscaled, fit_intercept=False, weights=None)
 
 
 def excess(step, k, j, X, D, P):

@@ -95,6 +95,8 @@ class LabelEstimator(BaseEstimator):
 
     kind: ClassVar[str]
     label_names_: Array
+    tol: float  # of iterative methods, as is `max_iter`
+    max_iter: int
     _fit: Callable[..., None]
     _predict: Callable[..., Array]  # of learners and joint models
     _check_targets: Callable[[Any], Array]
@@ -202,6 +204,15 @@ class LabelEstimator(BaseEstimator):
         """Call ``_fit`` with validated rows; a kind of estimator adds what comes before or after."""
         with explain_overflow(X):
             self._fit(X, T, **row_data)
+
+    def _should_iterate(self, path: list[float]) -> bool:
+        """Whether a method with ``tol`` and ``max_iter`` should go on, given its objective at the start and since then.
+
+        It sets ``converged_``, ``n_iter_``, ``objective_`` and ``objective_path_``.
+        """
+        self.objective_path_, self.objective_, self.n_iter_ = np.array(path[1:]), path[-1], len(path) - 1
+        self.converged_ = self.n_iter_ > 0 and path[-2] - path[-1] <= self.tol * abs(path[-1])
+        return not self.converged_ and self.n_iter_ < self.max_iter
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
         accepted: dict[str, Any] = {

@@ -57,22 +57,18 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
 
     @property
     def _steps(self) -> tuple[Any, Any]:
-        return (
-            UniformLE() if self.enhancer is None else self.enhancer,
-            SABFGS() if self.learner is None else self.learner,
-        )
+        enhancer = UniformLE() if self.enhancer is None else self.enhancer
+        return enhancer, SABFGS() if self.learner is None else self.learner
 
     def capabilities(self) -> Capabilities:
         """Those of both steps; labels are the enhancer's concern, sample weights above all the learner's."""
         enhancer, learner = (find_capabilities(step) for step in self._steps)
-        return Capabilities(
-            sparse=enhancer.sparse and learner.sparse,
+        both = Capabilities(*map(all, zip(enhancer, learner, strict=True)))
+        return both._replace(
             sample_weight=learner.sample_weight,
             unknown_labels=enhancer.unknown_labels,
             keeps_zeros=enhancer.keeps_zeros,
-            order_invariant=enhancer.order_invariant and learner.order_invariant,
-            label_invariant=enhancer.label_invariant and learner.label_invariant,
-            weight_equals_repetition=all(c.sample_weight and c.weight_equals_repetition for c in (enhancer, learner)),
+            weight_equals_repetition=both.sample_weight and both.weight_equals_repetition,
         )
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:

@@ -1,9 +1,7 @@
 """FromClassifier: the usual baseline, degrees from the probabilities of any classifier of 0/1 labels."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +23,7 @@ from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
 from ldlearn.exceptions import InputError
-from ldlearn.joint.label_model import validation_folds
+from ldlearn.joint.label_model import Fold, validation_folds
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 
@@ -109,7 +107,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
         """Only the default classifier is known not to depend on the order of samples and labels."""
         default = self.classifier is None
         return Capabilities(
-            sparse=default or bool(_tags(self.classifier).input_tags.sparse),
+            sparse=default or bool(_classifier_tags(self.classifier).input_tags.sparse),
             sample_weight=default or _weights_name(self.classifier) is not None,
             unknown_labels=True,
             keeps_zeros=self.zeros == "none",
@@ -172,38 +170,37 @@ def _fit_classifier(classifier: Any, X: Any, y: Any, weights: SampleWeight | Non
         raise InputError(f"{type(classifier).__name__} cannot be fitted to {what}: {error}") from error
 
 
-def _tags(classifier: Any) -> Any:
+def _classifier_tags(classifier: Any) -> Any:
     if isinstance(classifier, type):
         raise InputError(f"classifier must be an instance, {classifier.__name__}(), not the class itself.")
     return get_tags(classifier)
 
 
-def _last_step(classifier: Any) -> Any:
-    """What is fitted to the labels in the end: a pipeline or a search does not say of itself what labels it takes."""
-    if isinstance(classifier, Pipeline):
-        return _last_step(classifier.steps[-1][1])
-    return _last_step(classifier.estimator) if isinstance(classifier, GridSearchCV | RandomizedSearchCV) else classifier
+def _final_estimator(classifier: Any) -> tuple[Any, str]:
+    """What a pipeline or a search fits to the labels in the end, and the prefix of the parameters of its ``fit``."""
+    if isinstance(classifier, GridSearchCV | RandomizedSearchCV):
+        return _final_estimator(classifier.estimator)
+    if not isinstance(classifier, Pipeline):
+        return classifier, ""
+    name, last_step = classifier.steps[-1]
+    final, prefix = _final_estimator(last_step)
+    return final, f"{name}__{prefix}"
 
 
 def _takes_one_label(classifier: Any) -> bool:
-    return bool(_tags(_last_step(classifier)).target_tags.single_output)
+    return bool(_classifier_tags(_final_estimator(classifier)[0]).target_tags.single_output)
 
 
 def _takes_several_labels(classifier: Any) -> bool:
-    tags = _tags(classifier)
+    tags = _classifier_tags(classifier)
     several = tags.classifier_tags is not None and tags.classifier_tags.multi_label
     return bool(several or tags.target_tags.multi_output or not _takes_one_label(classifier))
 
 
 def _weights_name(classifier: Any) -> str | None:
-    """By which name ``fit`` takes weights of rows, if it does."""
-    if has_fit_parameter(classifier, "sample_weight"):
-        return "sample_weight"
-    if isinstance(classifier, Pipeline):
-        step, last = classifier.steps[-1]
-        name = _weights_name(last)
-        return None if name is None else f"{step}__{name}"
-    return _weights_name(classifier.estimator) if isinstance(classifier, GridSearchCV | RandomizedSearchCV) else None
+    """By which name ``fit`` takes sample weights, if it does."""
+    final, prefix = _final_estimator(classifier)
+    return f"{prefix}sample_weight" if has_fit_parameter(final, "sample_weight") else None
 
 
 def _single_label_probabilities(classifier: Any, X: Any) -> NDArray[np.float64]:
@@ -229,7 +226,7 @@ def plain_classifier(zeros: Literal["none", "less"]) -> FromClassifier:
 class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression of one label, its penalty the one under which held-out labels are likeliest."""
 
-    def fit(self, X: Any, y: Any, sample_weight: SampleWeight | None = None) -> ValidatedLogisticRegression:
+    def fit(self, X: Any, y: Any, sample_weight: SampleWeight | None = None) -> Self:
         """Try penalties on folds that depend on the features alone, then fit with the best."""
         # In the unit of the penalty the scale of the features is near that of the intercept, whatever it was.
         features = Features(X, sample_weight=sample_weight)
@@ -244,16 +241,13 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
         ratios = (300.0, 30.0, 3.0, 0.3)  # of the penalty to DLDL's default gamma
         models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in ratios]
         folds = [fold for fold in validation_folds(features) if 0 < y[fold.train].sum() < len(fold.train)]
+
+        def held_out_loss(model: LogisticRegression) -> float:
+            return sum(_validation_loss(model, X, y, w, fold) for fold in folds)
+
         # On few rows scikit-learn would check rows and parameters, which are ours, for longer than it fits.
         with config_context(assume_finite=True, skip_parameter_validation=True):
-            losses = [
-                sum(
-                    _log_loss(model.fit(X[f.train], y[f.train], w[f.train]), X[f.test], y[f.test], w[f.test])
-                    for f in folds
-                )
-                for model in models
-            ]
-            model = models[int(np.argmin(losses))].fit(X, y, sample_weight)
+            model = min(models, key=held_out_loss).fit(X, y, sample_weight)
         self.coef_ = (model.coef_[0] if basis is None else basis @ model.coef_[0]) / unit
         self.intercept_, self.C_ = float(model.intercept_[0]), model.C
         self.classes_ = model.classes_
@@ -265,6 +259,9 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
         return np.column_stack([1.0 - positive, positive])
 
 
-def _log_loss(model: LogisticRegression, X: Any, y: NDArray[np.int8], weights: SampleWeight) -> float:
-    signed = np.where(y > 0, 1.0, -1.0) * (X @ model.coef_[0] + model.intercept_)
-    return float(weights @ np.logaddexp(0.0, -signed))
+def _validation_loss(
+    model: LogisticRegression, X: Any, y: NDArray[np.int8], weights: SampleWeight, fold: Fold
+) -> float:
+    model.fit(X[fold.train], y[fold.train], weights[fold.train])
+    signed = np.where(y[fold.test] > 0, 1.0, -1.0) * (X[fold.test] @ model.coef_[0] + model.intercept_)
+    return float(weights[fold.test] @ np.logaddexp(0.0, -signed))

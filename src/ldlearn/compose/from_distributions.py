@@ -77,23 +77,23 @@ class FromDistributions(SampleWeightMixin, Learner):
     scoring: Literal["prediction", "recovery"] = "prediction"
 
     @property
-    def _inner(self) -> Any:
+    def _inner_estimator(self) -> Any:
         return DLDL() if self.estimator is None else self.estimator
 
     def capabilities(self) -> Capabilities:
         """Those of the inner estimator, but for labels, which are distributions here."""
-        return find_capabilities(self._inner)._replace(unknown_labels=False, keeps_zeros=False)
+        return find_capabilities(self._inner_estimator)._replace(unknown_labels=False, keeps_zeros=False)
 
     def _fit_rows(self, X: Any, D: Array, row_data: RowData) -> None:
         # The inner estimator gets all rows, also those of sample weight 0, and recovers the degrees of each.
-        self.estimator_ = clone(self._inner).fit(X, binarize(D, delta=self.threshold), **row_data)
+        self.estimator_ = clone(self._inner_estimator).fit(X, binarize(D, delta=self.threshold), **row_data)
         if hasattr(self.estimator_, "label_distributions_"):
             self.label_distributions_ = self.estimator_.label_distributions_
 
     def _predict(self, X: Any) -> Array:
         return np.asarray(self.estimator_.predict(X))
 
-    @available_if(lambda self: hasattr(self._inner, "enhance"))  # type: ignore[untyped-decorator]
+    @available_if(lambda self: hasattr(self._inner_estimator, "enhance"))  # type: ignore[untyped-decorator]
     @wrap_output
     def enhance(self, X: Any, y: Any) -> Array:
         """Degrees of new rows from the logical labels of their distributions ``y``."""

@@ -39,25 +39,25 @@ def make_predictor(
     >>> make_predictor("UniformLE+AAKNN")
     EnhanceThenLearn(enhancer=UniformLE(), learner=AAKNN())
     """
-    estimator = _compose([_find(name) for name in method.split("+")], method, logical)
-    return _set_zeros(_with_params(estimator, params or {}), zeros)
+    estimator = _compose_steps([_find_method(name) for name in method.split("+")], method, logical)
+    return _set_zeros(_set_params(estimator, params or {}), zeros)
 
 
 def make_enhancer(
     method: str = DEFAULT_METHOD, params: Mapping[str, Any] | None = None, zeros: str | None = None
 ) -> Any:
     """An unfitted estimator that gives degrees to the rows it is fitted on."""
-    cls = _find(method)
+    cls = _find_method(method)
     if cls.kind == "learner":
         raise ParameterError(f"{cls.__name__} learns from degrees; it does not recover them.")
-    return _set_zeros(_with_params(cls(), params or {}), zeros)
+    return _set_zeros(_set_params(cls(), params or {}), zeros)
 
 
 def _set_zeros(estimator: Any, zeros: str | None) -> Any:
     """Set what a 0 means; refuse a method without the parameter that assumes something else."""
     names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "zeros"]
     if zeros is not None and names:
-        return _with_params(estimator, dict.fromkeys(names, zeros))
+        return _set_params(estimator, dict.fromkeys(names, zeros))
     if zeros is not None and estimator.capabilities().keeps_zeros != (zeros == "none"):
         assumed = "degree 0" if zeros == "less" else "a degree"
         raise ParameterError(
@@ -74,14 +74,14 @@ def method_name(estimator: Any) -> str:
     return estimator_name(type(estimator))
 
 
-def _find(name: str) -> type[LabelEstimator]:
+def _find_method(name: str) -> type[LabelEstimator]:
     found = find_estimator(name)
     if issubclass(found, FromDistributions):
         raise ParameterError(f"{found.__name__} is the protocol of an experiment; name the method that it would wrap.")
     return found
 
 
-def _compose(classes: list[type[LabelEstimator]], method: str, logical: bool) -> Any:
+def _compose_steps(classes: list[type[LabelEstimator]], method: str, logical: bool) -> Any:
     match [(cls.kind, cls()) for cls in classes]:
         case [("enhancer", enhancer)]:
             return EnhanceThenLearn(enhancer, SABFGS())
@@ -95,7 +95,7 @@ def _compose(classes: list[type[LabelEstimator]], method: str, logical: bool) ->
     raise ParameterError(f"{method!r} is no method; {advice}")
 
 
-def _with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
+def _set_params(estimator: Any, params: Mapping[str, Any]) -> Any:
     estimator.set_params(**{_full_name(estimator, name): value for name, value in params.items()})
     for part in (estimator, *estimator.get_params().values()):
         if isinstance(part, LabelEstimator):

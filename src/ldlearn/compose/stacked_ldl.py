@@ -1,7 +1,5 @@
 """StackedLDL: a mixture of linear and non-linear predictors, learned from 0/1 labels."""
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from collections.abc import Callable

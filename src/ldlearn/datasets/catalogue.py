@@ -121,13 +121,13 @@ def catalogue() -> dict[str, DatasetInfo]:
     content = tomllib.loads(files("ldlearn.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8"))
     found = {record["name"]: DatasetInfo(**record) for record in content["embedded"]}
     for record in content["dataset"]:
-        parts = [_file(part, content) for part in record.pop("file")]
+        parts = [_parse_file(part, content) for part in record.pop("file")]
         mirrors = [address for part in parts for address in part.mirrors]
         found[record["name"]] = DatasetInfo(**record, files=parts, mirrors=mirrors, checksum=str(parts[0].checksum))
     return found
 
 
-def _file(record: dict[str, Any], content: dict[str, Any]) -> CatalogueFile:
+def _parse_file(record: dict[str, Any], content: dict[str, Any]) -> CatalogueFile:
     checksum, repository = Checksum(**record.pop("checksum", {})), record.pop("repository", "")
     place = {"repository": repository, "path": record.pop("path", ""), "git": checksum.git}
     commit = content["commits"].get(repository)

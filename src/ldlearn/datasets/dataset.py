@@ -1,13 +1,11 @@
 """The one shape of all data sets: features, label distributions or logical labels, names, origin."""
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -73,8 +71,8 @@ class LabelDataset:
 
     def __post_init__(self) -> None:
         # Names first: what becomes of a data frame below has none.
-        self._set("feature_names", self.feature_names or _columns(self.X))
-        self._set("label_names", self.label_names or _columns(self.D) or _columns(self.Y))
+        self._set("feature_names", self.feature_names or _column_names(self.X))
+        self._set("label_names", self.label_names or _column_names(self.D) or _column_names(self.Y))
         self._set("X", _as_matrix(self.X, "X"))
         for field in self._label_fields():
             matrix, n_rows = _as_matrix(getattr(self, field), field), self.X.shape[0]
@@ -84,8 +82,8 @@ class LabelDataset:
         if len(self.texts) not in (0, self.n_samples):
             raise DatasetError(f"X has {self.n_samples} rows but there are {len(self.texts)} texts; they must match.")
         n_features, n_labels = self.X.shape[1], self._label_shape()[1]
-        self._set("feature_names", _names(self.feature_names, [f"x{i}" for i in range(n_features)], "feature"))
-        self._set("label_names", _names(self.label_names, default_label_names(n_labels), "label"))
+        self._set("feature_names", _check_names(self.feature_names, [f"x{i}" for i in range(n_features)], "feature"))
+        self._set("label_names", _check_names(self.label_names, default_label_names(n_labels), "label"))
         rows = range(self.n_samples)
         try:
             if self.D is not None:
@@ -162,14 +160,14 @@ class LabelDataset:
             warnings.warn(f'Little information: {problem}; use rule="cumulative".', UserWarning, stacklevel=2)
         return Y
 
-    def take(self, rows: Any) -> LabelDataset:
+    def take(self, rows: Any) -> Self:
         """Return the data set of these rows (indices, a slice or a boolean mask), names and origin kept."""
         parts: dict[str, Any] = {field: getattr(self, field)[rows] for field in ("X", *self._label_fields())}
         if self.texts:
             parts["texts"] = np.array(self.texts, dtype=object)[rows].tolist()
         return dataclasses.replace(self, **parts)
 
-    def split(self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0) -> tuple[LabelDataset, ...]:
+    def split(self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0) -> tuple[Self, ...]:
         """Split the rows at random into parts of given shares.
 
         Parameters
@@ -233,7 +231,7 @@ class LabelDataset:
         return "\n".join(lines)
 
 
-def _columns(matrix: Any) -> tuple[str, ...]:
+def _column_names(matrix: Any) -> tuple[str, ...]:
     """Names of the columns, if it is a data frame of pandas or polars."""
     return tuple(str(name) for name in getattr(matrix, "columns", ()))
 
@@ -246,7 +244,7 @@ def _as_matrix(given: Any, field: str) -> Any:
     return matrix
 
 
-def _names(given: Sequence[str], default: Sequence[str], what: str) -> tuple[str, ...]:
+def _check_names(given: Sequence[str], default: Sequence[str], what: str) -> tuple[str, ...]:
     names = tuple(str(name) for name in given or default)
     if len(names) != len(default):
         raise DatasetError(f"{len(names)} {what} names were given for {len(default)} {what}s.")

@@ -10,7 +10,7 @@ from ldlearn.datasets.catalogue import catalogue
 from ldlearn.datasets.dataset import LabelDataset
 
 
-def _read(name: str) -> dict[str, NDArray[Any]]:
+def _read_archive(name: str) -> dict[str, NDArray[Any]]:
     file = files("ldlearn.datasets").joinpath("data", f"{name}.npz")
     with file.open("rb") as content, np.load(content, allow_pickle=False) as archive:
         return dict(archive)
@@ -54,7 +54,7 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[NDArr
     >>> data.X.shape, data.D.shape, int(data.counts.sum(axis=1).min())
     ((4004, 64), (4004, 9), 20)
     """
-    arrays = _read("vader_tweets")
+    arrays = _read_archive("vader_tweets")
     # Stored as uint8, of which differences would wrap around.
     counts = arrays["counts"].astype(np.int64)
     data = catalogue()["vader_tweets"].dataset(
@@ -83,7 +83,7 @@ def load_vader_texts() -> list[str]:
     >>> load_vader_texts()[2]
     'LMAO, AMAZING!'
     """
-    text: str = _read("vader_texts")["texts"].tobytes().decode()
+    text: str = _read_archive("vader_texts")["texts"].tobytes().decode()
     return text.split("\n")
 
 
@@ -112,7 +112,7 @@ def load_uk_budget_shares() -> LabelDataset:
     >>> load_uk_budget_shares().D.mean(axis=0).round(3)
     array([0.356, 0.091, 0.107, 0.061, 0.132, 0.252])
     """
-    arrays = _read("uk_budget_shares")
+    arrays = _read_archive("uk_budget_shares")
     return catalogue()["uk_budget_shares"].dataset(
         X=arrays["features"].astype(np.float64),
         # Whole numbers take less space, and one division gives the very floats of the decimals.
@@ -144,6 +144,6 @@ def load_yeast() -> LabelDataset:
     >>> float(load_yeast().Y.sum(axis=1).mean().round(3))
     4.237
     """
-    arrays = _read("yeast")
+    arrays = _read_archive("yeast")
     names = [f"Att{i}" for i in range(1, 104)]
     return catalogue()["yeast"].dataset(X=arrays["millionths"] / 1_000_000, Y=arrays["logical"], feature_names=names)

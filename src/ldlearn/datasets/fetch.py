@@ -59,7 +59,7 @@ def dataset_info(name: str) -> DatasetInfo:
     """
     entry = catalogue()[dataset_name(name)]
     with suppress(DatasetError):  # of a wrong file in the user's own folder
-        if found := _find(entry):
+        if found := _find_file(entry):
             return replace(entry, state="cached", path=found[1], checksum=str(found[0].checksum))
     return entry
 
@@ -114,7 +114,7 @@ def fetch_dataset(
     entry = catalogue()[dataset_name(name)]
     if not entry.files:
         return getattr(embedded, f"load_{entry.name}")()  # type: ignore[no-any-return]
-    found = _find(entry)
+    found = _find_file(entry)
     if found is None and not download:
         how = entry.manual or (
             f"Fetch it once with ldlearn.datasets.fetch_dataset({entry.name!r}), or put its file into the folder that "
@@ -124,7 +124,7 @@ def fetch_dataset(
     if found is None:
         on_message = on_message or partial(print, file=sys.stderr)
         found = _download_first(entry, on_message, progress=progress, timeout=timeout, retries=retries)
-    return _load(entry, *found)
+    return _read_file(entry, *found)
 
 
 def dataset_name(name: str) -> str:
@@ -207,7 +207,7 @@ def download(
     path : Path
     """
     target, reason = folder / file_name, ""
-    report = partial(_draw_bar, file_name) if progress is True else progress or (lambda done, total: None)
+    report = partial(_print_progress, file_name) if progress is True else progress or (lambda done, total: None)
     with naming_system_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         for attempt in range(retries + 1):
@@ -247,7 +247,7 @@ def _receive(url: str, file: IO[bytes], expected: Checksum, timeout: float, repo
         raise _FailedAttempt(f"the connection failed ({type(error).__name__})") from error
 
 
-def _draw_bar(file_name: str, done: int, total: int | None) -> None:
+def _print_progress(file_name: str, done: int, total: int | None) -> None:
     share = f"{done / total:4.0%} of {total / 1e6:.1f} MB" if total else f"{done / 1e6:.1f} MB"
     print(f"\r{file_name}: {share}", end="\n" if done == total else "", file=sys.stderr, flush=True)
 
@@ -258,17 +258,17 @@ def _cache_folder() -> Path:
     return Path(ex.import_optional("pooch", "datasets", purpose).os_cache("ldlearn"))
 
 
-def _find(entry: DatasetInfo) -> tuple[CatalogueFile, Path] | None:
+def _find_file(entry: DatasetInfo) -> tuple[CatalogueFile, Path] | None:
     """The right file of an entry, if it is here: in the user's own folder, where a wrong one is an error, or cached."""
     own = os.environ.get("LDLEARN_DATA", "")
-    if own and (found := _find_in(Path(own).expanduser(), entry, strict=True)):
+    if own and (found := _find_file_in(Path(own).expanduser(), entry, strict=True)):
         return found
     with suppress(ex.MissingDependencyError):  # then there is no cache
-        return _find_in(_cache_folder(), entry)
+        return _find_file_in(_cache_folder(), entry)
     return None
 
 
-def _find_in(folder: Path, entry: DatasetInfo, *, strict: bool = False) -> tuple[CatalogueFile, Path] | None:
+def _find_file_in(folder: Path, entry: DatasetInfo, *, strict: bool = False) -> tuple[CatalogueFile, Path] | None:
     wrong: dict[Path, str] = {}
     for file in entry.files:
         for path in (folder / name for name in file.names if (folder / name).is_file()):
@@ -303,7 +303,7 @@ def _download_first(entry: DatasetInfo, on_message: OnMessage, **options: Any) -
     raise DatasetError(" ".join(failures))
 
 
-def _load(entry: DatasetInfo, file: CatalogueFile, path: Path) -> LabelDataset:
+def _read_file(entry: DatasetInfo, file: CatalogueFile, path: Path) -> LabelDataset:
     known = str(file.checksum)
     data = read_dataset(path, file.X, file.D, kind="distribution", normalise=file.normalise, checksum=known)
     if data.n_labels != entry.n_labels:

@@ -112,7 +112,7 @@ def read_dataset(
             return LabelDataset(
                 X=_as_features(X),
                 **labels_read,
-                feature_names=_names(source, "X", parts["X"]),
+                feature_names=_names_in_file(source, "X", parts["X"]),
                 label_names=label_names,
                 checksum=checksum or (f"sha256:{sha256_of(path)}" if path.is_file() else ""),
                 # The argument comes first, then the file's own texts, then its name.
@@ -149,7 +149,8 @@ def _read_matrices(
     source: Source, parts: dict[str, list[int]], kind: str, normalise: bool
 ) -> tuple[Any, dict[str, Any], list[str]]:
     """Features, fields of labels and their names, of a file with a column for each label."""
-    label_names = _names(source, *next((field, positions) for field, positions in parts.items() if field != "X"))
+    label_field = next(field for field in parts if field != "X")
+    label_names = _names_in_file(source, label_field, parts[label_field])
     matrices = source.matrices(parts)
     X, fields = matrices.pop("X"), dict[str, Any]()
     for field, matrix in matrices.items():
@@ -160,7 +161,7 @@ def _read_matrices(
     return X, fields, label_names
 
 
-def _names(source: Source, field: str, positions: list[int]) -> list[str]:
+def _names_in_file(source: Source, field: str, positions: list[int]) -> list[str]:
     """Names that the file gives; none if it names nothing."""
     # Names that a reader made up would come back as if the file had them.
     if not source.unnamed.isdisjoint(positions):
@@ -191,12 +192,12 @@ def write_dataset(data: LabelDataset, path: str | os.PathLike[str]) -> None:
         numbers only.
     """
     try:
-        write_content(os.fspath(path), _content(data))
+        write_content(os.fspath(path), _as_content(data))
     except TableError as error:
         raise DatasetError(str(error)) from error
 
 
-def _content(data: LabelDataset) -> DatasetContent:
+def _as_content(data: LabelDataset) -> DatasetContent:
     labels = {key: getattr(data, key) for key in ("counts", "D", "Y") if getattr(data, key) is not None}
     if "counts" in labels:
         del labels["D"]  # the shares of the votes follow from them

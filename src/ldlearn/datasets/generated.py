@@ -51,17 +51,17 @@ class LabelSampler:
         }
         _check_rules(self, rules)
 
-    def of_degrees(self, D: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int8]:
+    def draw_from_degrees(self, D: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int8]:
         """Labels of these distributions."""
         if self.mode == "votes":
-            Y: NDArray[Any] = np.asarray(rng.multinomial(self.n_raters, self._shares(D, rng)) > 0, dtype=np.int8)
+            Y: NDArray[Any] = np.asarray(rng.multinomial(self.n_raters, self._vote_shares(D, rng)) > 0, dtype=np.int8)
         elif self.mode == "top-k":
             Y = binarize(D, "top-k", k=self.k)
         else:
             Y = binarize(D, delta=self.threshold) | binarize(D, "top-k", k=1)  # the largest counts in any case
-        return self.forget(Y, rng)
+        return self.drop_positives(Y, rng)
 
-    def present(self, logits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int8]:
+    def draw_presence(self, logits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int8]:
         """Each label by itself with the odds ``exp(logit)``, given that there is at least one."""
         chance = expit(logits)
         # The probability that this label or a later one is present.
@@ -71,7 +71,7 @@ class LabelSampler:
             Y[:, j] = rng.random(len(Y)) < np.where(Y.any(axis=1), chance[:, j], chance[:, j] / later[:, j])
         return Y
 
-    def _shares(self, D: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def _vote_shares(self, D: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
         """What raters vote by: D itself, or a Dirichlet distribution around it."""
         D = np.asarray(D, dtype=np.float64)
         if np.isfinite(self.concentration):
@@ -80,7 +80,7 @@ class LabelSampler:
         # multinomial refuses shares whose sum exceeds 1, be it by rounding
         return normalize_rows(D)
 
-    def forget(self, Y: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.int8]:
+    def drop_positives(self, Y: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.int8]:
         """Each positive is lost with probability `missing`, but the last of a row stays."""
         if self.missing == 0:
             return Y
@@ -136,7 +136,7 @@ def make_logical_labels(
         raise DatasetError(f"D must be 2-D (rows x labels), got {degrees.ndim} dimension(s).")
     sampler = LabelSampler(labels, threshold, n_raters, concentration, k, missing)
     sampler.check(degrees.shape[1], DEGREE_MODES)
-    return sampler.of_degrees(degrees, np.random.default_rng(random_state))
+    return sampler.draw_from_degrees(degrees, np.random.default_rng(random_state))
 
 
 @dataclass
@@ -168,7 +168,7 @@ class SyntheticRows:
             "sharpness must be finite and not negative": 0 <= self.sharpness < np.inf,
         }
         _check_rules(self, rules)
-        self.seed = _seed(random_state)
+        self.seed = _as_seed(random_state)
         rng = np.random.default_rng([self.seed, 0])  # what all blocks share; [seed, 1, i] draws the rows of block i
         n_latent = self.manifold_dim or self.n_features
         self.weights = _unit_columns(rng.standard_normal((n_latent, self.n_labels)))
@@ -180,16 +180,16 @@ class SyntheticRows:
         """X and D of the rows, and Y if 0/1 labels are drawn."""
         for index, start in enumerate(range(0, self.n_samples, BLOCK_ROWS)):
             # a whole block is drawn and then cut, so the first rows never depend on how many were asked for
-            X, D, *Y = (part[: self.n_samples - start] for part in self._block(index))
+            X, D, *Y = (part[: self.n_samples - start] for part in self._draw_block(index))
             D = D.astype(dtype)
             # Divided again: rows rounded to float32 no longer sum to 1.
             yield X.astype(dtype), D / D.sum(axis=1, keepdims=True), *Y
 
-    def _block(self, index: int) -> tuple[NDArray[Any], ...]:
+    def _draw_block(self, index: int) -> tuple[NDArray[Any], ...]:
         rng = np.random.default_rng([self.seed, 1, index])
         latent = rng.standard_normal((BLOCK_ROWS, self.weights.shape[0]))
-        logits = self._logits(latent, rng)
-        D = np.asarray(softmax(logits, _support(logits, self.sparsity, rng)))
+        logits = self._draw_logits(latent, rng)
+        D = np.asarray(softmax(logits, _draw_support(logits, self.sparsity, rng)))
         X = latent
         if self.manifold_dim is not None:
             # Cosines of random phases have a mean square of 1/2; the factor makes it 1.
@@ -198,11 +198,11 @@ class SyntheticRows:
             return X, D
         rng = np.random.default_rng([self.seed, 2, index])  # labels leave X and D as they are
         if self.sampler.mode == "presence":
-            present = self.sampler.present(logits, rng)
-            return X, normalize_rows(present.astype(float)), self.sampler.forget(present, rng)
-        return X, D, self.sampler.of_degrees(D, rng)
+            present = self.sampler.draw_presence(logits, rng)
+            return X, normalize_rows(present.astype(float)), self.sampler.drop_positives(present, rng)
+        return X, D, self.sampler.draw_from_degrees(D, rng)
 
-    def _logits(self, latent: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def _draw_logits(self, latent: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
         # Signal and noise share a variance of 1, so that snr changes neither the sharpness nor the scale.
         noise_share = 1 / (1 + self.snr)
         logits = np.sqrt(1 - noise_share) * (latent @ self.weights)
@@ -217,7 +217,7 @@ def _unit_columns(W: NDArray[Any]) -> NDArray[Any]:
     return np.asarray(W / np.linalg.norm(W, axis=0))
 
 
-def _support(logits: NDArray[Any], sparsity: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _draw_support(logits: NDArray[Any], sparsity: float, rng: np.random.Generator) -> NDArray[np.bool_]:
     """The largest logits of each row, as many as keep the expected fraction of zeros at `sparsity`."""
     n_rows, n_labels = logits.shape
     # One label is always there; each of the others has this chance, so that zeros make up `sparsity` on average.
@@ -335,7 +335,7 @@ def make_label_distributions(
     return LabelDataset(X, D, Y, name="synthetic", source="generated", licence="none needed", description=settings)
 
 
-def _seed(random_state: Any) -> int:
+def _as_seed(random_state: Any) -> int:
     if isinstance(random_state, int | np.integer):
         if random_state < 0:
             raise DatasetError(f"random_state must not be negative, got {random_state}.")

@@ -112,7 +112,7 @@ class BDLE(SampleWeightMixin, Enhancer):
         root = np.sqrt(w[counted, None])
         rough = self._smoothness(X[counted], features[counted])
         # The graph term counts no rows: what X' multiplies by the root again is divided by it here.
-        W = self._solve(root * features[counted], root * labels[counted], rough / root)
+        W = self._solve_sylvester(root * features[counted], root * labels[counted], rough / root)
         self.coef_, self.intercept_ = W.T, mean_y - mean_x @ W
         self.scores_ = features @ W + mean_y
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
@@ -123,7 +123,7 @@ class BDLE(SampleWeightMixin, Enhancer):
             return np.zeros_like(features)
         return np.asarray(self.lam * (laplacian(knn_graph(X, self.n_neighbors, self.sigma)) @ features))
 
-    def _solve(self, X: Array, Y: Array, rough: Array) -> Array:
+    def _solve_sylvester(self, X: Array, Y: Array, rough: Array) -> Array:
         """W of the Sylvester equation; it lies in the row space of X, in which the equation is solved if m > n."""
         smoothed = X + rough  # (I + lambda G) X
         basis = linalg.qr(X.T, mode="economic")[0] if X.shape[1] > len(X) else None

@@ -108,7 +108,7 @@ class FCM(SampleWeightMixin, Enhancer):
         w = np.ones(len(Y)) if sample_weight is None else sample_weight
         p = 10 * Y.shape[1] if self.n_clusters is None else self.n_clusters
         self._cluster(np.asarray(X, dtype=np.float64), p, w)
-        self.associations_ = _associate(Y * w[:, None], self.memberships_)
+        self.associations_ = _label_associations(Y * w[:, None], self.memberships_)
         self.scores_ = np.column_stack([(self.memberships_ * row).max(axis=1) for row in self.associations_])
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
@@ -161,7 +161,7 @@ def _memberships(squares: Array, b: float) -> Array:
     return np.asarray(U / U.sum(axis=1, keepdims=True))
 
 
-def _associate(Y: Array, U: Array) -> Array:
+def _label_associations(Y: Array, U: Array) -> Array:
     """``Y' U``, columns then rows divided by their sums; a label without positive rows keeps zeros."""
     # Columns first: of the labels that a cluster's members carry, the share of each, so that large clusters say no more
     # than small ones. Then rows: what ties a label to clusters sums to one, for frequent labels as for rare ones.

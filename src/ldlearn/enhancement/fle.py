@@ -1,7 +1,6 @@
 """FLE: fast label enhancement, a factorisation of the features whose coefficients are the degrees."""
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 
@@ -43,7 +42,7 @@ class FLE(SampleWeightMixin, Enhancer):
         Whether columns of X are first centred and divided by their standard deviations. Without it features that
         nearly share one direction make S say nothing.
     tol : float, default=1e-6
-        Stop when an iteration lowers the objective by less than this share of it.
+        Stop when an iteration lowers the objective by less than this, relatively.
     max_iter : int, default=500
 
     Attributes
@@ -101,17 +100,15 @@ class FLE(SampleWeightMixin, Enhancer):
     tol: Positive = 1e-6
     max_iter: PositiveInt = 500
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight) if self.standardize else None
         X = np.asarray(X, dtype=np.float64) if scaling is None else scaling.apply(X)
         m, c = X.shape[1], Y.shape[1]
         w = np.ones(len(Y)) if sample_weight is None else sample_weight
         S = pseudo_distributions(X, Y, sample_weight)
-        path: list[float] = []
         # The pseudo distribution is the start, so that nothing is drawn and the order of rows does not matter.
-        P, before = S, np.inf
-        self.converged_ = False
-        while not self.converged_ and len(path) < self.max_iter:
+        P, path = S, [np.inf]
+        while self._should_iterate(path):
             # Ridge regression of the features on P: the exact minimum over Q.
             weighted = P.T * w
             Q = np.linalg.solve(weighted @ P + self.gamma * np.eye(c), weighted @ X)
@@ -122,10 +119,7 @@ class FLE(SampleWeightMixin, Enhancer):
             H = Q @ Q.T / m + (self.alpha + self.beta) * np.eye(c) + self.lam
             P = nonnegative_quadratic(H, X @ Q.T / m + self.alpha * Y + self.beta * S + self.lam, P > 0)
             path.append(self._objective(X, Y, S, P, Q, w))
-            self.converged_ = before - path[-1] <= self.tol * path[-1]
-            before = path[-1]
         self.prototypes_, self.coefficients_ = Q, P
-        self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
         self.label_distributions_ = normalize_rows(P)
 
     def _objective(self, X: Array, Y: Mask, S: Array, P: Array, Q: Array, weights: SampleWeight) -> float:

@@ -1,7 +1,7 @@
 """gLESC: sample correlations from features and labels together, by a tensor of low rank."""
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from scipy import fft
@@ -106,17 +106,17 @@ class GLESC(Enhancer):
         """A Fourier transform runs along the samples."""
         return super().capabilities()._replace(order_invariant=False)
 
-    def _fit(self, X: Any, Y: Mask) -> None:
+    def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)
         # Five n x n arrays of doubles at the peak.
         require_memory(40.0 * n**2, f"GLESC with its {n} x {n} representations", "LESC makes no such array")
         features = feature_scaling(X).apply(X) if self.standardize else X
         labels = Y.astype(float)
-        self.representation_ = C = self._represent([thin_factors(features), thin_factors(labels)])
+        self.representation_ = C = self._fit_representation([thin_factors(features), thin_factors(labels)])
         F = smooth_by_representation(labels, C.T if self.orientation == "stated" else C, self.lam)
         self.label_distributions_ = softmax(F)
 
-    def _represent(self, views: list[ThinFactors]) -> Array:
+    def _fit_representation(self, views: list[ThinFactors]) -> Array:
         """Mean of the two representations, by the inexact augmented Lagrangian method.
 
         Each view v has ``X = X Z + E`` (multiplier Y, penalty mu) and ``Z = G`` (multiplier W, penalty rho), where the
@@ -147,7 +147,7 @@ class GLESC(Enhancer):
             E = [keep * e for e in E]
             # The tensor takes up the change, which makes it Z + W / rho, and is thresholded: this is the new G.
             sums = [GV[v] + change[v] for v in (0, 1)]  # Z + W / rho, with the bases
-            GV, distance = tensor.threshold(change, 1.0 / rho)
+            GV, distance = tensor.threshold_singular_values(change, 1.0 / rho)
             gaps = [rest[v] - E[v] for v in (0, 1)]
             self.n_iter_ += 1
             self.converged_ = max(distance, *(float(np.linalg.norm(gap)) for gap in gaps)) < self.tol
@@ -155,7 +155,7 @@ class GLESC(Enhancer):
             mu, previous, rho = min(2.0 * mu, 1e11), rho, min(2.0 * rho, 1e13)  # as released
             # The new W / rho: what the thresholds took away, times the old rho over the new one.
             WV = [(sums[v] - GV[v]) * (previous / rho) for v in (0, 1)]
-        return tensor.mean()
+        return tensor.mean_matrix()
 
 
 _BLOCK_ENTRIES = 250_000  # of the tensor at a time, so that they stay in the cache
@@ -179,12 +179,12 @@ class SpectralTensor:
         self.bases = [self.root_weights * fft.rfft(basis, axis=0, norm="ortho") for basis in bases]
         self.slices = np.zeros((n // 2 + 1, len(bases), n), dtype=complex)  # frequency, matrix, column
 
-    def mean(self) -> Array:
+    def mean_matrix(self) -> Array:
         """Mean of the two matrices."""
         spectrum = self.slices.mean(axis=1) / self.root_weights
         return np.asarray(fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True))
 
-    def threshold(self, change: list[Array], tau: float) -> tuple[list[Array], float]:
+    def threshold_singular_values(self, change: list[Array], tau: float) -> tuple[list[Array], float]:
         """Add ``basis @ change``, then lower the singular values of every frequency's slice by tau.
 
         Returns ``basis.T @ matrix`` for both, and how far the thresholds moved the tensor. One pass over memory.

@@ -62,8 +62,8 @@ class GLLE(Enhancer):
         ``"exact"`` gives the minimum: K is invertible, so every D can be reached and ``(I + lam G) D = Y`` is one
         sparse system. ``"lbfgs"`` is the original: W from a random start, stopped early, far from the minimum.
     tol : float, default=1e-6
-        Stop ``"lbfgs"``, or the alternation if ``l2 > 0``, when an iteration lowers the objective by less than this
-        share of it.
+        Stop ``"lbfgs"``, or the alternation if ``l2 > 0``, when an iteration lowers the objective by less than
+        this, relatively.
     max_iter : int, default=300
         Iterations of these at most. For ``"lbfgs"`` that is the published early stop: it warns, as any fit that is
         stopped before it converged.
@@ -150,19 +150,18 @@ class GLLE(Enhancer):
         labels = Y.astype(float)
         G = laplacian(knn_graph(X, self.n_neighbors, self.sigma))
         if self.solver == "lbfgs":
-            self.scores_ = self._stop_early(X, labels, G)
+            self.scores_ = self._fit_early_stopped(X, labels, G)
         else:
             # A kernel expansion of distinct rows can express every D, so that the minimum over W is one over D itself:
             # the normal equations (I + lam G) D = Y, sparse and definite.
             self.scores_ = solve_spd(sparse.csr_array(sparse.eye_array(len(labels)) + self.lam * G), labels)
-            path = [_objective(self.scores_, labels, self.lam, G)]
-            self.converged_ = True
+            self.objective_ = _objective(self.scores_, labels, self.lam, G)
+            self.objective_path_, self.n_iter_, self.converged_ = np.array([self.objective_]), 1, True
             if self.l2 > 0:
-                path = self._correlate(X, labels, G)
-            self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
+                self._fit_correlations(X, labels, G)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
-    def _stop_early(self, X: Any, Y: Array, G: sparse.csr_array) -> Array:
+    def _fit_early_stopped(self, X: Any, Y: Array, G: sparse.csr_array) -> Array:
         """L-BFGS on the weights of ``[K, 1]`` from uniform random numbers, as released."""
         n, c = Y.shape
         require_memory(8.0 * n * n, f"The {n} x {n} kernel of GLLE's solver='lbfgs'", "solver='exact' needs no kernel")
@@ -175,18 +174,16 @@ class GLLE(Enhancer):
         self.n_iter_, self.objective_, self.converged_ = fit.n_iter, fit.loss, fit.converged
         return np.asarray(K @ fit.arrays[0][:-1] + fit.arrays[0][-1])
 
-    def _correlate(self, X: Any, Y: Array, G: sparse.csr_array) -> list[float]:
-        """Minimise over the correlations and D in turn; the objective, returned for each round, never rises."""
+    def _fit_correlations(self, X: Any, Y: Array, G: sparse.csr_array) -> None:
+        """Minimise over the correlations and D in turn; the objective never rises."""
         rng = check_random_state(self.random_state)
-        self.groups_ = self._group(X, rng)
+        self.groups_ = self._group_rows(X, rng)
         members = [np.flatnonzero(self.groups_ == i) for i in range(self.groups_.max() + 1)]
         Z = rng.normal(size=(len(members), Y.shape[1], Y.shape[1]))
         # Rows of length one make Z Z' a correlation matrix.
         Z /= np.linalg.norm(Z, axis=2, keepdims=True)
-        path: list[float] = []
-        D, before = self.scores_, np.inf
-        self.converged_ = False
-        while not self.converged_ and len(path) < self.max_iter:
+        D, path = self.scores_, [np.inf]
+        while self._should_iterate(path):
             # Over correlation matrices R_i the last term is linear, <R_i, D_i' D_i>; over D everything is quadratic.
             Z = align_unit_rows(Z, _grams(D, members))
             R = Z @ Z.transpose(0, 2, 1)
@@ -194,10 +191,7 @@ class GLLE(Enhancer):
             # system for all entries of D.
             D = self._solve_jointly(Y, G, R, members)
             path.append(_objective(D, Y, self.lam, G) + self.l2 * float(np.sum(R * _grams(D, members))))
-            self.converged_ = before - path[-1] <= self.tol * path[-1]
-            before = path[-1]
         self.scores_, self.label_correlations_ = D, R
-        return path
 
     def _solve_jointly(self, Y: Array, G: sparse.csr_array, R: Array, members: Sequence[Indices]) -> Array:
         """D of ``D + lam G D + l2 D_i R_i = Y``, i being the group of a row."""
@@ -211,7 +205,7 @@ class GLLE(Enhancer):
         # Correlation matrices have a unit diagonal: each adds l2 to every entry.
         return solve_operator(system_times, (1.0 + self.lam * G.diagonal() + self.l2)[:, None], Y)
 
-    def _group(self, X: Any, rng: np.random.RandomState) -> Indices:
+    def _group_rows(self, X: Any, rng: np.random.RandomState) -> Indices:
         n = X.shape[0]
         n_groups = min(100, max(1, n // 10)) if self.n_groups is None else self.n_groups
         if n_groups > n:

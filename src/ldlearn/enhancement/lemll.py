@@ -1,7 +1,6 @@
 """LEMLL: numerical labels and a kernel regressor that predicts them, learned together."""
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -114,7 +113,7 @@ class LEMLL(Enhancer):
     tol: Positive = 1e-6
     max_iter: PositiveInt = 200
 
-    def _fit(self, X: Any, Y: Mask) -> None:
+    def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)
         M = reconstruction_laplacian(reconstruction_weights(X, self.n_neighbors))
         # The Hessian in U of the last two terms; definite, because l3 is positive.
@@ -124,7 +123,7 @@ class LEMLL(Enhancer):
         self.dual_coef_, self.intercept_ = np.zeros(Y.shape), np.zeros(Y.shape[1])
         self.gap_, self.converged_, path = 0.0, True, []
         if self.l1 > 0:
-            path = self._regress(_whole_kernel(X, N), U)
+            path = self._regress(_kernel_plus_inverse(X, N), U)
         # Without a regressor the other two terms have this minimum, a quadratic in the signs.
         base = self.l3 * float(np.vdot(signs, signs - U))
         self.objective_path_, self.n_iter_ = base + np.asarray(path), len(path)
@@ -161,7 +160,7 @@ class LEMLL(Enhancer):
         return path
 
 
-def _whole_kernel(X: Array, N: sparse.csr_array) -> Array:
+def _kernel_plus_inverse(X: Array, N: sparse.csr_array) -> Array:
     """``K + inverse(N)``."""
     n = len(X)
     require_memory(24.0 * n**2, f"LEMLL with its {n} x {n} kernel", "GLLE keeps its graph sparse")

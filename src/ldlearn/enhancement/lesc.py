@@ -1,7 +1,7 @@
 """LESC: label enhancement with sample correlations from a low-rank representation."""
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -126,15 +126,15 @@ class LESC(Enhancer):
     tol: Positive = 1e-6
     max_iter: PositiveInt = 1000
 
-    def _fit(self, X: Any, Y: Mask) -> None:
+    def _fit(self, X: Array, Y: Mask) -> None:
         space = thin_factors(feature_scaling(X).apply(X) if self.standardize else X)
         self.beta_star_ = _beta_star(space)
-        self.basis_, self.coefficients_ = space.basis, self._represent(space)
+        self.basis_, self.coefficients_ = space.basis, self._fit_representation(space)
         Z = LowRankProduct(self.basis_, self.coefficients_)
         F = smooth_by_representation(Y.astype(float), Z.T if self.orientation == "stated" else Z, self.gamma)
         self.label_distributions_ = softmax(F)
 
-    def _represent(self, space: ThinFactors) -> Array:
+    def _fit_representation(self, space: ThinFactors) -> Array:
         """Low-rank representation by the inexact augmented Lagrangian method, in the coordinates of the row space.
 
         There the samples are the columns of X and the dictionary is diagonal (s): no column of the optimal Z leaves the

@@ -35,7 +35,7 @@ class LP(Enhancer):
     Parameters
     ----------
     alpha : float, default=0.5
-        Share that comes from the neighbours, in [0, 1). 0 leaves Y as it is.
+        Fraction that comes from the neighbours, in [0, 1). 0 leaves Y as it is.
     sigma : float or "mean", default=1.0
         Width of the similarity: 1 in the literature, or the mean distance between the rows (with ``n_neighbors``:
         between neighbours).

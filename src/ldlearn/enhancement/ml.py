@@ -159,7 +159,7 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
     free, blocked = _split_gradient(V, G, lower)
     P = free  # conjugate directions
     while True:
-        unsolved = np.sqrt(_dots(free, free) + _dots(blocked, blocked)) > goal
+        unsolved = np.sqrt(_column_dots(free, free) + _column_dots(blocked, blocked)) > goal
         if n_iter == max_iter or not unsolved.any():
             return BoundedFit(signs * V / lower, n_iter, not unsolved.any())
         n_iter += 1
@@ -168,11 +168,11 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
         # (`inside`); otherwise active bounds are released along the chopped gradient. Solved columns stay.
         slack = V - lower
         reduced = np.minimum(slack / step, free)
-        inside = _dots(blocked, blocked) <= _dots(reduced, free)
+        inside = _column_dots(blocked, blocked) <= _column_dots(reduced, free)
         direction = np.where(inside, P, blocked) * unsolved
         image = gradient(direction)
-        curvature = _dots(direction, image)
-        t = _dots(G, direction) / np.where(curvature > 0, curvature, 1.0)
+        curvature = _column_dots(direction, image)
+        t = _column_dots(G, direction) / np.where(curvature > 0, curvature, 1.0)
         # Largest step before an entry reaches its bound; the chopped gradient reaches none.
         room = np.where(direction > 0, slack / np.where(direction > 0, direction, 1.0), np.inf).min(axis=0)
         expand = inside & (t > room)
@@ -185,7 +185,7 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
         free, blocked = _split_gradient(V, G, lower)
         # Directions stay conjugate only within a face: on a new one they start again from the free gradient.
         conjugate = inside & ~expand & (curvature > 0)
-        turn = np.where(conjugate, _dots(free, image) / np.where(curvature > 0, curvature, 1.0), 0.0)
+        turn = np.where(conjugate, _column_dots(free, image) / np.where(curvature > 0, curvature, 1.0), 0.0)
         P = free - turn * direction
 
 
@@ -195,6 +195,6 @@ def _split_gradient(V: Array, G: Array, lower: Array) -> tuple[Array, Array]:
     return np.where(bound, 0.0, G), np.where(bound, np.minimum(G, 0.0), 0.0)
 
 
-def _dots(A: Array, B: Array) -> Array:
+def _column_dots(A: Array, B: Array) -> Array:
     """Inner products of the columns."""
     return np.asarray(np.einsum("ij,ij->j", A, B))

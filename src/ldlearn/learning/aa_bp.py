@@ -15,7 +15,7 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomSt
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, softmax
 from ldlearn.exceptions import InputError
-from ldlearn.learning.linear_softmax import through_softmax
+from ldlearn.learning.linear_softmax import logit_gradient
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 Layers = list[Array]  # weights (inputs, outputs) and biases of each layer in turn, the first layer first
@@ -51,7 +51,7 @@ class AABP(SampleWeightMixin, Learner):
     goal : float, default=1e-4
         ``"gd"`` stops when the mean squared error is this small.
     tol : float, default=1e-5
-        ``"lbfgs"`` stops when an iteration lowers the objective by less than this share of it.
+        ``"lbfgs"`` stops when an iteration lowers the objective by less than this, relatively.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial weights.
 
@@ -118,7 +118,7 @@ class AABP(SampleWeightMixin, Learner):
         """The random start treats labels unequally, and the fit, stopped early, depends on rounding."""
         return super().capabilities()._replace(order_invariant=False, label_invariant=False)
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         X, is_softmax = X.astype(np.float64), self.output == "softmax"
         scaling = feature_scaling(X, weights=sample_weight) if self.solver == "lbfgs" else None
         network = _Network(X if scaling is None else scaling.apply(X), D, is_softmax, self.l2, sample_weight)
@@ -157,7 +157,7 @@ class AABP(SampleWeightMixin, Learner):
         self.converged_ = fit.converged
         return fit.arrays, fit.path
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         *_, Z = _activations(X.astype(np.float64), self.coefs_, self.intercepts_)
         return softmax(Z) if self.output == "softmax" else normalize_rows(np.abs(Z))
 
@@ -180,7 +180,7 @@ class _Network:
         self.error = float(np.vdot(residual, slope))
         delta = 2.0 * slope
         if self.is_softmax:
-            delta = through_softmax(Z, delta)
+            delta = logit_gradient(Z, delta)
         loss = self.error + self.l2 * sum(float(np.vdot(W, W)) for W in weights)
         gradient: Layers = []
         for W, inputs in zip(reversed(weights), reversed(hidden), strict=True):

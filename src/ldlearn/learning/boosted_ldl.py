@@ -139,8 +139,8 @@ class BoostedLDL(SampleWeightMixin, Learner):
         if name != "validation":
             return super()._check_row_data(name, value, X)
         mask = np.asarray(value)
-        if mask.dtype != bool or mask.shape != (X.shape[0],) or mask.all() or not mask.any():
-            raise InputError(f"validation must be a boolean mask of some, but not all, of the {X.shape[0]} rows.")
+        if mask.dtype != bool or mask.shape != (X.shape[0],):
+            raise InputError(f"validation must be a boolean mask of the {X.shape[0]} rows.")
         return mask
 
     def _check_targets(self, y: Any) -> NDArray[Any]:
@@ -148,6 +148,9 @@ class BoostedLDL(SampleWeightMixin, Learner):
 
     def _fit(self, X: Any, T: Array, sample_weight: SampleWeight | None = None, validation: Mask | None = None) -> None:
         lightgbm = import_optional("lightgbm", "boost", "Boosted trees")
+        if validation is not None and (validation.all() or not validation.any()):
+            rows = f"the {len(T)} rows of positive sample weight"
+            raise InputError(f"validation must be a boolean mask of some, but not all, of {rows}.")
         rng = check_random_state(self.random_state)
         categorical = self._find_categorical(X)
         smallest = X.nanmin(axis=0).toarray().ravel().clip(max=0.0) if sparse.issparse(X) else np.fmin.reduce(X)
@@ -161,24 +164,30 @@ class BoostedLDL(SampleWeightMixin, Learner):
         self.n_estimators_, self.intercept_, self.trees_ = 0, loss.intercept, np.empty(0, dtype=np.uint8)
         self.__dict__["_booster"] = None
         if T.shape[1] > 1 and len(np.unique(group[trained])) > 1:  # LightGBM needs a feature that varies
-            self._boost(lightgbm, X, T, weights, loss, trained, held_out, categorical, int(rng.randint(2**31 - 1)))
+            params = self._lightgbm_params(loss, int(rng.randint(2**31 - 1)))
+
+            def dataset(rows: Mask, reference: Any = None) -> Any:
+                start = np.tile(loss.intercept, (int(rows.sum()), 1))
+                given: dict[str, Any] = {"categorical_feature": categorical, "params": params, "reference": reference}
+                return lightgbm.Dataset(X[rows], label=np.zeros(len(start)), init_score=start, **given)
+
+            train = dataset(trained)
+            booster = lightgbm.train(
+                params,
+                train,
+                self.n_estimators,
+                valid_sets=[dataset(held_out, train)],
+                feval=lambda Z, _: ("loss", loss.mean_loss(Z, T[held_out], weights[held_out]), False),
+                callbacks=[lightgbm.early_stopping(self.n_iter_no_change, verbose=False)],
+            )
+            self.n_estimators_, self.trees_ = booster.best_iteration, _extract_trees(booster)
+            self.__dict__["_booster"] = lightgbm.Booster(model_str=self.trees_.tobytes().decode("ascii"))
         self.lambda_ = loss.rate
 
-    def _boost(
-        self,
-        lightgbm: Any,
-        X: Any,
-        T: Array,
-        weights: SampleWeight,
-        loss: _DegreeLoss | _VoteLoss,
-        trained: Mask,
-        held_out: Mask,
-        categorical: list[int],
-        seed: int,
-    ) -> None:
-        params = {
+    def _lightgbm_params(self, loss: _DegreeLoss | _VoteLoss, seed: int) -> dict[str, Any]:
+        return {
             "objective": lambda Z, _: loss.derivatives(Z),
-            "num_class": T.shape[1],
+            "num_class": len(loss.intercept),
             "metric": "none",
             "learning_rate": self.learning_rate,
             "num_leaves": self.max_leaf_nodes,
@@ -194,34 +203,12 @@ class BoostedLDL(SampleWeightMixin, Learner):
             "verbosity": -1,
         }
 
-        def dataset(rows: Mask, reference: Any = None) -> Any:
-            start = np.tile(loss.intercept, (int(rows.sum()), 1))
-            given: dict[str, Any] = {"categorical_feature": categorical, "params": params, "reference": reference}
-            return lightgbm.Dataset(X[rows], label=np.zeros(len(start)), init_score=start, **given)
-
-        train = dataset(trained)
-        booster = lightgbm.train(
-            params,
-            train,
-            self.n_estimators,
-            valid_sets=[dataset(held_out, train)],
-            feval=lambda Z, _: ("loss", loss.mean(Z, T[held_out], weights[held_out]), False),
-            callbacks=[lightgbm.early_stopping(self.n_iter_no_change, verbose=False)],
-        )
-        self.n_estimators_ = booster.best_iteration
-        # Only the trees, without their sizes in bytes: a reader would have to check those, too.
-        text = booster.model_to_string().partition("end of trees")[0]
-        head, _, trees = text.partition("tree_sizes=")
-        text = head + trees.partition("\n")[2] + "end of trees\n"
-        self.trees_ = np.frombuffer(text.encode(), dtype=np.uint8)
-        self.__dict__["_booster"] = lightgbm.Booster(model_str=text)
-
     def _find_categorical(self, X: Any) -> list[int]:
         """Positions of the categorical columns, which must hold codes."""
         names = list(getattr(self, "feature_names_in_", []))
         given = [] if self.categorical_features is None else list(self.categorical_features)
         try:
-            positions = [names.index(column) if isinstance(column, str) else int(column) for column in given]
+            positions = [names.index(name) if isinstance(name, str) else range(X.shape[1])[name] for name in given]
             columns = X[:, positions].toarray() if sparse.issparse(X) else X[:, positions]
         except (ValueError, IndexError, TypeError):
             raise InputError(f"categorical_features must be columns of X, got {given!r:.80}.") from None
@@ -273,7 +260,7 @@ class _DegreeLoss:
         P, c = softmax(Z), self.D.shape[1]
         return self.weights * (P - self.D), self.weights * P * (1.0 - P) * (c / (c - 1))
 
-    def mean(self, Z: Array, D: Array, weights: SampleWeight) -> float:
+    def mean_loss(self, Z: Array, D: Array, weights: SampleWeight) -> float:
         """Mean loss of other rows."""
         return float(np.average(-np.sum(D * log_softmax(Z), axis=1), weights=weights))
 
@@ -302,7 +289,7 @@ class _VoteLoss:
         self.log_rate -= float(np.clip(slope.sum() / max(curvature.sum(), 1e-12), -1.0, 1.0))
         return gradient, np.maximum(diagonal, 0.0) * (c / (c - 1))  # below 0 only by rounding
 
-    def mean(self, Z: Array, Y: Array, weights: SampleWeight) -> float:
+    def mean_loss(self, Z: Array, Y: Array, weights: SampleWeight) -> float:
         """Mean loss of other rows."""
         theta = log_softmax(Z) + self.log_rate
         loss = np.where(np.isnan(Y), 0.0, losses(theta, np.nan_to_num(Y)))
@@ -316,6 +303,14 @@ def _group_equal_rows(X: Any, rng: Any) -> NDArray[np.intp]:
     projected = X @ direction if sparse.issparse(X) else np.einsum("ij,j->i", np.nan_to_num(X), direction)
     group: NDArray[np.intp] = np.unique(projected, return_inverse=True)[1]
     return group
+
+
+def _extract_trees(booster: Any) -> NDArray[np.uint8]:
+    """Only the trees, without their sizes in bytes: a reader would have to check those, too."""
+    text = booster.model_to_string().partition("end of trees")[0]
+    head, _, trees = text.partition("tree_sizes=")
+    text = head + trees.partition("\n")[2] + "end of trees\n"
+    return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
 def read_trees(text: str, n_features: int, n_labels: int) -> list[dict[str, NDArray[np.float64]]]:

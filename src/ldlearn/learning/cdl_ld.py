@@ -38,7 +38,7 @@ class CDLLD(SampleWeightMixin, Learner):
     max_iter : int, default=500
         L-BFGS iterations at most.
     tol : float, default=1e-6
-        Stop when an iteration lowers the objective by less than this share of it.
+        Stop when an iteration lowers the objective by less than this, relatively.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class CDLLD(SampleWeightMixin, Learner):
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-6
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         weights = np.ones(len(D)) if sample_weight is None else sample_weight
         scaling = feature_scaling(X, weights=sample_weight)
         Z = scaling.apply(X)
@@ -92,7 +92,7 @@ class CDLLD(SampleWeightMixin, Learner):
         self.coef_ = coef.T
         self.objective_, self.n_iter_, self.converged_ = fit.loss, fit.n_iter, fit.converged
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         alpha = 1.0 + np.logaddexp(0.0, X @ self.coef_.T + self.intercept_)
         return np.asarray(alpha / alpha.sum(axis=1, keepdims=True))
 

@@ -1,7 +1,6 @@
 """CPNN: a neural network whose input is a row together with a label."""
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state, gen_batches
@@ -41,7 +40,7 @@ class CPNN(SampleWeightMixin, Learner):
     max_iter : int, default=500
         L-BFGS iterations at most.
     tol : float, default=1e-4
-        Stop when an iteration lowers the objective per row by less than this share of it.
+        Stop when an iteration lowers the objective per row by less than this, relatively.
     random_state : int, RandomState instance or None, default=None
         Seed of the initial coefficients.
 
@@ -99,7 +98,7 @@ class CPNN(SampleWeightMixin, Learner):
         dependent = {"order_invariant": False, "label_invariant": False, "weight_equals_repetition": False}
         return super().capabilities()._replace(**dependent)
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         total = float(len(D) if sample_weight is None else sample_weight.sum())
         weights = (np.ones(len(D)) if sample_weight is None else sample_weight) / total
         scaling = feature_scaling(X, weights=sample_weight)
@@ -116,7 +115,7 @@ class CPNN(SampleWeightMixin, Learner):
         self._n_labels = D.shape[1]
         self.objective_, self.n_iter_, self.converged_ = fit.loss, fit.n_iter, fit.converged
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         F = X @ self.hidden_coef_ + self.hidden_intercept_
         offsets = label_positions(self._n_labels)[:, None] * self.label_coef_
         batches = gen_batches(len(F), max(1, _BLOCK_ENTRIES // offsets.size))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, normalize_rows
 from ldlearn.learning.aa_knn import AAKNN
 from ldlearn.solvers.features import Features, linear_softmax, reduce_to_row_space
@@ -97,15 +98,21 @@ class DFLDL(Learner):
         m, c = X.shape[1], D.shape[1]
         pairs = list(permutations(range(c), 2))
         self.coef_, self.intercept_ = np.zeros((len(pairs), c, m)), np.zeros((len(pairs), c))
-        self.n_iter_, self.converged_ = 0, True
-        for k, (i, j) in enumerate(pairs):
+
+        def fit_pair(k: int) -> tuple[int, bool]:
+            i, j = pairs[k]
             rows = D[:, i] >= D[:, j]
-            if rows.any():
-                features = reduce_to_row_space(Features(X[rows]))
-                fit = softmax_regression(features, D[rows], l2=self.l2, tol=self.tol, max_iter=self.max_iter)
-                coef, self.intercept_[k] = features.to_original(fit.coef, fit.intercept)
-                self.coef_[k] = coef.T
-                self.n_iter_, self.converged_ = max(self.n_iter_, fit.n_iter), self.converged_ and fit.converged
+            if not rows.any():
+                return 0, True
+            features = reduce_to_row_space(Features(X[rows]))
+            fit = softmax_regression(features, D[rows], l2=self.l2, tol=self.tol, max_iter=self.max_iter)
+            coef, self.intercept_[k] = features.to_original(fit.coef, fit.intercept)
+            self.coef_[k] = coef.T
+            return fit.n_iter, fit.converged
+
+        fits = in_threads(fit_pair, range(len(pairs)))
+        self.n_iter_ = max((n_iter for n_iter, _ in fits), default=0)
+        self.converged_ = all(converged for _, converged in fits)
         self.neighbors_ = AAKNN(self.n_neighbors).fit(X, D)
 
     def _predict(self, X: Any) -> Array:

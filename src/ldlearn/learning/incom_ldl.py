@@ -1,7 +1,6 @@
 """IncomLDL: low-rank linear regression on incomplete label distributions."""
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ class IncomLDL(Learner):
     Parameters
     ----------
     alpha : float, default=None
-        Penalty on the rank. None takes :math:`s \sqrt{q} (\sqrt{r} + \sqrt{c})`, where q is the share of known degrees,
+        Penalty on the rank. None takes :math:`s \sqrt{q} (\sqrt{r} + \sqrt{c})`, where q is the part of known degrees,
         s their standard deviation and r the effective number of features, the trace of
         :math:`X^T X (X^T X + l_2 m I)^{-1}`: about the largest singular value if features and degrees are unrelated.
     l2 : float, default=1.0
@@ -91,20 +90,18 @@ class IncomLDL(Learner):
         """Degrees may be missing."""
         return super().capabilities()._replace(incomplete_degrees=True)
 
-    def _fit(self, X: Any, D: Array) -> None:
+    def _fit(self, X: Array, D: Array) -> None:
         known = ~np.isnan(D)
         scaling = feature_scaling(X)
         Z = scaling.apply(X)
         factors, ridge = thin_factors(Z), self.l2 * X.shape[1]
         self.alpha_ = _noise_level(D, known, factors.values, ridge) if self.alpha is None else float(self.alpha)
+
+        def shrink(A: Array, t: float) -> Array:
+            return singular_value_threshold(A, self.alpha_ * t)
+
         fit = simplex_regression(
-            factors,
-            D,
-            known.astype(np.float64),
-            lambda A, t: singular_value_threshold(A, self.alpha_ * t),
-            ridge=ridge,
-            tol=self.tol,
-            max_iter=self.max_iter,
+            factors, D, known.astype(np.float64), shrink, ridge=ridge, tol=self.tol, max_iter=self.max_iter
         )
         squares = float(np.nansum((fit.fitted - D) ** 2))
         self.objective_ = 0.5 * squares + self.alpha_ * nuclear_norm(fit.V)
@@ -112,7 +109,7 @@ class IncomLDL(Learner):
         coef, self.intercept_ = scaling.undo(Z.T @ fit.dual_coef, fit.intercept)
         self.coef_ = coef.T
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         return clip_degrees(project_simplex(X @ self.coef_.T + self.intercept_), 1e-6)
 
 

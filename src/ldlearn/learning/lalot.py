@@ -1,7 +1,6 @@
 """LALOT (LDLOT): optimal transport loss with a learned ground metric between labels."""
 
-from dataclasses import KW_ONLY
-from typing import Any
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +117,7 @@ class LALOT(SampleWeightMixin, Learner):
         """L-BFGS stops where rounding decides, which depends on the order of rows and labels."""
         return super().capabilities()._replace(order_invariant=False, label_invariant=False)
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         Z = scaling.apply(X)
         theta, theta0 = np.zeros((Z.shape[1], D.shape[1])), self.fit_intercept * mean_logits(D, sample_weight)
@@ -129,7 +128,7 @@ class LALOT(SampleWeightMixin, Learner):
         K, path = K0, list[float]()
         before, self.converged_ = np.inf, False
         while not self.converged_ and len(path) < self.max_iter:
-            loss = TransportLoss(Z, D, squared_distances(K) / unit, self.lam, self.l2, self.fit_intercept, counts)
+            loss = TransportLoss(Z, D, squared_distances(K) / unit, counts, self.lam, self.l2, self.fit_intercept)
             fit = minimize_lbfgs(loss, [theta, theta0], max_iter=self.steps, tol=0.1 * self.tol)
             theta, theta0 = fit.arrays
             # Costs are divided by unit, and so is the price of leaving K0: the minimum over K does not move.
@@ -142,29 +141,25 @@ class LALOT(SampleWeightMixin, Learner):
         self.K_, self.cost_ = K, squared_distances(K) / unit
         self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         return softmax(X @ self.coef_.T + self.intercept_)
 
 
+@dataclass
 class TransportLoss:
     """``sum_i w_i W(softmax(z_i theta + theta0), d_i; M) + l2 |theta|^2`` and its gradient.
 
     Each call starts from the last one's plans.
     """
 
-    def __init__(
-        self,
-        Z: Array,
-        D: Array,
-        M: Array,
-        lam: float,
-        l2: float = 0.0,
-        fit_intercept: bool = True,
-        counts: SampleWeight | None = None,
-    ) -> None:
-        self.Z, self.D, self.M, self.lam, self.l2, self.fit_intercept = Z, D, M, lam, l2, fit_intercept
-        self.counts = np.ones(len(D)) if counts is None else counts
-        self._last: Array | None = None
+    Z: Array
+    D: Array
+    M: Array
+    counts: SampleWeight
+    lam: float
+    l2: float = 0.0
+    fit_intercept: bool = True
+    _last: Array | None = None
 
     def __call__(self, theta: Array, theta0: Array) -> tuple[float, list[Array]]:
         """Loss and gradient in theta and theta0."""

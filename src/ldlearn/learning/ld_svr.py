@@ -1,14 +1,14 @@
 """LDSVR: support vector regression of all labels at once through a sigmoid."""
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 from scipy.special import expit, logit
-from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
+from sklearn.metrics.pairwise import euclidean_distances
 
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.core.kernels import rbf_blocks, rbf_kernel
 from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, normalize_rows
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
@@ -38,7 +38,7 @@ class LDSVR(SampleWeightMixin, Learner):
     sigma : float, default=None
         Width of the kernel; None takes the mean distance between training rows.
     tol : float, default=1e-8
-        Stop when an iteration lowers the objective by less than this share of it.
+        Stop when an iteration lowers the objective by less than this, relatively.
     max_iter : int, default=1000
         L-BFGS iterations at most.
 
@@ -89,13 +89,13 @@ class LDSVR(SampleWeightMixin, Learner):
     tol: NonNegative = 1e-8
     max_iter: PositiveInt = 1000
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         n, c = D.shape
         weights = np.ones(n) if sample_weight is None else sample_weight
         targets = logit(np.minimum(clip_degrees(D, 0.1 / c), 1.0 - 1e-9))
         self.training_rows_ = np.asarray(X, dtype=np.float64)
         self.sigma_ = self._mean_distance(weights) if self.sigma is None else float(self.sigma)
-        values, vectors = np.linalg.eigh(self._kernel(self.training_rows_))
+        values, vectors = np.linalg.eigh(rbf_kernel(self.training_rows_, width=self.sigma_))
         kept = values > n * np.finfo(np.float64).eps * values[-1]
         root = np.sqrt(values[kept])
         basis = vectors[:, kept] * root  # K = basis basis', and the penalty is the square of theta = root vectors' beta
@@ -118,9 +118,7 @@ class LDSVR(SampleWeightMixin, Learner):
         distance = float(weights @ euclidean_distances(rows) @ weights) / float(weights.sum()) ** 2
         return distance if distance > 0 else 1.0
 
-    def _kernel(self, X: Array) -> Array:
-        middle = self.training_rows_.mean(axis=0)  # of distances only the differences matter
-        return np.asarray(rbf_kernel(X - middle, self.training_rows_ - middle, gamma=0.5 / self.sigma_**2))
-
-    def _predict(self, X: Any) -> Array:
-        return normalize_rows(expit(self._kernel(X.astype(np.float64)) @ self.dual_coef_ + self.intercept_))
+    def _predict(self, X: Array) -> Array:
+        blocks = rbf_blocks(X, self.training_rows_, width=self.sigma_)
+        scores = np.vstack([kernel @ self.dual_coef_ for _, kernel in blocks])
+        return normalize_rows(expit(scores + self.intercept_))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +122,7 @@ class LDLForest(SampleWeightMixin, Learner):
     fit_intercept: bool = True
     random_state: RandomState = None
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         rng = check_random_state(self.random_state)
         self.nodes_ = self._assign_nodes(rng)
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
@@ -134,23 +134,20 @@ class LDLForest(SampleWeightMixin, Learner):
         theta0 = np.zeros(self.n_outputs)
         uniform = np.full((self.n_estimators, 2 ** (self.max_depth - 1), D.shape[1]), 1.0 / D.shape[1])
         leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, uniform, self.leaf_updates)
-        path: list[float] = []
-        self.converged_ = False
+        path = [loss]
 
         def loss_and_gradient(theta: Array, theta0: Array) -> tuple[float, list[Array]]:
             loss, gF = forest_loss_and_gradient(Z @ theta + theta0, D, self.nodes_, leaves)
             return loss, [Z.T @ gF, self.fit_intercept * gF.sum(axis=0)]
 
-        while not self.converged_ and len(path) < self.max_iter:
+        while self._should_iterate(path):
             # A few steps only: the leaves will be moved before the splits are at their best.
             splits = minimize_lbfgs(loss_and_gradient, [theta, theta0], max_iter=self.split_steps, tol=0.0)
-            (theta, theta0), before = splits.arrays, loss
+            theta, theta0 = splits.arrays
             leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, leaves, self.leaf_updates)
             path.append(loss)
-            self.converged_ = before - loss <= self.tol * abs(loss)
         coef, self.intercept_ = scaling.undo(theta, theta0)
-        self.coef_ = coef.T
-        self.leaves_, self.objective_path_, self.objective_, self.n_iter_ = leaves, np.array(path), loss, len(path)
+        self.coef_, self.leaves_ = coef.T, leaves
 
     def _assign_nodes(self, rng: np.random.RandomState) -> NDArray[np.intp]:
         n_splits = 2 ** (self.max_depth - 1) - 1
@@ -161,13 +158,13 @@ class LDLForest(SampleWeightMixin, Learner):
             )
         return np.array([rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_estimators)], dtype=np.intp)
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         F = X @ self.coef_.T + self.intercept_
         P = np.zeros((len(F), self.leaves_.shape[2]))
         for rows in _blocks(len(F), self.leaves_.shape[1]):
-            S = _probabilities(F[rows])
+            S = _left_probabilities(F[rows])
             for nodes, q in zip(self.nodes_, self.leaves_, strict=True):
-                P[rows] += route(S[nodes]).T @ q
+                P[rows] += leaf_probabilities(S[nodes]).T @ q
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
@@ -175,12 +172,12 @@ def _blocks(n: int, n_leaves: int) -> Iterator[slice]:
     return gen_batches(n, max(1, _BLOCK_ENTRIES // n_leaves))  # type: ignore[no-any-return]
 
 
-def _probabilities(F: Array) -> Array:
+def _left_probabilities(F: Array) -> Array:
     """Probabilities (n_outputs, n) of going left."""
     return np.ascontiguousarray(expit(F).T)
 
 
-def route(S: Array) -> Array:
+def leaf_probabilities(S: Array) -> Array:
     """Probabilities (leaves, n) of reaching each leaf, from those of going left (leaves - 1, n) in heap order."""
     n_splits, n = S.shape
     R = np.ones((1, n))
@@ -195,10 +192,10 @@ def forest_loss_and_gradient(F: Array, D: Array, nodes: NDArray[np.intp], leaves
     scale = 1.0 / (len(F) * len(nodes))
     loss, gradient = 0.0, np.empty_like(F)
     for rows in _blocks(len(F), leaves.shape[1]):
-        d, S = D[rows].T, _probabilities(F[rows])
+        d, S = D[rows].T, _left_probabilities(F[rows])
         gS = np.zeros_like(S)
         for columns, q in zip(nodes, leaves, strict=True):
-            R = route(S[columns])
+            R = leaf_probabilities(S[columns])
             g = np.maximum(q.T @ R, _TINY)
             loss -= scale * float(np.sum(d * np.log(g)))
             R *= q @ (d / g)  # the share of each leaf in what is explained of a row
@@ -223,9 +220,9 @@ def _split_gradient(S: Array, shares: Array) -> Array:
 def update_leaves(F: Array, D: Array, nodes: NDArray[np.intp], leaves: Array, n_updates: int) -> tuple[Array, float]:
     """Updates ``q_lj <- sum_i D_ij R_li q_lj / g_ij``, normalised, of the leaves, and the loss afterwards."""
     updated, loss = np.array(leaves), 0.0
-    S, d = _probabilities(F), np.ascontiguousarray(D.T)
+    S, d = _left_probabilities(F), np.ascontiguousarray(D.T)
     for tree, columns in enumerate(nodes):
-        R = route(S[columns])
+        R = leaf_probabilities(S[columns])
         q = updated[tree]
         for _ in range(n_updates):
             # The step of expectation and maximisation for a mixture: how much of every degree each leaf explains

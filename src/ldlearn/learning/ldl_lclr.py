@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 from scipy import linalg
+from scipy.spatial.distance import cdist
 
 from ldlearn.base.parameters import NonNegative, Positive, estimator_dataclass
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax
 from ldlearn.exceptions import InputError
-from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, through_softmax
+from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
 
 _ROUNDING = 1e-3  # lengths and singular values are quadratic below about this, so that they have a gradient
 
@@ -110,13 +111,12 @@ class LDLLCLR(LinearSoftmaxLearner):
         rounded = np.sqrt(s**2 + _ROUNDING**2)
         loss = self.lam2 * lengths.sum() + self.lam3 * rounded.sum() - self.lam4 * np.vdot(M, S)
         in_E = self.lam2 * times * E / lengths
-        in_Z = times * (P - D) - through_softmax(P, in_E @ S.T)
+        in_Z = times * (P - D) - logit_gradient(P, in_E @ S.T)
         in_S = self.lam3 * (U * (s / rounded)) @ Vt - self.lam4 * M - P.T @ in_E
         return float(loss - np.vdot(times * D, log_P)), in_Z, in_S
 
 
 def _mean_squared_differences(D: Array, weights: SampleWeight | None) -> Array:
-    shares = np.full(len(D), 1.0 / len(D)) if weights is None else weights / weights.sum()
-    products = D.T @ (shares[:, None] * D)
-    squares = np.diag(products)
-    return np.asarray(np.add.outer(squares, squares) - 2.0 * products)
+    """Mean over rows of ``(d_j - d_k)^2`` for labels j and k."""
+    columns = D.T * np.sqrt(1.0 / len(D) if weights is None else weights / weights.sum())
+    return np.asarray(cdist(columns, columns, "sqeuclidean"))

@@ -12,7 +12,7 @@ from ldlearn.base import Capabilities
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax
-from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, through_softmax
+from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
 
 
 @estimator_dataclass
@@ -125,6 +125,6 @@ class LDLSCL(LinearSoftmaxLearner):
         away = self.lam3 * cdist(P, self.cluster_centers_, "sqeuclidean")
         loss = float(times[:, 0] @ np.sum(C * away, axis=1)) - float(np.vdot(times * D, log_P))
         in_P = 2.0 * self.lam3 * (C.sum(axis=1, keepdims=True) * P - C @ self.cluster_centers_)
-        in_Z = times * (P - D + through_softmax(P, in_P))
+        in_Z = times * (P - D + logit_gradient(P, in_P))
         in_C = in_Z @ V.T + times * away
         return loss + self.lam2 * float(np.vdot(V, V)), in_Z, C.T @ in_Z + 2.0 * self.lam2 * V, 2.0 * roots * in_C

@@ -94,14 +94,14 @@ class LDLM(LinearSoftmaxLearner):
         others = np.where(H > 0.0, 0.0, D)
         # A zero more changes nothing, and there may be one label only.
         second, third = np.sort(np.column_stack([others, np.zeros(len(D))]), axis=1)[:, :-3:-1].T
-        highest, in_highest = _outside(P - H, self.rho)
-        rest, in_rest = _outside(np.where(H > 0.0, 0.0, P - D), second - third)
+        highest, in_highest = _excess_errors(P - H, self.rho)
+        rest, in_rest = _excess_errors(np.where(H > 0.0, 0.0, P - D), second - third)
         margin, in_margin = margin_losses(P, H, self.rho)
         losses = highest + self.lam2 * margin + self.lam3 * rest
         return losses, in_highest + self.lam2 * in_margin + self.lam3 * in_rest
 
 
-def _outside(errors: Array, margin: Array | float) -> tuple[Array, Array]:
+def _excess_errors(errors: Array, margin: Array | float) -> tuple[Array, Array]:
     """How far the absolute errors of each row exceed a margin in sum, and the gradient in the errors."""
     lengths, signs = rounded_abs(errors)
     beyond, slope = rounded_hinge(lengths.sum(axis=1) - margin)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,7 +122,7 @@ class LDLSF(SampleWeightMixin, Learner):
     fit_intercept: bool = True
     standardize: bool = True
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(D, self.correlation, sample_weight)
         self._require_convexity(B)
         # Columns of unit length keep the W-step accurate whatever their units; the penalties may count the weights in
@@ -160,10 +160,10 @@ class LDLSF(SampleWeightMixin, Learner):
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
             W = w_step.solve(rho * N - V, rho)
-            S, C = split(W + V / rho, box / rho, ball / rho)
+            S, C = split_coefficients(W + V / rho, box / rho, ball / rho)
             before, N = N, S + C
             V = V + rho * (W - N)
-            path.append(w_step.smooth(N) + float(np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)))
+            path.append(w_step.smooth_loss(N) + float(np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)))
             first = first or float(linalg.norm(W))
             # W of 1 % of its first length needs no relative accuracy.
             primal = linalg.norm(W - N) / max(linalg.norm(W), linalg.norm(N), 0.01 * first, _TINY)
@@ -175,7 +175,7 @@ class LDLSF(SampleWeightMixin, Learner):
                 rho *= min(max(np.sqrt(primal / max(dual, _TINY)), 0.1), 10.0)
         return S, C, path
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         return normalize_rows(np.maximum(X @ self.coef_.T + self.intercept_, 0.0))
 
 
@@ -215,7 +215,7 @@ class WStep:
         self.ones = self.T.sum(axis=0)
         self.B, self.constant = B, 0.5 * float(np.vdot(D, D))
 
-    def smooth(self, W: Array) -> float:
+    def smooth_loss(self, W: Array) -> float:
         """``|X W - D|^2 / 2 + lam3 tr(X W Q W' X')``."""
         along = self.U.T @ W
         bent = 0.5 * float(np.vdot(self.a[:, None] * along, along @ self.B))
@@ -235,7 +235,7 @@ class WStep:
         return np.asarray(W)
 
 
-def split(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
+def split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
     """Minimise ``|R - S - C|^2 / 2 + box |S|_1 + ball |C|_{2,1}`` over S and C together.
 
     What is left, ``Y = R - S - C``, is each row of R projected onto ``|y_j| <= box, |y| <= ball``: cut at the box after
@@ -243,12 +243,12 @@ def split(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
     """
     if not box.any() or not ball.any():
         return (np.zeros_like(R), R) if box.any() else (R, np.zeros_like(R))
-    t = _shrinking(np.abs(R), box, ball)[:, None]
+    t = _largest_scale(np.abs(R), box, ball)[:, None]
     uncut = np.clip(R, -box / t, box / t)
     return np.asarray(R - uncut), np.asarray((1.0 - t) * uncut)
 
 
-def _shrinking(R: Array, box: Array, ball: Array) -> NDArray[np.float64]:
+def _largest_scale(R: Array, box: Array, ball: Array) -> NDArray[np.float64]:
     """The largest t <= 1 with ``|min(t r, box)| <= ball`` for each row of non-negative R."""
     descending = -np.sort(-R, axis=1)
     squares = np.cumsum(descending[:, ::-1] ** 2, axis=1)[:, ::-1]  # of this entry and all smaller ones

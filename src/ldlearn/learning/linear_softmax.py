@@ -44,7 +44,7 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         log_P = log_softmax(Z)
         P = np.exp(log_P)
         losses, in_P = self._row_losses(D, P)
-        in_Z = through_softmax(P, in_P)
+        in_Z = logit_gradient(P, in_P)
         if self._fits_degrees:
             losses, in_Z = losses - np.sum(D * log_P, axis=1), in_Z + P - D
         return float(losses @ times[:, 0]), times * in_Z
@@ -88,6 +88,6 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         return linear_softmax(X, self.coef_.T, self.intercept_)
 
 
-def through_softmax(P: Array, in_P: Array) -> Array:
+def logit_gradient(P: Array, in_P: Array) -> Array:
     """The gradient in the logits, given that in the predictions P."""
     return np.asarray(P * (in_P - np.sum(P * in_P, axis=1, keepdims=True)))

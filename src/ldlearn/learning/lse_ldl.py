@@ -1,12 +1,12 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
 from scipy.special import xlogy
+from sklearn.linear_model import ridge_regression
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
@@ -123,19 +123,15 @@ class LSELDL(SampleWeightMixin, Learner):
         """Every row has latent scores of its own, improved by a few steps that see a row twice as two."""
         return super().capabilities()._replace(weight_equals_repetition=False)
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
         weights = self.alpha, self.beta, self.gamma, self.delta
         problem = LatentProblem(X - mean, D, self._graph(X), *weights, sample_weight)
-        state = problem.start(min(self.n_latent or D.shape[1], D.shape[1]))
-        path: list[float] = []
-        before, self.converged_ = problem.objective(state), False
-        while not self.converged_ and len(path) < self.max_iter:
-            state = problem.round(state)
+        state = problem.initial_state(min(self.n_latent or D.shape[1], D.shape[1]))
+        path = [problem.objective(state)]
+        while self._should_iterate(path):
+            state = problem.improve(state)
             path.append(problem.objective(state))
-            self.converged_ = before - path[-1] <= self.tol * path[-1]
-            before = path[-1]
-        self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
         self.encoding_, self.latent_, self.theta_ = state.W, state.V, state.theta
         self.feature_scores_ = linalg.norm(state.W, axis=1)
         coef = state.W @ state.theta
@@ -152,7 +148,7 @@ class LSELDL(SampleWeightMixin, Learner):
             raise InputError(f"{problem}; lower it, or set beta=0 to do without the graph.")
         return laplacian(knn_graph(X, self.n_neighbors))
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         return softmax(X @ self.coef_.T + self.intercept_)
 
 
@@ -184,18 +180,18 @@ class LatentProblem:
         self.root = np.sqrt(self.times)  # squared errors count rows by their weights if multiplied by the roots
         self.entropy = float(np.sum(self.times * xlogy(self.D, self.D)))
 
-    def start(self, n_latent: int) -> LatentState:
+    def initial_state(self, n_latent: int) -> LatentState:
         """Ridge regression on the degrees, reduced to its leading directions."""
         W = self._reweighted_solve(self.D - np.average(self.D, axis=0, weights=self.counts), np.ones(self.X.shape[1]))
         left, lengths, _ = linalg.svd(W, full_matrices=False)
         # The right singular vectors are left out: theta, which is fitted next, takes up any rotation.
         W = left[:, :n_latent] * lengths[:n_latent]
         c = self.D.shape[1]
-        return self._regress(LatentState(W, self.X @ W, np.zeros((W.shape[1], c)), np.zeros(c)))
+        return self.regress(LatentState(W, self.X @ W, np.zeros((W.shape[1], c)), np.zeros(c)))
 
-    def round(self, state: LatentState) -> LatentState:
+    def improve(self, state: LatentState) -> LatentState:
         """Each of the unknowns in turn; none of the steps raises the objective."""
-        return self._regress(self.encode(self.improve_latent(self.rescale(state))))
+        return self.regress(self.encode(self.improve_latent(self.rescale(state))))
 
     def objective(self, state: LatentState) -> float:
         """What all steps lower."""
@@ -205,7 +201,7 @@ class LatentProblem:
         penalty = np.where(lengths > _HUBER_LENGTH, lengths, 0.5 * (lengths**2 / _HUBER_LENGTH + _HUBER_LENGTH)).sum()
         return float(fit + self.gamma * penalty + self.delta * np.sum(state.theta**2))
 
-    def _regress(self, state: LatentState) -> LatentState:
+    def regress(self, state: LatentState) -> LatentState:
         """theta and b: softmax regression on V."""
         start = SoftmaxFit(state.theta, state.b, state.V @ state.theta + state.b)
         features = Features(state.V, sample_weight=self.counts)
@@ -251,16 +247,9 @@ class LatentProblem:
         return replace(state, W=self._reweighted_solve(state.V, lengths))
 
     def _reweighted_solve(self, V: Array, lengths: Array) -> NDArray[np.float64]:
-        """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by the smaller of two systems."""
-        # In the variables W / root the penalty is the same for all rows, and a ridge makes the system definite.
-        root, V = np.sqrt(lengths / self.gamma)[:, None], self.root * V
-        A = self.root * self.X * root.T
-        # (A'A + r I)^-1 A' = A' (AA' + r I)^-1: as many unknowns as features or as rows, whichever are fewer.
-        if A.shape[1] <= len(A):
-            return np.asarray(root * self._solve(A.T @ A, A.T @ V))
-        return np.asarray(root * (A.T @ self._solve(A @ A.T, V)))
-
-    def _solve(self, system: Array, target: Array) -> Array:
-        # alpha |A U - V|^2 + |U|^2 / 2 has the normal equations (A'A + I / (2 alpha)) U = A'V.
-        system[np.diag_indices_from(system)] += 0.5 / self.alpha
-        return np.asarray(linalg.solve(system, target, assume_a="pos", overwrite_a=True, check_finite=False))
+        """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by ridge regression."""
+        # In the variables U = W / root the penalty is the same for all rows: |A U - V|^2 + |U|^2 / (2 alpha).
+        root = np.sqrt(lengths / self.gamma)
+        A = self.root * self.X * root
+        U = np.atleast_2d(ridge_regression(A, self.root * V, 0.5 / self.alpha, solver="cholesky"))
+        return np.asarray((U * root).T)

@@ -38,7 +38,7 @@ class MLPLDL(SampleWeightMixin, Learner):
     max_iter : int, default=80
         L-BFGS iterations. Stopping early is part of the method: it regularises.
     tol : float, default=1e-5
-        Stop when an iteration lowers the objective per row by less than this share of it.
+        Stop when an iteration lowers the objective per row by less than this, relatively.
     random_state : int, RandomState instance or None, default=0
         Seed of the initial coefficients.
 

@@ -39,7 +39,7 @@ class OLDL(LinearSoftmaxLearner):
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0.
     tol : float, default=1e-6
-        Stop when an iteration lowers the objective by less than this share of it.
+        Stop when an iteration lowers the objective by less than this, relatively.
     max_iter : int, default=2000
         L-BFGS iterations at most.
 

@@ -1,7 +1,6 @@
 """PT-Bayes: one Gaussian per label, Bayes' rule for the degrees."""
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,7 +93,7 @@ class PTBayes(SampleWeightMixin, Learner):
             sample_weight=True, order_invariant=fixed, label_invariant=fixed, weight_equals_repetition=fixed
         )
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         X = X.astype(np.float64)
         D = D if sample_weight is None else D * sample_weight[:, None]
         weights = draw_labels(D, D.size, check_random_state(self.random_state)).astype(float) if self.resample else D
@@ -109,7 +108,7 @@ class PTBayes(SampleWeightMixin, Learner):
         self.covariances_ += np.diag(ridge)
         self._whiteners = [_whitener(S, ridge) for S in self.covariances_]
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         log_scores = self._log_densities(X.astype(np.float64))
         with np.errstate(divide="ignore"):
             log_scores += np.log(self.priors_)

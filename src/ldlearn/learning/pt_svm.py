@@ -121,7 +121,7 @@ class PTSVM(SampleWeightMixin, Learner):
             sample_weight=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
         )
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.average(X, axis=0, weights=sample_weight)
         D = D if sample_weight is None else D * sample_weight[:, None]  # a row is drawn as often as it counts
         X = X - mean  # distances stay, and LIBSVM's lose no digits to an offset
@@ -131,7 +131,7 @@ class PTSVM(SampleWeightMixin, Learner):
         self.drawn_labels_ = np.flatnonzero(counts.any(axis=0))
         self.pairs_ = list(combinations(self.drawn_labels_.tolist(), 2))
         # Platt's sigmoid is fitted to scores of held-out draws; those of training draws are too large.
-        held_out = [_split(counts[:, pair], self.cv, rng) for pair in self.pairs_]
+        held_out = [_split_draws(counts[:, pair], self.cv, rng) for pair in self.pairs_]
         dual_coef, intercept = self._train_machines(X, counts, held_out)
         decisions = self._decisions(X, X, dual_coef[:, :, 1:], intercept[:, 1:])
         self.sigmoids_ = _fit_sigmoids(decisions, held_out)
@@ -147,7 +147,7 @@ class PTSVM(SampleWeightMixin, Learner):
 
     def _train_machines(self, X: Array, counts: Counts, held_out: list[Counts]) -> tuple[Array, Array]:
         """For each pair the machine on all its examples, then one per fold on the rest: (n, pairs, cv + 1)."""
-        kernel = self._whole_kernel(X)
+        kernel = self._kernel_matrix(X)
         jobs = [
             delayed(self._train_machine)(X, kernel, counts[:, pair] - left_out)
             for pair, folds in zip(self.pairs_, held_out, strict=True)
@@ -160,7 +160,7 @@ class PTSVM(SampleWeightMixin, Learner):
         dual_coef = np.array([beta for beta, _ in machines]).reshape(*shape, len(X)).transpose(2, 0, 1)
         return dual_coef, np.array([b for _, b in machines]).reshape(shape)
 
-    def _whole_kernel(self, X: Array) -> Array | None:
+    def _kernel_matrix(self, X: Array) -> Array | None:
         """Between all rows, unless that of a machine, which may have two examples of each row, is too large."""
         fits = 8 * (2 * len(X)) ** 2 <= self.cache_size * 2**20
         return rbf_kernel(X.astype(np.float64), gamma=self._gamma) if fits else None
@@ -190,7 +190,7 @@ class PTSVM(SampleWeightMixin, Learner):
             scores[block] = kernel @ flat
         return (scores + intercept.ravel()).reshape(len(X), *intercept.shape)
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         X = X.astype(np.float64)
         decisions = self._decisions(X, self.support_vectors_, self.dual_coef_, self.intercept_)
         probabilities = expit(-(decisions * self.sigmoids_[:, 0] + self.sigmoids_[:, 1]))
@@ -202,7 +202,7 @@ class PTSVM(SampleWeightMixin, Learner):
         return clip_degrees(P)
 
 
-def _split(counts: Counts, n_folds: int, rng: Any) -> Counts:
+def _split_draws(counts: Counts, n_folds: int, rng: Any) -> Counts:
     """Draws dealt out to folds of equal size at random: shape (n_folds, n, 2), summing to ``counts``."""
     draws = np.repeat(np.arange(counts.size), counts.ravel())
     fold = rng.permutation(len(draws)) % n_folds

@@ -106,18 +106,14 @@ class SAIIS(SampleWeightMixin, Learner):
         m = X.shape[1]
         unscaled = Scaling(np.zeros(m), np.ones(m))
         scaling = feature_scaling(X, weights=sample_weight) if self.fit_intercept else unscaled
-        problem = _Scaling(X, D, scaling, self.fit_intercept, sample_weight)
+        problem = _IterativeScaling(X, D, scaling, self.fit_intercept, sample_weight)
         W = np.eye(*problem.shape) if self.init == "eye" else np.zeros(problem.shape)
         if self.fit_intercept:
             W[-1] = mean_logits(D, sample_weight)
-        path: list[float] = []
-        before, self.converged_ = problem.loss(W), False
-        while not self.converged_ and len(path) < self.max_iter:
+        path = [problem.loss(W)]
+        while self._should_iterate(path):
             W = W + problem.step(W)
             path.append(problem.loss(W))
-            self.converged_ = before - path[-1] <= self.tol * path[-1]
-            before = path[-1]
-        self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
         coef, intercept = (W[:-1], W[-1]) if self.fit_intercept else (W, np.zeros(D.shape[1]))
         coef, self.intercept_ = scaling.undo(coef, intercept)
         self.coef_ = coef.T
@@ -126,12 +122,10 @@ class SAIIS(SampleWeightMixin, Learner):
         return softmax(X @ self.coef_.T + self.intercept_)
 
 
-class _Scaling:
+class _IterativeScaling:
     """The steps of iterative scaling on one training set, whose rows are scaled (and made dense) block by block."""
 
-    def __init__(
-        self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None = None
-    ) -> None:
+    def __init__(self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None) -> None:
         self.X, self.scaling, self.fit_intercept = X, scaling, fit_intercept
         self.counts = np.ones((len(D), 1)) if weights is None else weights[:, None]
         self.D = D * self.counts
@@ -159,7 +153,7 @@ class _Scaling:
 
     def step(self, W: Array) -> Array:
         """The roots of all scalar equations, by Newton's method kept inside a shrinking bracket."""
-        up, down = self._masses(W)
+        up, down = self._feature_sums(W)
 
         def excess(step: Array) -> tuple[Array, Array]:
             value, slope = -self.targets, np.zeros_like(step)
@@ -174,7 +168,7 @@ class _Scaling:
 
         return _increasing_root(excess, W.shape, self.cap)
 
-    def _masses(self, W: Array) -> tuple[Array, Array]:
+    def _feature_sums(self, W: Array) -> tuple[Array, Array]:
         """``sum_i p_ij max(+-z_ik, 0) l_r(f_i)`` for each node r: two arrays (nodes, m, c)."""
         (m, c), r = self.shape, len(self.nodes)
         up, down = np.zeros((m, c * r)), np.zeros((m, c * r))

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state, gen_batches
@@ -110,12 +109,12 @@ class SCELDL(SampleWeightMixin, Learner):
         """The random start depends on the order of labels."""
         return super().capabilities()._replace(label_invariant=False)
 
-    def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
+    def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight)
         Z = scaling.apply(X)
         fit = minimize_lbfgs(
             lambda *weights: loss_and_gradient(Z, D, self.lam, *weights, l2=self.l2, counts=sample_weight),
-            self._start(Z.shape[1], mean_logits(D, sample_weight)),
+            self._initial_weights(Z.shape[1], mean_logits(D, sample_weight)),
             max_iter=self.max_iter,
             tol=self.tol,
         )
@@ -125,14 +124,14 @@ class SCELDL(SampleWeightMixin, Learner):
         self.objective_path_, self.objective_ = fit.path, fit.loss
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
 
-    def _start(self, m: int, logits: Array) -> list[Array]:
+    def _initial_weights(self, m: int, logits: Array) -> list[Array]:
         rng = check_random_state(self.random_state)
         spread = 0.5  # of the first hidden activations; much smaller ones begin on a plateau
         W = rng.normal(scale=spread / np.sqrt(m), size=(m, self.n_hidden))
         U = rng.normal(scale=spread, size=(len(logits), self.n_hidden))
         return [W, U, logits]  # the hidden units need not learn the mean distribution
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         F = X @ self.coef_.T + self.hidden_intercept_
         blocks = [np.log1p(E).sum(axis=2) for _, E in _exponentials(F, self.thresholds_)]
         return softmax(np.concatenate(blocks) + self.intercept_)

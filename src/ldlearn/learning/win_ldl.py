@@ -1,7 +1,6 @@
 """WInLDL: weighted linear regression on incomplete label distributions."""
 
 from dataclasses import KW_ONLY
-from typing import Any
 
 import numpy as np
 
@@ -88,20 +87,23 @@ class WInLDL(Learner):
         """Degrees may be missing."""
         return super().capabilities()._replace(incomplete_degrees=True)
 
-    def _fit(self, X: Any, D: Array) -> None:
+    def _fit(self, X: Array, D: Array) -> None:
         known = ~np.isnan(D)
         weights = np.where(known, 4.0 ** (1.0 - np.where(known, D, 0.0)), 0.0)
         scaling = feature_scaling(X)
         Z = scaling.apply(X)
         factors = thin_factors(Z)
         ratios = self.l2 * X.shape[1] / factors.values[:, None] ** 2  # |W|^2 is the sum of |V_k|^2 / values_k^2
-        limits: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
-        fit = simplex_regression(factors, D, weights, lambda A, t: A / (1.0 + 2.0 * t * ratios), **limits)
+
+        def shrink(A: Array, t: float) -> Array:
+            return np.asarray(A / (1.0 + 2.0 * t * ratios))
+
+        fit = simplex_regression(factors, D, weights, shrink, tol=self.tol, max_iter=self.max_iter)
         squares = float(np.nansum(weights * (fit.fitted - D) ** 2))
         self.objective_ = 0.5 * squares + float(np.sum(ratios * fit.V**2))
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         coef, self.intercept_ = scaling.undo(Z.T @ fit.dual_coef, fit.intercept)
         self.coef_ = coef.T
 
-    def _predict(self, X: Any) -> Array:
+    def _predict(self, X: Array) -> Array:
         return clip_degrees(project_simplex(X @ self.coef_.T + self.intercept_), 1e-6)
