@@ -55,13 +55,13 @@ def days(form: str = "%Y-%m-%d", seed: int = 0) -> list[str]:
 
 @pytest.mark.parametrize(
     ("cell", "number"),
-    [("1,234.5", 1234.5), ("1,234,567", 1234567), ("12%", 12), ("12.5 %", 12.5), ("$1,000", 1000), ("5.50 €", 5.5),
+    [("1,234.5", 1234.5), ("1,234,567", 1234567), ("12%", 0.12), ("12.5 %", 0.125), ("$1,000", 1000), ("5.50 €", 5.5),
      ("(1,200.00)", -1200), ("-$3", -3), ("−7", -7), ("1'234", 1234), ("1\u202f234.5", 1234.5), (" 4 ", 4),
      ("EUR 3", 3), ("1 234,5", 1234.5), ("1.234,56 €", 1234.56), ("12,5", 12.5), ("0,126", 0.126),
      ("1,2345", 1.2345)],
 )  # fmt: skip
 def test_a_number_may_be_decorated(cell, number):
-    numbers, report = read_numbers(column([cell, "2"]))
+    numbers, report, *_ = read_numbers(column([cell, "2"]))
     assert numbers.tolist() == [number, 2]
     assert not report.any()
 
@@ -87,7 +87,7 @@ def test_a_number_may_be_decorated(cell, number):
     ],
 )
 def test_what_is_no_number_beside_decimal_points_is_report(cell):
-    numbers, report = read_numbers(column([cell, "2.5"]))
+    numbers, report, *_ = read_numbers(column([cell, "2.5"]))
     assert np.isnan(numbers[0])
     assert report.tolist() == [True, False]
 
@@ -100,7 +100,7 @@ def test_commas_of_a_column_mean_one_thing():
 
 
 def test_another_unit_than_that_of_most_is_report():
-    numbers, report = read_numbers(column(["12 kg", "3 kg", "30 lb", "5", "7 kg"]))
+    numbers, report, *_ = read_numbers(column(["12 kg", "3 kg", "30 lb", "5", "7 kg"]))
     assert report.tolist() == [False, False, True, False, False]
     assert numbers[~report].tolist() == [12, 3, 5, 7]
     assert read_numbers(column(["12 kg", "3 kg", "30 lb", "40 lb"]))[1].all()
@@ -126,7 +126,7 @@ def test_two_currencies_are_not_one_scale():
 
 @given(st.floats(-1e12, 1e12))
 def test_thousands_separators_change_nothing(number):
-    numbers, report = read_numbers(column([f"{number:,.3f}"]))
+    numbers, report, *_ = read_numbers(column([f"{number:,.3f}"]))
     assert not report.any()
     assert numbers[0] == float(f"{number:.3f}")
 
@@ -519,7 +519,7 @@ def test_unique_codes_of_digits_are_an_identifier():
 
 
 def test_one_unit_beside_most_numbers_is_understood():
-    numbers, report = read_numbers(column(["12.5 kg", "3kg", "(2) kg", "7", "1 kg"]))
+    numbers, report, *_ = read_numbers(column(["12.5 kg", "3kg", "(2) kg", "7", "1 kg"]))
     assert report.tolist() == [False, False, True, False, False]
     assert numbers[~report].tolist() == [12.5, 3, 7, 1]
     for cells in (["5 m", "3 cm"], ["1st", "2nd", "3rd"], ["1", "2", "3 kg"], ["10 am", "3 pm"]):
@@ -562,3 +562,35 @@ def test_too_many_malformed_numbers_are_reported_as_such():
     ):
         find_column_types(with_columns(a=cells), ["a"])
     assert "a" in TableModel.fit(with_columns(a=cells), LABELS, estimator=QUICK, numeric=["a"]).numeric
+
+
+def test_units_of_new_tables_are_those_of_training(tmp_path, monkeypatch):
+    """Whatever the other rows of the new table are."""
+    monkeypatch.chdir(tmp_path)
+    kilograms = [f"{50 + i} kg" for i in range(N)]
+    fitted = fit_table(with_columns(a=kilograms), LABELS, "model.ldl", holdout=0)
+    assert fitted.units == {"a": "kg"}
+    model = load_model("model.ldl")
+    expected = model.predict(with_columns(a=kilograms)[:12])
+    np.testing.assert_array_equal(model.predict(with_columns(a=range(50, 50 + N))[:12]), expected)
+    for cells in (["70 kg"], ["70 kg", "70", "70", "70"]):
+        assert model.transform(with_columns(a=(cells * N)[:N])[: len(cells)])[0, 0] == pytest.approx(
+            model.transform(with_columns(a=[70.0] * N)[:1])[0, 0]
+        )
+    with pytest.warns(UserWarning, match="'a': 1 cell counts as missing: row 0 '70000 g'"):
+        model.transform(with_columns(a=["70000 g"] * N)[:1])
+    with pytest.raises(TableError, match=r"120 of 120 values .*'70000 g'.* with the unit kg as in training"):
+        model.predict(with_columns(a=["70000 g"] * N))
+    plain = TableModel.fit(with_columns(a=range(50, 50 + N)), LABELS, estimator=QUICK)
+    with pytest.raises(TableError, match="with no unit as in training"):
+        plain.predict(with_columns(a=kilograms))
+
+
+def test_a_unit_beside_some_of_the_numbers_is_reported():
+    cells = [f"{i}k" if i % 5 < 3 else str(100 * i) for i in range(N)]
+    warnings = TableModel.fit(with_columns(a=cells), LABELS, estimator=QUICK).facts["warnings"]
+    assert any("'a': 72 of 120 numbers have the unit k" in warning for warning in warnings)
+
+
+def test_percentages_are_fractions_as_in_excel():
+    assert read_numbers(column(["4.5%", "0.045", "-12 %"])).values == pytest.approx([0.045, 0.045, -0.12])

@@ -307,7 +307,7 @@ def late_text(tmp_path_factory):
 def test_a_text_far_down_loses_nothing(late_text, monkeypatch):
     frame, _ = read_table(late_text)
     assert frame["a"].tolist() == list(range(ROWS))
-    numbers, malformed = read_numbers(frame["b"])
+    numbers, malformed, *_ = read_numbers(frame["b"])
     assert np.flatnonzero(malformed).tolist() == [ROWS - 5]
     assert np.delete(numbers, ROWS - 5).tolist() == [i + 0.5 for i in range(ROWS) if i != ROWS - 5]
     assert frame["b"].iloc[ROWS - 5] == "moist"
@@ -441,3 +441,17 @@ def test_ctrl_c_stays_an_interrupt_while_pandas_reads(tmp_path, monkeypatch, fun
     monkeypatch.setattr(_RowLengthCheck, function, interrupted)
     with pytest.raises(KeyboardInterrupt), open_table(str(path)) as table:
         table.read({"a": "any"})
+
+
+def test_decimal_commas_of_training_are_assumed_where_numbers_are_ambiguous(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"{i // 2},{5 * (i % 2)};{i % 2};1" for i in range(40)]
+    Path("train.csv").write_text("\n".join(["x;a;b", *rows]))
+    fit_table("train.csv", "a,b", "model.ldl", holdout=0, on_message=lambda message: None)
+    for name, cell in {"ambiguous": "12,125", "shown": "12.125", "named": "12,125"}.items():
+        Path(f"{name}.csv").write_text(f"x;note\n{cell};n\n")
+        dialect = Dialect(decimal=",") if name == "named" else None
+        predict_table(f"{name}.csv", "model.ldl", f"{name}.out.csv", dialect=dialect, on_message=lambda message: None)
+    named, *others = (Path(f"{name}.out.csv").read_text() for name in ("named", "ambiguous", "shown"))
+    assert named == others[0]
+    assert load_model("model.ldl").decimal == ","

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.source import SparseTable
-from ldlearn.tables.values import import_pandas, is_missing, is_padded, read_numbers, repr_cell
+from ldlearn.tables.values import NumberColumn, import_pandas, is_missing, is_padded, read_numbers, repr_cell
 
 MAX_CATEGORIES = 1000
 EMPTY, CONSTANT = "no value in any row", "the same value in every row"
@@ -42,11 +42,17 @@ class CellReport:
     ----------
     decimal : str or None
         The decimal mark of the table, if the user gives it.
+    units : dict of str to str
+        The units or currencies that were found in numeric columns, empty where there was none.
+    mixed_units : dict of str to str
+        Messages about columns in which only some of the numbers have the unit.
     malformed, unseen : dict of str to list of str
         Cells that are treated as missing, and categories that training did not have.
     """
 
     decimal: str | None = None
+    units: dict[str, str] = field(default_factory=dict)
+    mixed_units: dict[str, str] = field(default_factory=dict)
     malformed: dict[str, list[str]] = field(default_factory=dict)
     unseen: dict[str, list[str]] = field(default_factory=dict)
 
@@ -57,18 +63,29 @@ class CellReport:
             named = (f"row {series.index[i]} {repr_cell(series.iloc[i])}" for i in positions[:3])
             found.setdefault(column, []).extend([*named, *[""] * (len(positions) - 3)])
 
-    def read_numbers(self, series: Any, column: str) -> NDArray[np.float64]:
-        """A column as numbers; malformed cells are NaN."""
-        numbers, malformed = read_numbers(series, self.decimal)
-        if malformed.any():
-            check_malformed(series, column, malformed)
-            self.add(self.malformed, series, column, malformed)
-        return numbers
+    def read_numbers(self, series: Any, column: str, unit: str | None = None) -> NDArray[np.float64]:
+        """A column as numbers; malformed cells are NaN. ``unit`` is the one that numbers had in training."""
+        found = read_numbers(series, self.decimal, unit)
+        if unit is None:
+            self.units[column] = found.unit
+            self._report_mixed_units(found, column)
+        if found.malformed.any():
+            known = "" if unit is None else f", with {f'the unit {unit}' if unit else 'no unit'} as in training"
+            check_malformed(series, column, found.malformed, f"are the columns named correctly{known}?")
+            self.add(self.malformed, series, column, found.malformed)
+        return found.values
+
+    def _report_mixed_units(self, found: NumberColumn, column: str) -> None:
+        n_numbers = int(np.count_nonzero(~np.isnan(found.values)))
+        if 0 < found.n_with_unit < n_numbers:
+            some = f"{found.n_with_unit:,} of {n_numbers:,} numbers have the unit {found.unit}"
+            self.mixed_units[column] = f"Column {column!r}: {some}, which is assumed for the others too."
 
     def messages(self) -> list[str]:
         """One sentence for each column."""
         treated = {"as missing": self.malformed, "as none of the categories, not seen in training": self.unseen}
-        return [_message(column, cells, how) for how, found in treated.items() for column, cells in found.items()]
+        cells = [_message(column, cells, how) for how, found in treated.items() for column, cells in found.items()]
+        return [*self.mixed_units.values(), *cells]
 
 
 def _message(column: str, cells: list[str], how: str) -> str:
@@ -88,6 +105,8 @@ class ColumnTypes:
         Columns of numbers; of texts that are repeated; of prose.
     dates : dict of str to str
         Datetime columns, and the format of each; see `find_date_format`.
+    units : dict of str to str or None
+        Numeric columns with a unit or currency, and which; None if that is yet to be found.
     left_out : dict of str to str
         Columns that no model can use, and why.
     """
@@ -97,6 +116,7 @@ class ColumnTypes:
     dates: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
+    units: Mapping[str, str] | None = None
 
     def describe(self) -> dict[str, str]:
         """The type of each column, for messages."""
@@ -198,7 +218,7 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
         return "categorical"
     if _words_per_cell(present) >= 3:
         return "text"
-    malformed = read_numbers(present, decimal)[1]
+    malformed = read_numbers(present, decimal).malformed
     if 0 < malformed.mean() < 0.5:
         problem = f"{malformed.sum():,} of {len(present):,} values are not numbers"
         advice = "correct them, name the column as numeric to treat them as missing, or leave it out (ignore)"
@@ -224,7 +244,7 @@ def _is_nearly_numeric(present: Any, decimal: str | None) -> bool:
     # About a thousand cells distinguish most texts from numbers; only what passes is parsed as a whole.
     some = present.iloc[:: max(1, len(present) // 1000)]
     parts = ((some, 0.5), (present, _MAX_MALFORMED))
-    return all(read_numbers(cells, decimal)[1].mean() <= limit for cells, limit in parts)
+    return all(read_numbers(cells, decimal).malformed.mean() <= limit for cells, limit in parts)
 
 
 def _words_per_cell(present: Any) -> float:
@@ -241,9 +261,7 @@ def check_categories(cleaned: Any, columns: Sequence[str]) -> None:
             raise TableError(f"{problem}; name it as id or text, or leave it out (ignore).", column=name)
 
 
-def check_malformed(
-    series: Any, column: str, malformed: Mask, advice: str = "are the columns named correctly?"
-) -> None:
+def check_malformed(series: Any, column: str, malformed: Mask, advice: str) -> None:
     """Refuse a column most of which is of another type than in training, or than the user gives."""
     count, present = int(malformed.sum()), int((~is_missing(series)).sum())
     # Of a few cells, as in a row or two to be predicted, most may be malformed by chance.

@@ -52,6 +52,7 @@ class DelimitedSource(Source):
         self._dialect = detect_dialect(sample, given.dialect, delimiter, is_whole=self._is_whole)
         if self._dialect.messages:
             given.log(", and ".join(self._dialect.messages))
+        self.decimal = self._dialect.decimal
         header, *self._first_rows = self._dialect.rows or [[]]
         _check_header(header, sample, self._dialect.encoding)
         self._file = given.file
@@ -100,7 +101,7 @@ class DelimitedSource(Source):
             reader = pandas.read_csv(
                 file,
                 sep=self._dialect.delimiter,
-                decimal=self._dialect.decimal,
+                decimal=self.decimal,
                 header=None,
                 names=range(self._width),
                 usecols=None if all_columns else sorted(kinds),
@@ -135,7 +136,7 @@ class DelimitedSource(Source):
         if column.dtype == bool:
             return np.asarray(column)
         cells: NDArray[Any] = column.to_numpy(dtype=object)
-        if kind == "text" or self._dialect.decimal == ".":
+        if kind == "text" or self.decimal == ".":
             return cells
         texts = [with_decimal_point(cell) if isinstance(cell, str) else cell for cell in cells]
         try:
@@ -273,7 +274,7 @@ def detect_dialect(sample: bytes, wanted: Dialect, usual: str, *, is_whole: bool
     text = sample.decode(encoding, errors="replace").rstrip("\r\n")
     delimiter = wanted.delimiter or _find_delimiter(text, usual, is_whole)
     lines_above, header_lines, rows = _read_first_rows(text, delimiter, is_whole)
-    decimal = wanted.decimal or ("," if _has_decimal_commas(rows[1:]) else ".")
+    decimal = wanted.decimal or _find_decimal_mark(rows[1:], "." if delimiter == "," else wanted.likely_decimal)
     messages = []
     if not wanted.encoding and not encoding.startswith("utf-8"):
         messages.append(f"its text is {encoding}, not UTF-8")
@@ -354,12 +355,14 @@ def _is_title(row: list[str], width: int) -> bool:
     return width > 1 and (is_comment or filled in ([], [0]) or 2 * len(row) < width)
 
 
-def _has_decimal_commas(rows: list[list[str]]) -> bool:
-    """Whether some number has a comma that cannot separate thousands, and none has such a point."""
+def _find_decimal_mark(rows: list[list[str]], likely: str) -> str:
+    """The point or else the comma that cannot separate thousands; the likely mark if there is none."""
     cells = [cell.strip(_BESIDE_NUMBERS) for cell in _first_cells(rows)]
     points = [cell for cell in cells if "." in cell and _POINT_NUMBER.fullmatch(cell)]
     commas = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)]
-    return all(map(_AMBIGUOUS_POINT.fullmatch, points)) and not all(map(_AMBIGUOUS_COMMA.fullmatch, commas))
+    if not all(map(_AMBIGUOUS_POINT.fullmatch, points)):
+        return "."
+    return likely if all(map(_AMBIGUOUS_COMMA.fullmatch, commas)) else ","
 
 
 def write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> None:

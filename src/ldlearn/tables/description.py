@@ -211,7 +211,7 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
             "fit DLDL, VoteLDL or SABFGS, without a feature map."
         )
     coef, intercept = linear
-    table_input = TableInput(data, **reading)
+    table_input = TableInput(data, **reading, likely_decimal=loaded.decimal)
     report = table_input.new_report()
     with table_input.opened("rows") as source:
         frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)

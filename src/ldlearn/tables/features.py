@@ -263,7 +263,7 @@ def clean_features(table: Any, types: ColumnTypes, report: CellReport) -> Any:
         sparse = table.take_columns([name for name in types.numeric if name in table.place])
         _check_sparse(sparse)
         return replace(sparse, frame=clean_features(table.frame, rest, report))
-    parts = [_clean_numbers(table, list(types.numeric), report)]
+    parts = [_clean_numbers(table, types, report)]
     if types.dates:
         parts.append(_clean_dates(table, types, report))
     texts = {name: to_texts(table[name], name) for name in (*types.categorical, *types.texts)}
@@ -283,13 +283,15 @@ def _check_sparse(table: SparseTable) -> None:
         raise TableError(problem, row=table.index[row], column=table.names[table.matrix.indices[k]])
 
 
-def _clean_numbers(table: Any, names: list[str], report: CellReport) -> Any:
+def _clean_numbers(table: Any, types: ColumnTypes, report: CellReport) -> Any:
     """All numeric columns as one block, because work on every column by itself would take most of the time."""
+    names = list(types.numeric)
     chosen = _select(table, names)
     if all(dtype.kind in "iuf" for dtype in set(chosen.dtypes)):
         values = chosen.astype(np.float64).to_numpy()  # without a copy; to_numpy(na_value=...) makes one
     else:
-        values = np.column_stack([report.read_numbers(chosen[name], name) for name in names])
+        units = dict.fromkeys(names) if types.units is None else dict.fromkeys(names, "") | dict(types.units)
+        values = np.column_stack([report.read_numbers(chosen[name], name, units[name]) for name in names])
     largest = max(np.fmax.reduce(values, axis=None, initial=0.0), -np.fmin.reduce(values, axis=None, initial=0.0))
     if largest > _MAX_NUMBER:
         i, j = np.argwhere(np.abs(values) > _MAX_NUMBER)[0]

@@ -70,7 +70,7 @@ def check_total(declared: int, max_bytes: int) -> None:
 
 @dataclass(frozen=True)
 class Dialect:
-    """Dialect of a text table as far as the user gives it; None where it is found in the first rows.
+    """Dialect of a text table as far as it is given; None where it is found in the first rows.
 
     Attributes
     ----------
@@ -80,11 +80,14 @@ class Dialect:
         What stands before the fraction of a number.
     encoding : str or None
         Any name that Python knows, such as "utf-8" or "cp1252".
+    likely_decimal : {".", ","}
+        The decimal mark if the numbers do not show it.
     """
 
     delimiter: str | None = None
     decimal: str | None = None
     encoding: str | None = None
+    likely_decimal: str = "."
 
     def __post_init__(self) -> None:
         delimiter = _SEPARATOR_NAMES.get(self.delimiter or "", self.delimiter)

@@ -232,7 +232,7 @@ def open_table(
         Called with messages about anything unusual in the file; by default they become warnings.
     """
     format = find_format(format_of(name, given))
-    if dialect is not None and any(vars(dialect).values()) and not format.is_text:
+    if dialect and (dialect.delimiter or dialect.decimal or dialect.encoding) and not format.is_text:
         problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
         raise TableError(problem, where=name)
     source = Input(name, on_progress, max_bytes, format.title, dialect or Dialect(), on_message or warn)

@@ -64,6 +64,7 @@ class TableInput:
     on_message: OnMessage | None = None
     progress: Progress = silent
     label_file: str | None = None  # joined to the columns of a NumPy array
+    likely_decimal: str = "."  # of a text table whose numbers do not show it
 
     @property
     def name(self) -> str:
@@ -94,9 +95,10 @@ class TableInput:
             yield FrameSource(self.table)
             return
         size = path.stat().st_size if (path := Path(self.table)).is_file() else None
+        dialect = replace(self.dialect or Dialect(), likely_decimal=self.likely_decimal)
         with (
             self.progress(task, size, is_bytes=True) as advance,
-            open_table(self.table, self.format, advance, dialect=self.dialect, on_message=self.on_message) as source,
+            open_table(self.table, self.format, advance, dialect=dialect, on_message=self.on_message) as source,
         ):
             if self.label_file is not None:
                 source.find(self.label_file)
@@ -171,6 +173,8 @@ class LabelledTable:
             raise TableError(f"no column is left for the features ({why}).")
         cleaned = clean_features(table, types, report)
         check_categories(cleaned, types.categorical)
+        if types.units is None:
+            types = replace(types, units={name: unit for name, unit in report.units.items() if unit})
         return cleaned, types, report
 
 
@@ -179,6 +183,7 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
     wanted, cells, reading = split_options(options, FeatureOptions, LabelOptions, ReadingOptions)
     source = TableInput(table, **reading)
     with source.opened("reading") as opened:
+        source = replace(source, likely_decimal=opened.decimal)
         columns = choose_columns(opened, labels, **wanted)
         named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
         columns = replace(columns, kept=find_kept(opened, keep, columns.id, named))

@@ -39,6 +39,8 @@ class Source:
         The columns that the file itself marks as features.
     unnamed : collection of int
         Columns that have no name in the file.
+    decimal : str
+        The decimal mark of a text table.
     texts : dict of str to str
         Name, source, licence, citation and description of a data set.
     first_row : int
@@ -51,6 +53,7 @@ class Source:
     labels: Mapping[str, list[int]] = {}
     features: list[int] | None = None
     unnamed: frozenset[int] = frozenset()
+    decimal: str = "."
     texts: Mapping[str, str] = {}
 
     def __init__(self, given: Input) -> None:

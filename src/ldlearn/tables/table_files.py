@@ -109,7 +109,9 @@ def predict_table(
     reading, writing = split_options(options, ReadingOptions, WritingOptions)
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    return _write_in_chunks(TableInput(data, **reading), loaded, loaded.predict, (), writer, id)
+    return _write_in_chunks(
+        TableInput(data, **reading, likely_decimal=loaded.decimal), loaded, loaded.predict, (), writer, id
+    )
 
 
 class _EnhanceOptions(FitOptions, WritingOptions, total=False):
@@ -170,7 +172,7 @@ def enhance_table(
         labels, rows = loaded.read_labels(frame, blank).handle_empty_rows(empty_rows or "error")
         return frame.iloc[rows].assign(**dict(zip(loaded.labels, labels.values.T, strict=True)))
 
-    source = TableInput(data, **reading, label_file=label_file)
+    source = TableInput(data, **reading, label_file=label_file, likely_decimal=loaded.decimal)
     found = _write_in_chunks(source, loaded, loaded.enhance, loaded.labels, writer, id, with_labels)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
@@ -216,7 +218,7 @@ def evaluate_table(
     if labels is not None and not _is_label_file(labels):
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
-    table_input = TableInput(data, **reading, label_file=labels)
+    table_input = TableInput(data, **reading, label_file=labels, likely_decimal=loaded.decimal)
     truths, predictions, rows, by_classifier = [], [], [], list[Any]()
     report = table_input.new_report()
     with table_input.opened("rows") as source:
@@ -380,7 +382,8 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
     given, reading = split_options(options, RowOptions, ReadingOptions)
     inputs = [name for name in (data, model) if isinstance(name, str)]
     check_output(output, inputs, overwrite=given.get("overwrite", True))
-    model, table_input = load_table_model(model), TableInput(data, **reading)
+    model = load_table_model(model)
+    table_input = TableInput(data, **reading, likely_decimal=model.decimal)
     report, kind = table_input.new_report(), given.get("kind", "auto")
     with table_input.opened("rows") as source:
         id = find_id_column(source, model, given.get("id"))

@@ -45,6 +45,10 @@ class TableModel:
         The feature columns of dates, and the form of each.
     texts : tuple of str
         The feature columns of prose.
+    units : dict of str to str
+        Numeric columns whose numbers have a unit or currency, and which.
+    decimal : {".", ","}
+        The decimal mark of the training table.
     classifier : FromClassifier or None
         A plain classifier fitted to the same rows, which evaluations compare the estimator with.
 
@@ -75,6 +79,8 @@ class TableModel:
     facts: dict[str, Any] = field(default_factory=dict)
     dates: Mapping[str, str] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+    decimal: str = "."
     classifier: Any = None
 
     @classmethod
@@ -152,7 +158,8 @@ class TableModel:
         if table.label_list is not None:
             facts["label_list"] = table.label_list._asdict()
         names = (types.numeric, types.categorical, labels, table.columns.id)
-        return cls(estimator, preprocessing, *names, facts, dict(types.dates), types.texts), X, targets
+        formats = (dict(types.dates), types.texts, dict(types.units or {}), table.source.likely_decimal)
+        return cls(estimator, preprocessing, *names, facts, *formats), X, targets
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -162,7 +169,7 @@ class TableModel:
     @property
     def types(self) -> ColumnTypes:
         """What the feature columns are taken for."""
-        return ColumnTypes(self.numeric, self.categorical, self.dates, self.texts)
+        return ColumnTypes(self.numeric, self.categorical, self.dates, self.texts, units=self.units)
 
     def check_can_enhance(self) -> None:
         """Refuse a model that cannot give degrees to new rows with 0/1 labels."""

@@ -201,7 +201,8 @@ def _read_as_dask_arrays(parts: list[str], model: TableModel) -> tuple[Any, Any]
 
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
-    with TableInput(name, on_message=ignore_message).opened("rows") as source:
+    table_input = TableInput(name, on_message=ignore_message, likely_decimal=model.decimal)
+    with table_input.opened("rows") as source:
         frame = source.read(columns_to_read(source, model, model.labels))
         X = model.transform(frame, CellReport())
         labels = model.read_labels(frame)

@@ -1,8 +1,9 @@
 """Columns of a data frame as numbers, as texts or as labels, with errors that name row and column."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ _PADDED = re.compile(r"0\d+")
 # As Python and spreadsheets write them; the same value must be the same category.
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _CURRENCY = r"[$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
-_SAME_CURRENCY = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}  # without ¥, which two currencies have
+_CURRENCY_SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}  # without ¥, which two currencies have
 _UNIT = r"[A-Za-zµ°Ω][A-Za-zµ°Ω²³/]{0,7}"
 _GAP = r"'’ \u00a0\u202f"  # between thousands, with either decimal mark
 _FRACTION = re.compile(r"(?<![\d.,])0,\d+(?![\d.,])")
@@ -44,37 +45,50 @@ def is_numeric(series: Any) -> bool:
     return _is_plain_number(series) or bool(np.all(~np.isnan(_parse(series)) | is_missing(series)))
 
 
-def read_numbers(series: Any, decimal: str | None = None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """A column as floats, NaN where there is none, and the malformed cells.
+class NumberColumn(NamedTuple):
+    """A column read as numbers.
+
+    Attributes
+    ----------
+    values : ndarray
+        NaN where there is no number.
+    malformed : boolean ndarray
+        Cells that are neither numbers nor missing.
+    unit : str
+        The unit or currency of the numbers; empty if they have none.
+    n_with_unit : int
+        Numbers that it stands beside.
+    """
+
+    values: NDArray[np.float64]
+    malformed: NDArray[np.bool_]
+    unit: str = ""
+    n_with_unit: int = 0
+
+
+def read_numbers(series: Any, decimal: str | None = None, unit: str | None = None) -> NumberColumn:
+    """Read a column as floats.
 
     Decimal commas, marks between thousands, percent signs, brackets around a negative amount, a currency and a unit
-    are parsed, too; `docs/guide/tables.md` lists the rules. Truth values are no numbers. ``decimal``
-    is the decimal mark if the user gives it.
-    """
-    numbers = _parse(series)
-    if _is_plain_number(series):
-        return numbers, np.zeros(len(series), dtype=bool)
-    malformed = np.isnan(numbers) & ~is_missing(series)
-    cells = series[malformed].tolist()
-    if any(isinstance(cell, str) and _DIGIT.search(cell) for cell in cells):
-        numbers = numbers.copy()  # pandas may give a view, or one that is read-only
-        numbers[malformed] = parse_number_cells(cells, numbers[~np.isnan(numbers)], decimal)
-        malformed &= np.isnan(numbers)
-    return numbers, malformed
-
-
-def parse_number_cells(cells: list[Any], plain: NDArray[np.float64], decimal: str | None = None) -> NDArray[np.float64]:
-    """Parse cells that have one scale: one currency, and the unit that most of the column has; NaN where malformed.
+    are parsed, too; `docs/guide/tables.md` lists the rules. Truth values are no numbers.
 
     Parameters
     ----------
-    cells : list
-        Those of a column that are no plain numbers.
-    plain : ndarray
-        The others.
+    series : Series
     decimal : {".", ","}, optional
-        The decimal mark, if it is known.
+        The decimal mark, if the user gives it.
+    unit : str, optional
+        The unit or currency that numbers may have; by default the one that most of them have, or the only currency.
     """
+    numbers = _parse(series)
+    if _is_plain_number(series):
+        return NumberColumn(numbers, np.zeros(len(series), dtype=bool))
+    malformed = np.isnan(numbers) & ~is_missing(series)
+    cells = series[malformed].tolist()
+    if not any(isinstance(cell, str) and _DIGIT.search(cell) for cell in cells):
+        return NumberColumn(numbers, malformed)
+    numbers = numbers.copy()  # pandas may give a view, or one that is read-only
+    plain = numbers[~np.isnan(numbers)]
     texts = [cell.strip() if isinstance(cell, str) else "" for cell in cells]
     mark = decimal or _find_decimal_mark(texts, plain)
     # Beside decimal points, 0,5 makes 1,234 ambiguous.
@@ -82,11 +96,10 @@ def parse_number_cells(cells: list[Any], plain: NDArray[np.float64], decimal: st
     number = _number_pattern(mark, "." if mark == "," else "" if is_ambiguous else ",")
     matches = [number.fullmatch(text) for text in texts]
     found = [match for match in matches if match is not None]
-    signs = {match["before"] or match["after"] for match in found if not match["unit"]} - {None, "%"}
-    currencies = {_SAME_CURRENCY.get(sign, sign) for sign in signs}
-    unit = _most_frequent_unit([match["unit"] for match in found], len(plain))
-    allowed = {None, "%", unit, *(signs if len(currencies) == 1 else ())}
-    return np.array([np.nan if match is None else _value(match, mark, allowed) for match in matches])
+    unit = _find_unit(found, len(plain)) if unit is None else unit
+    numbers[malformed] = [np.nan if match is None else _value(match, mark, unit) for match in matches]
+    n_with_unit = sum(unit in _units_of(match) for match in found)
+    return NumberColumn(numbers, malformed & np.isnan(numbers), unit, n_with_unit)
 
 
 def _find_decimal_mark(texts: list[str], plain: NDArray[np.float64]) -> str:
@@ -115,16 +128,26 @@ def with_decimal_point(cell: str) -> str:
     return cell[:start] + re.sub(r"[^\d,]", "", number["digits"]).replace(",", ".") + cell[end:]
 
 
-def _most_frequent_unit(units: list[str | None], n_plain: int) -> str | None:
-    """The unit that more than half of the numbers of a column have, if there is one."""
-    unit = max(set(filter(None, units)), key=units.count, default=None)
-    return unit if 2 * units.count(unit) > n_plain + len(units) else None
+def _find_unit(found: list[re.Match[str]], n_plain: int) -> str:
+    """The unit or currency that more than half of the numbers of a column have, or its only currency; or none."""
+    counts = Counter(unit for match in found for unit in _units_of(match))
+    for unit, count in counts.most_common(1):
+        if 2 * count > n_plain + len(found):
+            return unit
+    currencies = [unit for unit in counts if re.fullmatch(_CURRENCY, unit)]
+    return currencies[0] if len(currencies) == 1 else ""
 
 
-def _value(match: re.Match[str], mark: str, allowed: set[str | None]) -> float:
-    if not {match["before"], match["after"]} <= allowed:
+def _units_of(match: re.Match[str]) -> set[str]:
+    """What stands beside the digits, except a percent sign; the symbol of a currency that has one."""
+    return {_CURRENCY_SYMBOLS.get(sign, sign) for sign in (match["before"], match["after"]) if sign not in (None, "%")}
+
+
+def _value(match: re.Match[str], mark: str, unit: str) -> float:
+    if not _units_of(match) <= {unit}:
         return np.nan
     number = float(re.sub(rf"[^\d{mark}]", "", match["digits"]).replace(",", "."))
+    number = number / 100 if match["after"] == "%" else number
     # The sign may stand before the currency or after it.
     return -number if match["debit"] or "-" in match[0] or "−" in match[0] else number
 
@@ -203,11 +226,10 @@ def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> 
 
 
 def _to_label(series: Any, column: str) -> NDArray[np.float64]:
-    numbers = read_numbers(series)[0]
+    numbers = read_numbers(series).values
     if not _is_plain_number(series):
         texts = series.astype(str).str.strip().str.lower()
         words = texts.map(_LABEL_WORDS).to_numpy(dtype=np.float64)
-        numbers = np.where(texts.str.endswith("%"), numbers / 100, numbers)
         numbers = np.where(np.isnan(words), numbers, words)
         filled = texts[~is_missing(series)]
         option = filled.iloc[0] if filled.nunique() == 1 else column.strip().lower()
