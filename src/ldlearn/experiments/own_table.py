@@ -1,6 +1,5 @@
 """A plan that compares methods on a table of the user."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.base.discovery import estimator_name, find_estimator
+from ldlearn.base.discovery import find_estimator
+from ldlearn.compose.method_names import make_predictor, method_name
 from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Plan
 from ldlearn.joint import DLDL
-from ldlearn.learning import SABFGS
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE, get_metric
 from ldlearn.tables import PreparedTable
-from ldlearn.tables.files import OnMessage
+from ldlearn.tables.files import OnMessage, warn
 from ldlearn.tables.table_labels import TableLabels
 
 VOTES = "FromClassifier votes"  # with the link "votes"
@@ -108,7 +107,7 @@ def _usable(methods: list[MethodSpec], table: PreparedTable, on_message: OnMessa
         raise InputError(f"Some labels are unknown, and {names} cannot be fitted without them; DLDL can.")
     if names:
         message = f"some labels are unknown, and methods that need all of them are left out: {names}."
-        warnings.warn(message, UserWarning, stacklevel=3) if on_message is None else on_message(message)
+        (on_message or warn)(message)
     return usable
 
 
@@ -145,15 +144,12 @@ def best_method(plan: Plan, records: Sequence[Record]) -> tuple[MethodSpec, list
 
 def _method(written: str, zeros: str | None) -> tuple[str, dict[str, Any]]:
     """Name and table of a plan for ``DLDL``, ``GLLE`` or ``GLLE+SABFGS``."""
-    params: dict[str, Any] = {"link": "votes"} if written == VOTES else {}
-    first, *others = [find_estimator(part) for part in written.removesuffix(" votes").split("+")]
-    if zeros is not None and "zeros" in first().get_params():
-        params["zeros"] = zeros
-    options = {"params": params} if params else {}
-    if first.kind == "learner" or len(others) > 1 or any(other.kind != "learner" for other in others):
+    estimator = make_predictor(written.removesuffix(" votes"), logical=False)
+    if estimator.kind == "learner":
         raise ParameterError(f"{written!r} learns from no 0/1 labels; write ENHANCER+LEARNER, as UniformLE+SABFGS.")
-    if first.kind == "joint" and not others:
-        return VOTES if written == VOTES else first.__name__, {"estimator": estimator_name(first)} | options
-    learner = others[0] if others else SABFGS
-    steps = {"estimator": estimator_name(first), "learner": estimator_name(learner)} | options
-    return f"{first.__name__} + {learner.__name__}", steps
+    first, *learner = method_name(estimator).split("+")
+    params: dict[str, Any] = {"link": "votes"} if written == VOTES else {}
+    if zeros is not None and "zeros" in find_estimator(first)().get_params():
+        params["zeros"] = zeros
+    name = VOTES if written == VOTES else " + ".join(step.rpartition(":")[2] for step in (first, *learner))
+    return name, {"estimator": first, "params": params} | ({"learner": learner[0]} if learner else {})
