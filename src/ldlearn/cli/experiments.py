@@ -5,19 +5,16 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, Progress
-from rich.table import Table
-from rich.text import Text
 from typer import Argument, BadParameter, Option
 
 from ldlearn import experiments
 from ldlearn.cli import options as opt
 from ldlearn.cli.console import log as log_line
-from ldlearn.cli.console import print_result
+from ldlearn.cli.console import plain_text, print_result, print_table
 from ldlearn.evaluation import Record, Results, TextTable, scoreboards
-from ldlearn.exceptions import LDLearnError, MissingDependencyError
+from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_control_chars
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
 from ldlearn.experiments.methods import MethodSpec
@@ -147,57 +144,52 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
         raise BadParameter("--jobs must be at least 1, or -1 for all cores.")
     if output.exists() and not output.is_dir():
         raise BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
-    # 120 columns if the output is no terminal. No markup: brackets in names of methods and data sets are text.
-    console = Console(width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
-    progress = RunProgress() if quiet else LogProgress() if log or not console.is_terminal else LiveProgress(console)
+    progress = RunProgress() if quiet else LogProgress() if log or not sys.stdout.isatty() else LiveProgress()
     try:
         found = run_plan(plan, output, jobs=jobs, progress=progress, **options)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; records in {output} are kept, and the same command continues.") from None
     if not quiet:
-        _print_summary(console, plan, found)
+        _print_summary(plan, found)
     if not found.count("ok"):
         reason = next((record.message for record in found.records), "it has none").rstrip(".")
         raise LDLearnError(f"No cell of the plan could be computed ({reason}); see {found.path / 'records.jsonl'}.")
     return found
 
 
-def _print_summary(console: Console, plan: Plan, found: RunSummary) -> None:
+def _print_summary(plan: Plan, found: RunSummary) -> None:
     for board in scoreboards(Results(found.records), plan.metrics):
         if board.rows:
-            console.print(_score_table(board), "")
+            _print_scoreboard(board)
         if board.legend:
-            console.print(board.legend)
+            print_result(board.legend)
     finished = {record.method for record in found.records if record.is_ok}
     # The first message of each method without a finished cell; reversed, because the last value of a key is kept.
     failed = {record.method: record.message for record in reversed(found.records) if record.method not in finished}
     # If nothing could be computed, the error of the command gives the reason.
     for name, reason in failed.items() if finished else ():
-        console.print(f"Left out: {name}: {reason}")
+        print_result(escape_control_chars(f"Left out: {name}: {reason}"))
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
-    console.print(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
-    # soft_wrap: a path that is broken into lines cannot be copied
-    console.print(f"Records: {found.path / 'records.jsonl'}", soft_wrap=True)
+    print_result(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
+    print_result(f"Records: {found.path / 'records.jsonl'}")
 
 
-def _score_table(board: TextTable) -> Table:
-    """A row for each method: baselines are dim, the best of a column is bold."""
-    table = Table(board.head[0], title=board.title, box=None, title_justify="left", title_style="bold cyan")
-    for heading in board.head[1:]:
-        table.add_column(heading, justify="right")
+def _print_scoreboard(board: TextTable) -> None:
+    """Print a row for each method: baselines are dim, the best of a column is bold."""
+    rows = []
     for is_baseline, cells in board.rows:
-        texts = [Text(cell.text, style="bold" if cell.bold else "") for cell in cells]
-        table.add_row(*texts, style="dim" if is_baseline else "")
-    return table
+        dim = "dim" if is_baseline else ""
+        rows.append([plain_text(cell.text, f"bold {dim}" if cell.bold else dim) for cell in cells])
+    print_table(board.head, rows, n_numeric=len(board.head) - 1, title=board.title)
+    print_result("")
 
 
 class LiveProgress(RunProgress):
     """Progress on a terminal: the last cell, a bar of cells, and the time left."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self) -> None:
         # transient: removed before the tables are printed
-        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-        self._bar = Progress(*columns, console=console, transient=True)
+        self._bar = Progress(*Progress.get_default_columns(), MofNCompleteColumn(), transient=True)
 
     def begin(self, n_cells: int, n_recorded: int) -> None:
         """Draw the bar."""
@@ -207,11 +199,11 @@ class LiveProgress(RunProgress):
 
     def message(self, text: str) -> None:
         """Print a message above the bar."""
-        self._bar.console.print(text, style="yellow", highlight=False, markup=False)
+        self._bar.console.print(plain_text(text, "yellow"))
 
     def recorded(self, cell: Cell, record: Record) -> None:
         """Advance the bar."""
-        self._bar.update(self._task, advance=1, description=escape(str(cell)))
+        self._bar.update(self._task, advance=1, description=escape(escape_control_chars(str(cell))))
         if record.status == "failed":
             self.message(f"{cell} failed: {record.message}")
 
