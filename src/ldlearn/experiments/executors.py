@@ -128,12 +128,9 @@ def run_on_dask(tasks: Iterable[Task], address: str) -> Iterator[list[Record]]:
         run one task at a time each, whatever their number of threads.
     """
     cluster = import_optional("ldlearn.dask", "dask", "Dask schedulers")
-    client = cluster.connect(address)
-    try:
+    with cluster.connect(address) as client:
         cluster.check_workers(client)
         yield from _results(client, tasks)
-    finally:
-        client.close()
 
 
 def _results(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:

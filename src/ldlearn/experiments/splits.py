@@ -71,7 +71,7 @@ class Split:
         return rows | {"n_features": self.sizes["m"], "n_labels": self.sizes["c"]}
 
 
-def protocol_rows(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:
+def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
     """Row numbers of the training, validation and test part.
 
     Parameters
@@ -85,15 +85,13 @@ def protocol_rows(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, 
     """
     if protocol.split == "repeats":
         # The same parts as those of LabelDataset.split with this seed.
-        train, validation, test = split_rows(n, protocol.shares, protocol.seed + repeat)
-        return train, validation, test
+        return split_rows(n, protocol.shares, protocol.seed + repeat)
     shuffle, fold = divmod(repeat, protocol.folds)
     folds = np.array_split(np.random.default_rng(protocol.seed + shuffle).permutation(n), protocol.folds)
     test = folds.pop(fold)
     # Shuffled again: the folds are in one order, and the last rows of it would be validation rows in every fold.
-    rest = np.random.default_rng([protocol.seed, repeat]).permutation(np.concatenate(folds))
-    cut = int(np.floor((1.0 - protocol.validation) * len(rest) + 1e-6))
-    return rest[:cut], rest[cut:], test
+    rest, shares = np.concatenate(folds), (1.0 - protocol.validation, protocol.validation)
+    return [*(rest[rows] for rows in split_rows(len(rest), shares, [protocol.seed, repeat])), test]
 
 
 def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: int, *, sparse: bool = False) -> Split:
@@ -121,9 +119,8 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
     else:
         scaler = _make_scaler(protocol.scaling, data.X).fit(_copy_floats(data.X[rows[0]]))
         features = [scaler.transform(_copy_floats(data.X[part])) for part in rows]
-    degrees = [None if D is None else D[part] for part in rows]
-    train, validation, test = (Part(part, X, Y[part], D) for part, X, D in zip(rows, features, degrees, strict=True))
-    return Split(train, validation, test, _describe(data, train.rows[:N_SHOWN]))
+    parts = [Part(part, X, Y[part], None if D is None else D[part]) for part, X in zip(rows, features, strict=True)]
+    return Split(*parts, _describe(data, rows[0][:N_SHOWN]))
 
 
 def _describe(data: AnyDataset, rows: Rows) -> list[str]:
