@@ -18,6 +18,7 @@ from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError
 from ldlearn.reporting import style
 from ldlearn.reporting.display import Display, Names, Panels, Records
+from ldlearn.tables.description import linear_softmax
 
 _GROUP = 0.78  # fraction of the height of a label that its bars take
 _TRUTH: dict[str, Any] = {"color": style.INK, "linewidth": 1.6}
@@ -567,7 +568,7 @@ class FeatureInfluenceDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted estimator with ``coef_`` of shape (n_labels, n_features)
+        estimator : fitted estimator that predicts a softmax of linear scores
             Also a two-step model or a pipeline that ends in one.
         label : str or int
             Name or column of the label.
@@ -582,9 +583,12 @@ class FeatureInfluenceDisplay(Display):
         -------
         FeatureInfluenceDisplay
         """
-        model = _linear_model(estimator)
-        coef = np.asarray(model.coef_, dtype=float)
-        labels = [str(name) for name in getattr(model, "label_names_", range(len(coef)))]
+        model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        found = linear_softmax(model)
+        if found is None:
+            problem = "does not predict a softmax of linear scores; use a linear model without a feature map."
+            raise InputError(f"{type(model).__name__} {problem}")
+        coef, labels = found[0], [str(name) for name in model.label_names_]
         # -1 is no column, and a label whose name is a number is found below.
         column = label if isinstance(label, (int, np.integer)) else -1
         if not 0 <= column < len(labels):
@@ -607,18 +611,6 @@ class FeatureInfluenceDisplay(Display):
         style.name_rows(ax, self.shown_)
         style.axis_labels(ax, "coefficient minus the mean of all labels")
         style.title(ax, f"Features that increase (blue) or decrease (orange) {self.label}")
-
-
-def _linear_model(estimator: Any) -> Any:
-    """The fitted model that holds the coefficients: the end of a pipeline, the learner of two steps, or itself."""
-    if hasattr(estimator, "steps"):
-        return _linear_model(estimator.steps[-1][1])
-    model = getattr(estimator, "learner_", estimator)
-    if getattr(model, "feature_map_", None) is not None:
-        raise InputError(f"{type(model).__name__} uses a feature map; its coefficients belong to no single feature.")
-    if getattr(model, "coef_", None) is None or np.ndim(model.coef_) != 2:
-        raise InputError(f"{type(model).__name__} has no coef_ of shape (n_labels, n_features); fit a linear model.")
-    return model
 
 
 def _feature_names(estimator: Any, model: Any, count: int) -> Sequence[str]:
