@@ -147,7 +147,7 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
-def _options(
+def _global_options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,

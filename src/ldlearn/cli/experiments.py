@@ -18,7 +18,7 @@ from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_cont
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
 from ldlearn.experiments.methods import MethodSpec
-from ldlearn.experiments.own_table import best_method
+from ldlearn.experiments.table_plan import best_method
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
 

@@ -243,13 +243,13 @@ def inspect(
     if as_json:
         console.print_json(known)
         return
-    console.print_table(["Model", known["model"]], _overview(known).items())
+    console.print_table(["Model", known["model"]], _model_overview(known).items())
     console.report_quality(known)
     if html is not None:
         console.print_result(f"model card: {html}")
 
 
-def _overview(known: dict[str, Any]) -> dict[str, str]:
+def _model_overview(known: dict[str, Any]) -> dict[str, str]:
     data, gap = known["data"], known["certified_gap"]
     learned = {name: f"{v:.4g}" if isinstance(v, float) else v for name, v in known["learned"].items()}
     found = {

@@ -267,7 +267,7 @@ def read_records(run_dir: str | os.PathLike[str], *, history: bool = False) -> l
     path = find_records(run_dir)
     with _OPEN[path.suffix if path.suffix in _OPEN else ""](path, "rb") as file:
         content: bytes = file.read()
-    records = list(_parse(content, path))
+    records = list(_parse_lines(content, path))
     return records if history else latest_records(_filter_last_plan(records, path.parent / CELLS))
 
 
@@ -289,7 +289,7 @@ def _filter_last_plan(records: list[Record], cells: Path) -> list[Record]:
     return sorted((record for record in records if record.cell in place), key=lambda record: place[record.cell])
 
 
-def _parse(content: bytes, path: Path) -> Iterator[Record]:
+def _parse_lines(content: bytes, path: Path) -> Iterator[Record]:
     for number, line in enumerate(content[: _end_of_lines(content)].splitlines(), start=1):
         try:
             yield Record.from_dict(json.loads(line))

@@ -48,7 +48,7 @@ def export_splits(plan: Plan | str | os.PathLike[str], folder: str | os.PathLike
     """
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     written = []
-    for spec, data, repeat, split in _splits(plan):
+    for spec, data, repeat, split in _iterate_splits(plan):
         arrays: dict[str, Any] = {"label_names": np.array(data.label_names, dtype=str)}
         for part in ("train", "validation", "test"):
             rows = getattr(split, part)
@@ -98,12 +98,13 @@ def import_predictions(
     if name in {spec.name for spec in plan.methods}:
         raise InputError(f"The plan has a method {name!r}; choose another name.")
     found = []
-    for spec, data, repeat, split in _splits(plan):
-        outcome = _read_scores(Path(folder) / spec.name / str(repeat), split, list(data.label_names))
+    for spec, data, repeat, split in _iterate_splits(plan):
+        labels = list(data.label_names)
+        outcome = _read_scores(Path(folder) / spec.name / str(repeat), split, labels)
         alone = "learner" if trained_on == "truth" else "two-step"
         kind = alone if RECOVERY not in outcome else "joint" if PREDICTION in outcome else "enhancer"
         facts: dict[str, Any] = {"method": name, "kind": kind, "external": True, "trained_on": trained_on}
-        facts |= {"dataset": spec.name, "repeat": repeat, "sizes": split.record, "label_names": list(data.label_names)}
+        facts |= {"dataset": spec.name, "repeat": repeat, "sizes": split.record_sizes, "label_names": labels}
         found.append(Record(cell=split_key(spec, plan.protocol, repeat, method=name), status="ok", **facts, **outcome))
     with lock_folder(path), append_records(path / RECORDS) as append:
         for record in found:
@@ -112,7 +113,7 @@ def import_predictions(
     return found
 
 
-def _splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, Split]]:
+def _iterate_splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, Split]]:
     for spec in plan.datasets:
         data = spec.load(plan.protocol.seed, needs_truth=False)
         for repeat in range(plan.protocol.n_repeats):

@@ -25,7 +25,7 @@ _FEATURES_SHOWN = 4
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitPart:
     """Rows of one part of a split: their numbers, features, logical labels and, if known, true degrees.
 
     Labels are integers, or floats with NaN where some are not observed.
@@ -48,9 +48,9 @@ class Part:
 class Split:
     """Training, validation and test part, and the texts or some features of the first training rows."""
 
-    train: Part
-    validation: Part
-    test: Part
+    train: SplitPart
+    validation: SplitPart
+    test: SplitPart
     texts: Sequence[str] = ()
 
     @property
@@ -65,7 +65,7 @@ class Split:
         return np.asarray(~((Y == 0).any(axis=0) & (Y == 1).any(axis=0)))
 
     @property
-    def record(self) -> dict[str, int]:
+    def record_sizes(self) -> dict[str, int]:
         """Sizes as a record names them."""
         rows = {f"n_{part}": len(getattr(self, part).rows) for part in ("train", "validation", "test")}
         return rows | {"n_features": self.sizes["m"], "n_labels": self.sizes["c"]}
@@ -108,7 +108,7 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
         Whether the numbers of a table may come as CSR matrices.
     """
     D = None if data.D is None else check_distributions(data.D)
-    Y = _given_labels(data, spec) if D is None else _logical(D, spec, protocol, repeat)
+    Y = _given_labels(data, spec) if D is None else _binarize_degrees(D, spec, protocol, repeat)
     rows = protocol_rows(protocol, repeat, data.n_samples)
     for part, found in zip(("training", "validation", "test"), rows, strict=True):
         if not len(found):
@@ -119,11 +119,12 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
     else:
         scaler = _make_scaler(protocol.scaling, data.X).fit(_copy_floats(data.X[rows[0]]))
         features = [scaler.transform(_copy_floats(data.X[part])) for part in rows]
-    parts = [Part(part, X, Y[part], None if D is None else D[part]) for part, X in zip(rows, features, strict=True)]
-    return Split(*parts, _describe(data, rows[0][:N_SHOWN]))
+    parts = zip(rows, features, strict=True)
+    train, validation, test = (SplitPart(part, X, Y[part], None if D is None else D[part]) for part, X in parts)
+    return Split(train, validation, test, _describe_rows(data, train.rows[:N_SHOWN]))
 
 
-def _describe(data: AnyDataset, rows: Rows) -> list[str]:
+def _describe_rows(data: AnyDataset, rows: Rows) -> list[str]:
     """What a reader can recognise rows by: the text, or else the first features."""
     names: Sequence[str]
     if isinstance(data, PreparedTable):
@@ -151,7 +152,7 @@ def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
     return Y if np.isnan(Y).any() else Y.astype(np.int8)
 
 
-def _logical(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol, repeat: int) -> NDArray[np.int8]:
+def _binarize_degrees(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol, repeat: int) -> NDArray[np.int8]:
     rule = replace(protocol, **spec.binarisation)  # a data set may have its own
     if rule.rule == VOTES:
         return make_logical_labels(D, VOTES, n_raters=rule.k or 0, random_state=protocol.seed + repeat)

@@ -28,7 +28,7 @@ class Conclusion(NamedTuple):
     pairs: ev.PostHocResult | None = None
 
 
-def answer(results: Results, table: TaskTable, dataset: str) -> str:
+def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> str:
     """One sentence on the intersection of the subject of the plan, or of the best method, and of the best baseline."""
     means = {m.name: table.score(m.name, dataset).mean for m in table.methods if table.score(m.name, dataset).spread}
     own = [m.name for m in table.methods if m.name in means and not (m.is_baseline or m.is_reference)]

@@ -21,7 +21,7 @@ from ldlearn.reporting import experiment_displays as displays
 from ldlearn.reporting.conclusions import compare_methods
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.model_displays import DistributionBarsDisplay
-from ldlearn.reporting.page import example, inline_svg, page_assets, page_data, render, script_json
+from ldlearn.reporting.page import example_row, inline_svg, page_assets, page_data, render, script_json
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
 from ldlearn.tables.files import write_file
 
@@ -106,7 +106,7 @@ class Report:
 
     def text_files(self) -> dict[str, str]:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
-        names = {dataset.name: _title(dataset.name) for dataset in self.results.datasets}
+        names = {dataset.name: _dataset_title(dataset.name) for dataset in self.results.datasets}
         names |= {str(name): str(shown) for name, shown in self.plan.get("display_names", {}).items()}
         tables = {f"{t.task}-{t.metric.name}": score_table(t, self.results, names) for t in self.headline_tables}
         for task in TASKS:
@@ -126,7 +126,7 @@ class Report:
     def html(self) -> str:
         """The page."""
         svgs = {name: self._file_content(display, "svg") for name, display in self._page_figures.items()}
-        shown = example(self.results, self._page_data["samples"])
+        shown = example_row(self.results, self._page_data["samples"])
         assets = page_assets("style.css", "dom.js", "tables.js", "charts.js", "sections.js")
         figures = {name: inline_svg(svg, name) for name, svg in svgs.items()}
         return render("report.html", self, figures=figures, example=shown, data=script_json(self._page_data), **assets)
@@ -177,7 +177,7 @@ class Report:
                 yield f"figures/{name}.{format}", self._file_content(display, format)
 
 
-def _title(dataset: str) -> str:
+def _dataset_title(dataset: str) -> str:
     """The title of a data set of the catalogue; other names are titles already."""
     try:
         return dataset_info(dataset).title

@@ -75,7 +75,7 @@ def plan_for_table(
             "protocol": {"repeats": repeats, "seed": seed},
             "selection": {"mode": "logical"},  # nothing is tuned
             "datasets": {name: source},
-            "methods": dict(_method(name, zeros) for name in methods or METHODS[zeros or "none"]),
+            "methods": dict(_plan_entry(name, zeros) for name in methods or METHODS[zeros or "none"]),
         }
     )
     table = plan.datasets[0].prepare(on_message)
@@ -89,14 +89,14 @@ def plan_for_table(
     plan = replace(
         plan,
         protocol=protocol,
-        methods=_usable([*plan.methods, *(alone.values() if has_truth else ())], table, on_message),
+        methods=_usable_methods([*plan.methods, *(alone.values() if has_truth else ())], table, on_message or warn),
         metrics=HEADLINE_METRICS if has_truth else LABEL_HEADLINE,
         description=f"Methods on {Path(path).name}: {_describe_labels(table)}; nothing is tuned.",
     )
     return plan, table
 
 
-def _usable(methods: list[MethodSpec], table: PreparedTable, on_message: OnMessage | None) -> tuple[MethodSpec, ...]:
+def _usable_methods(methods: list[MethodSpec], table: PreparedTable, on_message: OnMessage) -> tuple[MethodSpec, ...]:
     """The methods without those that need every label, if some are unknown."""
     if table.Y is None or not np.isnan(table.Y).any():
         return tuple(methods)
@@ -106,8 +106,7 @@ def _usable(methods: list[MethodSpec], table: PreparedTable, on_message: OnMessa
     if not usable:
         raise InputError(f"Some labels are unknown, and {names} cannot be fitted without them; DLDL can.")
     if names:
-        message = f"some labels are unknown, and methods that need all of them are left out: {names}."
-        (on_message or warn)(message)
+        on_message(f"some labels are unknown, and methods that need all of them are left out: {names}.")
     return usable
 
 
@@ -142,7 +141,7 @@ def best_method(plan: Plan, records: Sequence[Record]) -> tuple[MethodSpec, list
     return specs[names[0]], messages
 
 
-def _method(written: str, zeros: str | None) -> tuple[str, dict[str, Any]]:
+def _plan_entry(written: str, zeros: str | None) -> tuple[str, dict[str, Any]]:
     """Name and table of a plan for ``DLDL``, ``GLLE`` or ``GLLE+SABFGS``."""
     estimator = make_predictor(written.removesuffix(" votes"), logical=False)
     if estimator.kind == "learner":
