@@ -182,7 +182,7 @@ def test_paths_of_data_files_are_relative_to_the_plan_and_tied_to_their_content(
 def test_grid_points_and_sizes():
     assert grid_points({"a": [1, 2], "b": ["x", "y"]})[1] == {"a": 1, "b": "y"}
     assert grid_points({}) == [{}]
-    sizes = {"n": 100, "m": 20, "c": 5}
+    sizes = {"n_train": 100, "n_features": 20, "n_labels": 5}
     assert resolve_params({"a": "10*c", "b": "0.5*m", "c": "2e-1*n", "d": "default", "e": "median"}, sizes) == {
         "a": 50,
         "b": 10.0,

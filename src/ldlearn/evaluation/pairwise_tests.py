@@ -201,15 +201,14 @@ def critical_difference(
     2.3267
     """
     check_alpha(alpha)
+    check_choice("test", test, ("nemenyi", "bonferroni-dunn"))
     if n_methods < 2 or n_datasets < 1:
         raise InputError(f"There must be at least 2 methods and 1 data set, got {n_methods} and {n_datasets}.")
     if test == "nemenyi":
         # Infinitely many degrees of freedom: the variance of ranks is known, not estimated from the scores.
         q = float(stats.studentized_range.ppf(1 - alpha, n_methods, np.inf)) / math.sqrt(2)
-    elif test == "bonferroni-dunn":
-        q = float(stats.norm.isf(alpha / (2 * (n_methods - 1))))
     else:
-        raise InputError(f"test must be 'nemenyi' or 'bonferroni-dunn', got {test!r}.")
+        q = float(stats.norm.isf(alpha / (2 * (n_methods - 1))))
     return q * _standard_error(n_methods, n_datasets)
 
 

@@ -55,12 +55,6 @@ class Method:
     estimator: str = ""
     learner: str = ""
 
-    @classmethod
-    def from_record(cls, record: Record) -> Self:
-        """Read a method off one of its records."""
-        reference = record.kind == "learner" or record.trained_on == "truth"
-        return cls(record.method, record.kind, record.is_baseline, reference, record.estimator, record.learner or "")
-
 
 @dataclass(frozen=True)
 class Dataset:
@@ -157,8 +151,10 @@ class Results:
         # A run that was continued has several records of a cell that failed before.
         self.records = latest_records(records)
         self.methods: dict[str, Method] = {}
-        for record in self.records:
-            self.methods.setdefault(record.method, Method.from_record(record))
+        for r in self.records:
+            reference = r.kind == "learner" or r.trained_on == "truth"
+            method = Method(r.method, r.kind, r.is_baseline, reference, r.estimator, r.learner or "")
+            self.methods.setdefault(r.method, method)
         if all(method.is_reference for method in self.methods.values()):
             # A comparison of learners: all of them have the same advantage.
             self.methods = {name: replace(method, is_reference=False) for name, method in self.methods.items()}

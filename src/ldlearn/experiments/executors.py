@@ -60,7 +60,7 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
             # The cells share the split, though only some of their learners may need dense features.
             sparse = all(cell.method.takes_sparse for cell in cells)
             split = make_split(data, first.dataset, first.protocol, first.repeat, sparse=sparse)
-            found |= {"sizes": split.record_sizes, "label_names": list(data.label_names)}
+            found |= {"sizes": split.sizes, "label_names": list(data.label_names)}
             if first.method.trained_on == "logical":
                 found["constant_labels"] = np.compress(split.constant_labels, data.label_names).tolist()
             with _neighbors:

@@ -99,12 +99,11 @@ def import_predictions(
         raise InputError(f"The plan has a method {name!r}; choose another name.")
     found = []
     for spec, data, repeat, split in _iterate_splits(plan):
-        labels = list(data.label_names)
-        outcome = _read_scores(Path(folder) / spec.name / str(repeat), split, labels)
+        outcome = _read_scores(Path(folder) / spec.name / str(repeat), split, list(data.label_names))
         alone = "learner" if trained_on == "truth" else "two-step"
         kind = alone if RECOVERY not in outcome else "joint" if PREDICTION in outcome else "enhancer"
         facts: dict[str, Any] = {"method": name, "kind": kind, "external": True, "trained_on": trained_on}
-        facts |= {"dataset": spec.name, "repeat": repeat, "sizes": split.record_sizes, "label_names": labels}
+        facts |= {"dataset": spec.name, "repeat": repeat, "sizes": split.sizes, "label_names": list(data.label_names)}
         found.append(Record(cell=split_key(spec, plan.protocol, repeat, method=name), status="ok", **facts, **outcome))
     with lock_folder(path), append_records(path / RECORDS) as append:
         for record in found:

@@ -23,6 +23,7 @@ TWO_STEP = "two-step"
 # The recovery of a pair would only repeat the enhancer's own scores.
 _TASKS: dict[str, tuple[Task, ...]] = {ENHANCER: TASKS[:1], LEARNER: TASKS[1:], JOINT: TASKS, TWO_STEP: TASKS[1:]}
 _DONE_BY_PLANS = (EnhanceThenLearn, FromDistributions)  # a plan itself runs two steps and hides the true degrees
+_SIZES = {"n": "n_train", "m": "n_features", "c": "n_labels"}  # as grids and as records name them
 _MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*([nmc])\s*\Z")
 
 
@@ -117,11 +118,11 @@ def resolve_params(params: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[
     ----------
     params : mapping
     sizes : mapping
-        Of n, m and c.
+        Of `ldlearn.experiments.splits.Split`.
 
     Examples
     --------
-    >>> resolve_params({"beta": "default", "gamma": "0.5*m", "init": "pseudo"}, {"n": 100, "m": 4, "c": 3})
+    >>> resolve_params({"beta": "default", "gamma": "0.5*m", "init": "pseudo"}, {"n_features": 4})
     {'beta': None, 'gamma': 2.0, 'init': 'pseudo'}
     """
     return {key: _resolve_value(value, sizes) for key, value in params.items()}
@@ -131,7 +132,7 @@ def _resolve_value(value: Any, sizes: Mapping[str, int]) -> Any:
     multiple = _MULTIPLE.match(value) if isinstance(value, str) else None
     if multiple is None:
         return None if value == "default" else value
-    product = float(multiple[1]) * sizes[multiple[2]]
+    product = float(multiple[1]) * sizes[_SIZES[multiple[2]]]
     return int(product) if multiple[1].isdigit() else product  # counts of clusters or neighbours stay integers
 
 
@@ -236,7 +237,9 @@ def _read_settings(table: TomlTable, key: str, estimator: str | None, *, lists: 
         for each in value if lists else [value]:
             try:
                 # With arbitrary sizes, as the data are not read yet: ranges of parameters do not depend on them.
-                cls(**resolve_params({name: each}, {"n": 100, "m": 10, "c": 5}))._validate_params()
+                cls(
+                    **resolve_params({name: each}, {"n_train": 100, "n_features": 10, "n_labels": 5})
+                )._validate_params()
             except ParameterError as error:
                 raise settings.error(name, str(error)) from None
     return settings.entries()

@@ -54,21 +54,16 @@ class Split:
     texts: Sequence[str] = ()
 
     @property
-    def sizes(self) -> dict[str, int]:
-        """Sizes as the values of a grid name them: n training rows, m features, c labels."""
-        return {"n": len(self.train.rows), "m": int(self.train.X.shape[1]), "c": int(self.train.Y.shape[1])}
-
-    @property
     def constant_labels(self) -> NDArray[np.bool_]:
         """The labels that are 0 in all rows, or 1, as far as they are observed."""
         Y = np.vstack([self.train.Y, self.validation.Y, self.test.Y])
         return np.asarray(~((Y == 0).any(axis=0) & (Y == 1).any(axis=0)))
 
     @property
-    def record_sizes(self) -> dict[str, int]:
-        """Sizes as a record names them."""
+    def sizes(self) -> dict[str, int]:
+        """Numbers of rows, features and labels, as records name them."""
         rows = {f"n_{part}": len(getattr(self, part).rows) for part in ("train", "validation", "test")}
-        return rows | {"n_features": self.sizes["m"], "n_labels": self.sizes["c"]}
+        return rows | {"n_features": int(self.train.X.shape[1]), "n_labels": int(self.train.Y.shape[1])}
 
 
 def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
