@@ -14,6 +14,9 @@ from ldlearn.evaluation.summary import Method, Results, Spread, TaskTable
 from ldlearn.metrics import get_metric, intersection
 from ldlearn.metrics.registry import mean_of_defined
 
+__all__ = ["Difference", "difference", "best_baselines", "Agreement", "agreement", "Cost", "costs"]
+__all__ += ["Curve", "search_curves", "sensitivity_curves"]
+
 CONFIDENCE = 0.95  # level of the intervals
 
 

@@ -11,6 +11,8 @@ from ldlearn.evaluation.pairwise_tests import Control
 from ldlearn.evaluation.ranking import FloatArray, Names, check_scores
 from ldlearn.exceptions import InputError
 
+__all__ = ["bayesian_signed_rank", "BayesianComparison"]
+
 
 @dataclass(frozen=True)
 class BayesianComparison:

@@ -17,6 +17,9 @@ from ldlearn.evaluation import ranking
 from ldlearn.evaluation.ranking import FloatArray, Names, ScoreMatrix, check_alpha, check_scores
 from ldlearn.exceptions import InputError, check_choice
 
+__all__ = ["critical_difference", "nemenyi", "bonferroni_dunn", "wilcoxon_holm", "PostHocResult", "Comparison"]
+__all__ += ["adjust_p_values", "effect_sizes", "Effect", "maximal_runs"]
+
 Adjustment: TypeAlias = Literal["bonferroni", "holm"]
 Control: TypeAlias = str | int | None
 Groups: TypeAlias = tuple[tuple[str, ...], ...]

@@ -16,6 +16,8 @@ from scipy import stats
 
 from ldlearn.exceptions import InputError
 
+__all__ = ["ranks", "friedman", "FriedmanResult", "TooFewDatasetsWarning"]
+
 FloatArray: TypeAlias = NDArray[np.float64]
 Names: TypeAlias = Sequence[str] | None
 

@@ -18,6 +18,9 @@ from ldlearn.exceptions import FileError, InputError, format_list
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.tables.files import naming_system_errors
 
+__all__ = ["Record", "GridPoint", "Samples", "Convergence", "Task", "TASKS"]
+__all__ += ["read_records", "append_records", "RunFolderError"]
+
 Task: TypeAlias = Literal["recovery", "prediction"]
 TASKS: tuple[Task, Task] = ("recovery", "prediction")
 PHASES = ("select", "fit", "predict")  # what the seconds of a record are spent on

@@ -14,6 +14,8 @@ from ldlearn.evaluation.ranking import ScoreMatrix
 from ldlearn.evaluation.record import TASKS, Convergence, Record, Task, is_number, latest_records
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric
 
+__all__ = ["Results", "Method", "Dataset", "Score", "Spread", "TaskTable"]
+
 
 @dataclass(frozen=True)
 class Spread:

@@ -12,6 +12,8 @@ from ldlearn.evaluation.record import TASKS, Task
 from ldlearn.evaluation.summary import Dataset, Method, Results, Score, TaskTable
 from ldlearn.metrics import LABEL_HEADLINE, LABEL_METRICS, get_metric
 
+__all__ = ["TextTable", "scoreboards"]
+
 DASH = "–"
 UNCHANGED: Mapping[str, str] = MappingProxyType({})  # display names equal to the names of the records
 
