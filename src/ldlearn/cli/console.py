@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ldlearn.cli.main import ignore_closed_pipe
+from ldlearn.evaluation.record import to_json
 from ldlearn.exceptions import escape_control_chars
 from ldlearn.metrics.against_baselines import Score
 from ldlearn.tables import WrittenTable
@@ -44,8 +45,8 @@ def warn(message: str) -> None:
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """Print one JSON object."""
-    print_result(json.dumps(result, indent=2, ensure_ascii=False, default=str))
+    """Print one JSON object; numbers that are not finite, which JSON lacks, are null."""
+    print_result(json.dumps(to_json(result), indent=2, ensure_ascii=False, default=str))
 
 
 def check_one_stdout(output: str, as_json: bool) -> None:

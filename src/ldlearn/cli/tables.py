@@ -1,6 +1,5 @@
 """The commands for tables and models: fit, enhance, predict, evaluate, compare, inspect, export, import."""
 
-import math
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -213,9 +212,7 @@ def compare(
     wanted: dict[str, Any] = {"labels": labels, "id": id, "metrics": opt.split_names(metrics), "convention": convention}
     found = tables.compare_tables(truth, other, **wanted, **reading.arguments())
     if as_json:
-        # JSON has neither NaN nor infinity; Python would write both, and other parsers would fail.
-        finite = {name: value if math.isfinite(value) else None for name, value in found.scores.items()}
-        console.print_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": finite})
+        console.print_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": found.scores})
         return
     rows = [(get_metric(name).heading, f"{value:.6g}") for name, value in found.scores.items()]
     console.print_table(["Metric", "Mean"], rows, n_numeric=1)

@@ -180,7 +180,7 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The content of a line of a records file; numbers that are not finite become None, as JSON has none."""
-        content: dict[str, Any] = _to_json(self)
+        content: dict[str, Any] = to_json(self)
         for point in content["grid"]:
             # Nearly all points have none, and grids are long.
             if not point["error"]:
@@ -234,17 +234,17 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _to_json(value: Any) -> Any:
-    """A copy made of the types that JSON has."""
+def to_json(value: Any) -> Any:
+    """A copy made of the types that JSON has; numbers that are not finite become None."""
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, (list, tuple)):
-        return [_to_json(entry) for entry in value]
+        return [to_json(entry) for entry in value]
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, Mapping):
-        return {str(key): _to_json(entry) for key, entry in value.items()}
-    return _to_json(value.item()) if hasattr(value, "item") else value  # a number of numpy
+        return {str(key): to_json(entry) for key, entry in value.items()}
+    return to_json(value.item()) if hasattr(value, "item") else value  # a number of numpy
 
 
 class RunFolderError(InputError):

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ldlearn.datasets import DatasetError, dataset_info
-from ldlearn.evaluation import TASKS, Record, Results, Task, TaskTable, agreement, costs, read_records
+from ldlearn.evaluation import TASKS, Record, Results, agreement, costs, read_records
 from ldlearn.evaluation.record import find_records
 from ldlearn.evaluation.text_tables import agreement_table, combined_table, cost_table, score_table
 from ldlearn.exceptions import InputError
@@ -76,13 +76,10 @@ class Report:
         self.results = Results(records, headline, subject)
         if not self.results.records:
             raise InputError("There are no records to report; run the plan first.")
-        self.tables: dict[tuple[Task, str], TaskTable] = {}
-        for task, metric in product(TASKS, self.results.metrics):
-            if (table := self.results.table(task, metric)) is not None:
-                self.tables[task, metric.name] = table
+        tables = [self.results.table(task, metric) for task, metric in product(TASKS, self.results.metrics)]
+        self.tables = {(table.task, table.metric.name): table for table in tables if table is not None}
         # Only the metrics of the plan are tested: among tests of all metrics, some would be significant by chance.
-        keys = [(task, metric.name) for task, metric in product(TASKS, self.results.headline)]
-        tested = {key: self.tables[key] for key in keys if key in self.tables}
+        tested = {key: table for key, table in self.tables.items() if table.metric in self.results.headline}
         self.headline_tables = list(tested.values())
         self.conclusions = {key: compare_methods(table, self.results.subject) for key, table in tested.items()}
         self.costs, self.run = costs(self.results), summarize_run(self.results)
