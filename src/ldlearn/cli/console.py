@@ -74,12 +74,10 @@ def progress_unless_printed(output: str) -> Callable[..., Any]:
     return silent if output == PIPE and sys.stdout.isatty() else progress
 
 
-def print_table(
-    headings: Sequence[str], rows: Iterable[Iterable[object]], n_numeric: int = 0, title: str | None = None
-) -> None:
+def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_numeric: int = 0, title: str = "") -> None:
     """Print a table, its cells verbatim; the last `n_numeric` columns are aligned to the right."""
     look: dict[str, Any] = {"header_style": "bold", "title_style": "bold cyan", "title_justify": "left"}
-    table = Table(box=None, pad_edge=False, title=title and plain_text(title), **look)
+    table = Table(box=None, pad_edge=False, title=plain_text(title) if title else None, **look)
     for k, heading in enumerate(headings):
         table.add_column(plain_text(heading), justify="right" if k >= len(headings) - n_numeric else "left")
     for row in rows:

@@ -16,7 +16,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeGuard
 
 from ldlearn.exceptions import FileError, InputError, format_list
 from ldlearn.metrics import HEADLINE_METRICS
-from ldlearn.tables.files import naming_system_errors
+from ldlearn.tables.files import FilePath, naming_system_errors
 
 __all__ = ["Record", "GridPoint", "Samples", "Convergence", "Task", "TASKS"]
 __all__ += ["read_records", "append_records", "RunFolderError"]
@@ -251,7 +251,7 @@ class RunFolderError(InputError):
     """The folder of a run cannot be used: another run has it, or its records are damaged."""
 
 
-def read_records(run_dir: str | os.PathLike[str], *, history: bool = False) -> list[Record]:
+def read_records(run_dir: FilePath, *, history: bool = False) -> list[Record]:
     """Records of a run.
 
     Parameters
@@ -274,7 +274,7 @@ def read_records(run_dir: str | os.PathLike[str], *, history: bool = False) -> l
     return records if history else latest_records(_filter_last_plan(records, path.parent / CELLS))
 
 
-def find_records(run_dir: str | os.PathLike[str]) -> Path:
+def find_records(run_dir: FilePath) -> Path:
     """The file of records of a folder, or the file given."""
     path = Path(run_dir)
     candidates = [path / f"{RECORDS}{suffix}" for suffix in _OPEN] if path.is_dir() else [path]

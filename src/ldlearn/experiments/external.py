@@ -1,7 +1,6 @@
 """Predictions made elsewhere: splits of a plan are written to files, and predictions for them become records."""
 
 import io
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,14 +20,14 @@ from ldlearn.experiments.search import describe_degrees
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.experiments.splits import Split, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
-from ldlearn.tables.files import DEFAULT_MAX_BYTES, write_file
+from ldlearn.tables.files import DEFAULT_MAX_BYTES, FilePath, write_file
 from ldlearn.tables.formats import dense, open_table
 from ldlearn.tables.mat import is_mat73, read_mat5, read_mat73
 
 PREDICTION, RECOVERY = "prediction", "recovery"  # the arrays that are imported
 
 
-def export_splits(plan: Plan | str | os.PathLike[str], folder: str | os.PathLike[str]) -> list[Path]:
+def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
     """Write the splits of a plan, for methods that run elsewhere.
 
     ``FOLDER/DATASET/REPEAT.npz`` and ``.mat`` contain ``trainFeature``, ``trainLogical`` (0/1 labels) and, if degrees
@@ -67,7 +66,7 @@ def export_splits(plan: Plan | str | os.PathLike[str], folder: str | os.PathLike
 
 
 def import_predictions(
-    run_dir: str | os.PathLike[str], method: str, folder: str | os.PathLike[str], *, trained_on: str = "logical"
+    run_dir: FilePath, method: str, folder: FilePath, *, trained_on: str = "logical"
 ) -> list[Record]:
     """Score predictions made elsewhere, and add them to a run as records, which are ranked, tested and reported.
 

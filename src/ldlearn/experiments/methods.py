@@ -24,6 +24,8 @@ TWO_STEP = "two-step"
 _TASKS: dict[str, tuple[Task, ...]] = {ENHANCER: TASKS[:1], LEARNER: TASKS[1:], JOINT: TASKS, TWO_STEP: TASKS[1:]}
 _DONE_BY_PLANS = (EnhanceThenLearn, FromDistributions)  # a plan itself runs two steps and hides the true degrees
 _SIZES = {"n": "n_train", "m": "n_features", "c": "n_labels"}  # as grids and as records name them
+# To check parameters before the data are read: their ranges do not depend on sizes.
+_ANY_SIZES = {"n_train": 100, "n_features": 10, "n_labels": 5}
 _MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*([nmc])\s*\Z")
 
 
@@ -236,10 +238,7 @@ def _read_settings(table: TomlTable, key: str, estimator: str | None, *, lists: 
             raise settings.error(name, f"expected a list of values to select from, got {value!r}.")
         for each in value if lists else [value]:
             try:
-                # With arbitrary sizes, as the data are not read yet: ranges of parameters do not depend on them.
-                cls(
-                    **resolve_params({name: each}, {"n_train": 100, "n_features": 10, "n_labels": 5})
-                )._validate_params()
+                cls(**resolve_params({name: each}, _ANY_SIZES))._validate_params()
             except ParameterError as error:
                 raise settings.error(name, str(error)) from None
     return settings.entries()

@@ -13,6 +13,7 @@ from ldlearn.experiments.methods import MethodSpec, read_methods
 from ldlearn.experiments.sources import Binarisation, DatasetSpec, read_datasets
 from ldlearn.experiments.toml_table import PlanError, TomlTable, option
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS
+from ldlearn.tables.files import FilePath
 
 _SHIPPED = files("ldlearn.experiments") / "plans"
 
@@ -214,7 +215,7 @@ def shipped_plans() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _SHIPPED.iterdir() if entry.name.endswith(".toml"))
 
 
-def load_plan(plan: str | os.PathLike[str]) -> Plan:
+def load_plan(plan: FilePath) -> Plan:
     """Read a plan from a file, or a shipped one by name.
 
     Parameters

@@ -3,7 +3,6 @@
 import base64
 import io
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -16,7 +15,7 @@ from matplotlib.figure import Figure
 from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError
 from ldlearn.reporting.style import add_legend
-from ldlearn.tables.files import write_file
+from ldlearn.tables.files import FilePath, write_file
 
 Names = Sequence[str] | None  # of methods, labels or features; None for the default
 Records = Results | Iterable[Record]  # what `from_records` takes: the result of `read_records`, or its summary
@@ -86,7 +85,7 @@ class Display:
         else:
             add_legend(self.ax_, handles, names, loc="best")
 
-    def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
+    def save(self, path: FilePath, *, dpi: float = 200) -> Path:
         """Save the figure; the suffix chooses the format (svg, png, pdf, ...).
 
         Parameters

@@ -184,7 +184,6 @@ def _theme_style(match: re.Match[str]) -> str:
     for color, name in _THEME.items():
         style = style.replace(color, f"var(--{name})")
     # matplotlib writes weight, size and family as one "font"; the family is that of the page.
-    style = re.sub(
-        r"font: (bold )?([\d.]+px) [^;]*", lambda m: f"font-weight: {m[1] or 'normal'}; font-size: {m[2]}", style
-    )
+    font = r"font: (bold )?([\d.]+px) [^;]*"
+    style = re.sub(font, lambda m: f"font-weight: {m[1] or 'normal'}; font-size: {m[2]}", style)
     return f'style="{style}"'

@@ -1,6 +1,5 @@
 """The report of a run: a page, tables and figures, from its records."""
 
-import os
 import re
 import tomllib
 import warnings
@@ -23,14 +22,12 @@ from ldlearn.reporting.display import Display
 from ldlearn.reporting.model_displays import DistributionBarsDisplay
 from ldlearn.reporting.page import example_row, inline_svg, page_assets, page_data, render, script_json
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
-from ldlearn.tables.files import write_file
+from ldlearn.tables.files import FilePath, write_file
 
 FORMATS = ("svg", "png", "pdf")
 
 
-def write_report(
-    run_dir: str | os.PathLike[str], output: str | os.PathLike[str] | None = None, *, formats: Sequence[str] = FORMATS
-) -> Path:
+def write_report(run_dir: FilePath, output: FilePath | None = None, *, formats: Sequence[str] = FORMATS) -> Path:
     """Write the report of a run: ``report.html``, ``report.md``, ``tables/`` and ``figures/``.
 
     Parameters
