@@ -25,9 +25,9 @@ from ldlearn.learning import SABFGS
 from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
 from ldlearn.metrics.inputs import Convention
 
-_DEGREES = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
-_ZEROS_MATTER = ("clark", "canberra", "kl_divergence")  # they divide by degrees
-_ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+_N_DEGREES_KEPT = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
+_DIVIDING_METRICS = ("clark", "canberra", "kl_divergence")  # they divide by degrees
+_CODE_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 
 
 @dataclass
@@ -273,9 +273,9 @@ def describe_degrees(part: SplitPart, degrees: NDArray[np.float64], task: str) -
     """Scores against the true degrees; where these are unknown, degrees to compare with those of other methods."""
     if part.D is None:
         scores = score_all(part.Y, degrees, list(LABEL_METRICS)) if task == "prediction" else {}
-        return {"scores": scores, "paper_zeros": {}, "degrees": degrees[:_DEGREES].round(4).tolist()}
+        return {"scores": scores, "paper_zeros": {}, "degrees": degrees[:_N_DEGREES_KEPT].round(4).tolist()}
     zeros: Convention = "dldl-recovery" if task == "recovery" else "dldl"
-    paper = score_all(part.D, degrees, _ZEROS_MATTER, convention=zeros)
+    paper = score_all(part.D, degrees, _DIVIDING_METRICS, convention=zeros)
     return {"scores": score_all(part.D, degrees), "paper_zeros": paper}
 
 
@@ -294,7 +294,7 @@ def captured_warnings(messages: list[str]) -> Iterator[None]:
         try:
             yield
         finally:  # a fit that fails may have warned before
-            messages += [_one_line(entry.message) for entry in caught if not issubclass(entry.category, _ABOUT_CODE)]
+            messages += [_one_line(entry.message) for entry in caught if not issubclass(entry.category, _CODE_WARNINGS)]
 
 
 def error_message(error: Exception) -> str:

@@ -19,13 +19,13 @@ from ldlearn.tables import PreparedTable
 from ldlearn.tables.files import OnMessage, warn
 from ldlearn.tables.table_labels import TableLabels
 
-VOTES = "FromClassifier votes"  # with the link "votes"
-CLASSIFIERS = ("FromClassifier", VOTES)
-_CONSTANTS = ("PriorLE+MeanLDL", "UniformLE+MeanLDL")
+VOTE_LINK = "FromClassifier votes"  # with the link "votes"
+CLASSIFIERS = ("FromClassifier", VOTE_LINK)
+_CONSTANT_PREDICTORS = ("PriorLE+MeanLDL", "UniformLE+MeanLDL")
 # The default for each meaning of 0: joint models, a plain classifier with both links, two steps, and constants.
 METHODS = {
-    "none": ("DLDL", "VoteLDL", *CLASSIFIERS, "PriorLE+SABFGS", "UniformLE+SABFGS", *_CONSTANTS),
-    "less": ("DLDL", "VoteLDL", *CLASSIFIERS, "LP+SABFGS", *_CONSTANTS),
+    "none": ("DLDL", "VoteLDL", *CLASSIFIERS, "PriorLE+SABFGS", "UniformLE+SABFGS", *_CONSTANT_PREDICTORS),
+    "less": ("DLDL", "VoteLDL", *CLASSIFIERS, "LP+SABFGS", *_CONSTANT_PREDICTORS),
 }
 
 
@@ -133,7 +133,7 @@ def best_method(plan: Plan, records: Sequence[Record]) -> tuple[MethodSpec, list
     names = [method.name for method in table.ranked]
     listed = ", ".join(f"{name} {table.score(name, dataset).mean:.3f}" for name in names[:3])
     messages = [f"Best predictions: {names[0]} ({metric.title.lower()}: {listed})."]
-    classifier = "FromClassifier" if specs[names[0]].params.get("zeros") == "less" else VOTES
+    classifier = "FromClassifier" if specs[names[0]].params.get("zeros") == "less" else VOTE_LINK
     if {classifier, "DLDL"} <= set(names) and names.index(classifier) < names.index("DLDL"):
         gain = table.score(classifier, dataset).mean - table.score("DLDL", dataset).mean
         what = "held-out labels" if logical else "degrees"
@@ -147,8 +147,8 @@ def _plan_entry(written: str, zeros: str | None) -> tuple[str, dict[str, Any]]:
     if estimator.kind == "learner":
         raise ParameterError(f"{written!r} learns from no 0/1 labels; write ENHANCER+LEARNER, as UniformLE+SABFGS.")
     first, *learner = method_name(estimator).split("+")
-    params: dict[str, Any] = {"link": "votes"} if written == VOTES else {}
+    params: dict[str, Any] = {"link": "votes"} if written == VOTE_LINK else {}
     if zeros is not None and "zeros" in find_estimator(first)().get_params():
         params["zeros"] = zeros
-    name = VOTES if written == VOTES else " + ".join(step.rpartition(":")[2] for step in (first, *learner))
+    name = VOTE_LINK if written == VOTE_LINK else " + ".join(step.rpartition(":")[2] for step in (first, *learner))
     return name, {"estimator": first, "params": params} | ({"learner": learner[0]} if learner else {})
