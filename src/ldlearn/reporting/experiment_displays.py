@@ -16,6 +16,9 @@ from ldlearn.metrics import get_metric
 from ldlearn.reporting import style
 from ldlearn.reporting.display import Display, Names, Panels, Records
 
+__all__ = ["ConvergenceDisplay", "CriticalDifferenceDisplay", "DifferencesDisplay"]
+__all__ += ["SensitivityDisplay", "TimeMemoryDisplay"]
+
 
 class CriticalDifferenceDisplay(Display):
     """Average ranks of methods, best at the left, and which of them differ significantly.

@@ -20,6 +20,9 @@ from ldlearn.reporting import style
 from ldlearn.reporting.display import Display, Names, Panels, Records
 from ldlearn.tables.description import linear_softmax
 
+__all__ = ["ArtificialPictureDisplay", "BarsPanel", "CooccurrenceDisplay", "DistributionBarsDisplay"]
+__all__ += ["FeatureInfluenceDisplay", "ReliabilityDisplay", "TernaryDisplay"]
+
 _GROUP = 0.78  # fraction of the height of a label that its bars take
 _TRUTH: dict[str, Any] = {"color": style.INK, "linewidth": 1.6}
 _INTERVAL: dict[str, Any] = {"color": style.INK, "linewidth": 1.0}
