@@ -10,9 +10,8 @@ from rich.progress import MofNCompleteColumn, Progress
 from typer import Argument, BadParameter, Option
 
 from ldlearn import experiments
+from ldlearn.cli import console
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import log as log_line
-from ldlearn.cli.console import plain_text, print_result, print_table
 from ldlearn.evaluation import Record, Results, TextTable, scoreboards
 from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_control_chars
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
@@ -37,7 +36,7 @@ def run(
     """Run an experiment; records are written to OUTPUT/records.jsonl."""
     loaded = load_plan(plan)
     if export_to is not None:
-        print_result(f"{len(export_splits(loaded, export_to))} files of splits: {export_to}")
+        console.print_result(f"{len(export_splits(loaded, export_to))} files of splits: {export_to}")
     elif output is None:
         raise BadParameter("name the folder of the run.", param_hint="-o")
     if output is not None:
@@ -51,7 +50,7 @@ def report(
     """Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures."""
     from ldlearn.reporting import write_report  # a run does not need matplotlib
 
-    print_result(f"Report: {write_report(run_dir, output)}")
+    console.print_result(f"Report: {write_report(run_dir, output)}")
 
 
 def import_predictions(
@@ -70,7 +69,7 @@ def import_predictions(
     ldlearn import-predictions run --method MyNet --from predictions
     """
     added = experiments.import_predictions(run_dir, method, folder, trained_on=trained_on)
-    print_result(f"{len(added)} records of {added[0].method} added; `ldlearn report {run_dir}` shows them.")
+    console.print_result(f"{len(added)} records of {added[0].method} added; `ldlearn report {run_dir}` shows them.")
 
 
 def compare_methods(
@@ -104,28 +103,28 @@ def compare_methods(
     if data == PIPE:
         raise BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
     columns = vars(features) | vars(dialect) | {"blank": cells.blank, "empty_rows": cells.empty_rows}
-    how: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": log_line}
+    how: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": console.log}
     plan, table = experiments.plan_for_table(data, labels, methods=opt.split_names(methods), zeros=cells.zeros, **how)
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:
         for line in [*describe_types(table.types.describe()), *table.report.messages()]:
-            log_line(line)
+            console.log(line)
     # The table that was read for the plan is not read a second time.
     found = run_and_report(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
     if not quiet and (best := best_method(plan, found.records)) is not None:
         spec, messages = best
         given = {"labels": labels} | vars(features) | vars(dialect) | vars(cells)
         for line in [*messages, f"Fit it: ldlearn fit {quote(data)} {_fit_options(spec, given)} -o model.ldl"]:
-            print_result(line)
+            console.print_result(line)
     from ldlearn.reporting import write_report
 
     try:
         page = write_report(folder)
     except MissingDependencyError as error:  # the tables are printed, and `ldlearn report` can follow later
-        log_line(f"no report was written: {error}")
+        console.log(f"no report was written: {error}")
         return
     if not quiet:
-        print_result(f"Report: {page}")
+        console.print_result(f"Report: {page}")
 
 
 def _fit_options(spec: MethodSpec, given: dict[str, Any]) -> str:
@@ -162,16 +161,16 @@ def _print_summary(plan: Plan, found: RunSummary) -> None:
         if board.rows:
             _print_scoreboard(board)
         if board.legend:
-            print_result(board.legend)
+            console.print_result(board.legend)
     finished = {record.method for record in found.records if record.is_ok}
     # The first message of each method without a finished cell; reversed, because the last value of a key is kept.
     failed = {record.method: record.message for record in reversed(found.records) if record.method not in finished}
     # If nothing could be computed, the error of the command gives the reason.
     for name, reason in failed.items() if finished else ():
-        print_result(escape_control_chars(f"Left out: {name}: {reason}"))
+        console.print_result(escape_control_chars(f"Left out: {name}: {reason}"))
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
-    print_result(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
-    print_result(f"Records: {found.path / 'records.jsonl'}")
+    console.print_result(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
+    console.print_result(f"Records: {found.path / 'records.jsonl'}")
 
 
 def _print_scoreboard(board: TextTable) -> None:
@@ -179,9 +178,9 @@ def _print_scoreboard(board: TextTable) -> None:
     rows = []
     for is_baseline, cells in board.rows:
         dim = "dim" if is_baseline else ""
-        rows.append([plain_text(cell.text, f"bold {dim}" if cell.bold else dim) for cell in cells])
-    print_table(board.head, rows, n_numeric=len(board.head) - 1, title=board.title)
-    print_result("")
+        rows.append([console.plain_text(cell.text, f"bold {dim}" if cell.bold else dim) for cell in cells])
+    console.print_table(board.head, rows, n_numeric=len(board.head) - 1, title=board.title)
+    console.print_result("")
 
 
 class LiveProgress(RunProgress):
@@ -199,7 +198,7 @@ class LiveProgress(RunProgress):
 
     def message(self, text: str) -> None:
         """Print a message above the bar."""
-        self._bar.console.print(plain_text(text, "yellow"))
+        self._bar.console.print(console.plain_text(text, "yellow"))
 
     def recorded(self, cell: Cell, record: Record) -> None:
         """Advance the bar."""
