@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from ldlearn.datasets import dataset_info
 from ldlearn.experiments import Plan, run_plan
-from ldlearn.experiments.methods import build, grid_points
+from ldlearn.experiments.methods import build_estimator, grid_points
 from ldlearn.experiments.splits import make_split
 
 DECADES = [0.001, 0.01, 0.1, 1.0, 10.0, 100.0]
@@ -44,7 +44,7 @@ def separate_fits(work: Plan) -> float:
     started = time.perf_counter()
     with threadpool_limits(1):
         for point in points[::10]:
-            build("DLDL", work.methods[0].params | point).fit(split.train.X, split.train.Y)
+            build_estimator("DLDL", work.methods[0].params | point).fit(split.train.X, split.train.Y)
     return (time.perf_counter() - started) * len(points) / len(points[::10])
 
 

@@ -140,7 +140,7 @@ class PairedTable:
         task, name = self.block.task, self.metric.name
         zeros = [record.paper_zeros.get(task) for record in self.results.finished(dataset, method)]
         # Of the metrics of the paper, Clark alone depends on what is added to zeros; the others have no second score.
-        as_paper = Spread.of(scores.get(name) for scores in zeros if scores)
+        as_paper = Spread.from_values(scores.get(name) for scores in zeros if scores)
         return as_paper or self.results.spread(method, dataset, task, name)
 
     def _best_baseline(self, dataset: str) -> tuple[str, Spread] | None:

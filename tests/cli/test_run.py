@@ -163,3 +163,17 @@ def test_records_are_plain_json_lines(whole):
     assert len(lines) == 6
     for line in lines:
         json.loads(line, parse_constant=pytest.fail)
+
+
+def test_names_with_control_characters_do_not_reach_the_terminal(tmp_path, capsys):
+    plan = tmp_path / "plan.toml"
+    methods = {
+        "\x1b[31mred": {"estimator": "UniformLE"},
+        "fails\x1b]0;": {"estimator": "LP", "params": {"n_neighbors": 999}},
+    }
+    plan.write_text(tiny_plan(methods=methods).to_toml(), encoding="utf-8")
+    code, out, err = ldlearn(capsys, "run", plan, "-o", tmp_path / "run")
+    assert code == 0
+    assert "red" in out
+    assert "Left out: fails" in out
+    assert "\x1b" not in out + err

@@ -105,7 +105,7 @@ def new_command(tmp_path, monkeypatch):
     """A command added as CONTRIBUTING.md says: a file in `ldlearn.cli`, and a line in its list."""
     (tmp_path / "greet_labels.py").write_text(COMMAND)
     monkeypatch.setattr("ldlearn.cli.__path__", [*sys.modules["ldlearn.cli"].__path__, str(tmp_path)])
-    entry = app.Command("greet-labels", "Greet every label.", app.OWN_TABLES)
+    entry = app.Entry("greet-labels", "greet_labels", "Greet every label.", app.OWN_TABLES)
     monkeypatch.setattr(app, "COMMANDS", (*app.COMMANDS, entry))
     yield entry
     app.load_command.cache_clear()

@@ -256,9 +256,9 @@ def test_every_mirror_is_checked_and_nothing_is_kept(server, tmp_path, monkeypat
     assert "not the file that was meant" in checks[2].problem
     assert files_in(tmp_path) == []
     server.script = [status(404), status(404), honest, status(404)]
-    library.check(["s-JAFFE"])  # one mirror is enough
+    library.check_all_mirrors(["s-JAFFE"])  # one mirror is enough
     assert "?2 delivers the file" in " ".join(capsys.readouterr().out.split())
     with pytest.raises(DatasetError, match="No mirror delivers s_jaffe"):
-        library.check(["s-JAFFE"])
+        library.check_all_mirrors(["s-JAFFE"])
     with pytest.raises(DatasetError, match="There is no data set"):
         next(check_mirrors(["nothing"]))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ldlearn.cli.app import COMMANDS, EXPERIMENTS, OWN_TABLES
+from ldlearn.cli.app import COMMANDS, OWN_TABLES, STUDY
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 if not DOCS.is_dir():
@@ -38,4 +38,4 @@ def test_options_come_from_the_commands(listings):
 
 def test_own_tables_come_first_in_the_help():
     panels = [line.panel for line in COMMANDS]
-    assert panels == sorted(panels, key=[OWN_TABLES, EXPERIMENTS].index)
+    assert panels == sorted(panels, key=[OWN_TABLES, STUDY].index)

@@ -50,7 +50,7 @@ def test_critical_differences_of_seven_methods(n_datasets, test, printed):
         ((1, 5), "at least 2 methods and 1 data set, got 1 and 5"),
         ((3, 0), "at least 2 methods and 1 data set, got 3 and 0"),
         ((3, 5, 1.5), "alpha must lie between 0 and 1"),
-        ((3, 5, 0.05, "tukey"), "test must be 'nemenyi' or 'bonferroni-dunn', got 'tukey'"),
+        ((3, 5, 0.05, "tukey"), "test must be one of nemenyi, bonferroni-dunn, got 'tukey'"),
     ],
 )
 def test_bad_arguments(arguments, sentence):

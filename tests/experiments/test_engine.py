@@ -19,7 +19,7 @@ from ldlearn.experiments import RunFolderError, RunProgress, executors, read_rec
 from ldlearn.experiments.cells import plan_cells
 from ldlearn.experiments.engine import lock_folder
 from ldlearn.experiments.sources import _check_features
-from ldlearn.experiments.splits import Part, Split
+from ldlearn.experiments.splits import Split, SplitPart
 from ldlearn.reporting import Report
 
 
@@ -213,7 +213,7 @@ def test_constant_labels_are_reported_once_by_the_run_and_in_the_report(tmp_path
     ("column", "constant"), [([0, 0, 0], True), ([1, 1, 1], True), ([1, 0, 1], False), ([1, np.nan, 1], True)]
 )
 def test_constant_labels_are_those_of_one_observed_value_in_all_parts(column, constant):
-    parts = [Part(np.arange(1), np.zeros((1, 1)), np.array([[value, 0.0], [1.0, 1.0]]), None) for value in column]
+    parts = [SplitPart(np.arange(1), np.zeros((1, 1)), np.array([[value, 0.0], [1.0, 1.0]]), None) for value in column]
     parts = [replace(part, Y=part.Y[:1]) for part in parts]
     assert Split(*parts).constant_labels.tolist() == [constant, True]
 

@@ -5,7 +5,7 @@ from tiny_plans import DATA, tiny_dict, tiny_plan
 
 from ldlearn import all_estimators
 from ldlearn.experiments import Plan, PlanError, load_plan, shipped_plans
-from ldlearn.experiments.methods import grid_points, resolve
+from ldlearn.experiments.methods import grid_points, resolve_params
 
 
 def wrong(**changes):
@@ -182,15 +182,15 @@ def test_paths_of_data_files_are_relative_to_the_plan_and_tied_to_their_content(
 def test_grid_points_and_sizes():
     assert grid_points({"a": [1, 2], "b": ["x", "y"]})[1] == {"a": 1, "b": "y"}
     assert grid_points({}) == [{}]
-    sizes = {"n": 100, "m": 20, "c": 5}
-    assert resolve({"a": "10*c", "b": "0.5*m", "c": "2e-1*n", "d": "default", "e": "median"}, sizes) == {
+    sizes = {"n_train": 100, "n_features": 20, "n_labels": 5}
+    assert resolve_params({"a": "10*c", "b": "0.5*m", "c": "2e-1*n", "d": "default", "e": "median"}, sizes) == {
         "a": 50,
         "b": 10.0,
         "c": 20.0,
         "d": None,
         "e": "median",
     }
-    assert isinstance(resolve({"a": "10*c"}, sizes)["a"], int)
+    assert isinstance(resolve_params({"a": "10*c"}, sizes)["a"], int)
 
 
 def test_k_fold_counts_folds():

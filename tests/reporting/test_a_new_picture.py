@@ -23,7 +23,7 @@ class RepeatsDisplay(Display):
 
     @classmethod
     def from_records(cls, records, dataset, *, ax=None):
-        results = Results.of(records)
+        results = Results.from_records(records)
         return cls({name: len(results.finished(dataset, name)) for name in results.methods}).plot(ax=ax)
 
     def _draw(self, ax):

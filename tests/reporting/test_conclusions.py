@@ -10,7 +10,7 @@ from synthetic_records import DATASETS, METHODS, make_records
 from ldlearn.evaluation import GridPoint, Results, bonferroni_dunn, difference, friedman
 from ldlearn.evaluation.formatting import enumerate_names
 from ldlearn.metrics import METRICS
-from ldlearn.reporting.conclusions import answer, compare_methods, format_p, summarize, summarize_dataset
+from ldlearn.reporting.conclusions import compare_methods, compare_with_baseline, format_p, summarize, summarize_dataset
 from ldlearn.reporting.run_summary import describe_selection
 
 MANY = {f"set{i}": ["a", "b", "c"] for i in range(8)}
@@ -60,7 +60,7 @@ def with_intersection(**scores):
 @pytest.mark.parametrize(("scores", "claim"), [([0.64, 0.65], "significant"), ([0.51, 0.76], "not significant")])
 def test_the_answer_is_one_sentence_in_percent(scores, claim):
     results, table = table_of(with_intersection(A=scores, UniformLE=[0.5, 0.51]), "intersection")
-    said = answer(results, table, "x")
+    said = compare_with_baseline(results, table, "x")
     own = f"{50 * sum(scores):.0f}"
     assert said.startswith(f"On labelled rows of x A shares {own} % of the mass with the truth")
     assert "the best baseline (UniformLE) 50 %" in said or "51 %" in said
@@ -70,9 +70,9 @@ def test_the_answer_is_one_sentence_in_percent(scores, claim):
 def test_the_answer_is_about_the_subject_of_the_plan_even_if_it_is_not_the_best():
     scores = {"A": [0.5, 0.5], "B": [0.9, 0.9], "UniformLE": [0.7, 0.7]}
     results, table = table_of(with_intersection(**scores), "intersection", subject="A")
-    assert "A shares 50 %" in answer(results, table, "x")
+    assert "A shares 50 %" in compare_with_baseline(results, table, "x")
     one_repeat = [record for record in with_intersection(A=[0.5, 0], UniformLE=[0.4, 0]) if record.repeat == 0]
-    assert "too few" in answer(*table_of(one_repeat, "intersection"), "x")
+    assert "too few" in compare_with_baseline(*table_of(one_repeat, "intersection"), "x")
 
 
 def test_ties_are_named():

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from synthetic_records import METHODS, make_records
 
-from ldlearn import DLDL, EnhanceThenLearn, UniformLE
+from ldlearn import BDLE, DLDL, SABFGS, EnhanceThenLearn, UniformLE
 from ldlearn.datasets import artificial_picture, make_artificial
 from ldlearn.evaluation import GridPoint, Record, TooFewDatasetsWarning, bonferroni_dunn, nemenyi
 from ldlearn.exceptions import InputError
@@ -413,15 +413,18 @@ class TestFeatureInfluence:
         assert direct.label == "sea"
 
     def test_a_number_is_a_column_and_a_text_is_a_name(self):
-        model = SimpleNamespace(coef_=[[1.0], [2.0]], label_names_=["1", "0"])
+        pandas = pytest.importorskip("pandas")
+        model = SABFGS().fit(X, pandas.DataFrame(MODEL.predict(X), columns=["1", "0", "sky"]))
         assert FeatureInfluenceDisplay.from_estimator(model, 1).label == "0"
         assert FeatureInfluenceDisplay.from_estimator(model, "1").label == "1"
 
     def test_says_what_cannot_be_shown(self):
         with pytest.raises(ValueError, match="feature map"):
             FeatureInfluenceDisplay.from_estimator(DLDL(feature_map="rbf").fit(X, Y), 0)
-        with pytest.raises(ValueError, match="no coef_"):
+        with pytest.raises(ValueError, match="UniformLE does not predict a softmax of linear scores"):
             FeatureInfluenceDisplay.from_estimator(UniformLE().fit(X, Y), 0)
+        with pytest.raises(ValueError, match="BDLE does not predict"):
+            FeatureInfluenceDisplay.from_estimator(BDLE().fit(X, Y), 0)
         with pytest.raises(ValueError, match="no label 'moon'"):
             FeatureInfluenceDisplay.from_estimator(MODEL, "moon")
 

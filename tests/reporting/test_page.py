@@ -10,9 +10,9 @@ import pytest
 from synthetic_records import DATASETS, HOSTILE, METHODS, hostile_records, make_records
 
 from ldlearn.evaluation import Results
-from ldlearn.evaluation.text_tables import number
+from ldlearn.evaluation.text_tables import format_number
 from ldlearn.reporting import Report
-from ldlearn.reporting.page import example, page_data, samples, script_json
+from ldlearn.reporting.page import example_row, page_data, sample_data, script_json
 from ldlearn.reporting.run_summary import summarize_convergence
 
 RECORDS = make_records(repeats=2, failed=[("yeast", "FCM")])
@@ -102,8 +102,8 @@ def test_the_page_starts_with_a_row_and_a_sentence_for_each_question(page):
 
 
 def test_the_row_has_a_typical_intersection_and_its_text(report):
-    stored = samples(report.results)
-    shown = example(report.results, stored)
+    stored = sample_data(report.results)
+    shown = example_row(report.results, stored)
     rows = {row["row"]: row for row in stored[shown["dataset"]]["rows"]}
     overlap = {n: sum(map(min, row["truth"], row["degrees"]["DLDL"])) for n, row in rows.items()}
     assert shown["method"] == "DLDL"
@@ -196,7 +196,7 @@ def test_the_data_of_the_page_are_those_of_the_records(html):
 
 
 def test_samples_are_those_of_the_first_repeat():
-    assert len(samples(Results(RECORDS))["yeast"]["rows"]) == 12
+    assert len(sample_data(Results(RECORDS))["yeast"]["rows"]) == 12
 
 
 def test_names_cannot_become_markup():
@@ -229,5 +229,5 @@ def test_the_gap_stands_beside_its_share_of_the_objective(html):
 
 
 def test_numbers_are_rounded_and_missing_ones_are_dashes():
-    assert number(None) == number(float("nan")) == "–"
-    assert number(0.000123456, ".3g") == "0.000123"
+    assert format_number(None) == format_number(float("nan")) == "–"
+    assert format_number(0.000123456, ".3g") == "0.000123"

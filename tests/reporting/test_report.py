@@ -42,8 +42,8 @@ def test_a_file_of_records_is_enough_and_is_read_once(tmp_path, monkeypatch):
     plain = make_run(tmp_path / "run", datasets={"yeast": ["a", "b"]}, methods=FEW, repeats=1) / "records.jsonl"
     alone = tmp_path / "mine.jsonl.xz"
     alone.write_bytes(lzma.compress(plain.read_bytes()))
-    parsed, original = [], files._parse
-    monkeypatch.setattr(files, "_parse", lambda *args: parsed.append(args) or original(*args))
+    parsed, original = [], files._parse_lines
+    monkeypatch.setattr(files, "_parse_lines", lambda *args: parsed.append(args) or original(*args))
     monkeypatch.setattr(Plan, "from_dict", None)
     monkeypatch.setattr(DatasetSpec, "load", None)
     monkeypatch.setitem(write_report.__kwdefaults__, "formats", ["svg"])  # every format draws every figure again

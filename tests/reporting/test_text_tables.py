@@ -11,7 +11,7 @@ from ldlearn.evaluation import Results, TextTable, difference
 from ldlearn.evaluation.text_tables import combined_table, score_table
 from ldlearn.metrics import METRICS
 from ldlearn.reporting import Report
-from ldlearn.reporting.page import latex, markdown_text, render
+from ldlearn.reporting.page import escape_latex, escape_markdown, render
 
 REPORT = Report(make_records(repeats=2, failed=[("yeast", "FCM")]))
 TABLE = REPORT.tables["recovery", "chebyshev"]
@@ -77,8 +77,8 @@ def test_hostile_names_stay_names():
     assert "<b>" not in re.sub(r"\\<", "", files["report.md"])
     tex = files["tables/recovery-chebyshev.tex"]
     assert r"50\% of \{a\_b\} | \$x\$ \& \textbackslash{}x \#1 \textless{}b\textgreater{}" in tex
-    assert latex("a^b~c") == r"a\textasciicircum{}b\textasciitilde{}c"
-    assert markdown_text("a\nb|c") == r"a b\|c"
+    assert escape_latex("a^b~c") == r"a\textasciicircum{}b\textasciitilde{}c"
+    assert escape_markdown("a\nb|c") == r"a b\|c"
 
 
 def test_the_whole_report_is_one_markdown_text():

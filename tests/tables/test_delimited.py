@@ -2,6 +2,7 @@
 
 import gzip
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from ldlearn.cli.main import main
 from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.tables import delimited, load_model
+from ldlearn.tables import delimited, fit_table, load_model, predict_table
 from ldlearn.tables.delimited import _RowLengthCheck, detect_dialect
 from ldlearn.tables.files import Dialect
 from ldlearn.tables.formats import open_table, write_table

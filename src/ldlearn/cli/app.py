@@ -1,9 +1,8 @@
 """The typer application: the list of commands, which are imported when they are run, and the options of all commands.
 
 A command is a function of the same name (an underscore replaces a hyphen and follows a Python keyword), or a
-`typer.Typer` of that name if the command has subcommands. Its file is that of its name unless `_FILES` gives another.
-The file is imported only when one of its commands is run or its help is shown, so it may import at its top whatever it
-needs.
+`typer.Typer` of that name if the command has subcommands. Its file is imported only when one of its commands is run or
+its help is shown, so it may import at its top whatever it needs.
 """
 
 import signal
@@ -22,46 +21,40 @@ from ldlearn import __version__
 from ldlearn.cli.main import quit_immediately
 
 OWN_TABLES = "Your own tables"
-EXPERIMENTS = "Methods, data sets and experiments"
+STUDY = "Methods, data sets and experiments"
 _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
-class Command(NamedTuple):
-    """An entry of the help page: name, first line of the function's docstring, and heading of the page."""
+class Entry(NamedTuple):
+    """An entry of the help page: name, file, first line of the function's docstring, and heading of the page."""
 
     name: str
+    file: str
     help: str
     panel: str = OWN_TABLES
 
 
-# Files of several commands.
-_FILES = {
-    "tables": ("fit", "enhance", "predict", "evaluate", "compare", "inspect", "export", "import"),
-    "rows": ("browse", "explain", "ask", "suggest"),
-    "experiments": ("compare-methods", "run", "import-predictions", "report"),
-    "library": ("methods", "cite", "datasets"),
-}
 COMMANDS = (
-    Command("fit", "Fit a model on a table with 0/1 label columns, and score it on held-out rows."),
-    Command("enhance", "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method."),
-    Command("predict", "Predict the degrees of new rows, in constant memory."),
-    Command("evaluate", "Score a model against true degrees or 0/1 labels; compare with baselines."),
-    Command("browse", "Write a page to browse rows: texts, labels, degrees; search, sort, select, export."),
-    Command("explain", "Explain one prediction: contributions of words and columns to each label."),
-    Command("ask", "Choose rows to annotate next, and flag labels that look wrong."),
-    Command("suggest", "Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face)."),
-    Command("inspect", "Show the training data, parameters, scores and warnings of a model."),
-    Command("export", "Write a model as ONNX, its preprocessing included."),
-    Command("compare", "Compare two files of distributions row by row: mean of every metric."),
-    Command("import", "Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format."),
-    Command("compare-methods", "Compare several methods on a table: which fits best, how much they differ."),
-    Command("demo", "Run all steps on real data: texts of tweets, rated by 20 to 99 people."),
-    Command("methods", "List the methods: name, kind, origin, summary.", EXPERIMENTS),
-    Command("cite", "Print BibTeX entries of the papers of methods.", EXPERIMENTS),
-    Command("datasets", "List the available data sets, and where they are stored.", EXPERIMENTS),
-    Command("run", "Run an experiment; records are written to OUTPUT/records.jsonl.", EXPERIMENTS),
-    Command("import-predictions", "Add predictions made elsewhere to a run, to be ranked and reported.", EXPERIMENTS),
-    Command("report", "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.", EXPERIMENTS),
+    Entry("fit", "tables", "Fit a model on a table with 0/1 label columns, and score it on held-out rows."),
+    Entry("enhance", "tables", "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method."),
+    Entry("predict", "tables", "Predict the degrees of new rows, in constant memory."),
+    Entry("evaluate", "tables", "Score a model against true degrees or 0/1 labels; compare with baselines."),
+    Entry("browse", "rows", "Write a page to browse rows: texts, labels, degrees; search, sort, select, export."),
+    Entry("explain", "rows", "Explain one prediction: contributions of words and columns to each label."),
+    Entry("ask", "rows", "Choose rows to annotate next, and flag labels that look wrong."),
+    Entry("suggest", "rows", "Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face)."),
+    Entry("inspect", "tables", "Show the training data, parameters, scores and warnings of a model."),
+    Entry("export", "tables", "Write a model as ONNX, its preprocessing included."),
+    Entry("compare", "tables", "Compare two files of distributions row by row: mean of every metric."),
+    Entry("import", "tables", "Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format."),
+    Entry("compare-methods", "runs", "Compare several methods on a table: which fits best, how much they differ."),
+    Entry("demo", "demo", "Run all steps on real data: texts of tweets, rated by 20 to 99 people."),
+    Entry("methods", "library", "List the methods: name, kind, origin, summary.", STUDY),
+    Entry("cite", "library", "Print BibTeX entries of the papers of methods.", STUDY),
+    Entry("datasets", "library", "List the available data sets, and where they are stored.", STUDY),
+    Entry("run", "runs", "Run an experiment; records are written to OUTPUT/records.jsonl.", STUDY),
+    Entry("import-predictions", "runs", "Add predictions made elsewhere to a run, to be ranked and reported.", STUDY),
+    Entry("report", "runs", "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.", STUDY),
 )
 
 
@@ -90,9 +83,9 @@ class LazyGroup(TyperGroup):
 
 def find_command(name: str) -> Any:
     """The function or the group of a command, from its file."""
-    attribute = name.replace("-", "_") + ("_" if iskeyword(name) else "")
-    file = next((file for file, names in _FILES.items() if name in names), attribute)
-    return getattr(import_module(f"ldlearn.cli.{file}"), attribute)
+    file = next(command.file for command in COMMANDS if command.name == name)
+    function = name.replace("-", "_") + ("_" if iskeyword(name) else "")
+    return getattr(import_module(f"ldlearn.cli.{file}"), function)
 
 
 @cache  # typer inspects every option of a command, which takes a while
@@ -147,7 +140,7 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
-def _options(
+def _global_options(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ldlearn.cli.main import ignore_closed_pipe
+from ldlearn.evaluation.record import to_json
 from ldlearn.exceptions import escape_control_chars
 from ldlearn.metrics.against_baselines import Score
 from ldlearn.tables import WrittenTable
@@ -44,8 +45,8 @@ def warn(message: str) -> None:
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """Print one JSON object."""
-    print_result(json.dumps(result, indent=2, ensure_ascii=False, default=str))
+    """Print one JSON object; numbers that are not finite, which JSON lacks, are null."""
+    print_result(json.dumps(to_json(result), indent=2, ensure_ascii=False, default=str))
 
 
 def check_one_stdout(output: str, as_json: bool) -> None:
@@ -73,13 +74,14 @@ def progress_unless_printed(output: str) -> Callable[..., Any]:
     return silent if output == PIPE and sys.stdout.isatty() else progress
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_numeric: int = 0) -> None:
+def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_numeric: int = 0, title: str = "") -> None:
     """Print a table, its cells verbatim; the last `n_numeric` columns are aligned to the right."""
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    look: dict[str, Any] = {"header_style": "bold", "title_style": "bold cyan", "title_justify": "left"}
+    table = Table(box=None, pad_edge=False, title=plain_text(title) if title else None, **look)
     for k, heading in enumerate(headings):
-        table.add_column(_as_plain_text(heading), justify="right" if k >= len(headings) - n_numeric else "left")
+        table.add_column(plain_text(heading), justify="right" if k >= len(headings) - n_numeric else "left")
     for row in rows:
-        table.add_row(*map(_as_plain_text, row))
+        table.add_row(*(cell if isinstance(cell, Text) else plain_text(cell) for cell in row))
     # As wide as needed where there is no terminal.
     console = Console() if sys.stdout.isatty() else Console(width=200, no_color=True)
     with console.capture() as captured:
@@ -88,9 +90,9 @@ def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_num
         print_result(line.rstrip())
 
 
-def _as_plain_text(cell: object) -> Text:
-    # Text, because rich reads [brackets] in a string as markup.
-    return Text(escape_control_chars(str(cell)))
+def plain_text(cell: object, style: str = "") -> Text:
+    """Text that rich prints verbatim; it would read [brackets] in a string as markup."""
+    return Text(escape_control_chars(str(cell)), style)
 
 
 def report_written(written: WrittenTable, as_json: bool) -> None:

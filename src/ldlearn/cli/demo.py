@@ -47,7 +47,7 @@ def demo(
     _print_rows(place / "predicted.csv", _SHOWN_TEST)
     _print_step("4. Compare the predictions with the shares of the votes, which were not used for the fit.")
     _run("evaluate", place / "truth.csv", "--model", model)
-    _draw(place)
+    _draw_predictions(place)
     _print_step("5. Write a model card: training data, parameters, scores and warnings.")
     _run("inspect", model, "--html", place / "card.html")
     _print_step("6. Write a page to search, sort and export the labelled texts; open both pages in a browser.")
@@ -66,7 +66,7 @@ def _write_tables(place: Path, rows: int) -> None:
         write_table(str(place / f"{name}.csv"), [table])
 
 
-def _draw(place: Path) -> None:
+def _draw_predictions(place: Path) -> None:
     """Draw three predictions and their true degrees, if matplotlib is installed."""
     try:
         from ldlearn.reporting import DistributionBarsDisplay

@@ -43,7 +43,7 @@ Name = Annotated[str, Argument(metavar="NAME", help="Name of a data set, in any 
 
 
 @datasets.callback(invoke_without_command=True)
-def list_all(context: typer.Context, as_json: Json = False) -> None:
+def list_all_datasets(context: typer.Context, as_json: Json = False) -> None:
     """List the available data sets, and where they are stored.
 
     \b
@@ -57,7 +57,7 @@ def list_all(context: typer.Context, as_json: Json = False) -> None:
         return
     infos = list_datasets()
     if as_json:
-        print_json({"datasets": [_facts(info) for info in infos]})
+        print_json({"datasets": [_dataset_facts(info) for info in infos]})
         return
     rows = []
     for info in infos:
@@ -66,14 +66,14 @@ def list_all(context: typer.Context, as_json: Json = False) -> None:
     print_table(["Name", "State", "Terms", "Rows", "Features", "Labels"], rows, n_numeric=3)
 
 
-def _facts(info: DatasetInfo) -> dict[str, Any]:
+def _dataset_facts(info: DatasetInfo) -> dict[str, Any]:
     return {key: value for key, value in asdict(info).items() if key != "files"}
 
 
 @datasets.command("show")
 def show_dataset(name: Name, as_json: Json = False) -> None:
     """Show sizes, terms of use, origin and known problems of a data set."""
-    info = _facts(dataset_info(name))
+    info = _dataset_facts(dataset_info(name))
     if as_json:
         print_json(info)
         return
@@ -86,7 +86,7 @@ def show_dataset(name: Name, as_json: Json = False) -> None:
 
 
 @datasets.command("fetch")
-def fetch(
+def fetch_one(
     name: Name,
     output: Annotated[str | None, Option("--output", "-o", metavar="FILE", help="Also write .csv, .npz, ...")] = None,
     as_json: Json = False,
@@ -107,7 +107,7 @@ def fetch(
 
 
 @datasets.command("check")
-def check(
+def check_all_mirrors(
     names: Annotated[list[str] | None, Argument(metavar="[NAME]...", help="All by default.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -1,6 +1,5 @@
 """The commands for tables and models: fit, enhance, predict, evaluate, compare, inspect, export, import."""
 
-import math
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
@@ -213,9 +212,7 @@ def compare(
     wanted: dict[str, Any] = {"labels": labels, "id": id, "metrics": opt.split_names(metrics), "convention": convention}
     found = tables.compare_tables(truth, other, **wanted, **reading.arguments())
     if as_json:
-        # JSON has neither NaN nor infinity; Python would write both, and other parsers would fail.
-        finite = {name: value if math.isfinite(value) else None for name, value in found.scores.items()}
-        console.print_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": finite})
+        console.print_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": found.scores})
         return
     rows = [(get_metric(name).heading, f"{value:.6g}") for name, value in found.scores.items()]
     console.print_table(["Metric", "Mean"], rows, n_numeric=1)
@@ -243,13 +240,13 @@ def inspect(
     if as_json:
         console.print_json(known)
         return
-    console.print_table(["Model", known["model"]], _overview(known).items())
+    console.print_table(["Model", known["model"]], _model_overview(known).items())
     console.report_quality(known)
     if html is not None:
         console.print_result(f"model card: {html}")
 
 
-def _overview(known: dict[str, Any]) -> dict[str, str]:
+def _model_overview(known: dict[str, Any]) -> dict[str, str]:
     data, gap = known["data"], known["certified_gap"]
     learned = {name: f"{v:.4g}" if isinstance(v, float) else v for name, v in known["learned"].items()}
     found = {

@@ -261,7 +261,7 @@ def parse_shares(shares: Sequence[float] | str) -> tuple[float, ...]:
     return tuple(fractions.tolist())
 
 
-def split_rows(n_rows: int, shares: Sequence[float], seed: int | None) -> list[NDArray[np.intp]]:
+def split_rows(n_rows: int, shares: Sequence[float], seed: int | Sequence[int] | None) -> list[NDArray[np.intp]]:
     """Row numbers, shuffled by ``np.random.default_rng(seed)`` and cut into parts of the given shares."""
     # The small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7.
     cuts = np.floor(np.cumsum(shares)[:-1] * n_rows + 1e-6).astype(np.intp)

@@ -14,6 +14,9 @@ from ldlearn.evaluation.summary import Method, Results, Spread, TaskTable
 from ldlearn.metrics import get_metric, intersection
 from ldlearn.metrics.registry import mean_of_defined
 
+__all__ = ["Difference", "difference", "best_baselines", "Agreement", "agreement", "Cost", "costs"]
+__all__ += ["Curve", "search_curves", "sensitivity_curves"]
+
 CONFIDENCE = 0.95  # level of the intervals
 
 
@@ -144,10 +147,10 @@ def costs(results: Results, dataset: str | None = None) -> list[Cost]:
     for method in results.methods.values():
         mine = results.finished(dataset, method.name)
         if mine:
-            seconds = {phase: Spread.of(record.seconds.get(phase) for record in mine) for phase in PHASES}
+            seconds = {phase: Spread.from_values(record.seconds.get(phase) for record in mine) for phase in PHASES}
             if method.kind == "enhancer":
                 seconds["predict"] = None  # an enhancer cannot predict, so a time of zero would mislead
-            found.append(Cost(method, seconds, Spread.of(record.peak_memory_mb for record in mine), len(mine)))
+            found.append(Cost(method, seconds, Spread.from_values(record.peak_memory_mb for record in mine), len(mine)))
     # A record without times, made by hand or by others, goes to the end.
     return sorted(found, key=lambda cost: cost.seconds["fit"].mean if cost.seconds["fit"] else float("inf"))
 
@@ -193,17 +196,17 @@ def sensitivity_curves(results: Results, dataset: str, method: str, task: Task) 
         return []
     runs = [[(point.params, getattr(point, task), math.nan) for point in record.grid] for record in mine]
     metric = get_metric(mine[0].selection_metric(task))
-    return _curves(runs, [record.selected.get(task) or {} for record in mine], metric.heading, metric.sort_key)
+    return _make_curves(runs, [record.selected.get(task) or {} for record in mine], metric.heading, metric.sort_key)
 
 
 def search_curves(cv_results: Mapping[str, Any], best: Mapping[str, Any]) -> list[Curve]:
     """A curve for every hyperparameter that took several values in a search of scikit-learn (``cv_results_``)."""
     keys = ("params", "mean_test_score", "std_test_score")
     trials = list(zip(*(cv_results[key] for key in keys), strict=True))
-    return _curves([trials], [best], "score \u2191", lambda score: -score)
+    return _make_curves([trials], [best], "score \u2191", lambda score: -score)
 
 
-def _curves(
+def _make_curves(
     runs: Sequence[Sequence[Trial]], selected: Sequence[Mapping[str, Any]], heading: str, cost: Callable[[float], Any]
 ) -> list[Curve]:
     curves = []

@@ -11,6 +11,8 @@ from ldlearn.evaluation.pairwise_tests import Control
 from ldlearn.evaluation.ranking import FloatArray, Names, check_scores
 from ldlearn.exceptions import InputError
 
+__all__ = ["bayesian_signed_rank", "BayesianComparison"]
+
 
 @dataclass(frozen=True)
 class BayesianComparison:
@@ -104,12 +106,12 @@ def bayesian_signed_rank(
     found = []
     for i, j in table.pairs(control):
         z = np.append(sign * (table.values[:, i] - table.values[:, j]), 0.0)
-        largest = _largest(weights, z, rope)
+        largest = _fractions_largest(weights, z, rope)
         found.append(BayesianComparison(table.methods[i], table.methods[j], *largest))
     return tuple(found)
 
 
-def _largest(weights: FloatArray, z: FloatArray, rope: float) -> list[float]:
+def _fractions_largest(weights: FloatArray, z: FloatArray, rope: float) -> list[float]:
     """Fraction of draws in which each of the three thetas is the largest; those that tie share a draw."""
     sums, width = np.add.outer(z, z), 2 * rope + 1e-12  # equal up to rounding is inside the region
     better, worse = (((weights @ found) * weights).sum(axis=1) for found in (sums > width, sums < -width))

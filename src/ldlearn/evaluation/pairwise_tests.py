@@ -17,6 +17,9 @@ from ldlearn.evaluation import ranking
 from ldlearn.evaluation.ranking import FloatArray, Names, ScoreMatrix, check_alpha, check_scores
 from ldlearn.exceptions import InputError, check_choice
 
+__all__ = ["critical_difference", "nemenyi", "bonferroni_dunn", "wilcoxon_holm", "PostHocResult", "Comparison"]
+__all__ += ["adjust_p_values", "effect_sizes", "Effect", "maximal_runs"]
+
 Adjustment: TypeAlias = Literal["bonferroni", "holm"]
 Control: TypeAlias = str | int | None
 Groups: TypeAlias = tuple[tuple[str, ...], ...]
@@ -201,15 +204,14 @@ def critical_difference(
     2.3267
     """
     check_alpha(alpha)
+    check_choice("test", test, ("nemenyi", "bonferroni-dunn"))
     if n_methods < 2 or n_datasets < 1:
         raise InputError(f"There must be at least 2 methods and 1 data set, got {n_methods} and {n_datasets}.")
     if test == "nemenyi":
         # Infinitely many degrees of freedom: the variance of ranks is known, not estimated from the scores.
         q = float(stats.studentized_range.ppf(1 - alpha, n_methods, np.inf)) / math.sqrt(2)
-    elif test == "bonferroni-dunn":
-        q = float(stats.norm.isf(alpha / (2 * (n_methods - 1))))
     else:
-        raise InputError(f"test must be 'nemenyi' or 'bonferroni-dunn', got {test!r}.")
+        q = float(stats.norm.isf(alpha / (2 * (n_methods - 1))))
     return q * _standard_error(n_methods, n_datasets)
 
 

@@ -16,6 +16,8 @@ from scipy import stats
 
 from ldlearn.exceptions import InputError
 
+__all__ = ["ranks", "friedman", "FriedmanResult", "TooFewDatasetsWarning"]
+
 FloatArray: TypeAlias = NDArray[np.float64]
 Names: TypeAlias = Sequence[str] | None
 
@@ -67,9 +69,8 @@ def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Names = No
     if len(names) != n_methods or len(set(names)) != n_methods:
         raise InputError(f"methods must be {n_methods} different names, one per column, got {names}.")
     for row, column in np.argwhere(~np.isfinite(values))[:1]:
-        raise InputError(
-            f"The score of method {names[column]!r} on data set {row} is {values[row, column]}; leave out either."
-        )
+        score = f"The score of method {names[column]!r} on data set {row} is {values[row, column]}"
+        raise InputError(f"{score}; leave out either.")
     return ScoreMatrix(values, names, greater_is_better)
 
 

@@ -16,7 +16,10 @@ from typing import Any, Literal, Self, TypeAlias, TypeGuard
 
 from ldlearn.exceptions import FileError, InputError, format_list
 from ldlearn.metrics import HEADLINE_METRICS
-from ldlearn.tables.files import naming_system_errors
+from ldlearn.tables.files import FilePath, naming_system_errors
+
+__all__ = ["Record", "GridPoint", "Samples", "Convergence", "Task", "TASKS"]
+__all__ += ["read_records", "append_records", "RunFolderError"]
 
 Task: TypeAlias = Literal["recovery", "prediction"]
 TASKS: tuple[Task, Task] = ("recovery", "prediction")
@@ -177,7 +180,7 @@ class Record:
 
     def to_dict(self) -> dict[str, Any]:
         """The content of a line of a records file; numbers that are not finite become None, as JSON has none."""
-        content: dict[str, Any] = _to_json(self)
+        content: dict[str, Any] = to_json(self)
         for point in content["grid"]:
             # Nearly all points have none, and grids are long.
             if not point["error"]:
@@ -231,24 +234,24 @@ def is_number(value: Any) -> TypeGuard[float]:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _to_json(value: Any) -> Any:
-    """A copy made of the types that JSON has."""
+def to_json(value: Any) -> Any:
+    """A copy made of the types that JSON has; numbers that are not finite become None."""
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, (list, tuple)):
-        return [_to_json(entry) for entry in value]
+        return [to_json(entry) for entry in value]
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, Mapping):
-        return {str(key): _to_json(entry) for key, entry in value.items()}
-    return _to_json(value.item()) if hasattr(value, "item") else value  # a number of numpy
+        return {str(key): to_json(entry) for key, entry in value.items()}
+    return to_json(value.item()) if hasattr(value, "item") else value  # a number of numpy
 
 
 class RunFolderError(InputError):
     """The folder of a run cannot be used: another run has it, or its records are damaged."""
 
 
-def read_records(run_dir: str | os.PathLike[str], *, history: bool = False) -> list[Record]:
+def read_records(run_dir: FilePath, *, history: bool = False) -> list[Record]:
     """Records of a run.
 
     Parameters
@@ -267,11 +270,11 @@ def read_records(run_dir: str | os.PathLike[str], *, history: bool = False) -> l
     path = find_records(run_dir)
     with _OPEN[path.suffix if path.suffix in _OPEN else ""](path, "rb") as file:
         content: bytes = file.read()
-    records = list(_parse(content, path))
+    records = list(_parse_lines(content, path))
     return records if history else latest_records(_filter_last_plan(records, path.parent / CELLS))
 
 
-def find_records(run_dir: str | os.PathLike[str]) -> Path:
+def find_records(run_dir: FilePath) -> Path:
     """The file of records of a folder, or the file given."""
     path = Path(run_dir)
     candidates = [path / f"{RECORDS}{suffix}" for suffix in _OPEN] if path.is_dir() else [path]
@@ -289,7 +292,7 @@ def _filter_last_plan(records: list[Record], cells: Path) -> list[Record]:
     return sorted((record for record in records if record.cell in place), key=lambda record: place[record.cell])
 
 
-def _parse(content: bytes, path: Path) -> Iterator[Record]:
+def _parse_lines(content: bytes, path: Path) -> Iterator[Record]:
     for number, line in enumerate(content[: _end_of_lines(content)].splitlines(), start=1):
         try:
             yield Record.from_dict(json.loads(line))

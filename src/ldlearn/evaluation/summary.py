@@ -14,6 +14,8 @@ from ldlearn.evaluation.ranking import ScoreMatrix
 from ldlearn.evaluation.record import TASKS, Convergence, Record, Task, is_number, latest_records
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric
 
+__all__ = ["Results", "Method", "Dataset", "Score", "Spread", "TaskTable"]
+
 
 @dataclass(frozen=True)
 class Spread:
@@ -24,7 +26,7 @@ class Spread:
     n: int
 
     @classmethod
-    def of(cls, values: Iterable[Any]) -> Self | None:
+    def from_values(cls, values: Iterable[Any]) -> Self | None:
         """Summarise the finite numbers among the values; None if there are none."""
         numbers = [float(value) for value in values if is_number(value)]
         if not numbers:
@@ -54,12 +56,6 @@ class Method:
     is_reference: bool = False
     estimator: str = ""
     learner: str = ""
-
-    @classmethod
-    def of(cls, record: Record) -> Self:
-        """Read a method off one of its records."""
-        reference = record.kind == "learner" or record.trained_on == "truth"
-        return cls(record.method, record.kind, record.is_baseline, reference, record.estimator, record.learner or "")
 
 
 @dataclass(frozen=True)
@@ -157,15 +153,17 @@ class Results:
         # A run that was continued has several records of a cell that failed before.
         self.records = latest_records(records)
         self.methods: dict[str, Method] = {}
-        for record in self.records:
-            self.methods.setdefault(record.method, Method.of(record))
+        for r in self.records:
+            reference = r.kind == "learner" or r.trained_on == "truth"
+            method = Method(r.method, r.kind, r.is_baseline, reference, r.estimator, r.learner or "")
+            self.methods.setdefault(r.method, method)
         if all(method.is_reference for method in self.methods.values()):
             # A comparison of learners: all of them have the same advantage.
             self.methods = {name: replace(method, is_reference=False) for name, method in self.methods.items()}
         self._headline, self._subject = tuple(headline), subject
 
     @classmethod
-    def of(cls, records: "Results | Iterable[Record]") -> "Results":
+    def from_records(cls, records: "Results | Iterable[Record]") -> "Results":
         """Results of records; results are returned as they are."""
         return records if isinstance(records, Results) else cls(records)
 
@@ -193,7 +191,7 @@ class Results:
     def datasets(self) -> list[Dataset]:
         """Every data set of the run, those missing included."""
         names = dict.fromkeys(record.dataset for record in self.records)
-        return [_dataset(name, [r for r in self.records if r.dataset == name]) for name in names]
+        return [_summarize_dataset(name, [r for r in self.records if r.dataset == name]) for name in names]
 
     @property
     def present(self) -> list[Dataset]:
@@ -234,7 +232,7 @@ class Results:
 
     def spread(self, method: str, dataset: str, task: Task, metric: str) -> Spread | None:
         """Mean and standard deviation of a method on a data set; None if no repeat has a score."""
-        return Spread.of(record.scores(task).get(metric) for record in self.finished(dataset, method))
+        return Spread.from_values(record.scores(task).get(metric) for record in self.finished(dataset, method))
 
     def table(self, task: Task, metric: Metric) -> TaskTable | None:
         """The table of a task and a metric; None if no record has it."""
@@ -263,7 +261,7 @@ class Results:
         return TaskTable(task, metric, tuple(self.methods[m] for m in ordered), datasets, dict(scores), average)
 
 
-def _dataset(name: str, records: Sequence[Record]) -> Dataset:
+def _summarize_dataset(name: str, records: Sequence[Record]) -> Dataset:
     used = [record for record in records if record.status != "missing"]
     if not used:
         return Dataset(name, missing=records[0].message or "not on this machine")

@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ldlearn.evaluation.analysis import CONFIDENCE, Agreement, Cost, agreement, difference
@@ -11,7 +12,10 @@ from ldlearn.evaluation.record import TASKS, Task
 from ldlearn.evaluation.summary import Dataset, Method, Results, Score, TaskTable
 from ldlearn.metrics import LABEL_HEADLINE, LABEL_METRICS, get_metric
 
+__all__ = ["TextTable", "scoreboards"]
+
 DASH = "–"
+UNCHANGED: Mapping[str, str] = MappingProxyType({})  # display names equal to the names of the records
 
 
 class Cell(NamedTuple):
@@ -36,7 +40,7 @@ class TextTable:
         return any(not cells[0].text for _, cells in self.rows)
 
 
-def score_table(table: TaskTable, results: Results | None = None, names: Mapping[str, str] | None = None) -> TextTable:
+def score_table(table: TaskTable, results: Results | None = None, names: Mapping[str, str] = UNCHANGED) -> TextTable:
     """One metric of one task: methods by data sets, the best of a column bold.
 
     Parameters
@@ -47,17 +51,16 @@ def score_table(table: TaskTable, results: Results | None = None, names: Mapping
     names : mapping of str to str, optional
         Display names of methods and data sets.
     """
-    names = names or {}
     rows = []
     for method in table.methods:
         cells = [_score_cell(table, method.name, dataset, results) for dataset in table.datasets]
-        average = Cell(number(table.average_ranks.get(method.name), ".2f"))
-        rows.append(_row(method, [*cells, average], names))
+        average = Cell(format_number(table.average_ranks.get(method.name), ".2f"))
+        rows.append(_method_row(method, [*cells, average], names))
     head = ["Method", *(names.get(dataset, dataset) for dataset in table.datasets), "Average rank"]
     return TextTable(f"{table.task.capitalize()}: {table.metric.heading}", head, rows, _legend([table], results, names))
 
 
-def combined_table(tables: Sequence[TaskTable], results: Results, names: Mapping[str, str] | None = None) -> TextTable:
+def combined_table(tables: Sequence[TaskTable], results: Results, names: Mapping[str, str] = UNCHANGED) -> TextTable:
     """Several metrics of one task: a group of rows for each data set, methods by metrics.
 
     Parameters
@@ -69,11 +72,11 @@ def combined_table(tables: Sequence[TaskTable], results: Results, names: Mapping
     names : mapping of str to str, optional
         Display names of methods and data sets.
     """
-    names, rows = names or {}, []
+    rows = []
     for dataset in tables[0].datasets:
         for place, method in enumerate(tables[0].methods):
             cells = [_score_cell(table, method.name, dataset, results) for table in tables]
-            shaded, texts = _row(method, cells, names)
+            shaded, texts = _method_row(method, cells, names)
             rows.append((shaded, [Cell("" if place else names.get(dataset, dataset)), *texts]))
     head = ["Data set", "Method", *(table.metric.heading for table in tables)]
     return TextTable(f"{tables[0].task.capitalize()}: all metrics", head, rows, _legend(tables, results, names))
@@ -104,9 +107,9 @@ def cost_table(found: Iterable[Cost]) -> TextTable:
     """Seconds and memory, means over cells."""
     rows = []
     for cost in found:
-        seconds = [number(spread.mean if spread else None, ".3g") for spread in cost.seconds.values()]
-        memory = number(cost.memory.mean if cost.memory else None, ".0f")
-        rows.append(_row(cost.method, map(Cell, [*seconds, memory])))
+        seconds = [format_number(spread.mean if spread else None, ".3g") for spread in cost.seconds.values()]
+        memory = format_number(cost.memory.mean if cost.memory else None, ".0f")
+        rows.append(_method_row(cost.method, map(Cell, [*seconds, memory])))
     head = ["Method", "Selection, s", "Fit, s", "Prediction, s", "Peak memory, MB"]
     return TextTable("Time and memory", head, rows, legend="Means over cells.")
 
@@ -114,7 +117,7 @@ def cost_table(found: Iterable[Cost]) -> TextTable:
 def agreement_table(found: Agreement) -> TextTable:
     """Mean intersection of methods with each other, for data without true degrees."""
     rows = [
-        _row(method, [Cell(number(value)) for value in (found.means[method.name], *values)])
+        _method_row(method, [Cell(format_number(value)) for value in (found.means[method.name], *values)])
         for method, values in zip(found.methods, found.matrix, strict=True)
     ]
     title = f"{found.dataset}: agreement of methods, {found.task}"
@@ -152,7 +155,7 @@ def _scoreboard(results: Results, dataset: str, task: Task, metrics: Sequence[st
     scored = [name for name in scores if any(record.scores(task) for record in results.finished(dataset, name))]
     if tables:
         scored.sort(key=lambda name: tables[0].metric.sort_key(scores[name][0].mean))
-    rows = [_row(results.methods[name], [Cell(_brief(score), score.best) for score in scores[name]]) for name in scored]
+    rows = [_method_row(results.methods[name], map(_brief_cell, scores[name])) for name in scored]
     return TextTable(f"{dataset}: {task}", ["Method", *(table.metric.heading for table in tables)], rows)
 
 
@@ -160,7 +163,7 @@ def _agreement_board(results: Results, dataset: Dataset) -> TextTable:
     agreements = {task: agreement(results, dataset.name, task) for task in TASKS}
     means = {task.capitalize(): found.means for task, found in agreements.items() if found is not None}
     rows = [
-        _row(method, [Cell(number(by_method.get(name))) for by_method in means.values()])
+        _method_row(method, [Cell(format_number(by_method.get(name))) for by_method in means.values()])
         for name, method in results.methods.items()
         if means
     ]
@@ -169,12 +172,12 @@ def _agreement_board(results: Results, dataset: Dataset) -> TextTable:
     return TextTable(f"{dataset.name}: agreement", ["Method", *means], rows, legend)
 
 
-def number(value: float | None, form: str = ".4f") -> str:
+def format_number(value: float | None, form: str = ".4f") -> str:
     """A number, by default with four decimals; a dash if it is missing."""
     return DASH if value is None or math.isnan(value) else f"{value:{form}}"
 
 
-def rank_text(rank: float) -> str:
+def format_rank(rank: float) -> str:
     """A rank: 2, or 2.5 for a tie."""
     return f"{rank:.1f}".removesuffix(".0")
 
@@ -184,17 +187,18 @@ def _score_text(score: Score) -> str:
     if score.spread is None:
         return "failed" if score.n_failed else DASH
     std = f" ± {score.spread.std:.4f}" if score.spread.n > 1 else ""
-    rank = "" if score.rank is None else f" ({rank_text(score.rank)})"
+    rank = "" if score.rank is None else f" ({format_rank(score.rank)})"
     return f"{score.mean:.4f}{std}{rank}" + (f", {score.n_failed} failed" if score.n_failed else "")
 
 
-def _brief(score: Score) -> str:
+def _brief_cell(score: Score) -> Cell:
     """A score as ``0.1234 ±0.006``."""
-    return number(score.mean) + (f" ±{score.spread.std:.3f}" if score.spread and score.spread.n > 1 else "")
+    std = f" ±{score.spread.std:.3f}" if score.spread and score.spread.n > 1 else ""
+    return Cell(format_number(score.mean) + std, score.best)
 
 
-def _row(method: Method, cells: Iterable[Cell], names: Mapping[str, str] | None = None) -> tuple[bool, list[Cell]]:
+def _method_row(method: Method, cells: Iterable[Cell], names: Mapping[str, str] = UNCHANGED) -> tuple[bool, list[Cell]]:
     """The row of a method, shaded if it is a baseline: the method with its role, and the other cells."""
     roles = ["baseline"] * method.is_baseline + ["true distributions"] * method.is_reference
-    name = (names or {}).get(method.name, method.name)
+    name = names.get(method.name, method.name)
     return method.is_baseline, [Cell(name + (f" ({', '.join(roles)})" if roles else "")), *cells]

@@ -5,10 +5,10 @@ from ldlearn.experiments.engine import RunSummary, run_plan
 from ldlearn.experiments.executors import WorkersLostError
 from ldlearn.experiments.external import export_splits, import_predictions
 from ldlearn.experiments.methods import MethodSpec
-from ldlearn.experiments.own_table import plan_for_table
 from ldlearn.experiments.plan import Plan, Protocol, Selection, load_plan, shipped_plans
 from ldlearn.experiments.progress import LogProgress, RunProgress
 from ldlearn.experiments.sources import DatasetSpec
+from ldlearn.experiments.table_plan import plan_for_table
 from ldlearn.experiments.toml_table import PlanError
 
 __all__ = [

@@ -56,7 +56,7 @@ class Cell:
     @property
     def _recovery_basis(self) -> str | None:
         """The rows that select hyperparameters for recovery, if any do."""
-        if not self.tuned or not ("recovery" in self.method.tasks or self.method.stepwise):
+        if not self.tuned or not ("recovery" in self.method.tasks or self.method.is_stepwise):
             return None
         return "validation labels" if self.selection.mode == "logical" else f"{self.selection.recovery_rows} rows"
 
@@ -144,7 +144,7 @@ def draw_grid_indices(method: MethodSpec, budget: int | None, seed: int) -> list
     n, n_learner = (len(grid_points(grid)) for grid in (method.grid, method.learner_grid))
     # Without its name in the plan: the same method under another one tries the same points.
     name = json.dumps([seed, method.to_dict()], sort_keys=True)
-    if not method.stepwise:
+    if not method.is_stepwise:
         return [divmod(number, n_learner) for number in _draw_numbers(n * n_learner, budget, name)]
     # "budget and" keeps None, which is no limit. What the learner's grid leaves over goes to the first step.
     learners = _draw_numbers(n_learner, budget and budget // 2, f"{name} learner")

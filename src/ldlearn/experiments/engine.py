@@ -21,9 +21,10 @@ from ldlearn.experiments.plan import Plan, load_plan
 from ldlearn.experiments.progress import RunProgress
 from ldlearn.experiments.search import captured_warnings
 from ldlearn.experiments.sources import AnyDataset
-from ldlearn.tables.files import write_file
+from ldlearn.tables.files import FilePath, write_file
 
 Append = Callable[[Record], None]
+Datasets = Mapping[str, AnyDataset]
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,13 @@ class RunSummary:
 
 
 def run_plan(
-    plan: Plan | str | os.PathLike[str],
-    run_dir: str | os.PathLike[str],
+    plan: Plan | FilePath,
+    run_dir: FilePath,
     *,
     jobs: int = 1,
     scheduler: str | None = None,
     progress: RunProgress | None = None,
-    loaded: Mapping[str, AnyDataset] | None = None,
+    loaded: Datasets | None = None,
 ) -> RunSummary:
     """Run a plan, or continue it.
 
@@ -136,7 +137,7 @@ class _Run:
     def is_done(self, key: str) -> bool:
         return key in self.records and self.records[key].is_ok
 
-    def execute(self, execute: Executor, loaded: Mapping[str, AnyDataset]) -> None:
+    def execute(self, execute: Executor, loaded: Datasets) -> None:
         todo = [cell for key, cell in self.cells.items() if not self.is_done(key)]
         data, absent = self._load({cell.dataset.name for cell in todo}, loaded)
         present = [cell for cell in todo if cell.dataset.name in data]
@@ -150,9 +151,7 @@ class _Run:
         for record in itertools.chain.from_iterable(execute(tasks)):
             self._record(record)
 
-    def _load(
-        self, names: set[str], loaded: Mapping[str, AnyDataset]
-    ) -> tuple[dict[str, AnyDataset], dict[str, tuple[str, str]]]:
+    def _load(self, names: set[str], loaded: Datasets) -> tuple[Datasets, dict[str, tuple[str, str]]]:
         """The data sets that are needed and here, and status and reason for the records of the others."""
         data, absent = {}, {}
         seed, by_truth = self.plan.protocol.seed, self.plan.selection.mode == "oracle"

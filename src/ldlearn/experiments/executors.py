@@ -60,7 +60,7 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
             # The cells share the split, though only some of their learners may need dense features.
             sparse = all(cell.method.takes_sparse for cell in cells)
             split = make_split(data, first.dataset, first.protocol, first.repeat, sparse=sparse)
-            found |= {"sizes": split.record, "label_names": list(data.label_names)}
+            found |= {"sizes": split.sizes, "label_names": list(data.label_names)}
             if first.method.trained_on == "logical":
                 found["constant_labels"] = np.compress(split.constant_labels, data.label_names).tolist()
             with _neighbors:
@@ -128,15 +128,12 @@ def run_on_dask(tasks: Iterable[Task], address: str) -> Iterator[list[Record]]:
         run one task at a time each, whatever their number of threads.
     """
     cluster = import_optional("ldlearn.dask", "dask", "Dask schedulers")
-    client = cluster.connect(address)
-    try:
+    with cluster.connect(address) as client:
         cluster.check_workers(client)
-        yield from _results(client, tasks)
-    finally:
-        client.close()
+        yield from _compute_on_workers(client, tasks)
 
 
-def _results(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:
+def _compute_on_workers(client: Any, tasks: Iterable[Task]) -> Iterator[list[Record]]:
     from distributed import KilledWorker, as_completed
 
     from ldlearn.dask.cluster import ClusterError, WorkerWatch, ignore_size_warning

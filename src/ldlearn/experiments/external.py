@@ -1,7 +1,6 @@
 """Predictions made elsewhere: splits of a plan are written to files, and predictions for them become records."""
 
 import io
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,14 +20,14 @@ from ldlearn.experiments.search import describe_degrees
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.experiments.splits import Split, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
-from ldlearn.tables.files import DEFAULT_MAX_BYTES, write_file
+from ldlearn.tables.files import DEFAULT_MAX_BYTES, FilePath, write_file
 from ldlearn.tables.formats import open_table, to_dense
 from ldlearn.tables.mat import read_mat
 
 PREDICTION, RECOVERY = "prediction", "recovery"  # the arrays that are imported
 
 
-def export_splits(plan: Plan | str | os.PathLike[str], folder: str | os.PathLike[str]) -> list[Path]:
+def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
     """Write the splits of a plan, for methods that run elsewhere.
 
     ``FOLDER/DATASET/REPEAT.npz`` and ``.mat`` contain ``trainFeature``, ``trainLogical`` (0/1 labels) and, if degrees
@@ -48,7 +47,7 @@ def export_splits(plan: Plan | str | os.PathLike[str], folder: str | os.PathLike
     """
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     written = []
-    for spec, data, repeat, split in _splits(plan):
+    for spec, data, repeat, split in _iterate_splits(plan):
         arrays: dict[str, Any] = {"label_names": np.array(data.label_names, dtype=str)}
         for part in ("train", "validation", "test"):
             rows = getattr(split, part)
@@ -67,7 +66,7 @@ def export_splits(plan: Plan | str | os.PathLike[str], folder: str | os.PathLike
 
 
 def import_predictions(
-    run_dir: str | os.PathLike[str], method: str, folder: str | os.PathLike[str], *, trained_on: str = "logical"
+    run_dir: FilePath, method: str, folder: FilePath, *, trained_on: str = "logical"
 ) -> list[Record]:
     """Score predictions made elsewhere, and add them to a run as records, which are ranked, tested and reported.
 
@@ -98,12 +97,12 @@ def import_predictions(
     if name in {spec.name for spec in plan.methods}:
         raise InputError(f"The plan has a method {name!r}; choose another name.")
     found = []
-    for spec, data, repeat, split in _splits(plan):
+    for spec, data, repeat, split in _iterate_splits(plan):
         outcome = _read_scores(Path(folder) / spec.name / str(repeat), split, list(data.label_names))
         alone = "learner" if trained_on == "truth" else "two-step"
         kind = alone if RECOVERY not in outcome else "joint" if PREDICTION in outcome else "enhancer"
         facts: dict[str, Any] = {"method": name, "kind": kind, "external": True, "trained_on": trained_on}
-        facts |= {"dataset": spec.name, "repeat": repeat, "sizes": split.record, "label_names": list(data.label_names)}
+        facts |= {"dataset": spec.name, "repeat": repeat, "sizes": split.sizes, "label_names": list(data.label_names)}
         found.append(Record(cell=split_key(spec, plan.protocol, repeat, method=name), status="ok", **facts, **outcome))
     with lock_folder(path), append_records(path / RECORDS) as append:
         for record in found:
@@ -112,7 +111,7 @@ def import_predictions(
     return found
 
 
-def _splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, Split]]:
+def _iterate_splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, Split]]:
     for spec in plan.datasets:
         data = spec.load(plan.protocol.seed, needs_truth=False)
         for repeat in range(plan.protocol.n_repeats):

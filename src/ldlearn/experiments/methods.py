@@ -23,6 +23,9 @@ TWO_STEP = "two-step"
 # The recovery of a pair would only repeat the enhancer's own scores.
 _TASKS: dict[str, tuple[Task, ...]] = {ENHANCER: TASKS[:1], LEARNER: TASKS[1:], JOINT: TASKS, TWO_STEP: TASKS[1:]}
 _DONE_BY_PLANS = (EnhanceThenLearn, FromDistributions)  # a plan itself runs two steps and hides the true degrees
+_SIZES = {"n": "n_train", "m": "n_features", "c": "n_labels"}  # as grids and as records name them
+# To check parameters before the data are read: their ranges do not depend on sizes.
+_ANY_SIZES = {"n_train": 100, "n_features": 10, "n_labels": 5}
 _MULTIPLE = re.compile(r"\s*([0-9.]+(?:[eE][+-]?[0-9]+)?)\s*\*\s*([nmc])\s*\Z")
 
 
@@ -100,7 +103,7 @@ class MethodSpec:
         return _TASKS[self.kind]
 
     @property
-    def stepwise(self) -> bool:
+    def is_stepwise(self) -> bool:
         """Whether a pair selects the parameters of its first step by recovery alone."""
         return self.kind == TWO_STEP and self.search == "stepwise"
 
@@ -110,32 +113,32 @@ def grid_points(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
-def resolve(params: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+def resolve_params(params: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
     """Numbers for ``"0.03*m"`` and None for ``"default"``.
 
     Parameters
     ----------
     params : mapping
     sizes : mapping
-        Of n, m and c.
+        Of `ldlearn.experiments.splits.Split`.
 
     Examples
     --------
-    >>> resolve({"beta": "default", "gamma": "0.5*m", "init": "pseudo"}, {"n": 100, "m": 4, "c": 3})
+    >>> resolve_params({"beta": "default", "gamma": "0.5*m", "init": "pseudo"}, {"n_features": 4})
     {'beta': None, 'gamma': 2.0, 'init': 'pseudo'}
     """
-    return {key: _resolve(value, sizes) for key, value in params.items()}
+    return {key: _resolve_value(value, sizes) for key, value in params.items()}
 
 
-def _resolve(value: Any, sizes: Mapping[str, int]) -> Any:
+def _resolve_value(value: Any, sizes: Mapping[str, int]) -> Any:
     multiple = _MULTIPLE.match(value) if isinstance(value, str) else None
     if multiple is None:
         return None if value == "default" else value
-    product = float(multiple[1]) * sizes[multiple[2]]
+    product = float(multiple[1]) * sizes[_SIZES[multiple[2]]]
     return int(product) if multiple[1].isdigit() else product  # counts of clusters or neighbours stay integers
 
 
-def build(name: str, params: Mapping[str, Any], seed: int | None = None) -> Any:
+def build_estimator(name: str, params: Mapping[str, Any], seed: int | None = None) -> Any:
     """An estimator by name; it gets the seed if it has a ``random_state`` that is not set."""
     estimator = find_estimator(name)(**params)
     if seed is not None and "random_state" not in params and "random_state" in estimator.get_params(deep=False):
@@ -145,14 +148,14 @@ def build(name: str, params: Mapping[str, Any], seed: int | None = None) -> Any:
 
 def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     """The ``methods`` and ``discover`` tables of a plan."""
-    named = plan.table("methods")
-    tables = {name: named.table(name) for name in named.entries()}
+    named = plan.get_table("methods")
+    tables = {name: named.get_table(name) for name in named.entries()}
     methods = {name: _read_method(name, table, tables) for name, table in tables.items()}
     if "discover" in plan:
         # Methods named in the plan replace discovered ones.
-        methods = {method.name: method for method in _discover(plan.table("discover"))} | methods
+        methods = {method.name: method for method in _discover_methods(plan.get_table("discover"))} | methods
     if not methods:
-        raise plan.fail("methods", "name at least one method, for instance [methods.DLDL].")
+        raise plan.error("methods", "name at least one method, for instance [methods.DLDL].")
     return tuple(methods.values())
 
 
@@ -162,7 +165,7 @@ def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> Toml
     if model is None:
         return table
     if "like" in others[model]:
-        raise table.fail("like", f"{model!r} is itself like another method; name that one.")
+        raise table.error("like", f"{model!r} is itself like another method; name that one.")
     own = {key: value for key, value in table.entries().items() if key != "like"}
     # Not its learner: the usual purpose is the same enhancer with another learner.
     taken = {key: value for key, value in others[model].entries().items() if key in ("estimator", "params", "grid")}
@@ -171,7 +174,7 @@ def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> Toml
 
 def _published_settings(name: str, table: TomlTable) -> TomlTable:
     """With ``grid = "paper"``, params and grid that the DLDL paper states for the estimator; own params come first."""
-    if not isinstance(table.raw("grid"), str):
+    if not isinstance(table.get_raw("grid"), str):
         return table
     table.get("grid", valid=["paper"])
     plan = files("ldlearn.experiments").joinpath("plans", "paper.toml").read_text(encoding="utf-8")
@@ -179,7 +182,7 @@ def _published_settings(name: str, table: TomlTable) -> TomlTable:
     entries = (published.get(key) for key in (f"{estimator} (paper)", f"{estimator} on truth (paper)", estimator))
     settings = next(filter(None, entries), None)
     if settings is None:
-        raise table.fail("grid", f"the paper states none for {estimator}; remove it, or write a table of lists.")
+        raise table.error("grid", f"the paper states none for {estimator}; remove it, or write a table of lists.")
     own = {key: value for key, value in table.entries().items() if key != "grid"}
     params = settings.get("params", {}) | own.get("params", {})
     return TomlTable(own | {"params": params, "grid": settings.get("grid", {})}, table.path)
@@ -191,18 +194,18 @@ def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -
     if learner is not None and find_estimator(learner).kind != LEARNER:
         table.check_name("learner", learner, _learners())
     if learner is not None and find_estimator(estimator).kind == LEARNER:
-        raise table.fail("learner", f"{estimator} is itself a learner and recovers nothing to train {learner} on.")
+        raise table.error("learner", f"{estimator} is itself a learner and recovers nothing to train {learner} on.")
     method = MethodSpec(
         name=name,
         estimator=estimator,
-        params=_settings(table, "params", estimator),
-        grid=_settings(table, "grid", estimator, lists=True),
+        params=_read_settings(table, "params", estimator),
+        grid=_read_settings(table, "grid", estimator, lists=True),
         learner=learner,
-        learner_params=_settings(table, "learner_params", learner),
-        learner_grid=_settings(table, "learner_grid", learner, lists=True),
-        **table.read(MethodSpec),
+        learner_params=_read_settings(table, "learner_params", learner),
+        learner_grid=_read_settings(table, "learner_grid", learner, lists=True),
+        **table.get_options(MethodSpec),
     )
-    table.finish()
+    table.check_all_read()
     return method
 
 
@@ -215,7 +218,7 @@ def _read_estimator(table: TomlTable, key: str, default: str | None = None) -> A
         if name is not None:
             find_estimator(name)
     except ParameterError as error:
-        raise table.fail(key, str(error)) from None
+        raise table.error(key, str(error)) from None
     return name
 
 
@@ -223,31 +226,30 @@ def _learners() -> list[str]:
     return [name for name, cls in estimators().items() if cls.kind == LEARNER]
 
 
-def _settings(table: TomlTable, key: str, estimator: str | None, *, lists: bool = False) -> dict[str, Any]:
+def _read_settings(table: TomlTable, key: str, estimator: str | None, *, lists: bool = False) -> dict[str, Any]:
     """Parameters of an estimator: values, or lists of values to select from."""
-    settings = table.table(key)
+    settings = table.get_table(key)
     cls = None if estimator is None else find_estimator(estimator)
     valid = None if cls is None else cls().get_params(deep=False)
     for name, value in settings.entries(valid, f"{estimator} parameter").items():
         if cls is None:
-            raise settings.fail(name, 'there is no learner with parameters; add learner = "..." or remove it.')
+            raise settings.error(name, 'there is no learner with parameters; add learner = "..." or remove it.')
         if lists and not (isinstance(value, list) and value):
-            raise settings.fail(name, f"expected a list of values to select from, got {value!r}.")
+            raise settings.error(name, f"expected a list of values to select from, got {value!r}.")
         for each in value if lists else [value]:
             try:
-                # With arbitrary sizes, as the data are not read yet: ranges of parameters do not depend on them.
-                cls(**resolve({name: each}, {"n": 100, "m": 10, "c": 5}))._validate_params()
+                cls(**resolve_params({name: each}, _ANY_SIZES))._validate_params()
             except ParameterError as error:
-                raise settings.fail(name, str(error)) from None
+                raise settings.error(name, str(error)) from None
     return settings.entries()
 
 
-def _discover(table: TomlTable) -> Iterator[MethodSpec]:
-    kinds = table.texts("kinds", KINDS, KINDS, "kind")
-    followers = table.texts("then", (), _learners(), LEARNER)
-    exclude = table.texts("exclude", (), estimators(), "estimator")
-    params, grids = _by_estimator(table, "params"), _by_estimator(table, "grids", lists=True)
-    table.finish()
+def _discover_methods(table: TomlTable) -> Iterator[MethodSpec]:
+    kinds = table.get_texts("kinds", KINDS, KINDS, "kind")
+    followers = table.get_texts("then", (), _learners(), LEARNER)
+    exclude = table.get_texts("exclude", (), estimators(), "estimator")
+    params, grids = _settings_by_estimator(table, "params"), _settings_by_estimator(table, "grids", lists=True)
+    table.check_all_read()
     for kind in kinds:
         for name in (entry for entry, cls in estimators().items() if cls.kind == kind and entry not in exclude):
             first = (name, params.get(name, {}), grids.get(name, {}))
@@ -257,7 +259,7 @@ def _discover(table: TomlTable) -> Iterator[MethodSpec]:
                 yield MethodSpec(f"{name} + {learner}", *first, *second)
 
 
-def _by_estimator(table: TomlTable, key: str, *, lists: bool = False) -> dict[str, dict[str, Any]]:
+def _settings_by_estimator(table: TomlTable, key: str, *, lists: bool = False) -> dict[str, dict[str, Any]]:
     """``discover.params`` and ``discover.grids``: for each estimator, wherever it is used."""
-    inner = table.table(key)
-    return {name: _settings(inner, name, name, lists=lists) for name in inner.entries(estimators(), "estimator")}
+    inner = table.get_table(key)
+    return {name: _read_settings(inner, name, name, lists=lists) for name in inner.entries(estimators(), "estimator")}

@@ -13,6 +13,7 @@ from ldlearn.experiments.methods import MethodSpec, read_methods
 from ldlearn.experiments.sources import Binarisation, DatasetSpec, read_datasets
 from ldlearn.experiments.toml_table import PlanError, TomlTable, option
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS
+from ldlearn.tables.files import FilePath
 
 _SHIPPED = files("ldlearn.experiments") / "plans"
 
@@ -173,22 +174,23 @@ class Plan:
             Its message begins with the key that is wrong.
         """
         table = TomlTable(content, "")
-        methods = read_methods(table)
+        methods, subject = read_methods(table), table.get("subject", "")
+        if subject:  # a resolved plan has subject = "" where it has none
+            table.check_name("subject", subject, [method.name for method in methods], "method")
         plan = cls(
             name=table.get("name", "unnamed"),
             description=table.get("description", ""),
-            # A resolved plan has subject = "" where it has none, which is the name of no method.
-            subject=table.get("subject", valid=table.raw("subject") and [m.name for m in methods], what="method") or "",
+            subject=subject,
             datasets=read_datasets(table, folder or Path()),
             methods=methods,
-            protocol=_protocol(table.table("protocol")),
-            selection=_selection(table.table("selection")),
-            metrics=table.texts("metrics", HEADLINE_METRICS, {**METRICS, **LABEL_METRICS}, "metric"),
+            protocol=_read_protocol(table.get_table("protocol")),
+            selection=_read_selection(table.get_table("selection")),
+            metrics=table.get_texts("metrics", HEADLINE_METRICS, {**METRICS, **LABEL_METRICS}, "metric"),
         )
-        names = table.table("display_names")
+        names = table.get_table("display_names")
         known = [*(dataset.name for dataset in plan.datasets), *(method.name for method in plan.methods)]
         plan.display_names.update({name: names.get(name) for name in names.entries(known, "data set or method")})
-        table.finish()
+        table.check_all_read()
         return plan
 
     def to_dict(self) -> dict[str, Any]:
@@ -213,7 +215,7 @@ def shipped_plans() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _SHIPPED.iterdir() if entry.name.endswith(".toml"))
 
 
-def load_plan(plan: str | os.PathLike[str]) -> Plan:
+def load_plan(plan: FilePath) -> Plan:
     """Read a plan from a file, or a shipped one by name.
 
     Parameters
@@ -250,37 +252,37 @@ def _without_none(content: Any) -> Any:
     return {key: _without_none(value) for key, value in content.items() if value is not None}
 
 
-def _protocol(table: TomlTable) -> Protocol:
+def _read_protocol(table: TomlTable) -> Protocol:
     # Folds already are repeats: ten times ten of them only if a plan asks for that.
-    default = Protocol(repeats=1) if table.raw("split") == "k-fold" else Protocol()
-    protocol = replace(default, shares=_shares(table, default.shares), **table.read(Protocol))
+    default = Protocol(repeats=1) if table.get_raw("split") == "k-fold" else Protocol()
+    protocol = replace(default, shares=_read_shares(table, default.shares), **table.get_options(Protocol))
     if protocol.rule in ("top-k", "votes") and protocol.k is None:
-        raise table.fail("k", f'rule = "{protocol.rule}" needs k, the number of positive labels or of votes of a row.')
-    table.finish()
+        raise table.error("k", f'rule = "{protocol.rule}" needs k, the number of positive labels or of votes of a row.')
+    table.check_all_read()
     return protocol
 
 
-def _shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, ...]:
-    given = table.raw("shares", list(default))
+def _read_shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, ...]:
+    given = table.get_raw("shares", list(default))
     try:
         shares = parse_shares(given)
     except (ValueError, TypeError):
         shares = ()
     if len(shares) != 3 or shares[0] == 0:
-        raise table.fail("shares", f'expected three shares such as [0.6, 0.2, 0.2] or "60/20/20", got {given!r}.')
+        raise table.error("shares", f'expected three shares such as [0.6, 0.2, 0.2] or "60/20/20", got {given!r}.')
     return shares
 
 
-def _selection(table: TomlTable) -> Selection:
-    options = table.read(Selection)
-    table.finish()
+def _read_selection(table: TomlTable) -> Selection:
+    options = table.get_options(Selection)
+    table.check_all_read()
     logical = options.get("mode") == "logical"
     # Without true degrees the same likelihood selects and scores.
     metric = options.setdefault("prediction", "vote_likelihood" if logical else "chebyshev")
     for key, only in {"recovery": metric, "recovery_rows": "validation"}.items() if logical else ():
         if options.setdefault(key, only) != only:
             reason = 'with mode = "logical" the predictions it leads to select recovery; name only prediction.'
-            raise table.fail(key, reason)
+            raise table.error(key, reason)
     selection = Selection(**options)
     for key in ("recovery", "prediction"):
         table.check_name(key, getattr(selection, key), {**METRICS, **(LABEL_METRICS if logical else {})}, "metric")

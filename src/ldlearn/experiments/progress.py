@@ -6,6 +6,7 @@ from typing import TextIO
 
 from ldlearn.evaluation import Record
 from ldlearn.evaluation.formatting import format_duration
+from ldlearn.exceptions import escape_control_chars
 from ldlearn.experiments.cells import Cell
 
 
@@ -44,7 +45,7 @@ class LogProgress(RunProgress):
 
     def message(self, text: str) -> None:
         """Log a message with the time of day."""
-        print(f"{time.strftime('%H:%M:%S')} {text}", file=self._stream, flush=True)
+        print(f"{time.strftime('%H:%M:%S')} {escape_control_chars(text)}", file=self._stream, flush=True)
 
     def recorded(self, cell: Cell, record: Record) -> None:
         """Log the cell and its time; there was one message for all cells of a missing data set."""

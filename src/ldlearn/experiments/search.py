@@ -18,20 +18,20 @@ from ldlearn.evaluation import Convergence, GridPoint, Record, Samples, Task
 from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import InputError
 from ldlearn.experiments.cells import Cell, GridIndex, estimator_indices
-from ldlearn.experiments.methods import build, grid_points, resolve
+from ldlearn.experiments.methods import build_estimator, grid_points, resolve_params
 from ldlearn.experiments.plan import Selection
-from ldlearn.experiments.splits import N_SHOWN, Part, Split
+from ldlearn.experiments.splits import N_SHOWN, Split, SplitPart
 from ldlearn.learning import SABFGS
 from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
 from ldlearn.metrics.inputs import Convention
 
-_DEGREES = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
-_ZEROS_MATTER = ("clark", "canberra", "kl_divergence")  # they divide by degrees
-_ABOUT_CODE = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+_N_DEGREES_KEPT = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
+_DIVIDING_METRICS = ("clark", "canberra", "kl_divergence")  # they divide by degrees
+_CODE_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 
 
 @dataclass
-class Fit:
+class FittedPoint:
     """A grid point and the model fitted at it, or the error of the fit."""
 
     index: GridIndex
@@ -42,7 +42,7 @@ class Fit:
 
 
 def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Record]:
-    """Fit and score every grid point of cells that share their first step.
+    """FittedPoint and score every grid point of cells that share their first step.
 
     Parameters
     ----------
@@ -69,13 +69,13 @@ def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Re
             return [each.record(**circumstances) for each in searches]
         for each in searches:
             each.warnings += messages
-            each.add(fit)
+            each.add_fit(fit)
 
 
-def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[Fit]:
+def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[FittedPoint]:
     """Models of the grid points; those of a path are fitted together, others one by one, so that one may fail."""
     method, grid = cells[0].method, grid_points(cells[0].method.grid)
-    fixed = resolve(method.params, split.sizes)
+    fixed = resolve_params(method.params, split.sizes)
     T = split.train.Y if method.trained_on == "logical" else split.train.truth
     paths: dict[Any, list[int]] = {}
     for index in estimator_indices(cells):
@@ -83,18 +83,18 @@ def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[Fit]:
         constant = {name: value for name, value in grid[index].items() if name not in method.path_params[:-1]}
         paths.setdefault(json.dumps(constant) if method.path_params else index, []).append(index)
     for indices in paths.values():
-        points = [resolve(grid[index], split.sizes) for index in indices]
+        points = [resolve_params(grid[index], split.sizes) for index in indices]
         waiting = [((index, 0), point) for index, point in zip(indices, points, strict=True)]
         started = time.process_time()
         try:
-            first = build(method.estimator, fixed | points[0], cells[0].seed)
+            first = build_estimator(method.estimator, fixed | points[0], cells[0].seed)
             settings = [{key: value for key, value in point.items() if key in method.path_params} for point in points]
             for model in first.fit_path(split.train.X, T, settings):
-                yield Fit(*waiting.pop(0), model, time.process_time() - started)
+                yield FittedPoint(*waiting.pop(0), model, time.process_time() - started)
                 started = time.process_time()  # models are scored between two fits
         except Exception as error:
             # Models fitted before the error stay valid; those still waiting have failed.
-            yield from (Fit(*each, error=error) for each in waiting)
+            yield from (FittedPoint(*each, error=error) for each in waiting)
 
 
 class ValidationRowsError(InputError):
@@ -144,10 +144,11 @@ class _CellSearch:
         self.cell, self.method, self.split = cell, cell.method, split
         self.warnings: list[str] = []
         self._points: list[tuple[GridIndex, GridPoint]] = []
-        self._best: dict[Task, dict[str, tuple[Any, float, Fit]]] = {}  # by task and metric: order, score and fit
+        # By task and metric: order, score and fit.
+        self._best: dict[Task, dict[str, tuple[Any, float, FittedPoint]]] = {}
         self._seconds = 0.0
 
-    def add(self, fit: Fit) -> None:
+    def add_fit(self, fit: FittedPoint) -> None:
         """Score a model, or the learners trained on its output; after a failure the other points can still be used."""
         if fit.index[0] not in estimator_indices([self.cell]):  # drawn for another cell
             return
@@ -155,7 +156,7 @@ class _CellSearch:
         with captured_warnings(self.warnings), self._recording_failures(fit):
             if fit.error is not None:
                 raise fit.error  # here, so that errors of fits and of scores are recorded in the same way
-            if self.method.stepwise:
+            if self.method.is_stepwise:
                 self._score(fit, ["recovery"])
             elif self.method.learner:
                 self._fit_learners(fit)
@@ -164,13 +165,13 @@ class _CellSearch:
         self._seconds += fit.seconds + time.process_time() - started
 
     @contextmanager
-    def _recording_failures(self, fit: Fit) -> Iterator[None]:
+    def _recording_failures(self, fit: FittedPoint) -> Iterator[None]:
         try:
             yield
         except Exception as error:
             self._points.append((fit.index, GridPoint(fit.params, error=error_message(error))))
 
-    def _score(self, fit: Fit, tasks: Iterable[Task]) -> None:
+    def _score(self, fit: FittedPoint, tasks: Iterable[Task]) -> None:
         values: dict[str, Any] = {}
         for task in tasks:
             try:
@@ -187,29 +188,30 @@ class _CellSearch:
                 best[metric] = min(best.get(metric, found), found, key=lambda entry: entry[0])
         self._points.append((fit.index, GridPoint(fit.params, **values)))
 
-    def _fit_learners(self, fit: Fit) -> None:
+    def _fit_learners(self, fit: FittedPoint) -> None:
         """Train the learner of a pair, with every point of its grid, on the recovered degrees."""
         assert self.method.learner is not None
         D = np.asarray(fit.model.label_distributions_, dtype=np.float64)
-        fixed, grid = resolve(self.method.learner_params, self.split.sizes), grid_points(self.method.learner_grid)
+        fixed = resolve_params(self.method.learner_params, self.split.sizes)
+        grid = grid_points(self.method.learner_grid)
         for index in (index for index in self.cell.grid_indices if index[0] == fit.index[0]):
-            own = resolve(grid[index[1]], self.split.sizes)
+            own = resolve_params(grid[index[1]], self.split.sizes)
             started = time.process_time()
-            learner = build(self.method.learner, fixed | own, self.cell.seed).fit(self.split.train.X, D)
+            learner = build_estimator(self.method.learner, fixed | own, self.cell.seed).fit(self.split.train.X, D)
             seconds = fit.seconds + time.process_time() - started
             params = {f"enhancer__{key}": value for key, value in fit.params.items()}
             params |= {f"learner__{key}": value for key, value in own.items()}
-            self._score(Fit(index, params, learner, seconds), ["prediction"])
+            self._score(FittedPoint(index, params, learner, seconds), ["prediction"])
 
     def record(self, **circumstances: Any) -> Record:
         """The record of the cell; only the selected models are scored by all metrics."""
         started = time.process_time()
         with captured_warnings(self.warnings):
-            if self.method.stepwise and (best := self._best.pop("recovery", {}).get(self.cell.selection.recovery)):
+            if self.method.is_stepwise and (best := self._best.pop("recovery", {}).get(self.cell.selection.recovery)):
                 # Recovery is no task of a pair; from here on its predictions compete.
                 with self._recording_failures(best[2]):
                     self._fit_learners(best[2])
-            outcomes = {task: self._outcome(task) for task in self._best}
+            outcomes = {task: self._describe_selected(task) for task in self._best}
         self._seconds += time.process_time() - started
         # A path takes its points from all over the grid.
         grid = [point for _, point in sorted(self._points, key=lambda entry: entry[0])]
@@ -232,13 +234,13 @@ class _CellSearch:
         message = f"{plural(len(failed), 'grid point')} failed, the first with {failed[0]}" if failed else ""
         return self.cell.record("ok", message, **found)
 
-    def _outcome(self, task: Task) -> dict[str, Any]:
+    def _describe_selected(self, task: Task) -> dict[str, Any]:
         """Fields of a record, by their names, about the models selected for a task; that of the first metric is shown.
 
         Metrics that selected for themselves have the scores of their own models.
         """
         selected = {metric: fit for metric, (_, _, fit) in self._best[task].items()}
-        describe = self._recovered if task == "recovery" else self._predicted
+        describe = self._describe_recovery if task == "recovery" else self._describe_prediction
         # Several metrics may select the same model.
         facts = {index: describe(fit.model) for index, fit in {fit.index: fit for fit in selected.values()}.items()}
         first, shown = next(iter(selected.items()))
@@ -250,7 +252,7 @@ class _CellSearch:
         outcome["seconds"] = {"fit": round(shown.seconds, 4)} | outcome.get("seconds", {})
         return outcome | {"selected": shown.params, "validation": self._best[task][first][1]}
 
-    def _recovered(self, model: Any) -> dict[str, Any]:
+    def _describe_recovery(self, model: Any) -> dict[str, Any]:
         train, shown = self.split.train, slice(None, N_SHOWN)
         D = np.asarray(model.label_distributions_, dtype=np.float64)
         truth = None if train.D is None else train.D[shown].round(4).tolist()
@@ -259,7 +261,7 @@ class _CellSearch:
         samples = Samples(train.rows[shown].tolist(), truth, labels, D[shown].round(4).tolist(), list(self.split.texts))
         return describe_degrees(train, D, "recovery") | {"samples": samples, "convergence": _convergence(model)}
 
-    def _predicted(self, model: Any) -> dict[str, Any]:
+    def _describe_prediction(self, model: Any) -> dict[str, Any]:
         test = self.split.test
         started = time.process_time()
         P = np.asarray(model.predict(test.X), dtype=np.float64)
@@ -267,13 +269,13 @@ class _CellSearch:
         return {"seconds": seconds} | describe_degrees(test, P, "prediction")
 
 
-def describe_degrees(part: Part, degrees: NDArray[np.float64], task: str) -> dict[str, Any]:
+def describe_degrees(part: SplitPart, degrees: NDArray[np.float64], task: str) -> dict[str, Any]:
     """Scores against the true degrees; where these are unknown, degrees to compare with those of other methods."""
     if part.D is None:
         scores = score_all(part.Y, degrees, list(LABEL_METRICS)) if task == "prediction" else {}
-        return {"scores": scores, "paper_zeros": {}, "degrees": degrees[:_DEGREES].round(4).tolist()}
+        return {"scores": scores, "paper_zeros": {}, "degrees": degrees[:_N_DEGREES_KEPT].round(4).tolist()}
     zeros: Convention = "dldl-recovery" if task == "recovery" else "dldl"
-    paper = score_all(part.D, degrees, _ZEROS_MATTER, convention=zeros)
+    paper = score_all(part.D, degrees, _DIVIDING_METRICS, convention=zeros)
     return {"scores": score_all(part.D, degrees), "paper_zeros": paper}
 
 
@@ -292,7 +294,7 @@ def captured_warnings(messages: list[str]) -> Iterator[None]:
         try:
             yield
         finally:  # a fit that fails may have warned before
-            messages += [_one_line(entry.message) for entry in caught if not issubclass(entry.category, _ABOUT_CODE)]
+            messages += [_one_line(entry.message) for entry in caught if not issubclass(entry.category, _CODE_WARNINGS)]
 
 
 def error_message(error: Exception) -> str:

@@ -137,17 +137,17 @@ def _check_features(data: LabelDataset) -> None:
 
 def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
     """The ``datasets`` of a plan: a list of names, or a table with options for each."""
-    given = plan.raw("datasets")
+    given = plan.get_raw("datasets")
     if isinstance(given, list):
-        given = {name: {} for name in plan.texts("datasets")}
+        given = {name: {} for name in plan.get_texts("datasets")}
     if not given:
-        raise plan.fail("datasets", 'name at least one data set, for instance datasets = ["vader_tweets"].')
+        raise plan.error("datasets", 'name at least one data set, for instance datasets = ["vader_tweets"].')
     tables = TomlTable(given, "datasets")
-    return tuple(_read_dataset(name, tables.table(name), folder) for name in tables.entries())
+    return tuple(_read_dataset(name, tables.get_table(name), folder) for name in tables.entries())
 
 
 def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
-    options = table.read(DatasetSpec)
+    options = table.get_options(DatasetSpec)
     path, generator, preprocess = (options.get(key) for key in ("path", "generator", "preprocess"))
     if path is None and generator is None:
         try:
@@ -155,23 +155,24 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
         except DatasetError as error:
             raise PlanError(f'{table.path}: {error} A file of yours needs path = "...".') from None
     if preprocess and (path is None or "labels" not in table):
-        raise table.fail("preprocess", "only a file with named labels has columns to preprocess; give path and labels.")
+        problem = "only a file with named labels has columns to preprocess; give path and labels."
+        raise table.error("preprocess", problem)
     if path is not None:
         file = (folder / path).expanduser().resolve()
         read_keys = _READ_KEYS + (_TABLE_KEYS if preprocess else ())
-        read = {key: table.raw(key) for key in read_keys if key in table}
-        options |= {"path": str(file), "sha256": _checksum(table, file, options.get("sha256")), "read": read}
+        read = {key: table.get_raw(key) for key in read_keys if key in table}
+        options |= {"path": str(file), "sha256": _check_checksum(table, file, options.get("sha256")), "read": read}
     parameters = inspect.signature(GENERATORS[generator]).parameters if generator else {}
-    params = table.table("params").entries(parameters, "parameter")
+    params = table.get_table("params").entries(parameters, "parameter")
     # As written, which is part of a cell's key.
-    binarisation = {key: table.raw(key) for key in table.read(Binarisation)}
-    table.finish()
+    binarisation = {key: table.get_raw(key) for key in table.get_options(Binarisation)}
+    table.check_all_read()
     return DatasetSpec(name, params=params, binarisation=binarisation, **options)
 
 
-def _checksum(table: TomlTable, file: Path, given: str | None) -> str | None:
+def _check_checksum(table: TomlTable, file: Path, given: str | None) -> str | None:
     """The checksum of the file, so that records of other content do not count for the plan."""
     found = sha256_of(file) if file.is_file() else given
     if given not in (None, found):
-        raise table.fail("sha256", f"the file {file} has changed; remove the key to use it as it is.")
+        raise table.error("sha256", f"the file {file} has changed; remove the key to use it as it is.")
     return found

@@ -25,7 +25,7 @@ _FEATURES_SHOWN = 4
 
 
 @dataclass(frozen=True)
-class Part:
+class SplitPart:
     """Rows of one part of a split: their numbers, features, logical labels and, if known, true degrees.
 
     Labels are integers, or floats with NaN where some are not observed.
@@ -48,15 +48,10 @@ class Part:
 class Split:
     """Training, validation and test part, and the texts or some features of the first training rows."""
 
-    train: Part
-    validation: Part
-    test: Part
+    train: SplitPart
+    validation: SplitPart
+    test: SplitPart
     texts: Sequence[str] = ()
-
-    @property
-    def sizes(self) -> dict[str, int]:
-        """Sizes as the values of a grid name them: n training rows, m features, c labels."""
-        return {"n": len(self.train.rows), "m": int(self.train.X.shape[1]), "c": int(self.train.Y.shape[1])}
 
     @property
     def constant_labels(self) -> NDArray[np.bool_]:
@@ -65,13 +60,13 @@ class Split:
         return np.asarray(~((Y == 0).any(axis=0) & (Y == 1).any(axis=0)))
 
     @property
-    def record(self) -> dict[str, int]:
-        """Sizes as a record names them."""
+    def sizes(self) -> dict[str, int]:
+        """Numbers of rows, features and labels, as records name them."""
         rows = {f"n_{part}": len(getattr(self, part).rows) for part in ("train", "validation", "test")}
-        return rows | {"n_features": self.sizes["m"], "n_labels": self.sizes["c"]}
+        return rows | {"n_features": int(self.train.X.shape[1]), "n_labels": int(self.train.Y.shape[1])}
 
 
-def protocol_rows(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, Rows]:
+def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
     """Row numbers of the training, validation and test part.
 
     Parameters
@@ -85,15 +80,13 @@ def protocol_rows(protocol: Protocol, repeat: int, n: int) -> tuple[Rows, Rows, 
     """
     if protocol.split == "repeats":
         # The same parts as those of LabelDataset.split with this seed.
-        train, validation, test = split_rows(n, protocol.shares, protocol.seed + repeat)
-        return train, validation, test
+        return split_rows(n, protocol.shares, protocol.seed + repeat)
     shuffle, fold = divmod(repeat, protocol.folds)
     folds = np.array_split(np.random.default_rng(protocol.seed + shuffle).permutation(n), protocol.folds)
     test = folds.pop(fold)
     # Shuffled again: the folds are in one order, and the last rows of it would be validation rows in every fold.
-    rest = np.random.default_rng([protocol.seed, repeat]).permutation(np.concatenate(folds))
-    cut = int(np.floor((1.0 - protocol.validation) * len(rest) + 1e-6))
-    return rest[:cut], rest[cut:], test
+    rest, shares = np.concatenate(folds), (1.0 - protocol.validation, protocol.validation)
+    return [*(rest[rows] for rows in split_rows(len(rest), shares, [protocol.seed, repeat])), test]
 
 
 def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: int, *, sparse: bool = False) -> Split:
@@ -110,7 +103,7 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
         Whether the numbers of a table may come as CSR matrices.
     """
     D = None if data.D is None else check_distributions(data.D)
-    Y = _given_labels(data, spec) if D is None else _logical(D, spec, protocol, repeat)
+    Y = _given_labels(data, spec) if D is None else _binarize_degrees(D, spec, protocol, repeat)
     rows = protocol_rows(protocol, repeat, data.n_samples)
     for part, found in zip(("training", "validation", "test"), rows, strict=True):
         if not len(found):
@@ -121,12 +114,12 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
     else:
         scaler = _make_scaler(protocol.scaling, data.X).fit(_copy_floats(data.X[rows[0]]))
         features = [scaler.transform(_copy_floats(data.X[part])) for part in rows]
-    degrees = [None if D is None else D[part] for part in rows]
-    train, validation, test = (Part(part, X, Y[part], D) for part, X, D in zip(rows, features, degrees, strict=True))
-    return Split(train, validation, test, _describe(data, train.rows[:N_SHOWN]))
+    parts = zip(rows, features, strict=True)
+    train, validation, test = (SplitPart(part, X, Y[part], None if D is None else D[part]) for part, X in parts)
+    return Split(train, validation, test, _describe_rows(data, train.rows[:N_SHOWN]))
 
 
-def _describe(data: AnyDataset, rows: Rows) -> list[str]:
+def _describe_rows(data: AnyDataset, rows: Rows) -> list[str]:
     """What a reader can recognise rows by: the text, or else the first features."""
     names: Sequence[str]
     if isinstance(data, PreparedTable):
@@ -154,7 +147,7 @@ def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
     return Y if np.isnan(Y).any() else Y.astype(np.int8)
 
 
-def _logical(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol, repeat: int) -> NDArray[np.int8]:
+def _binarize_degrees(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol, repeat: int) -> NDArray[np.int8]:
     rule = replace(protocol, **spec.binarisation)  # a data set may have its own
     if rule.rule == VOTES:
         return make_logical_labels(D, VOTES, n_raters=rule.k or 0, random_state=protocol.seed + repeat)

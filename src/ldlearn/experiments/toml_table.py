@@ -35,23 +35,23 @@ class TomlTable:
         self._content = dict(content)
         self._read: list[str] = []
 
-    def where(self, key: str) -> str:
+    def full_key(self, key: str) -> str:
         """Full name of a key of this table."""
         return f"{self.path}.{key}" if self.path else key
 
-    def fail(self, key: str, message: str) -> PlanError:
+    def error(self, key: str, message: str) -> PlanError:
         """The error for a key."""
-        return PlanError(f"{self.where(key)}: {message}")
+        return PlanError(f"{self.full_key(key)}: {message}")
 
     def check_name(self, key: str, name: str, valid: Names, what: str = "") -> None:
         """Refuse a name under a key that is not valid."""
         if name not in valid:
-            raise self.fail(key, f"there is no {what or key} {name!r}; {suggest_name(name, valid)}")
+            raise self.error(key, f"there is no {what or key} {name!r}; {suggest_name(name, valid)}")
 
     def __contains__(self, key: str) -> bool:
         return key in self._content
 
-    def raw(self, key: str, default: Any = None) -> Any:
+    def get_raw(self, key: str, default: Any = None) -> Any:
         """The value as it stands."""
         self._read.append(key)
         return self._content.get(key, default)
@@ -73,7 +73,7 @@ class TomlTable:
         what : str
             What these are names of; the key by default.
         """
-        value = self.raw(key, default)
+        value = self.get_raw(key, default)
         if value is None:
             return None
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)  # Python counts true as a number
@@ -84,30 +84,30 @@ class TomlTable:
             float: (f"a number from 0 to {limit:g}", is_number and 0 <= value <= limit),
         }[kind]
         if not fits:
-            raise self.fail(key, f"expected {expected}, got {value!r}.")
+            raise self.error(key, f"expected {expected}, got {value!r}.")
         if valid:
             self.check_name(key, value, valid, what)
         return kind(value)
 
-    def read(self, cls: type) -> dict[str, Any]:
+    def get_options(self, cls: type) -> dict[str, Any]:
         """Checked values of the keys that are options of a dataclass; those that are absent keep their defaults."""
         options = {each.name: each.metadata for each in fields(cls) if each.metadata}
         self._read += options
         return {key: self.get(key, **checks) for key, checks in options.items() if key in self}
 
-    def texts(self, key: str, default: Sequence[str] = (), valid: Names = (), what: str = "") -> tuple[str, ...]:
+    def get_texts(self, key: str, default: Sequence[str] = (), valid: Names = (), what: str = "") -> tuple[str, ...]:
         """A list of strings, among the valid ones if these are given; one string counts as a list of one."""
-        value = self.raw(key, list(default))
+        value = self.get_raw(key, list(default))
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise self.fail(key, f"expected a list of texts, got {value!r}.")
+            raise self.error(key, f"expected a list of texts, got {value!r}.")
         for name in names if valid else ():
             self.check_name(key, name, valid, what)
         return tuple(names)
 
-    def table(self, key: str) -> Self:
+    def get_table(self, key: str) -> Self:
         """A table inside this one, empty if absent."""
-        return type(self)(self.raw(key, {}), self.where(key))
+        return type(self)(self.get_raw(key, {}), self.full_key(key))
 
     def entries(self, valid: Names | None = None, what: str = "") -> dict[str, Any]:
         """All keys and values, which count as read; keys must be among the valid ones, if these are given."""
@@ -117,8 +117,8 @@ class TomlTable:
                 self.check_name(key, key, valid, what)
         return self._content
 
-    def finish(self) -> None:
+    def check_all_read(self) -> None:
         """Refuse keys that were not read."""
         for key in self._content:
             if key not in self._read:
-                raise self.fail(key, f"unknown key; {suggest_name(key, dict.fromkeys(self._read))}")
+                raise self.error(key, f"unknown key; {suggest_name(key, dict.fromkeys(self._read))}")

@@ -11,7 +11,7 @@ from scipy.special import entr
 from ldlearn.core.simplex import Array
 from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError, ParameterError, TableError
-from ldlearn.reporting.page import environment, page_assets, script_json
+from ldlearn.reporting.page import page_assets, script_json, template_environment
 from ldlearn.tables import TableModel, WrittenTable
 from ldlearn.tables.files import write_file
 from ldlearn.tables.table_files import ModelRows, RowOptions, label_losses, read_model_rows
@@ -79,14 +79,14 @@ def write_browse_page(
         "names": [_shorten(name) for name in rows.names],
         "columns": list(cells),
         "cells": [[_shorten(text) for text in texts] for texts in cells.values()],
-        "given": None if rows.labels is None else _pack(np.nan_to_num(rows.labels, nan=2.0), np.uint8),
-        "series": [each.packed() for each in series],
-        "scores": [{"name": name, "values": _pack(values, "<f4")} for name, values in scores.items()],
+        "given": None if rows.labels is None else _encode(np.nan_to_num(rows.labels, nan=2.0), np.uint8),
+        "series": [each.encoded() for each in series],
+        "scores": [{"name": name, "values": _encode(values, "<f4")} for name, values in scores.items()],
     }
     context = {"title": title, "labels": loaded.labels, "series": series, "interval": interval, "n_rows": n}
     context |= {"score_help": {name: _SCORES[name] for name in scores}, "data": script_json(content)}
-    context |= _overview(rows, series, loaded.labels) | page_assets("style.css", "dom.js", "browse.js")
-    write_file(output, str(environment().get_template("browse.html").render(context)))
+    context |= _summarize_labels(rows, series, loaded.labels) | page_assets("style.css", "dom.js", "browse.js")
+    write_file(output, str(template_environment().get_template("browse.html").render(context)))
     return WrittenTable(n, list(loaded.labels), output, rows.messages + messages)
 
 
@@ -97,9 +97,9 @@ class _Series(NamedTuple):
     degrees: Array
     bounds: Any  # lower and upper ends, or None
 
-    def packed(self) -> dict[str, Any]:
-        low, high = (None, None) if self.bounds is None else map(_pack_degrees, self.bounds)
-        return {"name": self.name, "degrees": _pack_degrees(self.degrees), "low": low, "high": high}
+    def encoded(self) -> dict[str, Any]:
+        low, high = (None, None) if self.bounds is None else map(_encode_degrees, self.bounds)
+        return {"name": self.name, "degrees": _encode_degrees(self.degrees), "low": low, "high": high}
 
 
 def _series_and_scores(
@@ -136,7 +136,7 @@ def _series_and_scores(
     return series, scores, messages
 
 
-def _overview(rows: ModelRows, series: list[_Series], names: tuple[str, ...]) -> dict[str, Any]:
+def _summarize_labels(rows: ModelRows, series: list[_Series], names: tuple[str, ...]) -> dict[str, Any]:
     """Frequencies, means and histograms of the labels, and how often two are positive together."""
     Y = None if rows.labels is None else np.nan_to_num(rows.labels)
     counts = np.zeros(len(names)) if Y is None else Y.sum(axis=0)
@@ -170,10 +170,10 @@ def _shorten(text: str) -> str:
     return text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
 
 
-def _pack(values: Any, dtype: Any) -> str:
+def _encode(values: Any, dtype: Any) -> str:
     return base64.b64encode(np.ascontiguousarray(values, dtype=dtype).tobytes()).decode()
 
 
-def _pack_degrees(degrees: Array) -> str:
+def _encode_degrees(degrees: Array) -> str:
     """Degrees in ten-thousandths; 65535 where unknown."""
-    return _pack(np.where(np.isnan(degrees), 65535, np.rint(1e4 * np.nan_to_num(degrees))), "<u2")
+    return _encode(np.where(np.isnan(degrees), 65535, np.rint(1e4 * np.nan_to_num(degrees))), "<u2")

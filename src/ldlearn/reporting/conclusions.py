@@ -28,7 +28,7 @@ class Conclusion(NamedTuple):
     pairs: ev.PostHocResult | None = None
 
 
-def answer(results: Results, table: TaskTable, dataset: str) -> str:
+def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> str:
     """One sentence on the intersection of the subject of the plan, or of the best method, and of the best baseline."""
     means = {m.name: table.score(m.name, dataset).mean for m in table.methods if table.score(m.name, dataset).spread}
     own = [m.name for m in table.methods if m.name in means and not (m.is_baseline or m.is_reference)]
@@ -37,7 +37,7 @@ def answer(results: Results, table: TaskTable, dataset: str) -> str:
     if not own:
         return f"No method has a result on {rows} beside baselines."
     method = results.subject if results.subject in own else max(own, key=means.__getitem__)
-    sentence = f"On {rows} {method} shares {_percent(means[method])} of the mass with the truth"
+    sentence = f"On {rows} {method} shares {100 * means[method]:.0f} % of the mass with the truth"
     if baseline is None:
         return f"{sentence}."
     gap = ev.difference(results, table, method, baseline, dataset)
@@ -45,11 +45,7 @@ def answer(results: Results, table: TaskTable, dataset: str) -> str:
         test = "one repeat is too few for a test of the difference"
     else:
         test = f"the difference is {'' if gap.is_clear else 'not '}significant"
-    return f"{sentence}, the best baseline ({baseline}) {_percent(means[baseline])}; {test}."
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{sentence}, the best baseline ({baseline}) {100 * means[baseline]:.0f} %; {test}."
 
 
 def summarize(results: Results, table: TaskTable) -> list[str]:

@@ -3,7 +3,6 @@
 import base64
 import io
 import math
-import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -15,8 +14,8 @@ from matplotlib.figure import Figure
 
 from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError
-from ldlearn.reporting.style import legend
-from ldlearn.tables.files import write_file
+from ldlearn.reporting.style import add_legend
+from ldlearn.tables.files import FilePath, write_file
 
 Names = Sequence[str] | None  # of methods, labels or features; None for the default
 Records = Results | Iterable[Record]  # what `from_records` takes: the result of `read_records`, or its summary
@@ -82,11 +81,11 @@ class Display:
     def _shared_legend(self, handles: Sequence[Any], names: Sequence[object]) -> None:
         """A legend for all panels: below them in our own figure, inside the first panel in a figure of the user."""
         if self._owns_figure:
-            legend(self.ax_.figure, handles, names, loc="outside lower left", ncols=4)
+            add_legend(self.ax_.figure, handles, names, loc="outside lower left", ncols=4)
         else:
-            legend(self.ax_, handles, names, loc="best")
+            add_legend(self.ax_, handles, names, loc="best")
 
-    def save(self, path: str | os.PathLike[str], *, dpi: float = 200) -> Path:
+    def save(self, path: FilePath, *, dpi: float = 200) -> Path:
         """Save the figure; the suffix chooses the format (svg, png, pdf, ...).
 
         Parameters

@@ -16,6 +16,9 @@ from ldlearn.metrics import get_metric
 from ldlearn.reporting import style
 from ldlearn.reporting.display import Display, Names, Panels, Records
 
+__all__ = ["ConvergenceDisplay", "CriticalDifferenceDisplay", "DifferencesDisplay"]
+__all__ += ["SensitivityDisplay", "TimeMemoryDisplay"]
+
 
 class CriticalDifferenceDisplay(Display):
     """Average ranks of methods, best at the left, and which of them differ significantly.
@@ -90,7 +93,7 @@ class CriticalDifferenceDisplay(Display):
         -------
         CriticalDifferenceDisplay
         """
-        results = ev.Results.of(records)
+        results = ev.Results.from_records(records)
         table = results.table(task, get_metric(metric))
         if table is None:
             raise InputError(f"No record holds a {task} score of {metric}.")
@@ -113,12 +116,12 @@ class CriticalDifferenceDisplay(Display):
         ax.xaxis.set_major_locator(MaxNLocator(12, integer=True, steps=[1, 2, 5, 10]))
         ax.tick_params(color=style.INK, labelcolor=style.MUTED, labelsize=style.SMALL)
         ax.yaxis.set_visible(False)
-        self._draw_limit(ax, low, high)
+        self._draw_critical_difference(ax, low, high)
         bar: dict[str, Any] = {"color": style.PALETTE[0], "linewidth": 3.2, "solid_capstyle": "round"}
         self.bars_ = [ax.plot([start, end], [y, y], **bar)[0] for start, end, y in self._bars]
         self._draw_names(ax)
 
-    def _draw_limit(self, ax: Axes, low: int, high: int) -> None:
+    def _draw_critical_difference(self, ax: Axes, low: int, high: int) -> None:
         """The critical difference as a ruler and, around a control, as a band."""
         control, limit = self.result.control, self.result.critical_difference
         if limit is None:
@@ -126,7 +129,7 @@ class CriticalDifferenceDisplay(Display):
         text = f"critical difference {limit:.2f}" + (" (longer than the axis)" if limit > high - low else "")
         end = min(low + limit, high)
         ax.plot([low, end], [-0.95, -0.95], color=style.MUTED, linewidth=1.4, marker="|", markersize=6)
-        style.write(ax, low, -1.08, text, color=style.MUTED, ha="left", va="bottom")
+        style.put_text(ax, low, -1.08, text, color=style.MUTED, ha="left", va="bottom")
         if control is not None:
             middle = self.result.average_ranks[control]
             ax.axvspan(middle - limit, middle + limit, color=style.BAND, zorder=0, linewidth=0)
@@ -150,7 +153,7 @@ class CriticalDifferenceDisplay(Display):
             # the first of the three points, on the axis, is marked
             ax.plot([rank, rank, edge], [0, y, y], color=color, linewidth=0.8, marker="o", ms=3.2, markevery=[0])
             options: dict[str, Any] = {"color": color, "ha": side, "va": "center", "fontweight": weight}
-            self.names_[method] = style.write(ax, edge, y, text, size=style.NORMAL, **options)
+            self.names_[method] = style.put_text(ax, edge, y, text, size=style.NORMAL, **options)
 
 
 def _place_bars(result: ev.PostHocResult) -> tuple[list[tuple[float, float, float]], int]:
@@ -218,7 +221,7 @@ class DifferencesDisplay(Display):
         -------
         DifferencesDisplay
         """
-        results = ev.Results.of(records)
+        results = ev.Results.from_records(records)
         table = results.table(task, get_metric(metric))
         if table is None or not (baselines := ev.best_baselines(table)):
             raise InputError(f"No baseline has a {task} score of {metric} on every data set.")
@@ -242,8 +245,8 @@ class DifferencesDisplay(Display):
                 self.dots_[dataset, name] = ax.errorbar(pair.mean, row, xerr=margin, marker="o", markersize=4, **look)
             style.name_rows(ax, self.methods, ruled=True)
             ax.tick_params(labelleft=place % self._panels.n_columns == 0)
-            style.axis_labels(ax, f"{self.score}, better than\n{self.baselines[dataset]}")
-            style.title(ax, dataset)
+            style.set_labels(ax, f"{self.score}, better than\n{self.baselines[dataset]}")
+            style.set_title(ax, dataset)
 
 
 class TimeMemoryDisplay(Display):
@@ -294,7 +297,7 @@ class TimeMemoryDisplay(Display):
         -------
         TimeMemoryDisplay
         """
-        found = ev.costs(ev.Results.of(records), dataset)
+        found = ev.costs(ev.Results.from_records(records), dataset)
         if not found:
             raise InputError("No finished record to draw" + (f" for data set {dataset!r}." if dataset else "."))
         # a logarithmic axis has no place for 0
@@ -312,15 +315,15 @@ class TimeMemoryDisplay(Display):
         axes[0].set_xscale("log")
         axes[0].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         style.name_rows(axes[0], self.methods_, ruled=True)
-        style.axis_labels(axes[0], "seconds")
-        style.title(axes[0], self.heading)
+        style.set_labels(axes[0], "seconds")
+        style.set_title(axes[0], self.heading)
         self._shared_legend(list(self.points_.values()), list(self.points_))
         for ax in axes[1:]:
             self._draw_points(ax, "memory", self.memory, marker="o", color=style.PALETTE[3])
             style.name_rows(ax, [""] * len(self.methods_), ruled=True)
             # From 0: memory is compared by its amount, and small differences must look small.
             ax.set_xlim(0, 1.08 * max(self.memory.values()))
-            style.axis_labels(ax, "peak memory, MB")
+            style.set_labels(ax, "peak memory, MB")
 
     def _draw_points(self, ax: Axes, name: str, values: Mapping[str, float], **look: Any) -> None:
         rows = [row for row, method in enumerate(self.methods_) if method in values]
@@ -403,7 +406,7 @@ class ConvergenceDisplay(Display):
         -------
         ConvergenceDisplay
         """
-        repeats = ev.Results.of(records).convergence(dataset)
+        repeats = ev.Results.from_records(records).convergence(dataset)
         first = {name: runs[0] for name, runs in repeats.items() if methods is None or name in methods}
         if not first:
             raise InputError(f"No record of data set {dataset!r} holds an objective.")
@@ -419,13 +422,13 @@ class ConvergenceDisplay(Display):
             # A change belongs to the step it was made in, so that changes begin at step 2.
             steps = np.arange(1 + len(values) - len(heights), 1 + len(values))
             (self.lines_[name],) = ax.plot(steps, heights, linewidth=1.6, markersize=3.5, **style.series_style(i))
-        style.tidy(ax)
+        style.style_axes(ax)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
         ax.set_yscale("linear" if single else "log")
-        style.axis_labels(ax, "step", "objective" if single else "relative change of the objective")
-        style.title(ax, self.heading)
+        style.set_labels(ax, "step", "objective" if single else "relative change of the objective")
+        style.set_title(ax, self.heading)
         gaps = {name: f" (certified gap {gap:.1e})" for name, gap in self.gaps.items()}
-        style.legend(ax, list(self.lines_.values()), [name + gaps.get(name, "") for name in self.lines_])
+        style.add_legend(ax, list(self.lines_.values()), [name + gaps.get(name, "") for name in self.lines_])
 
 
 class SensitivityDisplay(Display):
@@ -480,7 +483,7 @@ class SensitivityDisplay(Display):
         -------
         SensitivityDisplay
         """
-        results = ev.Results.of(records)
+        results = ev.Results.from_records(records)
         curves = {str(task): ev.sensitivity_curves(results, dataset, method, task) for task in tasks}
         if not any(curves.values()):
             raise InputError(f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter.")
@@ -514,14 +517,14 @@ class SensitivityDisplay(Display):
                 # A parameter of one task only leaves an empty panel in the row of the other.
                 if parameter in curves:
                     self.lines_[parameter, task] = _draw_curve(ax, curves[parameter], style.series_style(i))
-                style.tidy(ax)
-                style.axis_labels(ax, parameter if ax in grid[-1] else "", f"{task}\n{score}" if ax is row[0] else "")
+                style.style_axes(ax)
+                style.set_labels(ax, parameter if ax in grid[-1] else "", f"{task}\n{score}" if ax is row[0] else "")
             # One scale for all parameters of a task: which of them matters most is seen from the heights.
             ends = [end for ax in row for end in ax.get_ylim()]
             for ax in row:
                 ax.set_ylim(min(ends), max(ends))
                 ax.tick_params(labelleft=ax is row[0])
-        style.title(axes[0], self.heading)
+        style.set_title(axes[0], self.heading)
 
 
 def _draw_curve(ax: Axes, curve: ev.Curve, look: dict[str, Any]) -> Any:

@@ -18,6 +18,10 @@ from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError
 from ldlearn.reporting import style
 from ldlearn.reporting.display import Display, Names, Panels, Records
+from ldlearn.tables.description import linear_softmax
+
+__all__ = ["ArtificialPictureDisplay", "BarsPanel", "CooccurrenceDisplay", "DistributionBarsDisplay"]
+__all__ += ["FeatureInfluenceDisplay", "ReliabilityDisplay", "TernaryDisplay"]
 
 _GROUP = 0.78  # fraction of the height of a label that its bars take
 _TRUTH: dict[str, Any] = {"color": style.INK, "linewidth": 1.6}
@@ -108,10 +112,10 @@ class DistributionBarsDisplay(Display):
         """
         panels = []
         for row in rows:
-            degrees = {name: _row(matrix, row) for name, matrix in distributions.items()}
-            ends = {name: (_row(low, row), _row(high, row)) for name, (low, high) in (intervals or {}).items()}
+            degrees = {name: _get_row(matrix, row) for name, matrix in distributions.items()}
+            ends = {name: (_get_row(low, row), _get_row(high, row)) for name, (low, high) in (intervals or {}).items()}
             heading = f"row {row}" if texts is None else texts[row]
-            panels.append(BarsPanel(heading, degrees, _row(logical, row), _row(truth, row), ends))
+            panels.append(BarsPanel(heading, degrees, _get_row(logical, row), _get_row(truth, row), ends))
         if label_names is None:
             n_labels = next(np.shape(m)[1] for m in (*distributions.values(), logical, truth) if m is not None)
             label_names = targets.default_label_names(n_labels)
@@ -178,7 +182,7 @@ class DistributionBarsDisplay(Display):
         -------
         DistributionBarsDisplay
         """
-        finished = Results.of(records).finished(dataset)
+        finished = Results.from_records(records).finished(dataset)
         stored = [(record, samples) for record in finished if (samples := record.samples) and samples.recovered]
         if row is None and stored:
             row = stored[0][1].rows[0]
@@ -186,7 +190,7 @@ class DistributionBarsDisplay(Display):
         for record, samples in stored:
             if row is not None and row in samples.rows and (methods is None or record.method in methods):
                 place = samples.rows.index(row)
-                recovered, *others = (_row(m, place) for m in (samples.recovered, samples.logical, samples.truth))
+                recovered, *others = (_get_row(m, place) for m in (samples.recovered, samples.logical, samples.truth))
                 # of several repeats that drew the row, the first
                 panels.setdefault(record.method, BarsPanel(record.method, {"recovered": recovered}, *others))
         if not panels:
@@ -221,7 +225,7 @@ class DistributionBarsDisplay(Display):
         style.name_rows(ax, self.label_names)
         # room for these dots
         ax.tick_params(axis="y", pad=10 if panel.logical is not None else 3)
-        style.title(ax, *panel.heading_lines())
+        style.set_title(ax, *panel.heading_lines())
         return bars
 
     def _legend_entries(self) -> Iterator[tuple[Any, str]]:
@@ -235,7 +239,7 @@ class DistributionBarsDisplay(Display):
             yield Line2D([], [], **_DOT), "positive label"
 
 
-def _row(matrix: Any, row: int) -> Any:
+def _get_row(matrix: Any, row: int) -> Any:
     return None if matrix is None else np.asarray(matrix)[row]
 
 
@@ -297,7 +301,7 @@ class TernaryDisplay(Display):
         ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=style.INK, linewidth=1.0)
         places = ((-0.04, "left", "top"), (-0.04, "right", "top"), (0.03, "center", "bottom"))
         for (x, y), name, (dy, ha, va) in zip(_CORNERS, self.label_names, places, strict=True):
-            style.write(ax, x, y + dy, strip_control_chars(name), size=style.NORMAL, ha=ha, va=va)
+            style.put_text(ax, x, y + dy, strip_control_chars(name), size=style.NORMAL, ha=ha, va=va)
         # else equal differences of degrees would have different lengths
         ax.set_aspect("equal")
         ax.set_axis_off()
@@ -306,7 +310,7 @@ class TernaryDisplay(Display):
             look = {key: style.series_style(i)[key] for key in ("color", "marker")}
             x, y = (matrix @ _CORNERS).T
             self.points_[name] = ax.scatter(x, y, s=12, alpha=0.55, linewidths=0, **look)
-        style.legend(ax, list(self.points_.values()), list(self.points_), loc="upper right")
+        style.add_legend(ax, list(self.points_.values()), list(self.points_), loc="upper right")
 
 
 class ArtificialPictureDisplay(Display):
@@ -359,11 +363,11 @@ class ArtificialPictureDisplay(Display):
         for ax, (name, matrix) in zip(axes, self.distributions.items(), strict=True):
             picture = artificial_picture(matrix)
             self.images_[name] = ax.imshow(picture, origin="lower", extent=(-1, 1, -1, 1), interpolation="nearest")
-            style.tidy(ax, grid=None)
+            style.style_axes(ax, grid=None)
             ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
             # Rows of the picture are x1, which is why it stands at the vertical axis.
-            style.axis_labels(ax, "x2", "x1" if ax is axes[0] else "")
-            style.title(ax, name)
+            style.set_labels(ax, "x2", "x1" if ax is axes[0] else "")
+            style.set_title(ax, name)
 
 
 class ReliabilityDisplay(Display):
@@ -451,10 +455,10 @@ class ReliabilityDisplay(Display):
         look: dict[str, Any] = {"color": color, "marker": "o", "markersize": 4.5, "linewidth": 1.6, "elinewidth": 1.0}
         self.line_ = ax.errorbar(self.predicted, self.true, yerr=2 * self.error, **look).lines[0]
         text = f"calibration error {self.calibration_error:.3f}"
-        style.write(ax, 0.03, 0.97, text, transform=ax.transAxes, ha="left", va="top")
-        style.tidy(ax, grid="both")
+        style.put_text(ax, 0.03, 0.97, text, transform=ax.transAxes, ha="left", va="top")
+        style.style_axes(ax, grid="both")
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-        style.axis_labels(ax, "predicted degree", "mean true degree")
+        style.set_labels(ax, "predicted degree", "mean true degree")
 
 
 class CooccurrenceDisplay(Display):
@@ -503,14 +507,14 @@ class CooccurrenceDisplay(Display):
                 # Beyond 0.6 the blue of the map is too dark for ink.
                 color = style.MUTED if np.isnan(value) else "white" if value > 0.6 else style.INK
                 text = "-" if np.isnan(value) else f"{value:.2f}"
-                self.texts_.append(style.write(ax, j, i, text, size=7, color=color, ha="center", va="center"))
-        style.tidy(ax, grid=None)
+                self.texts_.append(style.put_text(ax, j, i, text, size=7, color=color, ha="center", va="center"))
+        style.style_axes(ax, grid=None)
         ax.spines[:].set_visible(False)
         rows = [f"{name} ({value:.0%})" for name, value in zip(self.label_names, self.frequencies, strict=True)]
         style.name_ticks(ax.yaxis, rows)
         style.name_ticks(ax.xaxis, self.label_names, rotation=45, ha="right", rotation_mode="anchor")
         ax.tick_params(length=0)
-        style.axis_labels(ax, "also have this label", "of the rows with this label")
+        style.set_labels(ax, "also have this label", "of the rows with this label")
 
 
 class FeatureInfluenceDisplay(Display):
@@ -567,7 +571,7 @@ class FeatureInfluenceDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted estimator with ``coef_`` of shape (n_labels, n_features)
+        estimator : fitted estimator that predicts a softmax of linear scores
             Also a two-step model or a pipeline that ends in one.
         label : str or int
             Name or column of the label.
@@ -582,9 +586,12 @@ class FeatureInfluenceDisplay(Display):
         -------
         FeatureInfluenceDisplay
         """
-        model = _linear_model(estimator)
-        coef = np.asarray(model.coef_, dtype=float)
-        labels = [str(name) for name in getattr(model, "label_names_", range(len(coef)))]
+        model = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+        found = linear_softmax(model)
+        if found is None:
+            problem = "does not predict a softmax of linear scores; use a linear model without a feature map."
+            raise InputError(f"{type(model).__name__} {problem}")
+        coef, labels = found[0], [str(name) for name in model.label_names_]
         # -1 is no column, and a label whose name is a number is found below.
         column = label if isinstance(label, (int, np.integer)) else -1
         if not 0 <= column < len(labels):
@@ -605,20 +612,8 @@ class FeatureInfluenceDisplay(Display):
         self.shown_ = [str(self.feature_names[i]) for i in order]
         ax.axvline(0, color=style.MUTED, linewidth=0.9)
         style.name_rows(ax, self.shown_)
-        style.axis_labels(ax, "coefficient minus the mean of all labels")
-        style.title(ax, f"Features that increase (blue) or decrease (orange) {self.label}")
-
-
-def _linear_model(estimator: Any) -> Any:
-    """The fitted model that holds the coefficients: the end of a pipeline, the learner of two steps, or itself."""
-    if hasattr(estimator, "steps"):
-        return _linear_model(estimator.steps[-1][1])
-    model = getattr(estimator, "learner_", estimator)
-    if getattr(model, "feature_map_", None) is not None:
-        raise InputError(f"{type(model).__name__} uses a feature map; its coefficients belong to no single feature.")
-    if getattr(model, "coef_", None) is None or np.ndim(model.coef_) != 2:
-        raise InputError(f"{type(model).__name__} has no coef_ of shape (n_labels, n_features); fit a linear model.")
-    return model
+        style.set_labels(ax, "coefficient minus the mean of all labels")
+        style.set_title(ax, f"Features that increase (blue) or decrease (orange) {self.label}")
 
 
 def _feature_names(estimator: Any, model: Any, count: int) -> Sequence[str]:

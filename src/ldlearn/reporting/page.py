@@ -11,10 +11,10 @@ from typing import Any
 from ldlearn.evaluation import TASKS, Curve, Results, Samples, sensitivity_curves
 from ldlearn.evaluation.formatting import format_duration, format_value, plural, strip_control_chars
 from ldlearn.evaluation.record import is_number
-from ldlearn.evaluation.text_tables import agreement_table, cost_table, number, rank_text, score_table
+from ldlearn.evaluation.text_tables import agreement_table, cost_table, format_number, format_rank, score_table
 from ldlearn.exceptions import import_optional
 from ldlearn.reporting import style
-from ldlearn.reporting.conclusions import answer, summarize, summarize_dataset
+from ldlearn.reporting.conclusions import compare_with_baseline, summarize, summarize_dataset
 from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summarize_convergence
 
 _LABELS_SHOWN = 9  # in the example at the top of the page
@@ -34,12 +34,12 @@ _LATEX = str.maketrans({
 def render(template: str, report: Any, **context: Any) -> str:
     """Fill a template of a report; `context` is what else it uses, escaped in HTML unless marked as safe."""
     context |= {"report": report, "results": report.results, "run": report.run}
-    return str(environment().get_template(template).render(context))
+    return str(template_environment().get_template(template).render(context))
 
 
 def page_assets(style: str, *scripts: str) -> dict[str, str]:
     """Style sheet and scripts of a page, to be written into it, and the hash of the scripts."""
-    sources = [environment().loader.get_source(environment(), name)[0] for name in (style, *scripts)]
+    sources = [template_environment().loader.get_source(template_environment(), name)[0] for name in (style, *scripts)]
     script = "\n".join(sources[1:])
     # The security policy of the page allows this script and no other, so that a name cannot inject one.
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
@@ -47,27 +47,27 @@ def page_assets(style: str, *scripts: str) -> dict[str, str]:
 
 
 @cache
-def environment() -> Any:
+def template_environment() -> Any:
     """One for all pages, since compiling a template takes longer than filling it."""
     jinja2 = import_optional("jinja2", "report", "Reports")
     # A misspelled name in the template is an error, not an empty string on the page.
     options = {"undefined": jinja2.StrictUndefined, "trim_blocks": True, "lstrip_blocks": True}
     options |= {"autoescape": jinja2.select_autoescape(["html"]), "keep_trailing_newline": True}
     made = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), **options)
-    made.filters |= {"number": number, "rank": rank_text, "duration": format_duration}
-    made.filters |= {"markdown": markdown_text, "latex": latex}
-    functions: list[Any] = [answer, summarize, summarize_dataset, plural, score_table, agreement_table, cost_table]
-    functions += [grid_sizes, selected_parameters, summarize_convergence]
+    made.filters |= {"number": format_number, "rank": format_rank, "duration": format_duration}
+    made.filters |= {"markdown": escape_markdown, "latex": escape_latex}
+    functions: list[Any] = [compare_with_baseline, summarize, summarize_dataset, plural, score_table, agreement_table]
+    functions += [cost_table, grid_sizes, selected_parameters, summarize_convergence]
     made.globals |= {function.__name__: function for function in functions} | {"tasks": TASKS}
     return made
 
 
-def markdown_text(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Escape text for Markdown."""
     return re.sub(r"([\\`*_{}\[\]<>|#~&$])", r"\\\1", strip_control_chars(text))
 
 
-def latex(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Escape text for LaTeX."""
     return strip_control_chars(text).translate(_LATEX)
 
@@ -81,10 +81,10 @@ def page_data(results: Results) -> dict[str, Any]:
         for dataset, found in runs.items()
         if found
     }
-    return {"samples": samples(results), "sensitivity": sensitivity(results), "convergence": convergence}
+    return {"samples": sample_data(results), "sensitivity": sensitivity_data(results), "convergence": convergence}
 
 
-def samples(results: Results) -> dict[str, Any]:
+def sample_data(results: Results) -> dict[str, Any]:
     """By data set: the stored rows of the first repeat with truth, logical labels and the degrees by each method."""
     data: dict[str, Any] = {}
     for dataset in results.present:
@@ -107,7 +107,7 @@ def samples(results: Results) -> dict[str, Any]:
     return data
 
 
-def example(results: Results, stored: Mapping[str, Any]) -> dict[str, Any] | None:
+def example_row(results: Results, stored: Mapping[str, Any]) -> dict[str, Any] | None:
     """A short row of the first data set with typical intersection, and its degrees by the subject of the plan."""
     if not stored:
         return None
@@ -128,17 +128,17 @@ def example(results: Results, stored: Mapping[str, Any]) -> dict[str, Any] | Non
     return {"dataset": dataset, "method": method, "row": row["row"], "text": row["text"], "labels": shown}
 
 
-def sensitivity(results: Results) -> dict[str, Any]:
+def sensitivity_data(results: Results) -> dict[str, Any]:
     """By data set and method: the curves of every parameter for both tasks."""
     found: dict[str, Any] = {}
     for method, dataset in results.by_method:
         curves = {task: sensitivity_curves(results, dataset, method, task) for task in TASKS}
-        if entry := {task: [_curve(curve) for curve in drawn] for task, drawn in curves.items() if drawn}:
+        if entry := {task: [_curve_data(curve) for curve in drawn] for task, drawn in curves.items() if drawn}:
             found.setdefault(dataset, {})[method] = entry
     return found
 
 
-def _curve(curve: Curve) -> dict[str, Any]:
+def _curve_data(curve: Curve) -> dict[str, Any]:
     return {
         "parameter": curve.parameter,
         "score": curve.heading,
@@ -184,7 +184,6 @@ def _theme_style(match: re.Match[str]) -> str:
     for color, name in _THEME.items():
         style = style.replace(color, f"var(--{name})")
     # matplotlib writes weight, size and family as one "font"; the family is that of the page.
-    style = re.sub(
-        r"font: (bold )?([\d.]+px) [^;]*", lambda m: f"font-weight: {m[1] or 'normal'}; font-size: {m[2]}", style
-    )
+    font = r"font: (bold )?([\d.]+px) [^;]*"
+    style = re.sub(font, lambda m: f"font-weight: {m[1] or 'normal'}; font-size: {m[2]}", style)
     return f'style="{style}"'

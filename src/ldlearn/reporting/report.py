@@ -1,6 +1,5 @@
 """The report of a run: a page, tables and figures, from its records."""
 
-import os
 import re
 import tomllib
 import warnings
@@ -12,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ldlearn.datasets import DatasetError, dataset_info
-from ldlearn.evaluation import TASKS, Record, Results, Task, TaskTable, agreement, costs, read_records
+from ldlearn.evaluation import TASKS, Record, Results, agreement, costs, read_records
 from ldlearn.evaluation.record import find_records
 from ldlearn.evaluation.text_tables import agreement_table, combined_table, cost_table, score_table
 from ldlearn.exceptions import InputError
@@ -21,16 +20,14 @@ from ldlearn.reporting import experiment_displays as displays
 from ldlearn.reporting.conclusions import compare_methods
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.model_displays import DistributionBarsDisplay
-from ldlearn.reporting.page import example, inline_svg, page_assets, page_data, render, script_json
+from ldlearn.reporting.page import example_row, inline_svg, page_assets, page_data, render, script_json
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
-from ldlearn.tables.files import write_file
+from ldlearn.tables.files import FilePath, write_file
 
 FORMATS = ("svg", "png", "pdf")
 
 
-def write_report(
-    run_dir: str | os.PathLike[str], output: str | os.PathLike[str] | None = None, *, formats: Sequence[str] = FORMATS
-) -> Path:
+def write_report(run_dir: FilePath, output: FilePath | None = None, *, formats: Sequence[str] = FORMATS) -> Path:
     """Write the report of a run: ``report.html``, ``report.md``, ``tables/`` and ``figures/``.
 
     Parameters
@@ -76,13 +73,10 @@ class Report:
         self.results = Results(records, headline, subject)
         if not self.results.records:
             raise InputError("There are no records to report; run the plan first.")
-        self.tables: dict[tuple[Task, str], TaskTable] = {}
-        for task, metric in product(TASKS, self.results.metrics):
-            if (table := self.results.table(task, metric)) is not None:
-                self.tables[task, metric.name] = table
+        tables = [self.results.table(task, metric) for task, metric in product(TASKS, self.results.metrics)]
+        self.tables = {(table.task, table.metric.name): table for table in tables if table is not None}
         # Only the metrics of the plan are tested: among tests of all metrics, some would be significant by chance.
-        keys = [(task, metric.name) for task, metric in product(TASKS, self.results.headline)]
-        tested = {key: self.tables[key] for key in keys if key in self.tables}
+        tested = {key: table for key, table in self.tables.items() if table.metric in self.results.headline}
         self.headline_tables = list(tested.values())
         self.conclusions = {key: compare_methods(table, self.results.subject) for key, table in tested.items()}
         self.costs, self.run = costs(self.results), summarize_run(self.results)
@@ -106,7 +100,7 @@ class Report:
 
     def text_files(self) -> dict[str, str]:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
-        names = {dataset.name: _title(dataset.name) for dataset in self.results.datasets}
+        names = {dataset.name: _dataset_title(dataset.name) for dataset in self.results.datasets}
         names |= {str(name): str(shown) for name, shown in self.plan.get("display_names", {}).items()}
         tables = {f"{t.task}-{t.metric.name}": score_table(t, self.results, names) for t in self.headline_tables}
         for task in TASKS:
@@ -126,7 +120,7 @@ class Report:
     def html(self) -> str:
         """The page."""
         svgs = {name: self._file_content(display, "svg") for name, display in self._page_figures.items()}
-        shown = example(self.results, self._page_data["samples"])
+        shown = example_row(self.results, self._page_data["samples"])
         assets = page_assets("style.css", "dom.js", "tables.js", "charts.js", "sections.js")
         figures = {name: inline_svg(svg, name) for name, svg in svgs.items()}
         return render("report.html", self, figures=figures, example=shown, data=script_json(self._page_data), **assets)
@@ -177,7 +171,7 @@ class Report:
                 yield f"figures/{name}.{format}", self._file_content(display, format)
 
 
-def _title(dataset: str) -> str:
+def _dataset_title(dataset: str) -> str:
     """The title of a data set of the catalogue; other names are titles already."""
     try:
         return dataset_info(dataset).title

@@ -77,8 +77,9 @@ def summarize_convergence(results: Results) -> Iterator[SimpleNamespace]:
     """Steps, last objective and gap over repeats of every method that recorded its objective, by data set."""
     for dataset in results.present:
         for method, runs in results.convergence(dataset.name).items():
-            steps, last = Spread.of(len(run.objective) for run in runs), Spread.of(run.objective[-1] for run in runs)
-            gap = Spread.of(run.gap for run in runs)
+            steps = Spread.from_values(len(run.objective) for run in runs)
+            last = Spread.from_values(run.objective[-1] for run in runs)
+            gap = Spread.from_values(run.gap for run in runs)
             if steps and last:
                 yield SimpleNamespace(method=method, dataset=dataset.name, steps=steps, objective=last, gap=gap)
 

@@ -32,7 +32,7 @@ def series_style(index: int) -> dict[str, Any]:
     }
 
 
-def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
+def style_axes(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
     """Light frame, small numbers, a faint grid along one axis."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(RULE)
@@ -43,18 +43,18 @@ def tidy(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
         ax.grid(axis=grid, color=RULE, linewidth=0.6, alpha=0.7)
 
 
-def write(ax: Axes, x: float, y: float, text: str, *, size: float = SMALL, color: str = INK, **options: Any) -> Any:
+def put_text(ax: Axes, x: float, y: float, text: str, *, size: float = SMALL, color: str = INK, **options: Any) -> Any:
     """Write text at a position of the axes."""
     return ax.text(x, y, text, fontsize=size, color=color, **_VERBATIM, **options)
 
 
-def title(ax: Axes, *lines: str) -> None:
+def set_title(ax: Axes, *lines: str) -> None:
     """Title at the left."""
     text = "\n".join(map(strip_control_chars, lines))
     ax.set_title(text, loc="left", fontsize=NORMAL + 1, color=INK, **_VERBATIM)
 
 
-def axis_labels(ax: Axes, x: str = "", y: str = "") -> None:
+def set_labels(ax: Axes, x: str = "", y: str = "") -> None:
     """Labels of both axes, of one or more lines."""
     for put, text in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
         put("\n".join(strip_control_chars(line) for line in text.splitlines()), fontsize=NORMAL, color=INK, **_VERBATIM)
@@ -71,16 +71,16 @@ def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None
     """Names of rows from top to bottom, perhaps with a faint line along each."""
     if ruled:
         ax.hlines(range(len(names)), 0, 1, transform=ax.get_yaxis_transform(), color=RULE, linewidth=0.5, zorder=0)
-    tidy(ax, grid="x")
+    style_axes(ax, grid="x")
     # the first name at the top, as a table has it
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.tick_params(axis="y", length=0)
     name_ticks(ax.yaxis, names)
 
 
-def legend(place: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[object], **options: Any) -> Any:
+def add_legend(to: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[object], **options: Any) -> Any:
     """A legend; names that begin with an underscore are shown, which matplotlib's own rule forbids."""
-    box = place.legend(handles, ["-"] * len(handles), frameon=False, fontsize=SMALL, labelcolor=INK, **options)
+    box = to.legend(handles, ["-"] * len(handles), frameon=False, fontsize=SMALL, labelcolor=INK, **options)
     for text, name in zip(box.get_texts(), names, strict=True):
         text.set(text=strip_control_chars(name), **_VERBATIM)
     return box

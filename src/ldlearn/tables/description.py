@@ -277,12 +277,12 @@ def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
     while inner is not None and not hasattr(inner, "coef_"):
         steps = ("learner_", "estimator_", "best_estimator_")
         inner = next((getattr(inner, step) for step in steps if hasattr(inner, step)), None)
-    if inner is None:
+    if inner is None or not hasattr(estimator, "_predict"):
         return None
     coef, intercept = np.asarray(inner.coef_, dtype=np.float64), np.asarray(inner.intercept_, dtype=np.float64)
     m, c = int(estimator.n_features_in_), len(estimator.label_names_)
     if coef.shape != (c, m) or intercept.shape != (c,):
         return None
     X = np.random.default_rng(0).normal(size=(8, m))
-    same = np.allclose(softmax(X @ coef.T + intercept), estimator.predict(X), rtol=1e-9, atol=1e-12)
+    same = np.allclose(softmax(X @ coef.T + intercept), estimator._predict(X), rtol=1e-9, atol=1e-12)
     return (coef, intercept) if same else None

@@ -32,6 +32,7 @@ ALWAYS_ALLOWED = 64 << 20  # bytes, whatever the ratio: a small file may hold no
 MOST_NAMES = 1_000_000  # a column costs a name even where a file stores no number of it
 _SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
 
+FilePath = str | os.PathLike[str]
 OnProgress = Callable[[int], None]
 OnMessage = Callable[[str], None]
 
@@ -233,7 +234,7 @@ def naming(where: str) -> Iterator[None]:
 
 
 @contextmanager
-def naming_system_errors(path: str | os.PathLike[str], done: str) -> Iterator[None]:
+def naming_system_errors(path: FilePath, done: str) -> Iterator[None]:
     """Turn an error of the system into a `FileError` that names the file; ``done`` is "read" or "written".
 
     A broken pipe stays what it is: that the reader has left is no fault of the file.
@@ -289,7 +290,7 @@ class Output:
 
 
 @contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def writing(path: FilePath) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of ``path`` when the block ends, and vanishes if the block fails.
 
     The draft lies in the same folder, because only a rename within one file system is atomic. What is no file, such as
@@ -326,7 +327,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
             raise
 
 
-def write_file(path: str | os.PathLike[str], content: str | bytes) -> Path:
+def write_file(path: FilePath, content: str | bytes) -> Path:
     """Write a whole file, or leave what was there; a text is written as UTF-8."""
     with writing(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)

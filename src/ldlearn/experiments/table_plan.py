@@ -1,6 +1,5 @@
 """A plan that compares methods on a table of the user."""
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,25 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn.base.discovery import estimator_name, find_estimator
+from ldlearn.base.discovery import find_estimator
+from ldlearn.compose.method_names import make_predictor, method_name
 from ldlearn.evaluation import Record, Results
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.experiments.methods import MethodSpec
 from ldlearn.experiments.plan import Plan
 from ldlearn.joint import DLDL
-from ldlearn.learning import SABFGS
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE, get_metric
 from ldlearn.tables import PreparedTable
-from ldlearn.tables.files import OnMessage
+from ldlearn.tables.files import OnMessage, warn
 from ldlearn.tables.table_labels import TableLabels
 
-VOTES = "FromClassifier votes"  # with the link "votes"
-CLASSIFIERS = ("FromClassifier", VOTES)
-_CONSTANTS = ("PriorLE+MeanLDL", "UniformLE+MeanLDL")
+VOTE_LINK = "FromClassifier votes"  # with the link "votes"
+CLASSIFIERS = ("FromClassifier", VOTE_LINK)
+_CONSTANT_PREDICTORS = ("PriorLE+MeanLDL", "UniformLE+MeanLDL")
 # The default for each meaning of 0: joint models, a plain classifier with both links, two steps, and constants.
 METHODS = {
-    "none": ("DLDL", "VoteLDL", *CLASSIFIERS, "PriorLE+SABFGS", "UniformLE+SABFGS", *_CONSTANTS),
-    "less": ("DLDL", "VoteLDL", *CLASSIFIERS, "LP+SABFGS", *_CONSTANTS),
+    "none": ("DLDL", "VoteLDL", *CLASSIFIERS, "PriorLE+SABFGS", "UniformLE+SABFGS", *_CONSTANT_PREDICTORS),
+    "less": ("DLDL", "VoteLDL", *CLASSIFIERS, "LP+SABFGS", *_CONSTANT_PREDICTORS),
 }
 
 
@@ -76,7 +75,7 @@ def plan_for_table(
             "protocol": {"repeats": repeats, "seed": seed},
             "selection": {"mode": "logical"},  # nothing is tuned
             "datasets": {name: source},
-            "methods": dict(_method(name, zeros) for name in methods or METHODS[zeros or "none"]),
+            "methods": dict(_plan_entry(name, zeros) for name in methods or METHODS[zeros or "none"]),
         }
     )
     table = plan.datasets[0].prepare(on_message)
@@ -90,14 +89,14 @@ def plan_for_table(
     plan = replace(
         plan,
         protocol=protocol,
-        methods=_usable([*plan.methods, *(alone.values() if has_truth else ())], table, on_message),
+        methods=_usable_methods([*plan.methods, *(alone.values() if has_truth else ())], table, on_message or warn),
         metrics=HEADLINE_METRICS if has_truth else LABEL_HEADLINE,
         description=f"Methods on {Path(path).name}: {_describe_labels(table)}; nothing is tuned.",
     )
     return plan, table
 
 
-def _usable(methods: list[MethodSpec], table: PreparedTable, on_message: OnMessage | None) -> tuple[MethodSpec, ...]:
+def _usable_methods(methods: list[MethodSpec], table: PreparedTable, on_message: OnMessage) -> tuple[MethodSpec, ...]:
     """The methods without those that need every label, if some are unknown."""
     if table.Y is None or not np.isnan(table.Y).any():
         return tuple(methods)
@@ -107,8 +106,7 @@ def _usable(methods: list[MethodSpec], table: PreparedTable, on_message: OnMessa
     if not usable:
         raise InputError(f"Some labels are unknown, and {names} cannot be fitted without them; DLDL can.")
     if names:
-        message = f"some labels are unknown, and methods that need all of them are left out: {names}."
-        warnings.warn(message, UserWarning, stacklevel=3) if on_message is None else on_message(message)
+        on_message(f"some labels are unknown, and methods that need all of them are left out: {names}.")
     return usable
 
 
@@ -135,7 +133,7 @@ def best_method(plan: Plan, records: Sequence[Record]) -> tuple[MethodSpec, list
     names = [method.name for method in table.ranked]
     listed = ", ".join(f"{name} {table.score(name, dataset).mean:.3f}" for name in names[:3])
     messages = [f"Best predictions: {names[0]} ({metric.title.lower()}: {listed})."]
-    classifier = "FromClassifier" if specs[names[0]].params.get("zeros") == "less" else VOTES
+    classifier = "FromClassifier" if specs[names[0]].params.get("zeros") == "less" else VOTE_LINK
     if {classifier, "DLDL"} <= set(names) and names.index(classifier) < names.index("DLDL"):
         gain = table.score(classifier, dataset).mean - table.score("DLDL", dataset).mean
         what = "held-out labels" if logical else "degrees"
@@ -143,17 +141,14 @@ def best_method(plan: Plan, records: Sequence[Record]) -> tuple[MethodSpec, list
     return specs[names[0]], messages
 
 
-def _method(written: str, zeros: str | None) -> tuple[str, dict[str, Any]]:
+def _plan_entry(written: str, zeros: str | None) -> tuple[str, dict[str, Any]]:
     """Name and table of a plan for ``DLDL``, ``GLLE`` or ``GLLE+SABFGS``."""
-    params: dict[str, Any] = {"link": "votes"} if written == VOTES else {}
-    first, *others = [find_estimator(part) for part in written.removesuffix(" votes").split("+")]
-    if zeros is not None and "zeros" in first().get_params():
-        params["zeros"] = zeros
-    options = {"params": params} if params else {}
-    if first.kind == "learner" or len(others) > 1 or any(other.kind != "learner" for other in others):
+    estimator = make_predictor(written.removesuffix(" votes"), logical=False)
+    if estimator.kind == "learner":
         raise ParameterError(f"{written!r} learns from no 0/1 labels; write ENHANCER+LEARNER, as UniformLE+SABFGS.")
-    if first.kind == "joint" and not others:
-        return VOTES if written == VOTES else first.__name__, {"estimator": estimator_name(first)} | options
-    learner = others[0] if others else SABFGS
-    steps = {"estimator": estimator_name(first), "learner": estimator_name(learner)} | options
-    return f"{first.__name__} + {learner.__name__}", steps
+    first, *learner = method_name(estimator).split("+")
+    params: dict[str, Any] = {"link": "votes"} if written == VOTE_LINK else {}
+    if zeros is not None and "zeros" in find_estimator(first)().get_params():
+        params["zeros"] = zeros
+    name = VOTE_LINK if written == VOTE_LINK else " + ".join(step.rpartition(":")[2] for step in (first, *learner))
+    return name, {"estimator": first, "params": params} | ({"learner": learner[0]} if learner else {})

@@ -5,23 +5,19 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import MofNCompleteColumn, Progress
-from rich.table import Table
-from rich.text import Text
 from typer import Argument, BadParameter, Option
 
 from ldlearn import experiments
+from ldlearn.cli import console
 from ldlearn.cli import options as opt
-from ldlearn.cli.console import log as log_line
-from ldlearn.cli.console import print_result
 from ldlearn.evaluation import Record, Results, TextTable, scoreboards
-from ldlearn.exceptions import LDLearnError, MissingDependencyError
+from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_control_chars
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
 from ldlearn.experiments.methods import MethodSpec
-from ldlearn.experiments.own_table import best_method
+from ldlearn.experiments.table_plan import best_method
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
 
@@ -40,7 +36,7 @@ def run(
     """Run an experiment; records are written to OUTPUT/records.jsonl."""
     loaded = load_plan(plan)
     if export_to is not None:
-        print_result(f"{len(export_splits(loaded, export_to))} files of splits: {export_to}")
+        console.print_result(f"{len(export_splits(loaded, export_to))} files of splits: {export_to}")
     elif output is None:
         raise BadParameter("name the folder of the run.", param_hint="-o")
     if output is not None:
@@ -54,7 +50,7 @@ def report(
     """Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures."""
     from ldlearn.reporting import write_report  # a run does not need matplotlib
 
-    print_result(f"Report: {write_report(run_dir, output)}")
+    console.print_result(f"Report: {write_report(run_dir, output)}")
 
 
 def import_predictions(
@@ -73,7 +69,7 @@ def import_predictions(
     ldlearn import-predictions run --method MyNet --from predictions
     """
     added = experiments.import_predictions(run_dir, method, folder, trained_on=trained_on)
-    print_result(f"{len(added)} records of {added[0].method} added; `ldlearn report {run_dir}` shows them.")
+    console.print_result(f"{len(added)} records of {added[0].method} added; `ldlearn report {run_dir}` shows them.")
 
 
 def compare_methods(
@@ -107,28 +103,28 @@ def compare_methods(
     if data == PIPE:
         raise BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
     columns = vars(features) | vars(dialect) | {"blank": cells.blank, "empty_rows": cells.empty_rows}
-    how: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": log_line}
+    how: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": console.log}
     plan, table = experiments.plan_for_table(data, labels, methods=opt.split_names(methods), zeros=cells.zeros, **how)
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:
         for line in [*describe_types(table.types.describe()), *table.report.messages()]:
-            log_line(line)
+            console.log(line)
     # The table that was read for the plan is not read a second time.
     found = run_and_report(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
     if not quiet and (best := best_method(plan, found.records)) is not None:
         spec, messages = best
         given = {"labels": labels} | vars(features) | vars(dialect) | vars(cells)
         for line in [*messages, f"Fit it: ldlearn fit {quote(data)} {_fit_options(spec, given)} -o model.ldl"]:
-            print_result(line)
+            console.print_result(line)
     from ldlearn.reporting import write_report
 
     try:
         page = write_report(folder)
     except MissingDependencyError as error:  # the tables are printed, and `ldlearn report` can follow later
-        log_line(f"no report was written: {error}")
+        console.log(f"no report was written: {error}")
         return
     if not quiet:
-        print_result(f"Report: {page}")
+        console.print_result(f"Report: {page}")
 
 
 def _fit_options(spec: MethodSpec, given: dict[str, Any]) -> str:
@@ -147,57 +143,52 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
         raise BadParameter("--jobs must be at least 1, or -1 for all cores.")
     if output.exists() and not output.is_dir():
         raise BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
-    # 120 columns if the output is no terminal. No markup: brackets in names of methods and data sets are text.
-    console = Console(width=None if sys.stdout.isatty() else 120, markup=False, highlight=False)
-    progress = RunProgress() if quiet else LogProgress() if log or not console.is_terminal else LiveProgress(console)
+    progress = RunProgress() if quiet else LogProgress() if log or not sys.stdout.isatty() else LiveProgress()
     try:
         found = run_plan(plan, output, jobs=jobs, progress=progress, **options)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; records in {output} are kept, and the same command continues.") from None
     if not quiet:
-        _print_summary(console, plan, found)
+        _print_summary(plan, found)
     if not found.count("ok"):
         reason = next((record.message for record in found.records), "it has none").rstrip(".")
         raise LDLearnError(f"No cell of the plan could be computed ({reason}); see {found.path / 'records.jsonl'}.")
     return found
 
 
-def _print_summary(console: Console, plan: Plan, found: RunSummary) -> None:
+def _print_summary(plan: Plan, found: RunSummary) -> None:
     for board in scoreboards(Results(found.records), plan.metrics):
         if board.rows:
-            console.print(_score_table(board), "")
+            _print_scoreboard(board)
         if board.legend:
-            console.print(board.legend)
+            console.print_result(board.legend)
     finished = {record.method for record in found.records if record.is_ok}
     # The first message of each method without a finished cell; reversed, because the last value of a key is kept.
     failed = {record.method: record.message for record in reversed(found.records) if record.method not in finished}
     # If nothing could be computed, the error of the command gives the reason.
     for name, reason in failed.items() if finished else ():
-        console.print(f"Left out: {name}: {reason}")
+        console.print_result(escape_control_chars(f"Left out: {name}: {reason}"))
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
-    console.print(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
-    # soft_wrap: a path that is broken into lines cannot be copied
-    console.print(f"Records: {found.path / 'records.jsonl'}", soft_wrap=True)
+    console.print_result(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
+    console.print_result(f"Records: {found.path / 'records.jsonl'}")
 
 
-def _score_table(board: TextTable) -> Table:
-    """A row for each method: baselines are dim, the best of a column is bold."""
-    table = Table(board.head[0], title=board.title, box=None, title_justify="left", title_style="bold cyan")
-    for heading in board.head[1:]:
-        table.add_column(heading, justify="right")
+def _print_scoreboard(board: TextTable) -> None:
+    """Print a row for each method: baselines are dim, the best of a column is bold."""
+    rows = []
     for is_baseline, cells in board.rows:
-        texts = [Text(cell.text, style="bold" if cell.bold else "") for cell in cells]
-        table.add_row(*texts, style="dim" if is_baseline else "")
-    return table
+        dim = "dim" if is_baseline else ""
+        rows.append([console.plain_text(cell.text, f"bold {dim}" if cell.bold else dim) for cell in cells])
+    console.print_table(board.head, rows, n_numeric=len(board.head) - 1, title=board.title)
+    console.print_result("")
 
 
 class LiveProgress(RunProgress):
     """Progress on a terminal: the last cell, a bar of cells, and the time left."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self) -> None:
         # transient: removed before the tables are printed
-        columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-        self._bar = Progress(*columns, console=console, transient=True)
+        self._bar = Progress(*Progress.get_default_columns(), MofNCompleteColumn(), transient=True)
 
     def begin(self, n_cells: int, n_recorded: int) -> None:
         """Draw the bar."""
@@ -207,11 +198,11 @@ class LiveProgress(RunProgress):
 
     def message(self, text: str) -> None:
         """Print a message above the bar."""
-        self._bar.console.print(text, style="yellow", highlight=False, markup=False)
+        self._bar.console.print(console.plain_text(text, "yellow"))
 
     def recorded(self, cell: Cell, record: Record) -> None:
         """Advance the bar."""
-        self._bar.update(self._task, advance=1, description=escape(str(cell)))
+        self._bar.update(self._task, advance=1, description=escape(escape_control_chars(str(cell))))
         if record.status == "failed":
             self.message(f"{cell} failed: {record.message}")
 
