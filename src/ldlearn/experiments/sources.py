@@ -114,7 +114,7 @@ class DatasetSpec:
 
     def prepare(self, on_message: OnMessage | None = None) -> PreparedTable:
         """Read a file as `ldlearn fit` does; ``on_message`` receives messages, which otherwise are warnings."""
-        dialect = Dialect(*(self.read.get(key) for key in _DIALECT_KEYS))
+        dialect = Dialect(**{key: value for key, value in self.read.items() if key in _DIALECT_KEYS})
         columns = {key: value for key, value in self.read.items() if key not in _DIALECT_KEYS}
         return prepare_table(str(self.path), **columns, name=self.name, dialect=dialect, on_message=on_message)
 
