@@ -43,6 +43,8 @@ def test_the_survey_suggests_less_and_less_is_as_good_as_lp_and_the_classifier(f
     refused = run("fit", "survey.csv", *LABELS, "-o", "m.ldl")
     assert refused.code == 2
     assert refused.message.count("--empty-rows") == 1
+    needs_all = run("enhance", "survey.csv", *LABELS, "--method", "GLLE", "-o", "d.csv").message
+    assert "--empty-rows drop)" in needs_all  # GLLE supports no unknown labels
     plain = run("fit", "survey.csv", *LABELS, "--empty-rows", "drop", "-o", "m.ldl")
     assert "2 rows without a positive label are left out" in plain.message
     assert "use --zeros less" in plain.message

@@ -145,7 +145,7 @@ def test_names_with_commas_are_told_apart():
 def test_a_single_method_is_not_the_best():
     results, table = table_of(make_records(methods={"A": THREE["A"]}, repeats=1))
     (said,) = summarize(results, table)
-    assert said == "1 ranked method with a result on every data set: there is nothing to compare."
+    assert "Fewer than two methods have a result on every data set" in said
     assert "nothing to compare" in summarize_dataset(results, table, "yeast")[0]
 
 

@@ -63,7 +63,7 @@ def test_degrees_may_be_missing_for_methods_that_take_it(tables, tmp_path, metho
     # A single missing degree follows from the others, so that its row is complete, and scored.
     several = hidden.sum(axis=1) > 1
     unknown = int(hidden[several].sum())
-    assert f"{unknown} empty label cells of 240 are unknown." in model.facts["warnings"]
+    assert f"{unknown} of 240 labels are unknown." in model.facts["warnings"]
     assert 0 < model.facts["holdout"]["rows"] < 16
     known = np.where(hidden & several[:, None], np.nan, D)
     means = np.nanmean(known, axis=0)
@@ -83,7 +83,7 @@ def test_an_empty_cell_is_an_unknown_label(tables, tmp_path):
     model = fit_table(beside(features, partial), NAMES, method=DLDL(beta=1.0, gamma=0.3))
     direct = DLDL(beta=1.0, gamma=0.3).fit(model.transform(features), partial)
     np.testing.assert_allclose(model.predict(features), direct.predict(model.transform(features)))
-    assert model.facts["warnings"][0] == f"{hidden.sum()} empty label cells of 240 are unknown: neither 0 nor 1."
+    assert model.facts["warnings"][0] == f"{hidden.sum()} of 240 labels are unknown: neither 0 nor 1."
     assert model.facts["label_kind"] == "0/1"
     assert model.facts["label_means"]["sea"] == pytest.approx(np.nanmean(partial[:, 1]))
     assert model.facts["holdout"]["rows"] == 16  # each of them has a label that is known
@@ -93,7 +93,7 @@ def test_an_empty_cell_is_an_unknown_label(tables, tmp_path):
     beside(features, partial).to_csv(path, index=False)
     found = evaluate_table(str(path), model)
     assert found.rows == int((~hidden).any(axis=1).sum())
-    assert f"{hidden.sum()} empty label cells of 240 are unknown and not scored." in found.messages
+    assert f"{hidden.sum()} of 240 labels are unknown and not scored." in found.messages
     scores = {score.name: score.model for score in found.scores}
     assert scores["vote_likelihood"] == pytest.approx(vote_likelihood(partial, model.predict(features).to_numpy()))
 
@@ -202,7 +202,7 @@ def test_mixed_without_degrees_is_logical(tables):
     params = {"estimator": DLDL(beta=1.0, gamma=0.3)}
     model = TableModel.fit(beside(features, partial), NAMES, kind="mixed", **params)
     assert model.facts["warnings"][0] == "True degrees of 0 rows, 0/1 labels of 80."
-    assert model.facts["warnings"][1].startswith("1 empty label cells of 240 are unknown")
+    assert model.facts["warnings"][1].startswith("1 of 240 labels are unknown")
     plain = TableModel.fit(beside(features, partial), NAMES, **params)
     np.testing.assert_array_equal(model.predict(features), plain.predict(features))
 

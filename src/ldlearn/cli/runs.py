@@ -45,7 +45,9 @@ def run(
 
 def report(
     run_dir: Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or a file of records.")],
-    output: Annotated[Path | None, Option("--output", "-o", help="Folder; default: that of the run.")] = None,
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Output folder; default: the folder of the run.")
+    ] = None,
 ) -> None:
     """Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures."""
     from ldlearn.reporting import write_report  # a run does not need matplotlib

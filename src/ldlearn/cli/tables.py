@@ -196,7 +196,9 @@ def compare(
     labels: Annotated[str | None, Option("--labels", "-l", metavar="COLS", help="Default: all columns.")] = None,
     id: opt.Id = None,
     metrics: opt.Metrics = None,
-    convention: Annotated[str, Option(metavar="NAME", help="Zeros: exact, pyldl, dldl, dldl-recovery.")] = "exact",
+    convention: Annotated[
+        str, Option(metavar="NAME", help="Treatment of zeros: exact, pyldl, dldl, dldl-recovery.")
+    ] = "exact",
     *,
     reading: opt.ReadingOptions,
     as_json: opt.Json = False,
@@ -293,7 +295,9 @@ def export(
 def import_(
     files: Annotated[list[str], Argument(metavar="FILE...", help="Export: .json .jsonl .csv .xlsx ...")],
     output: opt.Output = PIPE,
-    kind: Annotated[str, Option("--as", metavar="KIND", help="votes (of raters), labels (0/1), or auto.")] = "auto",
+    kind: Annotated[
+        str, Option("--as", metavar="KIND", help="votes (numbers of raters), labels (0/1), or auto.")
+    ] = "auto",
     item: Annotated[str | None, Option(metavar="COL", help="Item column; default: found by name.")] = None,
     rater: Annotated[str | None, Option(metavar="COL", help="Rater column; default: found by name.")] = None,
     label: Annotated[str | None, Option(metavar="COL", help="Label column, or question of a tool.")] = None,

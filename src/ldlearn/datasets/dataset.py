@@ -240,7 +240,8 @@ def _as_matrix(given: Any, field: str) -> Any:
     # CSR alone gives rows quickly; labels are never sparse here.
     matrix = given.tocsr() if scipy.sparse.issparse(given) and field == "X" else np.asarray(given)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-        raise DatasetError(f"{field} must be a 2-D array of numbers, got {matrix.ndim} dimension(s) of {matrix.dtype}.")
+        got = f"{matrix.ndim} dimension(s) of {matrix.dtype}"
+        raise DatasetError(f"{field} must be a 2-D array of numbers with a row per sample, got {got}.")
     return matrix
 
 

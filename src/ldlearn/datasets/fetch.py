@@ -222,7 +222,9 @@ def download(
                 return target
             except _FailedAttempt as error:
                 reason = str(error)
-    raise DatasetError(f"{url} failed in {retries + 1} attempts, the last because {reason}. Try again later.")
+    raise DatasetError(
+        f"{url} could not be downloaded in {retries + 1} attempts; the last error: {reason}. Try again later."
+    )
 
 
 class _FailedAttempt(Exception):

@@ -70,7 +70,7 @@ def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Names = No
         raise InputError(f"methods must be {n_methods} different names, one per column, got {names}.")
     for row, column in np.argwhere(~np.isfinite(values))[:1]:
         score = f"The score of method {names[column]!r} on data set {row} is {values[row, column]}"
-        raise InputError(f"{score}; leave out either.")
+        raise InputError(f"{score}; leave out that data set or that method.")
     return ScoreMatrix(values, names, greater_is_better)
 
 

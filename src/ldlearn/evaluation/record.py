@@ -210,9 +210,9 @@ class Record:
         """A sentence about constant labels; empty if there are none."""
         if not self.constant_labels:
             return ""
-        counted = f"constant labels ({len(self.constant_labels)} of {len(self.label_names)})"
+        counted = f"{len(self.constant_labels)} of {len(self.label_names)} labels are 0 in all rows or 1 in all rows"
         names = format_list(self.constant_labels)
-        return f"{self.dataset}: {counted}: {names}; nothing can be learned about them, so try another threshold."
+        return f"{self.dataset}: {counted} ({names}); nothing can be learned about them, so try another threshold."
 
     def scores(self, task: Task) -> Scores:
         """Scores of a task by metric; empty if the method has none."""
@@ -330,7 +330,8 @@ def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
                 # One call: a crash leaves the whole line, or a torn one at the very end that the next run removes.
                 written = file.write(line)
                 if written != len(line):
-                    raise FileError(f"{path}: only {written} of {len(line)} bytes were written; make room on the disk.")
+                    problem = f"only {written} of {len(line)} bytes of a record were written"
+                    raise FileError(f"{path}: {problem}; make room on the disk, and run the same command again.")
                 os.fsync(file.fileno())
 
         yield append

@@ -167,7 +167,7 @@ def _agreement_board(results: Results, dataset: Dataset) -> TextTable:
         for name, method in results.methods.items()
         if means
     ]
-    what = "methods were scored on held-out 0/1 labels and by their mean intersection with the others"
+    what = "methods were scored on held-out 0/1 labels and by their mean intersection with the other methods"
     legend = f"{dataset.name} has no true degrees: {what}; neither measures the distance to true degrees."
     return TextTable(f"{dataset.name}: agreement", ["Method", *means], rows, legend)
 

@@ -143,7 +143,8 @@ def _read_arrays(stem: Path, labels: list[str]) -> tuple[dict[str, NDArray[Any]]
     """The arrays of the file with this stem, and its path."""
     present = [path for ending in (".npz", ".mat", ".npy", ".csv") if (path := Path(f"{stem}{ending}")).is_file()]
     if len(present) != 1:
-        raise FileError(f"{stem}: {len(present)} files with predictions of a split; write one: .npz, .mat, .npy, .csv.")
+        problem = "there are several files" if present else "there is no file"
+        raise FileError(f"{stem}: {problem} with predictions of this split; write one: .npz, .mat, .npy or .csv.")
     (path,) = present
     match path.suffix:
         case ".npz":

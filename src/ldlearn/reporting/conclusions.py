@@ -56,7 +56,7 @@ def summarize(results: Results, table: TaskTable) -> list[str]:
     if n == 1:
         return summarize_dataset(results, table, table.datasets[0])
     if len(names) < 2:
-        return [f"{plural(len(names), 'ranked method')} with a result on every data set: there is nothing to compare."]
+        return ["Fewer than two methods have a result on every data set, so none is ranked."]
     best, baselines = _names_tied_for_first(names, ranks), ev.best_baselines(table)
     sentences = []
     for name in _names_tied_for_first([m.name for m in table.ranked if not m.is_baseline], ranks) if baselines else ():
@@ -79,7 +79,7 @@ def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[
     competing = [method.name for method in table.methods if not method.is_reference]
     means = {name: score.mean for name in competing if (score := table.score(name, dataset)).spread}
     if len(means) < 2:
-        return [f"{plural(len(means), 'method')} with a result on {dataset}: there is nothing to compare."]
+        return [f"Fewer than two methods have a result on {dataset}, so there is nothing to compare."]
     names = sorted(means, key=lambda name: table.metric.sort_key(means[name]))
     best, baseline = _names_tied_for_first(names, means), ev.best_baselines(table).get(dataset)
     sentences = [f"{_has_or_share(best)} the best mean on {dataset}, {means[best[0]]:.4f}."]

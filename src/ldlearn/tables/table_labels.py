@@ -112,7 +112,7 @@ class TableLabels:
         y = replace(self, values=values).check(estimator)
         if unknown := int(np.isnan(y).sum()):
             meaning = "" if estimator.kind == _TAKES_DISTRIBUTIONS else ": neither 0 nor 1"
-            messages.append(f"{unknown} empty label cells of {y.size} are unknown{meaning}.")
+            messages.append(f"{unknown} of {y.size} labels are unknown{meaning}.")
         return TrainingTargets(y, row_data, y, "0/1" if are_logical(y) else "degrees", messages)
 
     def _vote_targets(self, estimator: Any) -> TrainingTargets:
@@ -177,19 +177,20 @@ class TableLabels:
     def check_logical(self, estimator: Any, advice: str) -> Matrix:
         """The labels, which must be 0/1, and known unless the estimator takes others."""
         self.check_zero_or_one(advice)
-        if not estimator.capabilities().unknown_labels:
+        may_be_unknown = estimator.capabilities().unknown_labels
+        if not may_be_unknown:
             self.check_all_known(f"write 0 or 1: {type(estimator).__name__} takes no unknown labels, DLDL does.")
         # Of a single label every 0 is an empty row: that sentence would not help.
         if (self.values == 0).any():
             self._check_two_labels()
-        self._check_some_label()
+        self._check_rows_have_positives(may_be_unknown=may_be_unknown)
         return self.values
 
     def to_fields(self, kind: str) -> dict[str, NDArray[Any]]:
         """Fields of a `PreparedTable` (D, Y, counts); ``kind`` is one of ``MATRIX_KINDS``."""
         self._check_two_labels()
         if self.is_logical and kind in ("auto", "logical"):
-            self._check_some_label()
+            self._check_rows_have_positives()
         else:
             self.check_all_known("only of 0/1 labels some may be unknown.")
         if np.isnan(self.values).any():
@@ -220,7 +221,7 @@ class TableLabels:
             return self.check_degrees(), None, False, []
         T = _to_logical(self.values)
         n = int(np.isnan(T).sum())
-        return T, None, True, [f"{n} empty label cells of {T.size} are unknown and not scored."] if n else []
+        return T, None, True, [f"{n} of {T.size} labels are unknown and not scored."] if n else []
 
     def check_all_known(self, advice: str = "write 0 or 1, or drop the row.") -> None:
         """Refuse empty label cells, naming the first."""
@@ -266,11 +267,13 @@ class TableLabels:
         if len(self.names) == 1:
             raise TableError("one label has degree 1 in every row; name at least two.", column=self.names[0])
 
-    def _check_some_label(self) -> None:
+    def _check_rows_have_positives(self, *, may_be_unknown: bool = True) -> None:
         """Refuse rows without a positive label, unless some are unknown."""
         empty = self._empty_rows()
         if empty.any():
-            advice = "leave them out or take their labels as unknown (--empty-rows drop or unknown)."
+            advice = "drop such rows (--empty-rows drop)."
+            if may_be_unknown:
+                advice = "drop such rows or treat their labels as unknown (--empty-rows drop or unknown)."
             raise TableError(f"{describe_rows(empty, self.rows)}: no label is 1; {advice}")
 
     def _empty_rows(self) -> NDArray[np.bool_]:
