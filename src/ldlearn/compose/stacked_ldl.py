@@ -223,7 +223,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
 def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
     """The members of `StackedLDL`; the rows X determine the width, the features and the penalty of the kernel."""
     scaler = StandardScaler(with_mean=False)  # distances have no mean, and sparse features stay sparse
-    kernel = make_feature_map("rbf", scaler.fit_transform(X), random_state=0)
+    kernel = make_feature_map("rbf", scaler.fit_transform(X))
     feature_map = make_pipeline(scaler, kernel.set_params(n_components=min(200, X.shape[0])))
     gamma = default_gamma(Features(feature_map.fit_transform(X)))
     members: Members = [

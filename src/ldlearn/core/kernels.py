@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import gen_batches
 
 from ldlearn.core.graph import clone_for_arrays
 from ldlearn.core.resources import require_memory
@@ -115,13 +115,16 @@ def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     return gen_batches(n_rows, max(1, _BLOCK_ENTRIES // max(n_columns, 1)))  # type: ignore[no-any-return]
 
 
-def make_feature_map(feature_map: Any, X: Any, random_state: Any) -> Any:
-    """The transformer that ``feature_map`` asks for, not fitted yet; None for the features themselves."""
+def make_feature_map(feature_map: Any, X: Any) -> Any:
+    """The transformer that ``feature_map`` asks for, not fitted yet; None for the features themselves.
+
+    "rbf" draws rows with a fixed seed: the same rows give the same map.
+    """
     if feature_map is None:
         return None
     if not isinstance(feature_map, str):
         return clone_for_arrays(feature_map)
-    rng = check_random_state(random_state)
+    rng = np.random.RandomState(0)
     n = X.shape[0]
     sample = X[np.sort(rng.permutation(n)[:1000])]
     # The mean distance between different rows of the sample; where all rows are equal any width will do.

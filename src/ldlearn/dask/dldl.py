@@ -41,7 +41,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
     Parameters
     ----------
-    alpha, beta, gamma, label_model, n_neighbors, sigma, ...
+    alpha, beta, gamma, label_model, zeros, ordered, ...
         Those of `ldlearn.DLDL`. ``alpha`` must be 0, and ``feature_map`` None, "rbf" or a `Nystroem` transformer.
     client : distributed.Client, default=None
         The cluster to use; None takes the current one.

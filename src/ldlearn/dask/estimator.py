@@ -181,7 +181,6 @@ class DaskJointModel(DaskEstimator):
     """Base class of the joint models: enhancement of new rows, and a feature map."""
 
     feature_map: Any
-    random_state: Any
 
     def enhance(self, X: Any, y: Any) -> Any:
         """Recover the degrees of new rows from their logical labels, lazily.
@@ -214,7 +213,7 @@ class DaskJointModel(DaskEstimator):
         if isinstance(self.feature_map, str):
             self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
         sample = tr.LazyRows(training, training.X, training.m, offsets=self._offsets)
-        unfitted = make_feature_map(self.feature_map, sample, self.random_state)
+        unfitted = make_feature_map(self.feature_map, sample)
         if not isinstance(unfitted.random_state, Integral):  # used twice below
             unfitted.random_state = check_random_state(unfitted.random_state).randint(2**31 - 1)
         # Fetch only the rows that Nystroem would draw. It shuffles its input: rows are ordered so that they come out in

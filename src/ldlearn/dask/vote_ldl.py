@@ -29,7 +29,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
 
     Parameters
     ----------
-    gamma, fit_intercept, feature_map, max_iter, tol, random_state
+    gamma, zeros, fit_intercept, feature_map, max_iter, tol
         Those of `ldlearn.VoteLDL`. ``feature_map`` is None or "rbf".
     client : distributed.Client, default=None
         The cluster to use; None takes the current one.
@@ -69,7 +69,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self.coef_, self.intercept_, self.lambda_ = fit.coef.T, fit.intercept, float(np.exp(fit.log_rate))
         moments = training.runner.map_sum(BlockTargets.count_moments, training.targets, common=votes.rates)
         positive = PositiveLabels.of(*moments)
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
+        self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         if self.kappa_:
             common = self._block_model(), positive.shares
             targets = training.runner.map_persist(_smoothed, columns.blocks, training.targets, common=common)

@@ -124,7 +124,6 @@ class IntervalMixin(JointModel):
     intercept_: Any
     feature_map: Any
     feature_map_: Any
-    random_state: Any
     fit_intercept: bool
     kappa_: float
     n_votes_: float
@@ -276,7 +275,7 @@ class IntervalMixin(JointModel):
         """The fitted feature map and the mapped features; None and X if there is no map."""
         if isinstance(self.feature_map, str):
             self._offsets = common_offsets(X)
-        feature_map = make_feature_map(self.feature_map, self._map_input(X), self.random_state)
+        feature_map = make_feature_map(self.feature_map, self._map_input(X))
         return feature_map, X if feature_map is None else feature_map.fit_transform(self._map_input(X))
 
     def _map_input(self, X: Any) -> Any:
