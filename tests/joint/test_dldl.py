@@ -409,7 +409,7 @@ def test_rows_without_a_positive_label():
             model.fit(X, Y)
 
 
-@pytest.mark.parametrize("name", ["solver", "tau", "callback", "n_components", "empty_rows", "kappa", "random_state", "verbose"])
+@pytest.mark.parametrize("name", ["solver", "tau", "callback", "n_components", "empty_rows", "kappa", "verbose"])
 def test_parameters_that_do_not_exist_are_refused(name):
     with pytest.raises(TypeError, match=name):
         DLDL(**{name: 1})

@@ -56,7 +56,7 @@ def thread_count() -> int:
         return 1
     if _n_threads is not None:
         return _n_threads
-    return max((library.num_threads for library in _blas().lib_controllers), default=1)
+    return max((library.num_threads for library in _blas_controller().lib_controllers), default=1)
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
@@ -86,7 +86,7 @@ def limit_blas_threads() -> Iterator[None]:
     if count == 1 or _n_threads is not None:
         yield
         return
-    with _blas().limit(limits=1):
+    with _blas_controller().limit(limits=1):
         _n_threads = count
         try:
             yield
@@ -101,7 +101,7 @@ def blas_threads() -> Iterator[None]:
     if _n_threads is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    with _blas().limit(limits=thread_count()):
+    with _blas_controller().limit(limits=thread_count()):
         yield
 
 
@@ -114,8 +114,6 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
     [6, 14]
     """
     count = min(thread_count(), len(items)) if len(items) > 1 else 1
-    if count == 1:
-        return _sum_elementwise(map(function, items))
     # One partial sum per thread, not per item, exists at a time.
     parts = [items[k::count] for k in range(count)]
     return _sum_elementwise(in_threads(lambda part: _sum_elementwise(map(function, part)), parts))
@@ -133,7 +131,7 @@ def _sum_elementwise(rows: Iterable[Sequence[Any]]) -> list[Any]:
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def _blas_controller() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 

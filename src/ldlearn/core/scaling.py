@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from ldlearn.core.simplex import Array, SampleWeight
 
@@ -21,6 +22,11 @@ def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
     count = -(-stored // _BLOCK_ENTRIES)
     step = max(1, -(-n // max(count + count % 2 if count > 1 else 1, 1)))
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def row_batches(n: int, width: int, max_entries: int) -> Iterator[slice]:
+    """Slices of n rows with at most ``max_entries`` numbers each, if a row needs ``width``; at least one row each."""
+    return gen_batches(n, max(1, max_entries // max(width, 1)))  # type: ignore[no-any-return]
 
 
 def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from ldlearn.core.simplex import Array, Mask, SampleWeight
+from ldlearn.core.simplex import Array, Mask, SampleWeight, log_degrees
 from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit
 
@@ -76,8 +76,7 @@ class DegreeTerms:
     def value(self, D: Any, rows: DegreeRows) -> float:
         """The terms at D."""
         entries = D.data if sparse.issparse(D) else D
-        # 0 ln 0 is 0: the logarithm of something positive, times 0.
-        values = entries * (np.log(np.maximum(entries, np.finfo(np.float64).tiny)) + self.beta * entries)
+        values = entries * (log_degrees(entries) + self.beta * entries)  # 0 ln 0 is 0
         Q = self.between_labels(D.shape[1])
         if Q is not None:
             values = values + D * (D @ Q)

@@ -5,13 +5,14 @@ import math
 import numpy as np
 from scipy.special import kl_div, rel_entr
 
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
-from ldlearn.metrics.inputs import EPS, FloatArray
+from ldlearn.metrics.inputs import EPS
 from ldlearn.metrics.registry import register
 
 
 @register("Chebyshev", "max_j |d_j - p_j|")
-def chebyshev(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def chebyshev(D_true: Array, D_pred: Array) -> Array:
     """Largest difference between two degrees of the same label.
 
     Examples
@@ -24,7 +25,7 @@ def chebyshev(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Clark", "sqrt(sum_j (d_j - p_j)^2 / (d_j + p_j)^2)", clipped_by_pyldl=True)
-def clark(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def clark(D_true: Array, D_pred: Array) -> Array:
     """Euclidean length of the relative differences.
 
     Notes
@@ -45,7 +46,7 @@ def clark(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Canberra", "sum_j |d_j - p_j| / (d_j + p_j)", clipped_by_pyldl=True)
-def canberra(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def canberra(D_true: Array, D_pred: Array) -> Array:
     """Sum of the relative differences.
 
     Examples
@@ -58,7 +59,7 @@ def canberra(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Kullback-Leibler", "sum_j d_j ln(d_j / p_j)", clipped_by_pyldl=True)
-def kl_divergence(D_true: FloatArray, D_pred: FloatArray, *, eps: float = EPS) -> FloatArray:
+def kl_divergence(D_true: Array, D_pred: Array, *, eps: float = EPS) -> Array:
     """Kullback-Leibler divergence of the prediction from the truth, in nats.
 
     Other Parameters
@@ -82,7 +83,7 @@ def kl_divergence(D_true: FloatArray, D_pred: FloatArray, *, eps: float = EPS) -
 
 
 @register("Cosine", "sum_j d_j p_j / (|d|_2 |p|_2)", greater_is_better=True)
-def cosine(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def cosine(D_true: Array, D_pred: Array) -> Array:
     """Cosine of the angle between the two rows; 0 if one of them is all zeros.
 
     Examples
@@ -99,7 +100,7 @@ def cosine(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Intersection", "sum_j min(d_j, p_j)", greater_is_better=True)
-def intersection(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def intersection(D_true: Array, D_pred: Array) -> Array:
     """Mass that the two rows share.
 
     Examples
@@ -112,7 +113,7 @@ def intersection(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Euclidean", "|d - p|_2")
-def euclidean(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def euclidean(D_true: Array, D_pred: Array) -> Array:
     """Euclidean distance.
 
     Examples
@@ -125,37 +126,37 @@ def euclidean(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Sørensen", "sum_j |d_j - p_j| / sum_j (d_j + p_j)", clipped_by_pyldl=True)
-def sorensen(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def sorensen(D_true: Array, D_pred: Array) -> Array:
     """Share of the total mass that differs; one minus the intersection for distributions."""
     return _ratio(_sum(np.abs(D_true - D_pred)), _sum(D_true + D_pred))
 
 
 @register("Squared χ²", "sum_j (d_j - p_j)^2 / (d_j + p_j)", clipped_by_pyldl=True)
-def squared_chi2(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def squared_chi2(D_true: Array, D_pred: Array) -> Array:
     """Symmetric squared chi-square distance."""
     return _sum(np.abs(D_true - D_pred) * _relative_differences(D_true, D_pred))
 
 
 @register("Fidelity", "sum_j sqrt(d_j p_j)", greater_is_better=True)
-def fidelity(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def fidelity(D_true: Array, D_pred: Array) -> Array:
     """Bhattacharyya coefficient."""
     return _sum(np.sqrt(D_true) * np.sqrt(D_pred))
 
 
 @register("Squared chord", "sum_j (sqrt(d_j) - sqrt(p_j))^2")
-def squared_chord(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def squared_chord(D_true: Array, D_pred: Array) -> Array:
     """Squared distance of the square roots; 2 - 2 fidelity for distributions."""
     return _sum((np.sqrt(D_true) - np.sqrt(D_pred)) ** 2)
 
 
 @register("Wave-Hedges", "sum_j |d_j - p_j| / max(d_j, p_j)", clipped_by_pyldl=True)
-def wave_hedges(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def wave_hedges(D_true: Array, D_pred: Array) -> Array:
     """Sum of the differences relative to the larger degree."""
     return _sum(_ratio(np.abs(D_true - D_pred), np.maximum(D_true, D_pred)))
 
 
 @register("Jensen-Shannon", "(KL(d, m) + KL(p, m)) / 2, m = (d + p) / 2", clipped_by_pyldl=True)
-def jensen_shannon(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def jensen_shannon(D_true: Array, D_pred: Array) -> Array:
     """Jensen-Shannon divergence in nats (not its square root).
 
     Examples
@@ -168,7 +169,7 @@ def jensen_shannon(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("PO-JSD", "1 - JS(d, p) / ln 2", greater_is_better=True)
-def po_jsd(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def po_jsd(D_true: Array, D_pred: Array) -> Array:
     """One minus the Jensen-Shannon divergence in bits.
 
     Notes
@@ -185,7 +186,7 @@ def po_jsd(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Soft micro-F1", "2 sum_j min(d_j, p_j) / sum_j (d_j + p_j)", greater_is_better=True)
-def soft_micro_f1(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def soft_micro_f1(D_true: Array, D_pred: Array) -> Array:
     """F1 score of fuzzy sets; for distributions the intersection.
 
     Notes
@@ -203,7 +204,7 @@ def soft_micro_f1(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("DeltaLDL", "softplus(KL(d, p)) - softplus(KL(d, p) - delta)")
-def delta_ldl(D_true: FloatArray, D_pred: FloatArray, *, delta: float | None = None) -> FloatArray:
+def delta_ldl(D_true: Array, D_pred: Array, *, delta: float | None = None) -> Array:
     """Smoothed share of the thresholds from 0 to delta that the Kullback-Leibler divergence exceeds, times delta.
 
     It is the integral of ``1 / (1 + exp(t - KL))`` over t from 0 to delta: large divergences count alike.
@@ -233,7 +234,7 @@ def delta_ldl(D_true: FloatArray, D_pred: FloatArray, *, delta: float | None = N
 
 
 @register("Manhattan", "sum_j |d_j - p_j|")
-def manhattan(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def manhattan(D_true: Array, D_pred: Array) -> Array:
     """Sum of the absolute differences; for distributions twice one minus the intersection.
 
     Notes
@@ -250,33 +251,33 @@ def manhattan(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Mean squared error", "sum_j (d_j - p_j)^2 / c")
-def mean_squared_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def mean_squared_error(D_true: Array, D_pred: Array) -> Array:
     """Squared difference, averaged over the labels."""
     return np.asarray(((D_true - D_pred) ** 2).mean(axis=1))
 
 
 @register("Mean absolute error", "sum_j |d_j - p_j| / c")
-def mean_absolute_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def mean_absolute_error(D_true: Array, D_pred: Array) -> Array:
     """Absolute difference, averaged over the labels."""
     return np.asarray(np.abs(D_true - D_pred).mean(axis=1))
 
 
-def jensen_shannon_rows(D: FloatArray, P: FloatArray) -> FloatArray:
+def jensen_shannon_rows(D: Array, P: Array) -> Array:
     """Jensen-Shannon divergence of each row; rows of the two matrices need not sum to one."""
     # kl_div adds what cancels in the sum and makes each term >= 0; halving the smallest floats would give 0.
     twice_middle = D + P
     return _sum(kl_div(2 * D, twice_middle) + kl_div(2 * P, twice_middle)) / 4
 
 
-def _sum(terms: FloatArray) -> FloatArray:
+def _sum(terms: Array) -> Array:
     return np.asarray(terms.sum(axis=1))
 
 
-def _relative_differences(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def _relative_differences(D_true: Array, D_pred: Array) -> Array:
     return _ratio(np.abs(D_true - D_pred), D_true + D_pred)
 
 
-def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+def _ratio(numerator: Array, denominator: Array) -> Array:
     """Divide non-negative numbers with 0/0 = 0."""
     result = np.zeros(np.broadcast_shapes(numerator.shape, denominator.shape))
     return np.divide(numerator, denominator, out=result, where=denominator > 0)

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from ldlearn.core.resources import blas_threads, in_threads, sum_in_threads
-from ldlearn.core.scaling import column_moments, removable_offsets, row_blocks, without_offsets
+from ldlearn.core.scaling import column_moments, removable_offsets, row_batches, row_blocks, without_offsets
 from ldlearn.core.simplex import Array, Indices
 
 
@@ -322,9 +322,9 @@ def linear_scores(X: Any, W: Array, b: Array) -> Array:
     return scores
 
 
-def centred_blocks(X: Any, mean: Array, width: int, max_entries: int = 2**21) -> Iterator[tuple[slice, Array]]:
+def centred_blocks(X: Any, mean: Array, width: int) -> Iterator[tuple[slice, Array]]:
     """``X - mean``, dense and in float64, for slices of rows; the caller needs ``width`` numbers for each row."""
-    for rows in gen_batches(X.shape[0], max(1, max_entries // max(width, 1))):
+    for rows in row_batches(X.shape[0], width, max_entries=2**21):
         block = X[rows].toarray() if sparse.issparse(X) else X[rows]
         yield rows, np.asarray(block, dtype=np.float64) - mean
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn.core.resources import in_threads
-from ldlearn.core.simplex import Array, Indices, Mask
+from ldlearn.core.simplex import Array, Indices, Mask, log_degrees
 from ldlearn.solvers.spd import conjugate_gradients
 
 # Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along long columns.
@@ -303,8 +303,7 @@ def _starting_point(problem: _Problem, start: Array | None) -> _Point:
     prior = _point(problem, problem.L)
     if start is None:
         return prior
-    tiny = np.finfo(np.float64).tiny
-    warm = _point(problem, np.log(np.maximum(np.asfortranarray(start), tiny)))
+    warm = _point(problem, log_degrees(np.asfortranarray(start)))
     if problem.G is not None:
         return warm if warm[3].sum() < prior[3].sum() else prior
     lower = warm[3] < prior[3]

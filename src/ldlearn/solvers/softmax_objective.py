@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn.core.resources import in_threads, sum_in_threads
+from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import Features, reciprocal
 
@@ -169,8 +170,7 @@ class SparseObjective:
         # Single precision suffices for centred columns, not for columns far from zero or of extreme scales.
         single = features.fit_intercept and features.fit_single_precision()
         self.precision: Any = np.float32 if single else np.float64
-        size = max(1, self.block_entries // D.shape[1])
-        self.blocks = [slice(k, min(k + size, D.shape[0])) for k in range(0, D.shape[0], size)]
+        self.blocks = list(row_batches(*D.shape, self.block_entries))
         self.keeps_predictions = np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= self.max_cached_bytes
 
     @cached_property

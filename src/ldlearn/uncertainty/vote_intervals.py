@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, betaln, expit, exprel
 from scipy.stats import norm
 
-from ldlearn.core.simplex import Array, Mask, log_softmax
+from ldlearn.core.simplex import Array, Mask, log_degrees, log_softmax
 from ldlearn.core.votes import LARGEST_THETA, log_expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import centred_blocks
@@ -125,7 +125,7 @@ class VotePosterior:
             spread = np.einsum("njj->nj", V) - 2.0 * pV + np.einsum("nk,nk->n", pV, P)[:, None]
             spread = spread / (1.0 - P) ** 2 + row_variance / np.maximum(P * (1.0 - P), _SMALLEST)
             P_links = np.exp([log_softmax(Z) for Z in scores])
-            odds = np.log(np.maximum(P_links, np.finfo(float).tiny)) - np.log(np.maximum(1.0 - P_links, _SMALLEST))
+            odds = log_degrees(P_links) - np.log(np.maximum(1.0 - P_links, _SMALLEST))
             centre, variance = self._average_links(odds, spread)
             bounds[:, rows] = (_normal_bounds if concentration is None else _beta_bounds)(centre, variance, coverage)
         if concentration is not None:
