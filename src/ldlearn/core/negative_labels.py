@@ -9,7 +9,6 @@ import numpy as np
 from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.targets import fill_unknown
 
-ZEROS = ("none", "less")
 _SELECTION = 0.5  # largest dispersion of the number of positive labels that is taken for a selection
 # kappa over the mean number of positive labels, if they are a selection and if not (benchmarks/negative_labels.py).
 _CONCENTRATIONS = (2.0, 0.25)

@@ -142,7 +142,8 @@ class _BlockSteps:
         steps = self.runner.map_compute(lambda block: replace(block.step, D=None, gap=np.empty(0)), self.D)
         objective, terms = (sum(getattr(step, name) for step in steps) for name in ("objective", "terms"))
         change, n_iter = (max(getattr(step, name) for step in steps) for name in ("change", "n_iter"))
-        return DegreeStep(None, np.empty(0), objective, terms, change, n_iter, all(step.converged for step in steps))
+        converged = all(step.converged for step in steps)
+        return DegreeStep(None, np.empty(0), objective, n_iter, converged, terms, change)
 
     def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
         common = self._message(P) if isinstance(P, SoftmaxFit) else P, weight

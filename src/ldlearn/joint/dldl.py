@@ -17,13 +17,11 @@ from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
 from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.alternation import Alternation, DegreeRows, DegreeStep, DegreeTerms, Steps, alternate
-from ldlearn.joint.hyperparameters import Hyperparameters, select_hyperparameters, select_ordered_penalty
+from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
 from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
-
-_NO_ROWS: tuple[Any, Any, Any] = (None, None, None)
 
 
 @dataclass
@@ -339,21 +337,22 @@ class DLDL(SampleWeightMixin, IntervalMixin):
 
     def _select_penalties(self, positive: PositiveLabels, selection_rows: Callable[[], tuple[Any, Any, Any]]) -> None:
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
-        needs_rows = self.beta is None or self.gamma is None or self.ordered is True
-        features, Y, observed = selection_rows() if needs_rows else _NO_ROWS
-        if self.beta is not None and self.gamma is not None:
-            selected = Hyperparameters(float(self.beta), float(self.gamma), "")
-        else:
+        beta: Any = self.beta
+        gamma: Any = self.gamma
+        messages: list[str] = []
+        selects = beta is None or gamma is None
+        rows = selection_rows() if selects or self.ordered is True else ()
+        if selects:
             is_selection = self.kappa_ and positive.is_selection and self.label_model == "auto"
             label_model = "presence" if is_selection else self.label_model
-            options: dict[str, Any] = {"label_model": label_model, "max_iter": self.max_iter, "observed": observed}
-            selected = select_hyperparameters(features, Y, beta=self.beta, gamma=self.gamma, **options)
-        self.alpha_, self.beta_, self.gamma_ = float(self.alpha), selected.beta, selected.gamma
-        self.ordered_, messages = float(self.ordered), [selected.message] if selected.message else []
+            options: dict[str, Any] = {"label_model": label_model, "max_iter": self.max_iter}
+            beta, gamma, message = select_hyperparameters(*rows, beta=beta, gamma=gamma, **options)
+            messages.append(message)
+        self.alpha_, self.beta_, self.gamma_, self.ordered_ = map(float, (self.alpha, beta, gamma, self.ordered))
         if self.ordered is True:
             penalties = {"beta": self.beta_, "gamma": self.gamma_}
-            found = select_ordered_penalty(features, Y, observed, **penalties, max_iter=self.max_iter)
-            self.ordered_, messages = found[0], [*messages, found[1]]
+            self.ordered_, message = select_ordered_penalty(*rows, **penalties, max_iter=self.max_iter)
+            messages.append(message)
         self.selection_summary_ = "; ".join(messages)
 
     def _alternate(self, steps: Steps, positive: PositiveLabels, start: SoftmaxFit | None = None) -> Alternation:

@@ -68,21 +68,6 @@ def shrinkage(norms: Array, tau: float | Array) -> Array:
     return np.asarray(np.where(longer, 1.0 - tau / np.where(longer, norms, 1.0), 0.0))
 
 
-class LowRankProduct(NamedTuple):
-    """The n x n matrix ``left @ right``, never formed."""
-
-    left: Array  # (n, r)
-    right: Array  # (r, n)
-
-    @property
-    def T(self) -> LowRankProduct:
-        """The transpose."""
-        return LowRankProduct(self.right.T, self.left.T)
-
-    def __matmul__(self, V: Array) -> Array:
-        return np.asarray(self.left @ (self.right @ V))
-
-
 def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:
     """The minimiser of ``|D - Y|^2 + weight |D - C D|^2``.
 

@@ -98,7 +98,6 @@ class SimplexSolution:
     gap: Array  # per row; the sum bounds U(D) - min U from above
     objective: float
     n_iter: int  # Newton steps
-    n_products: int  # how often a matrix was multiplied by the Laplacian
     converged: bool
 
 
@@ -127,7 +126,6 @@ class _Problem:
             self.diagonal = self.diagonal + self.weigh(np.diag(self.Q)[None, :])
         if self.G is not None:
             self.diagonal = self.diagonal + 2.0 * alpha * np.asarray(self.G.diagonal())[:, None]
-        self.n_products = 0
 
     def weigh(self, A: Array) -> Array:
         """Rows times their sample weights."""
@@ -142,7 +140,6 @@ class _Problem:
         if self.Q is not None:
             gradient += self.weigh(D @ self.Q)
         if self.G is not None:
-            self.n_products += 1
             gradient = np.asarray(np.asfortranarray(self.G @ (2.0 * self.alpha * D)) + gradient)
         return gradient
 
@@ -250,7 +247,7 @@ def newton_simplex(
 
     found = in_threads(solve, range(len(support.blocks)))
     objective, n_iter = sum(block.objective for block in found), max(block.n_iter for block in found)
-    return SimplexSolution(D, gap, objective, n_iter, 0, all(block.converged for block in found))
+    return SimplexSolution(D, gap, objective, n_iter, all(block.converged for block in found))
 
 
 def _entries(A: Any) -> Array:
@@ -281,7 +278,7 @@ def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) ->
         previous_gap = moving_gap
         logD, D, quadratic, values = step
         n_iter += 1
-    return SimplexSolution(D, gap, float(values.sum()), n_iter, problem.n_products, converged)
+    return SimplexSolution(D, gap, float(values.sum()), n_iter, converged)
 
 
 _Point = tuple[Array, Array, Array, Array]

@@ -33,7 +33,6 @@ class VoteFit:
     loss: float  # negative log-likelihood plus penalty
     path: Array  # the loss after every iteration, the start's first
     n_iter: int
-    n_products: int  # multiplications by X or its transpose
     converged: bool
 
 
@@ -118,13 +117,11 @@ def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, t
     """`vote_regression` for any objective, which alone has access to the rows (in memory or on a cluster)."""
     point = votes.at(votes.start(start))
     path = [point.loss + l2 * votes.squared_norm(point.v)]
-    n_products, converged = 1, False
     while True:
         derivatives = point.derivatives()
         gradient = votes.penalised(derivatives.gradient, point.v, l2)
-        direction, steps = _newton_direction(votes, derivatives, gradient, l2)
+        direction = _newton_direction(votes, derivatives, gradient, l2)
         decrement = -float(gradient @ direction)
-        n_products += 2 + 2 * steps
         converged = decrement <= 2.0 * tol * votes.features.total
         if len(path) > max_iter or (converged and len(path) == 1):
             break
@@ -143,18 +140,15 @@ def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, t
             break
     W, b, log_rate = votes.split(point.v)
     intercept = b - votes.features.mean @ W
-    return VoteFit(
-        W, intercept, log_rate, point.scores, path[-1], np.array(path), len(path) - 1, n_products, bool(converged)
-    )
+    return VoteFit(W, intercept, log_rate, point.scores, path[-1], np.array(path), len(path) - 1, bool(converged))
 
 
-def _newton_direction(votes: VoteObjective, derivatives: Derivatives, gradient: Array, l2: float) -> tuple[Array, int]:
+def _newton_direction(votes: VoteObjective, derivatives: Derivatives, gradient: Array, l2: float) -> Array:
     def hessian_times(s: Array) -> Array:
         return votes.penalised(derivatives.hessian_times(s), s, l2)
 
     solve, max_steps = votes.preconditioner(derivatives.mean_curvature, l2), min(200, len(gradient))
-    direction, _, n_steps = conjugate_gradients(hessian_times, solve, -gradient, rtol=0.1, max_steps=max_steps)
-    return direction, n_steps
+    return np.asarray(conjugate_gradients(hessian_times, solve, -gradient, rtol=0.1, max_steps=max_steps)[0])
 
 
 class Derivatives(NamedTuple):
