@@ -12,7 +12,6 @@ from threading import Thread
 from typing import Any
 
 import distributed
-import numpy as np
 from dask import delayed
 
 from ldlearn.exceptions import FileError, InputError, LDLearnError, MissingDependencyError
@@ -133,7 +132,10 @@ class BlockRunner:
         """
         parts = self._parts(function, blocks, common)
         while len(parts) > 1:
-            parts = [delayed(_add, pure=False)(parts[k : k + _TREE_WIDTH]) for k in range(0, len(parts), _TREE_WIDTH)]
+            parts = [
+                delayed(_sum_elementwise, pure=False)(parts[k : k + _TREE_WIDTH])
+                for k in range(0, len(parts), _TREE_WIDTH)
+            ]
         self.n_rounds += 1
         return list(self.compute(parts, blocks)[0])
 
@@ -201,9 +203,9 @@ def _task_error(error: Any) -> ClusterError:
     return ClusterError(f"A task failed on the cluster ({what}); compute X and y separately to find the cause.")
 
 
-def _add(parts: Sequence[Sequence[Any]]) -> list[Any]:
-    """Sums of the first, the second, ... of all parts."""
-    return [np.sum(np.stack(each), axis=0) if np.ndim(each[0]) else sum(each) for each in zip(*parts, strict=True)]
+def _sum_elementwise(parts: Sequence[Sequence[Any]]) -> list[Any]:
+    """Sums of the first, the second, ... numbers or arrays of all parts; nothing is added in place."""
+    return [sum(each) for each in zip(*parts, strict=True)]
 
 
 @contextmanager

@@ -8,10 +8,10 @@ from dask import delayed
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
-from ldlearn.core.negative_labels import PositiveLabels, mix
+from ldlearn.core.negative_labels import mix
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
 from ldlearn.core.simplex import Array, Indices, SampleWeight, log_softmax, normalize_rows
-from ldlearn.core.targets import check_labels_seen, positive_rates
+from ldlearn.core.targets import positive_rates
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns, BlockObjective, Coefficients
 from ldlearn.dask.training import BlockTargets, TrainingBlocks
@@ -87,9 +87,9 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
-        rates = self._positive_rates(training)
-        moments = training.runner.map_sum(BlockTargets.count_moments, training.targets, common=rates)
-        positive = PositiveLabels.of(*moments)
+        # The initial value of unknown labels.
+        rates = positive_rates(*training.count_positives(self.label_names_)) if training.has_unknown else None
+        positive = training.find_positive_labels(rates)
         self._select_penalties(positive, columns.selection_rows)
         start = self._prototypes(training), rates
         degrees = training.runner.map_persist(_initial_degrees, training.X, training.targets, common=start)
@@ -112,14 +112,6 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         fewest = np.min(runner.map_compute(lambda block: fewest_positives(block.T), targets), axis=0)
         sums, counts = runner.map_sum(_prototype_sums, training.X, targets, common=fewest)
         return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
-
-    def _positive_rates(self, training: TrainingBlocks) -> Array | None:
-        """Fraction of rows in which each label is positive, the initial value of unknown labels."""
-        if not training.has_unknown:
-            return None
-        positives, counts = training.runner.map_sum(BlockTargets.count_positives, training.targets)
-        check_labels_seen(self.label_names_, counts)
-        return positive_rates(positives, counts)
 
 
 class _BlockSteps:

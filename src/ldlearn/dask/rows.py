@@ -28,7 +28,7 @@ class BlockColumns(CentredColumns):
         self, training: TrainingBlocks, X: Sequence[Any], sums: Any, fit_intercept: bool, weighted: bool = True
     ) -> None:
         """``sums`` are the unweighted column sums; with ``weighted``, the moments use the sample weights."""
-        self.training, self.blocks, self._runner = training, X, training.runner
+        self.training, self.blocks = training, X
         n, total, weighted = training.n, float(training.n), weighted and training.has_weights
         if weighted:
             total, (sums,) = training.total, self.sum(lambda X, targets: [column_sums(X, targets.weights)[1]])
@@ -39,7 +39,7 @@ class BlockColumns(CentredColumns):
 
     def sum(self, function: Any, common: Any = None) -> list[Any]:
         """The sums over blocks of ``function(X, targets, common)``, in one round."""
-        return self._runner.map_sum(function, self.blocks, self.training.targets, common=common)
+        return self.training.runner.map_sum(function, self.blocks, self.training.targets, common=common)
 
     def scatter_matrix(self) -> Array:
         """See `CentredColumns.scatter_matrix`."""
@@ -69,8 +69,10 @@ class BlockColumns(CentredColumns):
     def project_rows(self, direction: Array) -> Array:
         """See `ldlearn.joint.label_model.project_rows`."""
         common = self.message(), direction
-        parts = self._runner.map_compute(lambda X, common: project_rows(X, *common), self.blocks, common=common)
-        return np.concatenate(parts)
+        runner = self.training.runner
+        return np.concatenate(
+            runner.map_compute(lambda X, common: project_rows(X, *common), self.blocks, common=common)
+        )
 
     def message(self) -> CentredColumns:
         """The statistics that are sent to the blocks."""
@@ -106,7 +108,7 @@ class BlockObjective:
         return np.asarray(sums / self.n)
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
-        """The objective at coefficients; the latest one is cached."""
+        """The objective at coefficients, in one round; ``logits`` are not needed."""
         exact = exact or self.features.training.dtype == np.float64
         return BlockObjectiveAt(self, Coefficients(self.features.message(), W, b, exact))
 

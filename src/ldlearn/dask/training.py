@@ -10,10 +10,10 @@ import numpy as np
 from dask import delayed, is_dask_collection
 
 from ldlearn.core.graph import subtract_offsets
-from ldlearn.core.negative_labels import Moments, sum_moments
+from ldlearn.core.negative_labels import Moments, PositiveLabels, sum_moments
 from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight
-from ldlearn.core.targets import count_positives, split_observed
+from ldlearn.core.targets import check_labels_seen, count_positives, split_observed
 from ldlearn.dask.cluster import BlockRunner
 from ldlearn.exceptions import InputError
 
@@ -68,7 +68,7 @@ class TrainingBlocks:
         self.runner, self.m, self.n_labels = runner, int(X.shape[1]), int(y.shape[1])
         self.dtype, self.has_weights = float_type(X), sample_weight is not None
         of_X, of_y = align_blocks(X, y)
-        X_blocks = runner.persist(as_floats(X, of_X))
+        X_blocks = runner.persist([delayed(np.asarray, pure=False)(block, dtype=self.dtype) for block in of_X])
         targets = runner.map_persist(_validate_targets, X_blocks, of_y, align_weights(X, sample_weight), common=checks)
         found = runner.map_compute(_describe_block, X_blocks, targets)
         lengths = np.array([block.rows for block in found])
@@ -83,6 +83,16 @@ class TrainingBlocks:
         self.sums = np.sum([found[k].sums for k in filled], axis=0)
         self.has_unknown = any(block.unknown for block in found)
         self.n, self.total = int(lengths.sum()), float(sum(block.total for block in found))
+
+    def count_positives(self, label_names: Array) -> tuple[Array, Array]:
+        """Weighted numbers of rows in which each label is positive, and in which it is observed: never none."""
+        positives, counts = self.runner.map_sum(BlockTargets.count_positives, self.targets)
+        check_labels_seen(label_names, counts)
+        return positives, counts
+
+    def find_positive_labels(self, rates: Array | None) -> PositiveLabels:
+        """How many labels of a row are positive, and which; unknown labels count as their rate of positives."""
+        return PositiveLabels.of(*self.runner.map_sum(BlockTargets.count_moments, self.targets, common=rates))
 
     def fetch_rows(self, positions: Indices, X: Sequence[Any] | None = None) -> tuple[Array, BlockTargets]:
         """Features and targets of the rows at the given positions, sorted, counted over all blocks."""
@@ -240,11 +250,6 @@ def row_blocks(collection: Any) -> list[Any]:
         return list(collection.to_delayed())
     whole = collection.rechunk({1: -1}) if collection.ndim == 2 else collection
     return list(whole.to_delayed().ravel())
-
-
-def as_floats(collection: Any, blocks: list[Any]) -> list[Any]:
-    """Blocks of features as arrays of floats."""
-    return [delayed(np.asarray, pure=False)(block, dtype=float_type(collection)) for block in blocks]
 
 
 def _row_chunks(collection: Any) -> tuple[int, ...] | None:

@@ -1,15 +1,15 @@
 """VoteLDL on Dask collections: the likelihood of 0/1 labels, summed over rows in blocks."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
-from ldlearn.core.negative_labels import PositiveLabels, mix, prediction_weight
+from ldlearn.core.negative_labels import mix, prediction_weight
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import check_labels_seen, positive_rates
+from ldlearn.core.targets import positive_rates
 from ldlearn.core.votes import label_counts
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns, BlockObjective
@@ -67,8 +67,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         votes = _BlockVotes(columns, self.label_names_)
         fit = minimize(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_, self.lambda_ = fit.coef.T, fit.intercept, float(np.exp(fit.log_rate))
-        moments = training.runner.map_sum(BlockTargets.count_moments, training.targets, common=votes.rates)
-        positive = PositiveLabels.of(*moments)
+        positive = training.find_positive_labels(votes.rates)
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         if self.kappa_:
             common = self._block_model(), positive.shares
@@ -82,13 +81,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
 
 
-class _Parameters(NamedTuple):
-    """The message to the blocks: the parameters at which the loss is evaluated."""
-
-    columns: CentredColumns
-    W: Array
-    b: Array
-    log_rate: float
+_Parameters = tuple[CentredColumns, Array, Array, float]  # the message to the blocks: columns, W, b and ln(lambda)
 
 
 class _BlockVotes(VoteObjective):
@@ -96,9 +89,7 @@ class _BlockVotes(VoteObjective):
 
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
         super().__init__(columns, len(label_names))
-        self.runner, self.targets = columns.training.runner, columns.training.targets
-        positives, counts = self.runner.map_sum(BlockTargets.count_positives, self.targets)
-        check_labels_seen(label_names, counts)
+        positives, counts = columns.training.count_positives(label_names)
         self.total = float(counts.max()) + 1.0  # as `Independent.total`, including the added row
         self.rates = positive_rates(positives, counts)
         self.added = Competing(np.full((1, self.c), 0.5), None)
@@ -110,9 +101,10 @@ class _BlockVotes(VoteObjective):
 
     def at(self, v: Any) -> Point:
         """The loss and its derivatives at given parameters, in one round."""
-        parameters = _Parameters(self.features.message(), *self.split(v))
+        _, b, log_rate = self.split(v)
+        parameters: _Parameters = self.features.message(), *self.split(v)
         loss, gW, gb, rate_slope, curvature = self.features.sum(_point, parameters)
-        added_loss, derivatives = self.added.at(parameters.b[None], parameters.log_rate)
+        added_loss, derivatives = self.added.at(b[None], log_rate)
         added = derivatives()
 
         def hessian_times(s: Any) -> Any:
@@ -131,9 +123,10 @@ class _BlockVotes(VoteObjective):
 
 
 def _at(X: Array, targets: BlockTargets, parameters: _Parameters) -> tuple[Features, Competing, float, Derivatives]:
-    features = Features(X, block_of=parameters.columns)
+    columns, W, b, log_rate = parameters
+    features = Features(X, block_of=columns)
     link = Competing(targets.T.astype(np.float64), label_counts(targets.weights, targets.observed))
-    loss, derivatives = link.at(features.times(parameters.W, parameters.b), parameters.log_rate)
+    loss, derivatives = link.at(features.times(W, b), log_rate)
     return features, link, loss, derivatives()
 
 

@@ -55,15 +55,16 @@ def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> Array:
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must hold real numbers: {error}.") from error
     # NaN is an unknown label, infinity is never one.
-    _refuse(np.isinf(values) if unknown else ~np.isfinite(values), values, name, "must be finite")
-    _refuse(values < 0, values, name, "must not be negative")
+    refuse_entries(np.isinf(values) if unknown else ~np.isfinite(values), values, name, "must be finite")
+    refuse_entries(values < 0, values, name, "must not be negative")
     return values
 
 
-def _refuse(wrong: Mask, values: Array, name: str, rule: str) -> None:
+def refuse_entries(wrong: Mask, values: Array, name: str, rule: str) -> None:
+    """Raise InputError about the first wrong entry, if there is one."""
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        raise InputError(f"{name} {rule}, but row {row}, column {column} holds {values[row, column]}.")
+        raise InputError(f"{name} {rule}, but row {row}, column {column} holds {values[row, column]:g}.")
 
 
 def _check_same_label_order(D_true: ArrayLike, D_pred: ArrayLike) -> None:

@@ -15,7 +15,7 @@ from sklearn.metrics import make_scorer
 
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError, did_you_mean, nearest_names
-from ldlearn.metrics.inputs import Convention, apply_convention, check_pair
+from ldlearn.metrics.inputs import Convention, apply_convention, check_pair, refuse_entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,8 @@ class Metric:
 
     def _checked_rows(self, D_true: Array, D_pred: Array, convention: Convention, options: dict[str, Any]) -> Array:
         if self.against_labels:  # conventions are about zeros of true distributions
-            _check_labels(D_true)
+            wrong = (D_true != 0) & (D_true != 1) & ~np.isnan(D_true)
+            refuse_entries(wrong, D_true, "The truth", "must hold 0/1 labels")
             values = self._rows(D_true, D_pred, **options)
             return np.where(np.isnan(D_true).all(axis=1), np.nan, values)  # no label of the row is observed
         _check_distributions(D_true, "truth")
@@ -108,13 +109,6 @@ def _check_distributions(D: Array, what: str) -> None:
         f"The {what} must hold distributions, but row {row} sums to {sums[row]:g} instead of 1; divide each row by its "
         "sum, or for 0/1 labels use a metric against labels such as average_precision."
     )
-
-
-def _check_labels(Y: Array) -> None:
-    wrong = (Y != 0) & (Y != 1) & ~np.isnan(Y)
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise InputError(f"The truth must hold 0/1 labels, but row {row}, column {column} holds {Y[row, column]:g}.")
 
 
 _BETWEEN_DISTRIBUTIONS: dict[str, Metric] = {}

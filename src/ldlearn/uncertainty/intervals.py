@@ -18,10 +18,9 @@ from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features, centred_blocks, reciprocal, reduce_to_row_space
-from ldlearn.uncertainty.vote_intervals import VotePosterior, beta_bounds
+from ldlearn.uncertainty.vote_intervals import Bounds, VotePosterior, beta_bounds
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
-Bounds = tuple[Array, Array]
 # The scores of a row have a covariance of n_labels x n_labels: with more labels it would cost far more than the fit.
 _MAX_LABELS = 200
 
@@ -211,8 +210,7 @@ class IntervalMixin(JointModel):
         check_is_fitted(self)
         check_fraction("level", level)
         features = self._validate_features(X)
-        far: Mask = self.compute_posterior().leverage.is_far(features, level)
-        return far
+        return self.compute_posterior().leverage.is_far(features, level)
 
     def _find_concentration(self, n_raters: Any) -> float | None:
         """Concentration of the votes of a row with this number of raters; None if the number is None."""

@@ -234,13 +234,13 @@ class _Votes:
         return found
 
 
-def _normal_bounds(centre: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
+def _normal_bounds(centre: Array, variance: Array, coverage: float) -> Bounds:
     """Quantiles of degrees whose log-odds are normally distributed."""
     reach = norm.ppf(0.5 + 0.5 * coverage) * np.sqrt(variance)
     return expit(centre - reach), expit(centre + reach)
 
 
-def _beta_bounds(centre: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
+def _beta_bounds(centre: Array, variance: Array, coverage: float) -> Bounds:
     """Quantiles of degrees with a Beta distribution, which is skewed if votes are few and may lie near 0 or 1.
 
     Let ``v / (v + w)`` be a share, v and w gamma variables of shapes a and b. It has the Beta distribution of a and b,
@@ -251,7 +251,7 @@ def _beta_bounds(centre: Array, variance: Array, coverage: float) -> tuple[Array
     return beta_bounds(m, 1.0 / np.maximum(m * (1.0 - m) * variance, _SMALLEST), coverage)
 
 
-def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> tuple[Array, Array]:
+def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> Bounds:
     """Quantiles of Beta distributions, the marginals of a Dirichlet distribution with this mean and concentration."""
     m = np.clip(np.asarray(mean, dtype=np.float64), _SMALLEST, 1.0 - _SMALLEST)
     size = np.clip(concentration, 0.5, 1e8)  # between nearly all of [0, 1] and a point

@@ -117,7 +117,7 @@ def _negative_log_evidence(
     If every row has a positive label, the likelihood is conditional on that.
     """
     information = _Information.of(some, fit, fixed_raters, part)
-    values = np.maximum(np.linalg.eigvalsh(information.mean()[:-1, :-1]), 0.0)
+    values, _ = information.label_directions()
     _, _, scatter, identity = some.spectrum(ridge=2.0 * l2 * len(values))
     curvature = scale * np.outer(scatter, values) + 2.0 * l2 * identity[:, None]
     value = fit.loss + 0.5 * float(np.log(np.maximum(curvature, np.finfo(float).tiny)).sum())
@@ -165,7 +165,7 @@ class _Information:
 
     def kronecker(self, features: Features, l2: float) -> KroneckerCovariance:
         """Covariance of the coefficients as if every row had the same information."""
-        values, directions = self._label_directions()
+        values, directions = self.label_directions()
         column, basis, scatter, identity = features.spectrum(ridge=2.0 * l2 * len(values))
         inverse = reciprocal(np.outer(scatter, values) + 2.0 * l2 * identity[:, None])
         narrow = None if basis is None else basis.astype(np.float32)
@@ -173,14 +173,14 @@ class _Information:
 
     def in_row_space(self, rows: RowSpace, l2: float) -> KroneckerCovariance:
         """The same in the span of the rows; outside of it coefficients have the variance of the prior."""
-        values, directions = self._label_directions()
+        values, directions = self.label_directions()
         k = min(rows.m, max(1, _MAX_BASIS_ENTRIES // rows.original.m))
         curvature = np.outer(rows.spread[-k:], values)
         gains = curvature / (2.0 * l2 * (curvature + 2.0 * l2))
         basis = rows.largest_directions(k).astype(np.float32)
         return KroneckerCovariance(np.ones(len(basis)), basis, -gains, 0.5 / l2, directions, self._of_intercepts(rows))
 
-    def _label_directions(self) -> tuple[Array, Array]:
+    def label_directions(self) -> tuple[Array, Array]:
         """Eigenvalues, none negative, and eigenvectors of the mean information about the scores."""
         values, directions = np.linalg.eigh(self.mean()[:-1, :-1])
         return np.maximum(values, 0.0), directions
@@ -226,7 +226,7 @@ class _Information:
 
 def _likelier_penalty(information: _Information, fit: VoteFit, l2: float, first: float) -> float:
     """A step towards the largest evidence, where ``2 l2 |W|^2`` is the effective number of coefficients."""
-    values = np.maximum(np.linalg.eigvalsh(information.mean()[:-1, :-1]), 0.0)
+    values, _ = information.label_directions()
     _, _, scatter, identity = information.features.spectrum(ridge=2.0 * l2 * len(values))
     curvature = np.outer(scatter, values)
     determined = float((curvature / np.maximum(curvature + 2.0 * l2 * identity[:, None], np.finfo(float).tiny)).sum())
