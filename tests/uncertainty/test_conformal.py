@@ -75,7 +75,7 @@ def test_what_cannot_be_calibrated_is_refused():
     model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
     with pytest.raises(InputError, match="the degrees of no row are known"):
         ConformalIntervals(model).fit(data.X, np.full((60, 3), np.nan))
-    with pytest.raises(InputError, match="must have 60 rows and 3 columns, .* got 59 and 3"):
+    with pytest.raises(InputError, match=r"must have 60 rows and 3 columns, .* got 59 and 3"):
         ConformalIntervals(model).fit(data.X, data.D[:59])
     partly_known = data.D.copy()
     partly_known[:3], partly_known[5] = np.nan, 0.5

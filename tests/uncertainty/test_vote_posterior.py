@@ -145,7 +145,7 @@ def test_the_noise_of_ticked_labels_is_that_of_truncated_votes(kappa):
         mean = chances @ v
         theta = np.log(rate * np.array([[share, 1e6]]))  # so many votes for the second that they hardly vary
         ticked = np.ones((1, 2), dtype=bool)
-        found = _Votes(theta, ticked, ticked, excess_variance(np.array([[rate]]), kappa)).noise()[0, 0]
+        found = _Votes(theta, ticked, ticked, excess_variance(np.array([[rate]]), kappa)).variance_of_votes()[0, 0]
         assert found == pytest.approx(chances @ (v - mean) ** 2 / mean**2, rel=1e-4)
 
 

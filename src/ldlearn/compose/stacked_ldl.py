@@ -25,7 +25,7 @@ from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.negative_labels import mix, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, clip_degrees, normalize_rows
-from ldlearn.core.votes import expected_votes, label_counts, losses, profile_log_rate, slopes
+from ldlearn.core.votes import expected_votes, label_counts, profile_log_rate, vote_losses, vote_slopes
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.joint.label_model import Fold, validation_folds
@@ -280,8 +280,8 @@ def vote_loss(P: Array, Y: Mask, log_rate: float, cell_weights: Array | None) ->
     def loss(w: Array) -> tuple[float, Array]:
         mixture, first = np.tensordot(w, P, axes=1), max(float(w[0]), 1e-12)
         theta = np.log(mixture) + log_rate
-        value = float(np.sum(weights * losses(theta, labels))) - _PRIOR * np.log(first)
-        gradient = np.tensordot(P, weights * slopes(theta, labels)[0] / mixture, axes=2)
+        value = float(np.sum(weights * vote_losses(theta, labels))) - _PRIOR * np.log(first)
+        gradient = np.tensordot(P, weights * vote_slopes(theta, labels)[0] / mixture, axes=2)
         gradient[0] -= _PRIOR / first
         return value / total, gradient / total
 

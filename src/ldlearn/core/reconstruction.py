@@ -6,7 +6,7 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn.core.graph import neighbor_index, own_neighbors
-from ldlearn.core.scaling import row_batches
+from ldlearn.core.scaling import row_batches, to_dense
 from ldlearn.core.simplex import Array, Indices, Mask
 
 
@@ -162,8 +162,8 @@ def simplex_weights(grams: Array, start: Mask | None = None) -> Array:
 
 
 def _grams_of(X: Any, indices: Indices, rows: slice) -> Array:
-    differences = _dense_rows(X, indices[rows].ravel()).reshape(-1, indices.shape[1], X.shape[1])
-    differences -= _dense_rows(X, np.arange(rows.start, rows.stop))[:, None, :]
+    neighbors = to_dense(X[indices[rows].ravel()]).reshape(-1, indices.shape[1], X.shape[1])
+    differences = np.subtract(neighbors, to_dense(X[rows])[:, None, :], dtype=np.float64)
     return np.asarray(differences @ differences.transpose(0, 2, 1))
 
 
@@ -171,8 +171,3 @@ def _traces(grams: Array) -> Array:
     """Traces; 1 for a row whose neighbours are all identical to it."""
     traces = np.einsum("ijj->i", grams)
     return np.asarray(np.where(traces > 0, traces, 1.0))
-
-
-def _dense_rows(X: Any, rows: Indices) -> Array:
-    taken = X[rows]
-    return np.asarray(taken.toarray() if sparse.issparse(taken) else taken, dtype=np.float64)

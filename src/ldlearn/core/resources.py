@@ -71,7 +71,7 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> lis
     if count == 1:
         return [function(item) for item in items]
     with limit_blas_threads():
-        return list(_pool(count).map(function, items))
+        return list(_thread_pool(count).map(function, items))
 
 
 @contextmanager
@@ -136,10 +136,10 @@ def _blas_controller() -> ThreadpoolController:
 
 
 @cache
-def _pool(count: int) -> ThreadPoolExecutor:
+def _thread_pool(count: int) -> ThreadPoolExecutor:
     """Cached, because starting threads takes longer than a small computation."""
     return ThreadPoolExecutor(count)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_thread_pool.cache_clear)  # threads do not survive a fork

@@ -62,7 +62,7 @@ def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, observed:
     if n_seen is not None:
         smallest = 0.5 / (n_seen + 1)
         theta = np.clip(theta, np.log(-np.log1p(-smallest)), np.log(-np.log(smallest)))
-    loss = losses(theta, Y.astype(np.float64))
+    loss = vote_losses(theta, Y.astype(np.float64))
     return np.asarray(-(loss if observed is None else loss * observed).sum(axis=1))
 
 
@@ -90,7 +90,7 @@ def profile_log_rate(logP: Array, Y: Mask, counts: Array | None = None) -> float
     density = min(max(n_positive, 0.5) / max(size, 1.0), 1.0 - 0.5 / max(size, 1.0))
     log_rate = float(np.log(-np.log1p(-density) * Y.shape[1]))
     for _ in range(100):
-        slope, curvature = slopes(logP + log_rate, positive)
+        slope, curvature = vote_slopes(logP + log_rate, positive)
         total = float((count * curvature).sum())
         step = float(np.clip(-(count * slope).sum() / max(total, np.finfo(float).tiny), -1.0, 1.0))
         # The squared Newton decrement per row.
@@ -100,15 +100,15 @@ def profile_log_rate(logP: Array, Y: Mask, counts: Array | None = None) -> float
     return log_rate
 
 
-def losses(theta: Array, Y: Array) -> Array:
+def vote_losses(theta: Array, Y: Array) -> Array:
     """Negative log-probability of each label."""
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
     # ln(1 - exp(-v)) as ln v + ln exprel(-v): no cancellation for small v.
     return np.asarray((1.0 - Y) * votes - Y * (theta + np.log(exprel(-votes))))
 
 
-def slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
-    """First and second derivatives of `losses` with respect to theta; the second are non-negative."""
+def vote_slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
+    """First and second derivatives of `vote_losses` with respect to theta; the second are non-negative."""
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
     # For very many votes exp overflows to infinity, and the ratio is 0 as it should be.
     with np.errstate(over="ignore"):

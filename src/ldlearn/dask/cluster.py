@@ -132,10 +132,8 @@ class BlockRunner:
         """
         parts = self._parts(function, blocks, common)
         while len(parts) > 1:
-            parts = [
-                delayed(_sum_elementwise, pure=False)(parts[k : k + _TREE_WIDTH])
-                for k in range(0, len(parts), _TREE_WIDTH)
-            ]
+            branches = [parts[k : k + _TREE_WIDTH] for k in range(0, len(parts), _TREE_WIDTH)]
+            parts = [delayed(_sum_elementwise, pure=False)(branch) for branch in branches]
         self.n_rounds += 1
         return list(self.compute(parts, blocks)[0])
 

@@ -123,7 +123,7 @@ class _BlockSteps:
         self.total = columns.total
 
     def terms(self) -> float:
-        return float(sum(self.runner.map_compute(_terms, self.D, self.targets, common=self.degree_terms)))
+        return float(sum(self.runner.map_compute(_evaluate_terms, self.D, self.targets, common=self.degree_terms)))
 
     def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
         return minimize(BlockObjective(self.columns, self.D), l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
@@ -139,7 +139,7 @@ class _BlockSteps:
 
     def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
         common = self._message(P) if isinstance(P, SoftmaxFit) else P, weight
-        self.D = self.runner.map_persist(_mixed, self.columns.blocks, self.D, common=common)
+        self.D = self.runner.map_persist(_mix_degrees, self.columns.blocks, self.D, common=common)
 
     def _message(self, W: SoftmaxFit) -> Coefficients:
         # Blocks centre their features, and so need the intercept at the mean.
@@ -157,19 +157,19 @@ def _initial_degrees(X: Array, targets: BlockTargets, common: tuple[Array | None
     return _Degrees(normalize_rows(D), weights)
 
 
-def _rows(targets: BlockTargets) -> DegreeRows:
+def _degree_rows(targets: BlockTargets) -> DegreeRows:
     Y, observed, weights = targets
     # An unknown label may have a positive degree.
     return DegreeRows(Y if observed is None else Y | ~observed, sample_weight=weights)
 
 
-def _terms(degrees: _Degrees, targets: BlockTargets, terms: DegreeTerms) -> float:
-    return terms.value(degrees.T, _rows(targets))
+def _evaluate_terms(degrees: _Degrees, targets: BlockTargets, terms: DegreeTerms) -> float:
+    return terms.value(degrees.T, _degree_rows(targets))
 
 
 def _update_degrees(X: Array, targets: BlockTargets, degrees: _Degrees, common: Any) -> _Degrees:
     terms, coefficients, tol = common
-    step = terms.minimize(_log_predictions(X, coefficients), _rows(targets), degrees.T, tol)
+    step = terms.minimize(_log_predictions(X, coefficients), _degree_rows(targets), degrees.T, tol)
     return _Degrees(step.D, targets.weights, step)
 
 
@@ -178,7 +178,7 @@ def _log_predictions(X: Array, coefficients: Coefficients) -> Array:
     return log_softmax(features.times(coefficients.W, coefficients.b, exact=True))
 
 
-def _mixed(X: Array, degrees: _Degrees, common: tuple[Coefficients | Array, float]) -> _Degrees:
+def _mix_degrees(X: Array, degrees: _Degrees, common: tuple[Coefficients | Array, float]) -> _Degrees:
     P, weight = common
     P = np.exp(_log_predictions(X, P)) if isinstance(P, Coefficients) else P
     return degrees._replace(T=mix(degrees.T, P, weight))

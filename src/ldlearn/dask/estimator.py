@@ -119,8 +119,9 @@ class DaskEstimator(LabelEstimator):
         check_is_fitted(self)
         self._check_columns(X)
         tr.check_collection(y, "y")
-        runner, (of_X, of_y) = BlockRunner(current_client(self.client)), tr.align_blocks(X, y)
-        total, n = runner.map_sum(_score, of_X, of_y, tr.align_weights(X, sample_weight), common=self._block_model())
+        runner = BlockRunner(current_client(self.client))
+        blocks = *tr.align_blocks(X, y), tr.align_weights(X, sample_weight)
+        total, n = runner.map_sum(_score_block, *blocks, common=self._block_model())
         return float(total / n)
 
     def _check_columns(self, X: Any) -> None:
@@ -222,7 +223,7 @@ class DaskJointModel(DaskEstimator):
         shuffled = check_random_state(unfitted.random_state).permutation(len(drawn))
         self.feature_map_ = unfitted.fit(sample[drawn[np.argsort(shuffled)]])
         self.feature_map_.component_indices_ = drawn
-        X = training.runner.map_persist(_mapped, training.X, common=(self._offsets, self.feature_map_))
+        X = training.runner.map_persist(_map_block, training.X, common=(self._offsets, self.feature_map_))
         (sums,) = training.runner.map_sum(lambda block: [column_sums(block)[1]], X)
         return X, sums
 
@@ -244,7 +245,7 @@ def _degrees_of_block(method: str, model: Any, X: Any, *y: Any) -> Any:
     return type(X)(D, index=X.index, columns=[str(name) for name in model.label_names_])
 
 
-def _score(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
+def _score_block(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
     """Weighted sum of the scores of the rows, and the sum of the weights."""
     count = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not count.any():
@@ -252,7 +253,7 @@ def _score(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
     return count.sum() * model.score(X, y, sample_weight=count), count.sum()
 
 
-def _mapped(X: Array, common: tuple[Any, Any]) -> Array:
+def _map_block(X: Array, common: tuple[Any, Any]) -> Array:
     offsets, feature_map = common
     X_near_zero = X if offsets is None else subtract_offsets(X, offsets)
     return np.asarray(feature_map.transform(X_near_zero), dtype=X.dtype)

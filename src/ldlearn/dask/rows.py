@@ -32,7 +32,7 @@ class BlockColumns(CentredColumns):
         n, total, weighted = training.n, float(training.n), weighted and training.has_weights
         if weighted:
             total, (sums,) = training.total, self.sum(lambda X, targets: [column_sums(X, targets.weights)[1]])
-        away, squares = self.sum(_deviations, (sums / total, weighted))
+        away, squares = self.sum(_block_deviations, (sums / total, weighted))
         mean, squares = refine_moments(total, sums / total, away, squares, training.dtype)
         # Offsets need the squares of n rows; these are weighted.
         super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
@@ -43,7 +43,7 @@ class BlockColumns(CentredColumns):
 
     def scatter_matrix(self) -> Array:
         """See `CentredColumns.scatter_matrix`."""
-        return np.asarray(self.sum(_scatter, self.message())[0])
+        return np.asarray(self.sum(_block_scatter, self.message())[0])
 
     def selection_rows(self) -> tuple[Any, Any, Any]:
         """Features, labels and mask of observed labels for model selection; fetched lazily if rows are many."""
@@ -120,7 +120,7 @@ class BlockObjectiveAt:
 
     def __init__(self, rows: BlockObjective, coefficients: Coefficients) -> None:
         self.rows, self.coefficients, self.exact = rows, coefficients, coefficients.exact
-        self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum(_derivatives)
+        self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum(_block_derivatives)
 
     def excess(self) -> Array:
         """Column sums of ``P - D``."""
@@ -146,7 +146,7 @@ class BlockObjectiveAt:
     def _sum(self, function: Any, *arguments: Array) -> list[Any]:
         """The sums over blocks of ``function(objective of a block at these coefficients, *arguments)``."""
         common = self.coefficients, function, arguments
-        return self.rows.runner.map_sum(_at_block, self.rows.X, self.rows.degrees, common=common)
+        return self.rows.runner.map_sum(_evaluate_block, self.rows.X, self.rows.degrees, common=common)
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], ObjectiveAt]:
         """The objective along a direction."""
@@ -157,21 +157,21 @@ class BlockObjectiveAt:
 # Functions of a block. ``degrees`` has the attributes T (degrees) and weights (sample weights or None).
 
 
-def _deviations(X: Array, targets: BlockTargets, common: tuple[Array, bool]) -> Sequence[Any]:
+def _block_deviations(X: Array, targets: BlockTargets, common: tuple[Array, bool]) -> Sequence[Any]:
     mean, weighted = common
     return deviation_sums(X, mean, targets.weights if weighted else None)
 
 
-def _scatter(X: Array, targets: BlockTargets, columns: CentredColumns) -> Sequence[Any]:
+def _block_scatter(X: Array, targets: BlockTargets, columns: CentredColumns) -> Sequence[Any]:
     return [Features(X, sample_weight=targets.weights, block_of=columns).scatter_matrix()]
 
 
-def _at_block(X: Array, degrees: Any, common: tuple[Coefficients, Any, Any]) -> Sequence[Any]:
+def _evaluate_block(X: Array, degrees: Any, common: tuple[Coefficients, Any, Any]) -> Sequence[Any]:
     (columns, W, b, exact), function, arguments = common
     objective = LocalObjective(Features(X, sample_weight=degrees.weights, block_of=columns), degrees.T)
     return list(function(objective.at(W, b, exact=exact), *arguments))
 
 
-def _derivatives(at: Any) -> Sequence[Any]:
+def _block_derivatives(at: Any) -> Sequence[Any]:
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [at.loss, *at.gradient(), at.excess(), at.objective.n * at.mean_curvature()]

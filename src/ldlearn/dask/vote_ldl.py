@@ -62,7 +62,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         self._fitted_with_raters, self._typical_offset = False, 0.0
-        columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
+        runner, columns = training.runner, BlockColumns(training, *self._map_features(training), self.fit_intercept)
         self.gamma_ = self._select_gamma(*columns.selection_rows()) if self.gamma is None else float(self.gamma)
         votes = _BlockVotes(columns, self.label_names_)
         fit = minimize(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
@@ -71,12 +71,12 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         if self.kappa_:
             common = self._block_model(), positive.shares
-            targets = training.runner.map_persist(_smoothed, columns.blocks, training.targets, common=common)
+            targets = runner.map_persist(_smooth_targets, columns.blocks, training.targets, common=common)
             W = softmax_regression.minimize(BlockObjective(columns, targets), l2=self.gamma_, start=None, tol=self.tol)
             self.coef_, self.intercept_ = W.coef.T, W.intercept
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
-        degrees = training.runner.map_persist(_degrees, columns.blocks, training.targets, common=self._block_model())
+        degrees = runner.map_persist(_recover_degrees, columns.blocks, training.targets, common=self._block_model())
         width = (len(self.label_names_),)
         self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
 
@@ -103,14 +103,14 @@ class _BlockVotes(VoteObjective):
         """The loss and its derivatives at given parameters, in one round."""
         _, b, log_rate = self.split(v)
         parameters: _Parameters = self.features.message(), *self.split(v)
-        loss, gW, gb, rate_slope, curvature = self.features.sum(_point, parameters)
+        loss, gW, gb, rate_slope, curvature = self.features.sum(_block_derivatives, parameters)
         added_loss, derivatives = self.added.at(b[None], log_rate)
         added = derivatives()
 
         def hessian_times(s: Any) -> Any:
             _, b, rate = direction = self.split(s)
             extra, extra_rate = added.hessian_times(b[None], rate)
-            hW, hb, h = self.features.sum(_hessian_times, (parameters, direction))
+            hW, hb, h = self.features.sum(_block_hessian_times, (parameters, direction))
             return self.join(hW, hb, h + extra_rate, extra[0])
 
         slope, added_rate_slope = added.gradient
@@ -122,7 +122,8 @@ class _BlockVotes(VoteObjective):
 # Functions of a block.
 
 
-def _at(X: Array, targets: BlockTargets, parameters: _Parameters) -> tuple[Features, Competing, float, Derivatives]:
+def _evaluate_block(X: Array, targets: BlockTargets, parameters: _Parameters) -> tuple[Any, ...]:
+    """Features, link, loss and derivatives in the scores."""
     columns, W, b, log_rate = parameters
     features = Features(X, block_of=columns)
     link = Competing(targets.T.astype(np.float64), label_counts(targets.weights, targets.observed))
@@ -130,21 +131,21 @@ def _at(X: Array, targets: BlockTargets, parameters: _Parameters) -> tuple[Featu
     return features, link, loss, derivatives()
 
 
-def _point(X: Array, targets: BlockTargets, parameters: _Parameters) -> Sequence[Any]:
-    features, link, loss, (gradient, _, curvature) = _at(X, targets, parameters)
+def _block_derivatives(X: Array, targets: BlockTargets, parameters: _Parameters) -> Sequence[Any]:
+    features, link, loss, (gradient, _, curvature) = _evaluate_block(X, targets, parameters)
     slope, rate_slope = gradient
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [loss, *features.transpose_times(slope), rate_slope, link.total * curvature]
 
 
-def _hessian_times(X: Array, targets: BlockTargets, common: tuple[_Parameters, Any]) -> Sequence[Any]:
+def _block_hessian_times(X: Array, targets: BlockTargets, common: tuple[_Parameters, Any]) -> Sequence[Any]:
     parameters, (W, b, rate) = common
-    features, *_, derivatives = _at(X, targets, parameters)
+    features, *_, derivatives = _evaluate_block(X, targets, parameters)
     curved, curved_rate = derivatives.hessian_times(features.times(W, b), rate)
     return [*features.transpose_times(curved), curved_rate]
 
 
-def _smoothed(X: Array, targets: BlockTargets, common: tuple[joint.VoteLDL, Array]) -> BlockTargets:
+def _smooth_targets(X: Array, targets: BlockTargets, common: tuple[joint.VoteLDL, Array]) -> BlockTargets:
     """The targets of the predictor if ``zeros="less"``."""
     model, mean = common
     scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
@@ -152,6 +153,6 @@ def _smoothed(X: Array, targets: BlockTargets, common: tuple[joint.VoteLDL, Arra
     return BlockTargets(mix(D, mean, prediction_weight(model.kappa_, model.n_votes_) ** 2), weights=targets.weights)
 
 
-def _degrees(X: Array, targets: BlockTargets, model: joint.VoteLDL) -> Array:
+def _recover_degrees(X: Array, targets: BlockTargets, model: joint.VoteLDL) -> Array:
     scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
     return np.ascontiguousarray(model._degrees(scores, targets.T, 0.0, targets.observed), dtype=X.dtype)

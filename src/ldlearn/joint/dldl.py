@@ -350,7 +350,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             messages.append(message)
         self.alpha_, self.beta_, self.gamma_, self.ordered_ = map(float, (self.alpha, beta, gamma, self.ordered))
         if self.ordered is True:
-            penalties = {"beta": self.beta_, "gamma": self.gamma_}
+            penalties: dict[str, Any] = {"beta": self.beta_, "gamma": self.gamma_}
             self.ordered_, message = select_ordered_penalty(*rows, **penalties, max_iter=self.max_iter)
             messages.append(message)
         self.selection_summary_ = "; ".join(messages)

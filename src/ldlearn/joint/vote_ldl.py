@@ -18,8 +18,8 @@ from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features, reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
-from ldlearn.uncertainty.intervals import Bounds, IntervalMixin, TrainingRows
-from ldlearn.uncertainty.vote_intervals import find_concentration
+from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
+from ldlearn.uncertainty.vote_intervals import Bounds, find_concentration
 
 
 @estimator_dataclass
@@ -179,9 +179,9 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         -------
         D : ndarray of shape (n_samples, n_labels)
         """
-        return self._enhance_rows(X, y, **({} if n_raters is None else {"n_raters": self._log_raters(n_raters, y)}))
+        return self._enhance_rows(X, y, **({} if n_raters is None else {"n_raters": self._check_raters(n_raters, y)}))
 
-    def _log_raters(self, n_raters: Any, y: Any) -> Array:
+    def _check_raters(self, n_raters: Any, y: Any) -> Array:
         check_is_fitted(self)
         if not self._fitted_with_raters:
             raise InputError(
@@ -211,7 +211,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         concentration = self._find_concentration(n_raters)
         if n_raters is None or not self._fitted_with_raters:
             return self._vote_intervals(X, y, coverage, concentration, self._typical_offset)
-        offset = self._log_raters(n_raters, y)
+        offset = self._check_raters(n_raters, y)
         return self._vote_intervals(X, y, coverage, concentration, offset, n_raters=offset)
 
     def _find_concentration(self, n_raters: Any) -> float | None:

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from ldlearn.core.resources import blas_threads, in_threads, sum_in_threads
-from ldlearn.core.scaling import column_moments, removable_offsets, row_batches, row_blocks, without_offsets
+from ldlearn.core.scaling import column_moments, removable_offsets, row_batches, row_blocks, to_dense, without_offsets
 from ldlearn.core.simplex import Array, Indices
 
 
@@ -287,10 +287,10 @@ class Features(CentredColumns):
         def part(rows: slice) -> tuple[Any, ...]:
             block = self.block(rows, exact=True)
             if weights is None:
-                return _dense(block.T @ block), np.asarray(block.sum(axis=0)).ravel()  # BLAS exploits the symmetry
+                return to_dense(block.T @ block), np.asarray(block.sum(axis=0)).ravel()  # BLAS exploits the symmetry
             w = weights[rows]
             weighted = block.multiply(w[:, None]).tocsr() if self._is_sparse else block * w[:, None]
-            return _dense(block.T @ weighted), block.T @ w
+            return to_dense(block.T @ weighted), block.T @ w
 
         inner, moment = sum_in_threads(part, self.row_blocks())
         total = float(self.n if weights is None else weights.sum())
@@ -300,10 +300,6 @@ class Features(CentredColumns):
         scatter[:-1, -1] = scatter[-1, :-1] = cross
         scatter[-1, -1] = total
         return scatter
-
-
-def _dense(A: Any) -> Array:
-    return np.asarray(A.toarray() if sparse.issparse(A) else A)
 
 
 def linear_scores(X: Any, W: Array, b: Array) -> Array:
@@ -325,8 +321,7 @@ def linear_scores(X: Any, W: Array, b: Array) -> Array:
 def centred_blocks(X: Any, mean: Array, width: int) -> Iterator[tuple[slice, Array]]:
     """``X - mean``, dense and in float64, for slices of rows; the caller needs ``width`` numbers for each row."""
     for rows in row_batches(X.shape[0], width, max_entries=2**21):
-        block = X[rows].toarray() if sparse.issparse(X) else X[rows]
-        yield rows, np.asarray(block, dtype=np.float64) - mean
+        yield rows, to_dense(X[rows]).astype(np.float64, copy=False) - mean
 
 
 def linear_softmax(X: Any, W: Array, b: Array) -> Array:

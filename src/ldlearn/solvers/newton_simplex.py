@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn.core.resources import in_threads
+from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import Array, Indices, Mask, log_degrees
 from ldlearn.solvers.spd import conjugate_gradients
 
@@ -84,9 +85,7 @@ def _blocks(counts: Indices) -> list[Indices]:
     ends = np.flatnonzero(np.diff(counts[order])) + 1
     blocks = []
     for rows in np.split(order, ends):
-        if len(rows):
-            size = max(1, _BLOCK_ENTRIES // max(int(counts[rows[0]]), 1))
-            blocks += [rows[start : start + size] for start in range(0, len(rows), size)]
+        blocks += [rows[block] for block in row_batches(len(rows), int(counts[rows[0]]), _BLOCK_ENTRIES)]
     return blocks
 
 

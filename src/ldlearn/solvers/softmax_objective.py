@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn.core.resources import in_threads, sum_in_threads
-from ldlearn.core.scaling import row_batches
+from ldlearn.core.scaling import row_batches, to_dense
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import Features, reciprocal
 
@@ -170,7 +170,7 @@ class SparseObjective:
         # Single precision suffices for centred columns, not for columns far from zero or of extreme scales.
         single = features.fit_intercept and features.fit_single_precision()
         self.precision: Any = np.float32 if single else np.float64
-        self.blocks = list(row_batches(*D.shape, self.block_entries))
+        self.blocks = list(row_batches(D.shape[0], D.shape[1], self.block_entries))
         self.keeps_predictions = np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= self.max_cached_bytes
 
     @cached_property
@@ -179,8 +179,7 @@ class SparseObjective:
         features = self.features
 
         def part(rows: slice) -> tuple[Any, ...]:
-            product = self.D[rows].T @ features.block(rows, exact=True)
-            return ((product.toarray() if sparse.issparse(product) else np.asarray(product)).T,)
+            return (to_dense(self.D[rows].T @ features.block(rows, exact=True)).T,)
 
         (product,) = sum_in_threads(part, self.blocks)
         return features.centred(product, self.degrees)[0]

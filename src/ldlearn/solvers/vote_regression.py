@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import label_counts, log_expected_votes, losses, slopes
+from ldlearn.core.votes import label_counts, log_expected_votes, vote_losses, vote_slopes
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.spd import conjugate_gradients
 
@@ -302,14 +302,14 @@ class Independent:
 
     def loss(self, theta: Array) -> float:
         """Negative log-likelihood and log-prior."""
-        found = losses(theta, self.Y)
+        found = vote_losses(theta, self.Y)
         if self.weak_prior:
             found[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
         return float((found if self.counts is None else found * self.counts).sum())
 
     def slopes(self, theta: Array) -> tuple[Array, Array]:
         """First and second derivatives of the loss of each label."""
-        first, second = slopes(theta, self.Y)
+        first, second = vote_slopes(theta, self.Y)
         if self.weak_prior:
             tanh = np.tanh(0.5 * theta[-1])
             first[-1], second[-1] = 0.5 * tanh, 0.25 * (1.0 - tanh**2)

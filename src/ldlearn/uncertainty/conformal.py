@@ -14,7 +14,8 @@ from ldlearn.base.estimator import set_output, wrap_output
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions, check_some_degrees
 from ldlearn.exceptions import InputError, ParameterError
-from ldlearn.uncertainty.intervals import Bounds, check_fraction
+from ldlearn.uncertainty.intervals import check_fraction
+from ldlearn.uncertainty.vote_intervals import Bounds
 
 
 class ConformalIntervals(BaseEstimator):

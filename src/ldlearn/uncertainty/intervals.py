@@ -158,11 +158,12 @@ class IntervalMixin(JointModel):
         check_fraction("coverage", coverage)
         features = self._validate_features(X)
         concentration = None if n_raters is None else self._find_concentration(n_raters)
+        P = self._predict(features)
         if self.kappa_:
-            P = self._predict(features)
-            return _include(P, beta_bounds(P, concentration or self.kappa_, coverage), features.dtype)
-        bounds = self._find_posterior().degree_intervals(self._mapped(features), coverage, concentration)
-        return _include(self._predict(features), bounds, features.dtype)
+            bounds = beta_bounds(P, concentration or self.kappa_, coverage)
+        else:
+            bounds = self._find_posterior().degree_intervals(self._mapped(features), coverage, concentration)
+        return _extend_to_point(P, bounds, features.dtype)
 
     @wrap_output
     def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
@@ -228,10 +229,11 @@ class IntervalMixin(JointModel):
         features, Y, labels = self._validate_new_rows(X, y)
         D = self._enhance(features, Y, **labels, **row_data)
         if self.kappa_:
-            return _include(D, beta_bounds(D, (concentration or self.kappa_) + self.n_votes_, coverage), features.dtype)
-        options: dict[str, Any] = {"observed": labels.get("observed"), "concentration": concentration}
-        bounds = self._find_posterior().vote_intervals(self._mapped(features), Y, coverage, offset, **options)
-        return _include(D, bounds, features.dtype)
+            bounds = beta_bounds(D, (concentration or self.kappa_) + self.n_votes_, coverage)
+        else:
+            posterior, observed = self._find_posterior(), labels.get("observed")
+            bounds = posterior.vote_intervals(self._mapped(features), Y, coverage, offset, observed, concentration)
+        return _extend_to_point(D, bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
         posterior = self.compute_posterior().posterior
@@ -292,6 +294,6 @@ def check_fraction(name: str, value: Any) -> None:
         raise ParameterError(f"{name} must be above 0 and below 1, got {value!r}.")
 
 
-def _include(point: Array, bounds: Bounds, dtype: Any) -> Bounds:
+def _extend_to_point(point: Array, bounds: Bounds, dtype: Any) -> Bounds:
     """Extend intervals to the point estimate, which may be that of another model than the vote model."""
     return np.minimum(bounds[0], point).astype(dtype), np.maximum(bounds[1], point).astype(dtype)

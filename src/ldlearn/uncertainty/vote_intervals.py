@@ -163,7 +163,7 @@ class VotePosterior:
                 for Z, rate in zip(scores, rates, strict=True)
             ]
             V = self.covariance.of_scores(centred)
-            spread = votes[0].noise() + votes[0].spread(np.exp(log_softmax(scores[0])), V)
+            spread = votes[0].variance_of_votes() + votes[0].variance_of_scores(np.exp(log_softmax(scores[0])), V)
             centre, variance = self._average_links(np.stack([each.log_odds() for each in votes]), spread)
             bounds[:, rows] = _beta_bounds(centre, variance, coverage)
         # The only possible label of a row has degree 1, a negative label 0.
@@ -198,15 +198,15 @@ class _Votes:
         return np.asarray(self.possible * np.where(self.positive, 1.0 / exprel(-mu), mu))
 
     @cached_property
-    def rest(self) -> Array:
+    def other_votes(self) -> Array:
         """Expected votes of the other labels of the row; never 0, even for the only label."""
         return np.asarray(np.maximum(self.means.sum(axis=1, keepdims=True) - self.means, _SMALLEST))
 
     def log_odds(self) -> Array:
         """Log-odds of the share of each label."""
-        return np.asarray(np.log(np.maximum(self.means, _SMALLEST)) - np.log(self.rest))
+        return np.asarray(np.log(np.maximum(self.means, _SMALLEST)) - np.log(self.other_votes))
 
-    def noise(self) -> Array:
+    def variance_of_votes(self) -> Array:
         """Variance of the log-odds due to the randomness of votes.
 
         Before any label was seen, votes have mean mu and variance ``excess * mu``, in a unit that cancels in shares.
@@ -218,16 +218,16 @@ class _Votes:
         relative = self.possible * np.maximum(relative, 0.0)
         variances = relative * self.means**2
         others = variances.sum(axis=1, keepdims=True) - variances
-        return np.asarray(relative + others / self.rest**2)
+        return np.asarray(relative + others / self.other_votes**2)
 
-    def spread(self, P: Array, V: Array) -> Array:
+    def variance_of_scores(self, P: Array, V: Array) -> Array:
         """Variance of the log-odds due to the covariance V of the scores."""
         mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
         elasticity = np.where(self.positive, np.maximum(1.0 + mu - self.means, 0.0), 1.0) * self.possible
         derivatives = elasticity * self.means  # of the means in theta; the elasticity is that of their logarithms
         found = np.empty_like(P)
         for j in range(P.shape[1]):
-            slope = -derivatives / self.rest[:, [j]]  # of the log-odds of label j in theta of every label
+            slope = -derivatives / self.other_votes[:, [j]]  # of the log-odds of label j in theta of every label
             slope[:, j] = elasticity[:, j]
             slope -= slope.sum(axis=1, keepdims=True) * P  # and in the scores
             found[:, j] = np.einsum("nk,nkl,nl->n", slope, V, slope, optimize=True)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import LARGEST_THETA, label_counts, log_expected_votes, slopes
+from ldlearn.core.votes import LARGEST_THETA, label_counts, log_expected_votes, vote_slopes
 from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
 from ldlearn.solvers.vote_regression import VoteFit, vote_curvature, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
@@ -151,7 +151,7 @@ class _Information:
         theta = theta + np.reshape(fit.log_rate + part["offset"], (-1, 1))
         u, votes = np.zeros_like(theta), np.exp(np.minimum(theta, LARGEST_THETA))
         if observed:
-            u, i = slopes(theta, part["Y"].astype(np.float64))
+            u, i = vote_slopes(theta, part["Y"].astype(np.float64))
         else:
             with np.errstate(over="ignore"):
                 i = votes / exprel(votes)  # votes^2 / (exp(votes) - 1)
