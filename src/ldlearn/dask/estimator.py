@@ -213,7 +213,7 @@ class DaskJointModel(DaskEstimator):
             return training.X, training.sums
         if isinstance(self.feature_map, str):
             self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
-        sample = tr.LazyRows(training, training.X, training.m, offsets=self._offsets)
+        sample = tr.LazyRows(training, "X", self._offsets)
         unfitted = make_feature_map(self.feature_map, sample)
         if not isinstance(unfitted.random_state, Integral):  # used twice below
             unfitted.random_state = check_random_state(unfitted.random_state).randint(2**31 - 1)

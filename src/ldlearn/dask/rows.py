@@ -21,9 +21,6 @@ _MAX_LOCAL_ROWS = 10_000  # fetched at once
 class BlockColumns(CentredColumns):
     """Statistics of the columns of features in blocks."""
 
-    X: Any  # only some rows are ever fetched, of features and of sample weights
-    sample_weight: Any = None
-
     def __init__(
         self, training: TrainingBlocks, X: Sequence[Any], sums: Any, fit_intercept: bool, weighted: bool = True
     ) -> None:
@@ -50,11 +47,8 @@ class BlockColumns(CentredColumns):
         if self.n <= _MAX_LOCAL_ROWS:
             X, targets = self.training.fetch_rows(np.arange(self.n), self.blocks)
             return reduce_to_row_space(Features(X, self.fit_intercept, targets.weights)), targets.T, targets.observed
-        training, n_labels = self.training, self.training.n_labels
-        self.X = LazyRows(training, self.blocks, self.m)
-        self.sample_weight = LazyRows(training, self.blocks, 1, "weights") if training.has_weights else None
-        observed = LazyRows(training, self.blocks, n_labels, "observed") if training.has_unknown else None
-        return self, LazyRows(training, self.blocks, n_labels, "T"), observed
+        observed = LazyRows(self.training, "observed") if self.training.has_unknown else None
+        return self, LazyRows(self.training, "T"), observed
 
     def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
         """See `CentredColumns.take_rows`."""

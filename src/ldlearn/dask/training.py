@@ -119,21 +119,19 @@ def _concatenate(parts: Sequence[BlockTargets]) -> BlockTargets:
 class LazyRows:
     """Rows in blocks with the interface of an array; indexing fetches only the requested rows.
 
-    ``part`` is "X" or a field of `BlockTargets`.
+    ``part`` is "X", from which offsets may be subtracted, or a field of `BlockTargets`.
     """
 
-    def __init__(
-        self, training: TrainingBlocks, blocks: Sequence[Any], width: int, part: str = "X", offsets: Any = None
-    ) -> None:
-        self.training, self.blocks, self.part, self.offsets = training, blocks, part, offsets
-        self.shape, self.dtype = (training.n, width), training.dtype
+    def __init__(self, training: TrainingBlocks, part: str, offsets: Array | None = None) -> None:
+        self.training, self.part, self.offsets = training, part, offsets
+        self.shape = training.n, training.m if part == "X" else training.n_labels
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, positions: Indices) -> Any:
         unique, inverse = np.unique(positions, return_inverse=True)
-        X, targets = self.training.fetch_rows(unique, self.blocks)
+        X, targets = self.training.fetch_rows(unique)
         if self.part == "X":
             return (X if self.offsets is None else subtract_offsets(X, self.offsets))[inverse]
         found = getattr(targets, self.part)

@@ -96,8 +96,7 @@ class _BlockVotes(VoteObjective):
 
     def constant(self) -> tuple[Any, float]:
         """The best intercepts and ln(lambda) without features."""
-        votes = -np.log1p(-self.rates)
-        return np.log(votes / votes.sum()), float(np.log(votes.sum()))
+        return Competing(self.rates[None], None).constant()
 
     def at(self, v: Any) -> Point:
         """The loss and its derivatives at given parameters, in one round."""

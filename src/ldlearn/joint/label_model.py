@@ -67,8 +67,7 @@ def sort_by_features(features: Any) -> tuple[Indices, Indices]:
         Or rows in blocks on a cluster, which apply `third_moments` and `project_rows` themselves.
     """
     local = isinstance(features, Features)
-    weights = features.sample_weight
-    moments = third_moments(features.X, features, weights) if local else features.third_moments()
+    moments = third_moments(features.X, features, features.sample_weight) if local else features.third_moments()
     direction = np.empty(features.m)
     # Rounded, so that rounding errors do not rank columns.
     ranked = np.argsort(np.round(moments / (features.total * features.m), 9), kind="stable")
@@ -134,23 +133,13 @@ class Split:
 
 def validation_splits(features: Features, Y: Mask, observed: Mask | None = None) -> list[Split]:
     """Split features and labels by `validation_folds`."""
-    X, intercept, weights = features.X, features.fit_intercept, features.sample_weight
-
-    def part(A: Any, rows: Indices) -> Any:
-        return None if A is None else A[rows]
-
-    return [
-        Split(
-            Features(X[train], intercept, part(weights, train), orthogonal=features.orthogonal),
-            Y[train],
-            X[test],
-            Y[test],
-            part(observed, train),
-            part(observed, test),
-            np.ones(len(test)) if weights is None else weights[test],
-        )
-        for train, test in validation_folds(features.original)
-    ]
+    splits = []
+    for train, test in validation_folds(features.original):
+        X_test, weights = features.take_rows(test)
+        weights = np.ones(len(test)) if weights is None else weights
+        masks = (None, None) if observed is None else (observed[train], observed[test])
+        splits.append(Split(features.subset(train), Y[train], X_test, Y[test], *masks, weights))
+    return splits
 
 
 def validation_weights(splits: list[Split]) -> SampleWeight:

@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 
 from ldlearn.core.resources import blas_threads, in_threads, sum_in_threads
 from ldlearn.core.scaling import column_moments, removable_offsets, row_batches, row_blocks, to_dense, without_offsets
-from ldlearn.core.simplex import Array, Indices
+from ldlearn.core.simplex import Array
 
 
 class Spectrum(NamedTuple):
@@ -96,9 +96,14 @@ class CentredColumns:
             self._sample = Features(X, sample_weight=sample_weight, block_of=columns)
         return self._sample
 
-    def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
+    def take_rows(self, rows: Any) -> tuple[Any, Array | None]:
         """Some rows of X, and their sample weights."""
         raise NotImplementedError
+
+    def subset(self, rows: Any) -> Features:
+        """Some rows as features of their own, centred by their own mean."""
+        X, sample_weight = self.take_rows(rows)
+        return Features(X, self.fit_intercept, sample_weight, orthogonal=self.orthogonal)
 
     def fit_single_precision(self) -> bool:
         """Whether the centred columns and their squares can be represented in single precision."""
@@ -230,7 +235,7 @@ class Features(CentredColumns):
         block = without_offsets(self.X[rows], self.offsets) if self._far else self.X[rows]
         return block.astype(np.float64, copy=False) if exact or self.is_exact else block
 
-    def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
+    def take_rows(self, rows: Any) -> tuple[Any, Array | None]:
         """See `CentredColumns.take_rows`."""
         return self.X[rows], None if self.sample_weight is None else self.sample_weight[rows]
 

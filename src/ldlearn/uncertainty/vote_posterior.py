@@ -51,10 +51,7 @@ def vote_posterior(
     features = features.original if exact else features
     step = -(-features.n // _MAX_ROWS)
     rows = slice(None, None, step)
-    sample = features
-    if step > 1:
-        sample_weight = None if features.sample_weight is None else features.sample_weight[rows]
-        sample = Features(features.X[rows], features.fit_intercept, sample_weight)
+    sample = features.subset(rows) if step > 1 else features
     labels: dict[str, Any] = {"Y": Y, "observed": observed, "offset": offset}
     part = {name: value if value is None or np.ndim(value) == 0 else value[rows] for name, value in labels.items()}
     options: dict[str, Any] = {"weak_prior": True, "tol": 1e-4, **part}
