@@ -70,19 +70,20 @@ class TrainingBlocks:
         of_X, of_y = align_blocks(X, y)
         X_blocks = runner.persist([delayed(np.asarray, pure=False)(block, dtype=self.dtype) for block in of_X])
         targets = runner.map_persist(_validate_targets, X_blocks, of_y, align_weights(X, sample_weight), common=checks)
-        found = runner.map_compute(_describe_block, X_blocks, targets)
-        lengths = np.array([block.rows for block in found])
-        for k, block in enumerate(found):
-            if block.problem:
-                raise InputError(f"Block {k} (from row {lengths[:k].sum()} on): {block.problem}")
+        rows, problems, sums, unknown, totals = zip(
+            *runner.map_compute(_describe_block, X_blocks, targets), strict=True
+        )
+        lengths = np.array(rows)
+        for k, problem in enumerate(problems):
+            if problem:
+                raise InputError(f"Block {k} (from row {lengths[:k].sum()} on): {problem}")
         filled = np.flatnonzero(lengths)
         if not len(filled):
             raise InputError("X has no rows; at least one is needed.")
         self.X, self.targets = ([blocks[k] for k in filled] for blocks in (X_blocks, targets))
         self.lengths = lengths[filled]
-        self.sums = np.sum([found[k].sums for k in filled], axis=0)
-        self.has_unknown = any(block.unknown for block in found)
-        self.n, self.total = int(lengths.sum()), float(sum(block.total for block in found))
+        self.sums, self.has_unknown = np.sum(sums, axis=0), any(unknown)
+        self.n, self.total = int(lengths.sum()), float(sum(totals))
 
     def count_positives(self, label_names: Array) -> tuple[Array, Array]:
         """Weighted numbers of rows in which each label is positive, and in which it is observed: never none."""
@@ -138,16 +139,6 @@ class LazyRows:
         return (np.ones(targets.T.shape, dtype=bool) if found is None else found)[inverse]  # all observed
 
 
-class _BlockDescription(NamedTuple):
-    """The result of the validation of a block."""
-
-    rows: int
-    problem: str = ""
-    sums: Array = np.empty(0)  # of the columns
-    unknown: bool = False  # whether some labels are
-    total: float = 0.0  # sum of the sample weights
-
-
 # Functions of a block.
 
 
@@ -175,11 +166,12 @@ def _check_weights(sample_weight: Any) -> SampleWeight:
     return weights
 
 
-def _describe_block(X: Array, targets: Any) -> _BlockDescription:
+def _describe_block(X: Array, targets: Any) -> tuple[int, str, Array, bool, float]:
+    """Number of rows, error message, column sums, whether labels are unknown, and the sum of the sample weights."""
     if isinstance(targets, str):
-        return _BlockDescription(len(X), targets)
+        return len(X), targets, np.zeros(X.shape[1]), False, 0.0
     total = float(len(X)) if targets.weights is None else float(targets.weights.sum())
-    return _BlockDescription(len(X), "", column_sums(X)[1], targets.observed is not None, total)
+    return len(X), "", column_sums(X)[1], targets.observed is not None, total
 
 
 _NUMBERS = "biuf"  # kinds of numpy's types
