@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ldlearn.core.graph import neighbor_index, own_neighbors
+from ldlearn.core.graph import neighbor_index, neighbors_of_rows
 from ldlearn.core.scaling import row_batches, to_dense
 from ldlearn.core.simplex import Array, Indices, Mask
 
@@ -108,7 +108,7 @@ def reconstruction_weights(X: Any, n_neighbors: int, reg: float = 1e-3) -> spars
 
 def nearest_rows(X: Any, n_neighbors: int) -> Indices:
     """Indices (n, k) of the nearest rows of each row, itself excluded."""
-    return own_neighbors(neighbor_index(X, n_neighbors)[0], X)[1]
+    return neighbors_of_rows(neighbor_index(X, n_neighbors)[0], X)[1]
 
 
 def reconstruction_laplacian(W: sparse.csr_array) -> sparse.csr_array:

@@ -33,7 +33,7 @@ def connect(address: str) -> Any:
     """A client of the scheduler at an address such as ``"tcp://host:8786"``."""
     found: list[Any] = [TimeoutError()]
 
-    def call() -> None:
+    def open_client() -> None:
         try:
             # Not the default: the user may have a client of another cluster.
             found.append(distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False))
@@ -41,7 +41,7 @@ def connect(address: str) -> Any:
             found.append(error)
 
     # In a daemon thread: Dask's time-out does not apply if something other than a scheduler listens at the address.
-    thread = Thread(target=call, daemon=True)
+    thread = Thread(target=open_client, daemon=True)
     thread.start()
     thread.join(timeout=1.5 * _CONNECT_SECONDS)
     if isinstance(found[-1], Exception):
@@ -130,7 +130,7 @@ class BlockRunner:
 
         Without a message ``common`` the function takes blocks only, here and below.
         """
-        parts = self._parts(function, blocks, common)
+        parts = self._make_tasks(function, blocks, common)
         while len(parts) > 1:
             branches = [parts[k : k + _TREE_WIDTH] for k in range(0, len(parts), _TREE_WIDTH)]
             parts = [delayed(_sum_elementwise, pure=False)(branch) for branch in branches]
@@ -141,11 +141,11 @@ class BlockRunner:
         """``function(block, ..., common)`` of each block; results should be small."""
         self.n_rounds += 1
         # One task gathers them: the client waits for one result, not for one per block.
-        return list(self.compute([delayed(list)(self._parts(function, blocks, common))], blocks)[0])
+        return list(self.compute([delayed(list)(self._make_tasks(function, blocks, common))], blocks)[0])
 
     def map_persist(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
         """``function(block, ..., common)`` of each block, left on the cluster; lost results are recomputed."""
-        return self.persist(self._parts(function, blocks, common))
+        return self.persist(self._make_tasks(function, blocks, common))
 
     def persist(self, collections: Sequence[Any]) -> list[Any]:
         """Compute Dask collections and leave them on the cluster."""
@@ -157,7 +157,7 @@ class BlockRunner:
         with ignore_size_warning(), self._explain_errors(made_of):
             return [self._wait_for(future) for future in self.client.compute(list(collections))]
 
-    def _parts(self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any) -> list[Any]:
+    def _make_tasks(self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any) -> list[Any]:
         # Impure, so that tasks get random names: otherwise Dask hashes their arguments in every round. The message is a
         # separate task: it is sent once to each worker, not once with each block.
         message = () if common is None else (delayed(common, pure=False, traverse=False),)

@@ -91,7 +91,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         rates = positive_rates(*training.count_positives(self.label_names_)) if training.has_unknown else None
         positive = training.find_positive_labels(rates)
         self._select_penalties(positive, columns.selection_rows)
-        start = self._prototypes(training), rates
+        start = self._class_prototypes(training), rates
         degrees = training.runner.map_persist(_initial_degrees, training.X, training.targets, common=start)
         steps = _BlockSteps(columns, degrees, self._degree_terms(), self.gamma_, self.tol)
         W = self._alternate(steps, positive).W
@@ -103,7 +103,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
         self.gap_ = array_of_blocks(gaps, training.lengths, (), np.dtype(np.float64))
 
-    def _prototypes(self, training: TrainingBlocks) -> Array | None:
+    def _class_prototypes(self, training: TrainingBlocks) -> Array | None:
         """Class prototypes, for ``init="pseudo"``."""
         if self.init == "uniform":
             return None
@@ -129,7 +129,7 @@ class _BlockSteps:
         return minimize(BlockObjective(self.columns, self.D), l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
-        common = self.degree_terms, self._message(W), self.tol
+        common = self.degree_terms, self._coefficients(W), self.tol
         self.D = self.runner.map_persist(_update_degrees, self.columns.blocks, self.targets, self.D, common=common)
         steps = self.runner.map_compute(lambda block: replace(block.step, D=None, gap=np.empty(0)), self.D)
         objective, terms = (sum(getattr(step, name) for step in steps) for name in ("objective", "terms"))
@@ -138,12 +138,12 @@ class _BlockSteps:
         return DegreeStep(None, np.empty(0), objective, n_iter, converged, terms, change)
 
     def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
-        common = self._message(P) if isinstance(P, SoftmaxFit) else P, weight
+        common = self._coefficients(P) if isinstance(P, SoftmaxFit) else P, weight
         self.D = self.runner.map_persist(_mix_degrees, self.columns.blocks, self.D, common=common)
 
-    def _message(self, W: SoftmaxFit) -> Coefficients:
+    def _coefficients(self, W: SoftmaxFit) -> Coefficients:
         # Blocks centre their features, and so need the intercept at the mean.
-        return Coefficients(self.columns.message(), W.coef, W.intercept + self.columns.mean @ W.coef)
+        return Coefficients(self.columns.statistics(), W.coef, W.intercept + self.columns.mean @ W.coef)
 
 
 # Functions of a block.

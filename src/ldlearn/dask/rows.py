@@ -28,19 +28,19 @@ class BlockColumns(CentredColumns):
         self.training, self.blocks = training, X
         n, total, weighted = training.n, float(training.n), weighted and training.has_weights
         if weighted:
-            total, (sums,) = training.total, self.sum(lambda X, targets: [column_sums(X, targets.weights)[1]])
-        away, squares = self.sum(_block_deviations, (sums / total, weighted))
+            total, (sums,) = training.total, self.sum_blocks(lambda X, targets: [column_sums(X, targets.weights)[1]])
+        away, squares = self.sum_blocks(_block_deviations, (sums / total, weighted))
         mean, squares = refine_moments(total, sums / total, away, squares, training.dtype)
         # Offsets need the squares of n rows; these are weighted.
         super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
 
-    def sum(self, function: Any, common: Any = None) -> list[Any]:
+    def sum_blocks(self, function: Any, common: Any = None) -> list[Any]:
         """The sums over blocks of ``function(X, targets, common)``, in one round."""
         return self.training.runner.map_sum(function, self.blocks, self.training.targets, common=common)
 
     def scatter_matrix(self) -> Array:
         """See `CentredColumns.scatter_matrix`."""
-        return np.asarray(self.sum(_block_scatter, self.message())[0])
+        return np.asarray(self.sum_blocks(_block_scatter, self.statistics())[0])
 
     def selection_rows(self) -> tuple[Any, Any, Any]:
         """Features, labels and mask of observed labels for model selection; fetched lazily if rows are many."""
@@ -57,18 +57,17 @@ class BlockColumns(CentredColumns):
 
     def third_moments(self) -> Array:
         """See `ldlearn.joint.label_model.third_moments`."""
-        moments = self.sum(lambda X, targets, columns: [third_moments(X, columns, targets.weights)], self.message())
-        return np.asarray(moments[0])
+        common = self.statistics()
+        (moments,) = self.sum_blocks(lambda X, targets, columns: [third_moments(X, columns, targets.weights)], common)
+        return np.asarray(moments)
 
     def project_rows(self, direction: Array) -> Array:
         """See `ldlearn.joint.label_model.project_rows`."""
-        common = self.message(), direction
-        runner = self.training.runner
-        return np.concatenate(
-            runner.map_compute(lambda X, common: project_rows(X, *common), self.blocks, common=common)
-        )
+        common, runner = (self.statistics(), direction), self.training.runner
+        parts = runner.map_compute(lambda X, common: project_rows(X, *common), self.blocks, common=common)
+        return np.concatenate(parts)
 
-    def message(self) -> CentredColumns:
+    def statistics(self) -> CentredColumns:
         """The statistics that are sent to the blocks."""
         columns = self.mean, self.spread, self.offsets, self.fit_intercept
         return CentredColumns(self.n, *columns, total=self.total)
@@ -104,7 +103,7 @@ class BlockObjective:
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
         """The objective at coefficients, in one round; ``logits`` are not needed."""
         exact = exact or self.features.training.dtype == np.float64
-        return BlockObjectiveAt(self, Coefficients(self.features.message(), W, b, exact))
+        return BlockObjectiveAt(self, Coefficients(self.features.statistics(), W, b, exact))
 
 
 class BlockObjectiveAt:
@@ -114,7 +113,7 @@ class BlockObjectiveAt:
 
     def __init__(self, rows: BlockObjective, coefficients: Coefficients) -> None:
         self.rows, self.coefficients, self.exact = rows, coefficients, coefficients.exact
-        self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum(_block_derivatives)
+        self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum_blocks(_block_derivatives)
 
     def excess(self) -> Array:
         """Column sums of ``P - D``."""
@@ -130,14 +129,14 @@ class BlockObjectiveAt:
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
         """The Hessian of the loss times a direction, in one round."""
-        hW, hb = self._sum(lambda at, W, b: at.hessian_times(W, b), W, b)
+        hW, hb = self._sum_blocks(lambda at, W, b: at.hessian_times(W, b), W, b)
         return hW, hb
 
     def scatters(self) -> Iterable[Array]:
         """See `ObjectiveAt`."""
-        return self._sum(lambda at: list(at.scatters()))
+        return self._sum_blocks(lambda at: list(at.scatters()))
 
-    def _sum(self, function: Any, *arguments: Array) -> list[Any]:
+    def _sum_blocks(self, function: Any, *arguments: Array) -> list[Any]:
         """The sums over blocks of ``function(objective of a block at these coefficients, *arguments)``."""
         common = self.coefficients, function, arguments
         return self.rows.runner.map_sum(_evaluate_block, self.rows.X, self.rows.degrees, common=common)

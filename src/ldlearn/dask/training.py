@@ -25,7 +25,7 @@ class BlockTargets(NamedTuple):
     observed: Mask | None = None  # mask of the observed labels; None if all are
     weights: SampleWeight | None = None  # sample weights; None if all are 1
 
-    def at(self, places: Indices) -> BlockTargets:
+    def take(self, places: Indices) -> BlockTargets:
         """The targets of the rows at these positions."""
         parts: list[Any] = [None if part is None else part[places] for part in self]
         return BlockTargets(*parts)
@@ -70,9 +70,8 @@ class TrainingBlocks:
         of_X, of_y = align_blocks(X, y)
         X_blocks = runner.persist([delayed(np.asarray, pure=False)(block, dtype=self.dtype) for block in of_X])
         targets = runner.map_persist(_validate_targets, X_blocks, of_y, align_weights(X, sample_weight), common=checks)
-        rows, problems, sums, unknown, totals = zip(
-            *runner.map_compute(_describe_block, X_blocks, targets), strict=True
-        )
+        described = runner.map_compute(_describe_block, X_blocks, targets)
+        rows, problems, sums, unknown, totals = zip(*described, strict=True)
         lengths = np.array(rows)
         for k, problem in enumerate(problems):
             if problem:
@@ -102,11 +101,11 @@ class TrainingBlocks:
         selected = [k for k, here in enumerate(places) if len(here)]
         local = [places[k] - (ends[k] - self.lengths[k]) for k in selected]
         blocks = ([part[k] for k in selected] for part in (self.X if X is None else X, self.targets))
-        found = self.runner.map_compute(lambda X, targets, places: (X[places], targets.at(places)), *blocks, local)
-        return np.concatenate([X for X, _ in found]), _concatenate([targets for _, targets in found])
+        found = self.runner.map_compute(lambda X, targets, places: (X[places], targets.take(places)), *blocks, local)
+        return np.concatenate([X for X, _ in found]), _concatenate_targets([targets for _, targets in found])
 
 
-def _concatenate(parts: Sequence[BlockTargets]) -> BlockTargets:
+def _concatenate_targets(parts: Sequence[BlockTargets]) -> BlockTargets:
     """Concatenate the targets of several parts."""
     T = np.concatenate([part.T for part in parts])
     observed = weights = None

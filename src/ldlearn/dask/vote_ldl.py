@@ -94,26 +94,26 @@ class _BlockVotes(VoteObjective):
         self.rates = positive_rates(positives, counts)
         self.added = Competing(np.full((1, self.c), 0.5), None)
 
-    def constant(self) -> tuple[Any, float]:
+    def best_constant(self) -> tuple[Any, float]:
         """The best intercepts and ln(lambda) without features."""
-        return Competing(self.rates[None], None).constant()
+        return Competing(self.rates[None], None).best_constant()
 
     def at(self, v: Any) -> Point:
         """The loss and its derivatives at given parameters, in one round."""
-        _, b, log_rate = self.split(v)
-        parameters: _Parameters = self.features.message(), *self.split(v)
-        loss, gW, gb, rate_slope, curvature = self.features.sum(_block_derivatives, parameters)
+        _, b, log_rate = self.split_parameters(v)
+        parameters: _Parameters = self.features.statistics(), *self.split_parameters(v)
+        loss, gW, gb, rate_slope, curvature = self.features.sum_blocks(_block_derivatives, parameters)
         added_loss, derivatives = self.added.at(b[None], log_rate)
         added = derivatives()
 
         def hessian_times(s: Any) -> Any:
-            _, b, rate = direction = self.split(s)
+            _, b, rate = direction = self.split_parameters(s)
             extra, extra_rate = added.hessian_times(b[None], rate)
-            hW, hb, h = self.features.sum(_block_hessian_times, (parameters, direction))
-            return self.join(hW, hb, h + extra_rate, extra[0])
+            hW, hb, h = self.features.sum_blocks(_block_hessian_times, (parameters, direction))
+            return self.join_parameters(hW, hb, h + extra_rate, extra[0])
 
         slope, added_rate_slope = added.gradient
-        gradient = self.join(gW, gb, rate_slope + added_rate_slope, slope[0])
+        gradient = self.join_parameters(gW, gb, rate_slope + added_rate_slope, slope[0])
         found = Derivatives(gradient, hessian_times, (curvature + added.mean_curvature) / self.total)
         return Point(v, float(loss) + added_loss, lambda: found, lambda d: lambda t: self.at(v + t * d))
 

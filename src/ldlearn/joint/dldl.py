@@ -408,10 +408,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         return DegreeRows(mask if self.ordered else Support(mask), G, sample_weight), D
 
     def _logits(self, X: Any) -> Array:
-        return linear_scores(self._mapped(X), self.coef_.T, self.intercept_)
+        return linear_scores(self._apply_feature_map(X), self.coef_.T, self.intercept_)
 
     def _predict(self, X: Any) -> Array:
-        return linear_softmax(self._mapped(X), self.coef_.T, self.intercept_)
+        return linear_softmax(self._apply_feature_map(X), self.coef_.T, self.intercept_)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None, degrees: Array | None = None) -> Array:
         r"""The D-step for new rows, given the fitted model.

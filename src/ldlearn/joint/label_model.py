@@ -137,8 +137,8 @@ def validation_splits(features: Features, Y: Mask, observed: Mask | None = None)
     for train, test in validation_folds(features.original):
         X_test, weights = features.take_rows(test)
         weights = np.ones(len(test)) if weights is None else weights
-        masks = (None, None) if observed is None else (observed[train], observed[test])
-        splits.append(Split(features.subset(train), Y[train], X_test, Y[test], *masks, weights))
+        seen, seen_test = (None, None) if observed is None else (observed[train], observed[test])
+        splits.append(Split(features.subset(train), Y[train], X_test, Y[test], seen, seen_test, weights))
     return splits
 
 
@@ -175,7 +175,7 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
     best, best_mean = ValidatedModel(1.0, np.empty(0), (), ()), -np.inf
     fits: Sequence[VoteFit | None] = [None] * len(splits)
     for ratio in _PENALTY_RATIOS if splits else ():
-        parts, thetas, fits = _validate(splits, ratio, fits)
+        parts, thetas, fits = _validate_on_splits(splits, ratio, fits)
         mean = float(np.average(parts, weights=validation_weights(splits)))
         if mean < best_mean:
             break
@@ -183,7 +183,7 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
     return best
 
 
-def _validate(
+def _validate_on_splits(
     splits: list[Split], ratio: float, starts: Sequence[VoteFit | None], **options: Any
 ) -> tuple[Array, tuple[Array, ...], tuple[VoteFit, ...]]:
     """Log-likelihoods of all validation rows; theta of the validation rows and the fit of each split."""
@@ -285,10 +285,10 @@ def compare_models(splits: list[Split], competing: ValidatedModel, level: float 
         return CompetitionResult(True, False, 0.0, 0.5, 0, "too few rows to test whether labels compete")
     # Under both priors: where nearly all labels are positive, each of them alone may decide.
     ratio, cold, weights = competing.penalty_ratio, [None] * len(splits), validation_weights(splits)
-    votes, *_ = _validate(splits, ratio, competing.fits, weak_prior=True)
+    votes, *_ = _validate_on_splits(splits, ratio, competing.fits, weak_prior=True)
     differences = [
-        _validate(splits, ratio, cold, competing=False, weak_prior=True)[0] - votes,
-        _validate(splits, ratio, cold, competing=False)[0] - competing.log_likelihoods,
+        _validate_on_splits(splits, ratio, cold, competing=False, weak_prior=True)[0] - votes,
+        _validate_on_splits(splits, ratio, cold, competing=False)[0] - competing.log_likelihoods,
     ]
     z, difference = min(((paired_z(each, weights), each) for each in differences), key=itemgetter(0))
     gain = float(np.average(difference, weights=weights))

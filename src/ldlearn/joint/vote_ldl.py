@@ -274,7 +274,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         return normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, observed))
 
     def _scores(self, X: Any) -> Array:
-        return np.asarray(self._mapped(X) @ self.coef_.T + self.intercept_, dtype=np.float64)
+        return np.asarray(self._apply_feature_map(X) @ self.coef_.T + self.intercept_, dtype=np.float64)
 
     def _predict(self, X: Any) -> Array:
         return softmax(self._scores(X))

@@ -42,7 +42,7 @@ def clark(D_true: Array, D_pred: Array) -> Array:
     >>> clark([[1.0, 0.0]], [[1.0, 0.0]], convention="dldl-recovery")  # sqrt(0 + 1/9)
     0.3333...
     """
-    return np.sqrt(_sum(_relative_differences(D_true, D_pred) ** 2))
+    return np.sqrt(_sum_rows(_relative_differences(D_true, D_pred) ** 2))
 
 
 @register("Canberra", "sum_j |d_j - p_j| / (d_j + p_j)", clipped_by_pyldl=True)
@@ -55,7 +55,7 @@ def canberra(D_true: Array, D_pred: Array) -> Array:
     >>> canberra([[0.75, 0.25, 0.0]], [[0.25, 0.75, 0.0]])
     1.0
     """
-    return _sum(_relative_differences(D_true, D_pred))
+    return _sum_rows(_relative_differences(D_true, D_pred))
 
 
 @register("Kullback-Leibler", "sum_j d_j ln(d_j / p_j)", clipped_by_pyldl=True)
@@ -79,7 +79,7 @@ def kl_divergence(D_true: Array, D_pred: Array, *, eps: float = EPS) -> Array:
     if not 0 <= eps < math.inf:
         raise InputError(f"eps must be a finite number >= 0, got {eps!r}.")
     # rel_entr uses 0 ln 0 = 0, so that only the prediction needs a lower limit.
-    return _sum(rel_entr(D_true, np.maximum(D_pred, eps)))
+    return _sum_rows(rel_entr(D_true, np.maximum(D_pred, eps)))
 
 
 @register("Cosine", "sum_j d_j p_j / (|d|_2 |p|_2)", greater_is_better=True)
@@ -96,7 +96,7 @@ def cosine(D_true: Array, D_pred: Array) -> Array:
     d, p = (_ratio(D, D.max(axis=1, keepdims=True)) for D in (D_true, D_pred))
     lengths = np.linalg.norm(d, axis=1) * np.linalg.norm(p, axis=1)
     # parallel rows can exceed 1 by rounding
-    return np.minimum(_ratio(_sum(d * p), lengths), 1.0)
+    return np.minimum(_ratio(_sum_rows(d * p), lengths), 1.0)
 
 
 @register("Intersection", "sum_j min(d_j, p_j)", greater_is_better=True)
@@ -109,7 +109,7 @@ def intersection(D_true: Array, D_pred: Array) -> Array:
     >>> intersection([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
     0.5
     """
-    return _sum(np.minimum(D_true, D_pred))
+    return _sum_rows(np.minimum(D_true, D_pred))
 
 
 @register("Euclidean", "|d - p|_2")
@@ -122,37 +122,37 @@ def euclidean(D_true: Array, D_pred: Array) -> Array:
     >>> euclidean([[1.0, 0.0]], [[0.0, 1.0]])
     1.4142...
     """
-    return np.sqrt(_sum((D_true - D_pred) ** 2))
+    return np.sqrt(_sum_rows((D_true - D_pred) ** 2))
 
 
 @register("Sørensen", "sum_j |d_j - p_j| / sum_j (d_j + p_j)", clipped_by_pyldl=True)
 def sorensen(D_true: Array, D_pred: Array) -> Array:
     """Share of the total mass that differs; one minus the intersection for distributions."""
-    return _ratio(_sum(np.abs(D_true - D_pred)), _sum(D_true + D_pred))
+    return _ratio(_sum_rows(np.abs(D_true - D_pred)), _sum_rows(D_true + D_pred))
 
 
 @register("Squared χ²", "sum_j (d_j - p_j)^2 / (d_j + p_j)", clipped_by_pyldl=True)
 def squared_chi2(D_true: Array, D_pred: Array) -> Array:
     """Symmetric squared chi-square distance."""
-    return _sum(np.abs(D_true - D_pred) * _relative_differences(D_true, D_pred))
+    return _sum_rows(np.abs(D_true - D_pred) * _relative_differences(D_true, D_pred))
 
 
 @register("Fidelity", "sum_j sqrt(d_j p_j)", greater_is_better=True)
 def fidelity(D_true: Array, D_pred: Array) -> Array:
     """Bhattacharyya coefficient."""
-    return _sum(np.sqrt(D_true) * np.sqrt(D_pred))
+    return _sum_rows(np.sqrt(D_true) * np.sqrt(D_pred))
 
 
 @register("Squared chord", "sum_j (sqrt(d_j) - sqrt(p_j))^2")
 def squared_chord(D_true: Array, D_pred: Array) -> Array:
     """Squared distance of the square roots; 2 - 2 fidelity for distributions."""
-    return _sum((np.sqrt(D_true) - np.sqrt(D_pred)) ** 2)
+    return _sum_rows((np.sqrt(D_true) - np.sqrt(D_pred)) ** 2)
 
 
 @register("Wave-Hedges", "sum_j |d_j - p_j| / max(d_j, p_j)", clipped_by_pyldl=True)
 def wave_hedges(D_true: Array, D_pred: Array) -> Array:
     """Sum of the differences relative to the larger degree."""
-    return _sum(_ratio(np.abs(D_true - D_pred), np.maximum(D_true, D_pred)))
+    return _sum_rows(_ratio(np.abs(D_true - D_pred), np.maximum(D_true, D_pred)))
 
 
 @register("Jensen-Shannon", "(KL(d, m) + KL(p, m)) / 2, m = (d + p) / 2", clipped_by_pyldl=True)
@@ -200,7 +200,7 @@ def soft_micro_f1(D_true: Array, D_pred: Array) -> Array:
     >>> soft_micro_f1([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
     0.5
     """
-    return 2.0 * _ratio(_sum(np.minimum(D_true, D_pred)), _sum(D_true + D_pred))
+    return 2.0 * _ratio(_sum_rows(np.minimum(D_true, D_pred)), _sum_rows(D_true + D_pred))
 
 
 @register("DeltaLDL", "softplus(KL(d, p)) - softplus(KL(d, p) - delta)")
@@ -229,7 +229,7 @@ def delta_ldl(D_true: Array, D_pred: Array, *, delta: float | None = None) -> Ar
     delta = math.log(D_true.shape[1]) if delta is None else delta
     if not 0 <= delta < math.inf:
         raise InputError(f"delta must be a finite number >= 0, got {delta!r}.")
-    divergence = _sum(rel_entr(D_true, np.maximum(D_pred, EPS)))
+    divergence = _sum_rows(rel_entr(D_true, np.maximum(D_pred, EPS)))
     return np.asarray(np.logaddexp(0.0, divergence) - np.logaddexp(0.0, divergence - delta))
 
 
@@ -247,7 +247,7 @@ def manhattan(D_true: Array, D_pred: Array) -> Array:
     >>> manhattan([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
     1.0
     """
-    return _sum(np.abs(D_true - D_pred))
+    return _sum_rows(np.abs(D_true - D_pred))
 
 
 @register("Mean squared error", "sum_j (d_j - p_j)^2 / c")
@@ -266,10 +266,10 @@ def jensen_shannon_rows(D: Array, P: Array) -> Array:
     """Jensen-Shannon divergence of each row; rows of the two matrices need not sum to one."""
     # kl_div adds what cancels in the sum and makes each term >= 0; halving the smallest floats would give 0.
     twice_middle = D + P
-    return _sum(kl_div(2 * D, twice_middle) + kl_div(2 * P, twice_middle)) / 4
+    return _sum_rows(kl_div(2 * D, twice_middle) + kl_div(2 * P, twice_middle)) / 4
 
 
-def _sum(terms: Array) -> Array:
+def _sum_rows(terms: Array) -> Array:
     return np.asarray(terms.sum(axis=1))
 
 

@@ -128,7 +128,7 @@ def register(title: str, formula: str, **facts: bool) -> Callable[[Callable[...,
             return mean_of_defined(metric.rows(D_true, D_pred, convention=convention, **options))
 
         metric = Metric(row_values.__name__, title, formula, mean_over_rows, row_values, **facts)
-        _describe(mean_over_rows, row_values, metric)
+        _write_docstring(mean_over_rows, row_values, metric)
         (_AGAINST_LABELS if metric.against_labels else _BETWEEN_DISTRIBUTIONS)[metric.name] = metric
         return mean_over_rows
 
@@ -282,7 +282,7 @@ float
 """
 
 
-def _describe(function: Callable[..., float], row_values: Callable[..., Array], metric: Metric) -> None:
+def _write_docstring(function: Callable[..., float], row_values: Callable[..., Array], metric: Metric) -> None:
     """Give the public function its signature and a docstring in which shared sections are not typed again."""
     summary, _, rest = inspect.cleandoc(row_values.__doc__ or "").partition("\n\n")
     direction = "Greater" if metric.greater_is_better else "Smaller"

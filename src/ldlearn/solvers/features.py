@@ -222,7 +222,7 @@ class Features(CentredColumns):
         """``(X - mean)' (X - mean)``."""
         return self.weighted_scatter(self.sample_weight)[:-1, :-1]
 
-    def weigh(self, R: Array, rows: slice = slice(None)) -> Array:
+    def apply_weights(self, R: Array, rows: slice = slice(None)) -> Array:
         """R, which has a row for each of these rows of X, times their sample weights."""
         return R if self.sample_weight is None else R * self.sample_weight[rows, None]
 
@@ -258,7 +258,7 @@ class Features(CentredColumns):
         return multiply
 
     def block_transpose_times(self, block: Any, R: Array) -> Array:
-        """``block' R``, to be summed and `centred`."""
+        """``block' R``, to be summed and centred (`centre_product`)."""
         if self._is_sparse:
             return np.asarray(block.T @ R, dtype=np.float64)
         R = R.astype(block.dtype, copy=False)
@@ -266,7 +266,7 @@ class Features(CentredColumns):
         product = block.T @ R if R.shape[1] > block.shape[1] else (R.T @ block).T
         return np.asarray(product, dtype=np.float64)
 
-    def centred(self, product: Array, sums: Array) -> tuple[Array, Array]:
+    def centre_product(self, product: Array, sums: Array) -> tuple[Array, Array]:
         """``(X - mean)' R`` and the column sums of R (0 without an intercept), from ``(X - offsets)' R`` and them."""
         return product - self._rest[:, None] * sums, sums if self.fit_intercept else np.zeros_like(sums)
 
@@ -280,16 +280,16 @@ class Features(CentredColumns):
     def transpose_times(self, R: Array, *, exact: bool = False) -> tuple[Array, Array]:
         """The adjoint: ``(X - mean)' R`` and the column sums of R (0 without an intercept)."""
 
-        def part(rows: slice) -> tuple[Array]:
+        def block_product(rows: slice) -> tuple[Array]:
             return (self.block_transpose_times(self.block(rows, exact), R[rows]),)
 
-        (product,) = sum_in_threads(part, self.row_blocks(R.shape[1]))
-        return self.centred(product, R.sum(axis=0))
+        (product,) = sum_in_threads(block_product, self.row_blocks(R.shape[1]))
+        return self.centre_product(product, R.sum(axis=0))
 
     def weighted_scatter(self, weights: Array | None) -> Array:
         """``Z' diag(weights) Z`` for ``Z = [X - mean, 1]``; None stands for weights of 1."""
 
-        def part(rows: slice) -> tuple[Any, ...]:
+        def block_moments(rows: slice) -> tuple[Any, ...]:
             block = self.block(rows, exact=True)
             if weights is None:
                 return to_dense(block.T @ block), np.asarray(block.sum(axis=0)).ravel()  # BLAS exploits the symmetry
@@ -297,7 +297,7 @@ class Features(CentredColumns):
             weighted = block.multiply(w[:, None]).tocsr() if self._is_sparse else block * w[:, None]
             return to_dense(block.T @ weighted), block.T @ w
 
-        inner, moment = sum_in_threads(part, self.row_blocks())
+        inner, moment = sum_in_threads(block_moments, self.row_blocks())
         total = float(self.n if weights is None else weights.sum())
         cross = moment - total * self._rest
         scatter = np.empty((self.m + 1, self.m + 1))

@@ -138,7 +138,7 @@ def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, t
         path.append(loss)
         if converged:  # the direction is known: take the last step, which may improve the fit considerably
             break
-    W, b, log_rate = votes.split(point.v)
+    W, b, log_rate = votes.split_parameters(point.v)
     intercept = b - votes.features.mean @ W
     return VoteFit(W, intercept, log_rate, point.scores, path[-1], np.array(path), len(path) - 1, bool(converged))
 
@@ -182,26 +182,26 @@ class VoteObjective:
         """The loss and its derivatives at given parameters."""
         raise NotImplementedError
 
-    def constant(self) -> tuple[Array, float]:
+    def best_constant(self) -> tuple[Array, float]:
         """The best scores, the same for all rows, and ln(lambda)."""
         raise NotImplementedError
 
-    def split(self, v: Array) -> tuple[Array, Array, float]:
+    def split_parameters(self, v: Array) -> tuple[Array, Array, float]:
         """W, b and ln(lambda)."""
         W = v[: self.n_coef].reshape(self.features.m, self.c)
         return W, v[self.n_coef : -1], float(v[-1])
 
-    def join(self, W: Array, b: Array, rate: float, added: Array | float = 0.0) -> Array:
-        """Inverse of `split`; ``added`` is that of the added row, whose centred features are 0, to b."""
+    def join_parameters(self, W: Array, b: Array, rate: float, added: Array | float = 0.0) -> Array:
+        """Inverse of `split_parameters`; ``added`` is that of the added row, whose centred features are 0, to b."""
         return np.concatenate([W.ravel(), b + added * self.features.fit_intercept, [rate]])
 
     def start(self, earlier: VoteFit | None) -> Array:
         """An earlier fit, or the best model without features."""
         if earlier is not None:
             centred = earlier.intercept + self.features.mean @ earlier.coef
-            return self.join(earlier.coef, centred, earlier.log_rate)
-        b, rate = self.constant()
-        return self.join(np.zeros((self.features.m, self.c)), b * self.features.fit_intercept, rate)
+            return self.join_parameters(earlier.coef, centred, earlier.log_rate)
+        b, rate = self.best_constant()
+        return self.join_parameters(np.zeros((self.features.m, self.c)), b * self.features.fit_intercept, rate)
 
     def squared_norm(self, v: Array) -> float:
         """``|W|^2``."""
@@ -219,7 +219,7 @@ class VoteObjective:
         inner = _pseudo_inverse(self.features.total * np.where(self._free, M, 0.0))
 
         def solve(g: Array) -> Array:
-            step = ridge(self.split(g)[0] @ U) @ U.T
+            step = ridge(self.split_parameters(g)[0] @ U) @ U.T
             return np.concatenate([step.ravel(), inner @ g[self.n_coef :]])
 
         return solve
@@ -240,8 +240,8 @@ class _LocalVotes(VoteObjective):
         super().__init__(features, link.Y.shape[1])
         self.link = link
 
-    def constant(self) -> tuple[Array, float]:
-        return self.link.constant()
+    def best_constant(self) -> tuple[Array, float]:
+        return self.link.best_constant()
 
     def at(self, v: Array) -> Point:
         return self._point(v, *self._scores(v))
@@ -252,8 +252,8 @@ class _LocalVotes(VoteObjective):
         def in_parameters() -> Derivatives:
             found = derivatives()
             return Derivatives(
-                self._adjoint(*found.gradient),
-                lambda s: self._adjoint(*found.hessian_times(*self._scores(s))),
+                self._gradient_in_parameters(*found.gradient),
+                lambda s: self._gradient_in_parameters(*found.hessian_times(*self._scores(s))),
                 found.mean_curvature,
             )
 
@@ -264,15 +264,15 @@ class _LocalVotes(VoteObjective):
         return Point(v, loss, in_parameters, along, Z)
 
     def _scores(self, v: Array) -> tuple[Array, float]:
-        W, b, rate = self.split(v)
+        W, b, rate = self.split_parameters(v)
         Z = np.empty((self.features.n + 1, self.c), order="F")
         Z[:-1], Z[-1] = self.features.times(W, b), b
         return Z, rate
 
-    def _adjoint(self, R: Array, rate: float) -> Array:
+    def _gradient_in_parameters(self, R: Array, rate: float) -> Array:
         """The gradient in the parameters, given that in the scores and in ln(lambda)."""
         gW, gb = self.features.transpose_times(R[:-1])
-        return self.join(gW, gb, rate, R[-1])
+        return self.join_parameters(gW, gb, rate, R[-1])
 
 
 _LinkAt = tuple[float, Callable[[], Derivatives]]  # the loss at scores and ln(lambda), and its derivatives
@@ -296,7 +296,7 @@ class Independent:
         mean = np.diag(np.append(curvature.sum(axis=0) / self.total, 0.0))
         return Derivatives((slope, 0.0), lambda dZ, drate: (curvature * dZ, 0.0), mean)
 
-    def constant(self) -> tuple[Array, float]:
+    def best_constant(self) -> tuple[Array, float]:
         """The best scores without features, and ln(lambda)."""
         return np.log(self.constant_votes()), 0.0
 
@@ -367,7 +367,7 @@ class Competing(Independent):
         curvature = vote_curvature(P, f, r, h, np.maximum(-U, 0.0))
         return Derivatives((s - P * U, float(u.sum())), hessian_times, curvature / self.total)
 
-    def constant(self) -> tuple[Array, float]:
+    def best_constant(self) -> tuple[Array, float]:
         """The degrees without features, as scores, and ln(lambda)."""
         votes = self.constant_votes()
         return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))

@@ -162,7 +162,7 @@ class IntervalMixin(JointModel):
         if self.kappa_:
             bounds = beta_bounds(P, concentration or self.kappa_, coverage)
         else:
-            bounds = self._find_posterior().degree_intervals(self._mapped(features), coverage, concentration)
+            bounds = self._find_posterior().degree_intervals(self._apply_feature_map(features), coverage, concentration)
         return _extend_to_point(P, bounds, features.dtype)
 
     @wrap_output
@@ -231,8 +231,8 @@ class IntervalMixin(JointModel):
         if self.kappa_:
             bounds = beta_bounds(D, (concentration or self.kappa_) + self.n_votes_, coverage)
         else:
-            posterior, observed = self._find_posterior(), labels.get("observed")
-            bounds = posterior.vote_intervals(self._mapped(features), Y, coverage, offset, observed, concentration)
+            posterior, mapped = self._find_posterior(), self._apply_feature_map(features)
+            bounds = posterior.vote_intervals(mapped, Y, coverage, offset, labels.get("observed"), concentration)
         return _extend_to_point(D, bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
@@ -261,7 +261,7 @@ class IntervalMixin(JointModel):
     def _compute_posterior_state(self, rows: TrainingRows) -> PosteriorState:
         features = rows.features
         if features is None:  # the fit did not reduce its features
-            features = reduce_to_row_space(Features(self._mapped(rows.X), self.fit_intercept, rows.weights))
+            features = reduce_to_row_space(Features(self._apply_feature_map(rows.X), self.fit_intercept, rows.weights))
         l2 = 3.0 * default_gamma(features) or 1.0  # start of the search for the penalty; 1 for constant features
         # A kernel maps all distant rows to the same point, so leverages are those of the features themselves.
         plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=rows.weights)
@@ -284,7 +284,7 @@ class IntervalMixin(JointModel):
             return X
         return subtract_offsets(X, self._offsets)
 
-    def _mapped(self, X: Any) -> Any:
+    def _apply_feature_map(self, X: Any) -> Any:
         return X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
 
 

@@ -37,7 +37,7 @@ class KroneckerCovariance:
     directions: Array  # (c, c), orthogonal
     intercept: Array  # (c, c): covariance of the intercepts
 
-    def of_scores(self, centred: Array) -> Array:
+    def score_covariance(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
         rows = centred * self.scale
         parts = np.asarray(rows if self.basis is None else rows @ self.basis, dtype=np.float64) ** 2 @ self.variances
@@ -47,7 +47,7 @@ class KroneckerCovariance:
         return np.asarray(V + self.intercept)
 
     @property
-    def width(self) -> int:
+    def numbers_per_row(self) -> int:
         """How many numbers a row needs."""
         return max(len(self.scale), len(self.directions) ** 2)
 
@@ -58,7 +58,7 @@ class FullCovariance:
 
     matrix: Array  # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
 
-    def of_scores(self, centred: Array) -> Array:
+    def score_covariance(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
         k, c = self.matrix.shape[:2]
         rows = np.hstack([centred, np.ones((len(centred), k - centred.shape[1]))])
@@ -66,7 +66,7 @@ class FullCovariance:
         return np.asarray(np.einsum("njkl,nk->njl", half, rows, optimize=True))
 
     @property
-    def width(self) -> int:
+    def numbers_per_row(self) -> int:
         """How many numbers a row needs."""
         return int(self.matrix.shape[1] * np.prod(self.matrix.shape[2:]))
 
@@ -116,10 +116,10 @@ class VotePosterior:
             )
         row_variance = 0.0 if concentration is None else 1.0 / concentration
         bounds = np.empty((2, X.shape[0], self.coefs.shape[2]))
-        for rows, centred in centred_blocks(X, self.mean, self.covariance.width):
+        for rows, centred in centred_blocks(X, self.mean, self.covariance.numbers_per_row):
             scores = self._scores(centred)
             P = np.minimum(np.exp(log_softmax(scores[0])), 1.0 - _SMALLEST)
-            V = self.covariance.of_scores(centred)
+            V = self.covariance.score_covariance(centred)
             # d ln p_j / (1 - p_j) = <e_j - p, dz> / (1 - p_j)
             pV = np.einsum("nk,nkl->nl", P, V)
             spread = np.einsum("njj->nj", V) - 2.0 * pV + np.einsum("nk,nk->n", pV, P)[:, None]
@@ -151,7 +151,7 @@ class VotePosterior:
         possible = Y if observed is None else Y | ~observed
         positive = possible if observed is None else Y & observed
         rates = self.log_rates[:, None] + np.broadcast_to(offset, len(Y))
-        for rows, centred in centred_blocks(X, self.mean, self.covariance.width):
+        for rows, centred in centred_blocks(X, self.mean, self.covariance.numbers_per_row):
             scores = self._scores(centred)
             votes = [
                 _Votes(
@@ -162,7 +162,7 @@ class VotePosterior:
                 )
                 for Z, rate in zip(scores, rates, strict=True)
             ]
-            V = self.covariance.of_scores(centred)
+            V = self.covariance.score_covariance(centred)
             spread = votes[0].variance_of_votes() + votes[0].variance_of_scores(np.exp(log_softmax(scores[0])), V)
             centre, variance = self._average_links(np.stack([each.log_odds() for each in votes]), spread)
             bounds[:, rows] = _beta_bounds(centre, variance, coverage)
