@@ -95,10 +95,11 @@ class BlockObjective:
         self.n = columns.total
         self.n_products = 0  # two for each round
 
-    def mean_degrees(self) -> Array:
-        """Column means of D."""
+    @property
+    def degree_sums(self) -> Array:
+        """Column sums of D, in one round."""
         (sums,) = self.runner.map_sum(lambda degrees: [column_sums(degrees.T, degrees.weights)[1]], self.degrees)
-        return np.asarray(sums / self.n)
+        return np.asarray(sums)
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
         """The objective at coefficients, in one round; ``logits`` are not needed."""

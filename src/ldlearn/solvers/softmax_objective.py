@@ -28,14 +28,10 @@ class LocalObjective:
     def __init__(self, features: Features, D: Array) -> None:
         self.features = features
         self.D = np.asfortranarray(features.apply_weights(D))  # a row with weight w sums to w
-        self.degrees = np.asarray(self.D.sum(axis=0, dtype=np.float64))
+        self.degree_sums = np.asarray(self.D.sum(axis=0, dtype=np.float64))
         self.n = features.total
         self.n_products = 0
         self.blocks = features.row_blocks(D.shape[1])
-
-    def mean_degrees(self) -> Array:
-        """Column means of D."""
-        return self.degrees / self.n
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
@@ -73,7 +69,7 @@ class _LocalObjectiveAt:
         return np.asarray(self.Z, dtype=np.float64)
 
     def excess(self) -> Array:
-        return np.asarray(self.sums - self.objective.degrees)
+        return np.asarray(self.sums - self.objective.degree_sums)
 
     def gradient(self) -> tuple[Array, Array]:
         features, D = self.objective.features, self.objective.D
@@ -164,7 +160,7 @@ class SparseObjective:
         self.features = features
         weights = features.sample_weight
         self.D = D if weights is None else sparse.csr_array(D.multiply(weights[:, None]))
-        self.degrees = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
+        self.degree_sums = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
         self.n = features.total
         self.n_products = 0
         # Single precision suffices for centred columns, not for columns far from zero or of extreme scales.
@@ -182,11 +178,7 @@ class SparseObjective:
             return (to_dense(self.D[rows].T @ features.block(rows, exact=True)).T,)
 
         (product,) = sum_in_threads(block_product, self.blocks)
-        return features.centre_product(product, self.degrees)[0]
-
-    def mean_degrees(self) -> Array:
-        """Column means of D."""
-        return self.degrees / self.n
+        return features.centre_product(product, self.degree_sums)[0]
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _SparseObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
@@ -231,7 +223,7 @@ class _SparseObjectiveAt:
         return Z
 
     def excess(self) -> Array:
-        return np.asarray(self.sums - self.objective.degrees)
+        return np.asarray(self.sums - self.objective.degree_sums)
 
     def gradient(self) -> tuple[Array, Array]:
         predicted, _ = self.objective.features.centre_product(self._product, self.sums)
@@ -282,11 +274,11 @@ class _SparseObjectiveAt:
         computed in it.
         """
         max_factor = 1e6  # of one call, for single precision; the next call continues from there
-        present = self.objective.degrees > 0
+        present = self.objective.degree_sums > 0
         factors = np.ones_like(self.sums)
         for _ in range(_MAX_SWEEPS):
             before, sums = factors, self.sums - self._lost_by_normalising(factors)
-            correction = self.objective.degrees / np.maximum(sums, _SMALLEST_SUM)
+            correction = self.objective.degree_sums / np.maximum(sums, _SMALLEST_SUM)
             factors = np.where(present, np.clip(correction, 1.0 / max_factor, max_factor), 1.0)
             if np.abs(factors / before - 1.0).max() <= accuracy:
                 break
@@ -324,7 +316,7 @@ def balance_labels(at: _SparseObjectiveAt, n: float, l2: float, goal: float) -> 
     at least ``(1 - e)`` that of P.
     """
     shift = np.zeros_like(at.b)
-    present, accuracy = at.objective.degrees > 0, at.objective.balance_accuracy * goal / n
+    present, accuracy = at.objective.degree_sums > 0, at.objective.balance_accuracy * goal / n
     for _ in range(_MAX_SWEEPS):
         part = float(np.max(at.excess()[present] / np.maximum(at.sums[present], _SMALLEST_SUM)))
         if part <= accuracy:

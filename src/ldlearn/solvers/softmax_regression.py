@@ -147,8 +147,9 @@ class Objective(Protocol):
     def features(self) -> CentredColumns:
         """Statistics of the columns of X."""
 
-    def mean_degrees(self) -> Array:
-        """Column means of D."""
+    @property
+    def degree_sums(self) -> Array:
+        """Column sums of D."""
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> ObjectiveAt:
         """The objective at coefficients; ``logits`` are those of an `ObjectiveAt` at the same coefficients.
@@ -270,7 +271,7 @@ class _Problem:
         if fit is not None:
             theta = np.vstack([_centre_labels(fit.coef), fit.intercept + self.features.mean @ fit.coef])
             return self.point(theta, self.objective.at(theta[:-1], theta[-1], logits=fit.logits))
-        degrees = self.objective.mean_degrees()
+        degrees = self.objective.degree_sums / self.objective.n
         theta = np.zeros((self.features.m + 1, len(degrees)))
         if self.features.fit_intercept:
             b = np.log(np.maximum(degrees, 1e-30))  # a label that no row has gets a small degree

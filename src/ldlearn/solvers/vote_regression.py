@@ -278,14 +278,16 @@ class _LocalVotes(VoteObjective):
 _LinkAt = tuple[float, Callable[[], Derivatives]]  # the loss at scores and ln(lambda), and its derivatives
 
 
+@dataclass(frozen=True)
 class Independent:
     """theta = Z: the likelihood of independent labels given scores, and what it shares with other links.
 
     ``counts`` are the weights of the labels (`label_counts`); the last row may be that of a weak prior.
     """
 
-    def __init__(self, Y: Array, counts: Array | None, *, weak_prior: bool = False) -> None:
-        self.Y, self.counts, self.weak_prior = Y, counts, weak_prior
+    Y: Array
+    counts: Array | None
+    weak_prior: bool = False
 
     def at(self, Z: Array, log_rate: float) -> _LinkAt:
         """Negative log-likelihood and its derivatives."""
@@ -327,20 +329,12 @@ class Independent:
         return np.asarray(-np.log1p(-means))
 
 
+@dataclass(frozen=True)
 class Competing(Independent):
     """theta = log_expected_votes(log_softmax(Z)) + log_rate + offset: labels compete for the votes of a row."""
 
-    def __init__(
-        self,
-        Y: Array,
-        counts: Array | None,
-        *,
-        weak_prior: bool = False,
-        offset: float | Array = 0.0,
-        fixed_raters: bool = False,
-    ) -> None:
-        super().__init__(Y, counts, weak_prior=weak_prior)
-        self.offset, self.fixed_raters = offset, fixed_raters
+    offset: float | Array = 0.0
+    fixed_raters: bool = False
 
     def at(self, Z: Array, log_rate: float) -> _LinkAt:
         """Negative log-likelihood and its derivatives."""

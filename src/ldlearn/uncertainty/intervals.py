@@ -119,8 +119,6 @@ class IntervalMixin(JointModel):
     Model files hold the posterior if it was computed, and never the rows.
     """
 
-    coef_: Any
-    intercept_: Any
     feature_map: Any
     feature_map_: Any
     fit_intercept: bool
