@@ -1,7 +1,5 @@
 """The cluster: connection to a client, and a runner of computations whose results are sums over blocks."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence

@@ -102,8 +102,7 @@ class DaskEstimator(LabelEstimator):
         D : Dask array or data frame of shape (n_samples, n_labels)
             Of the kind of X. Rows are non-negative and sum to one.
         """
-        check_is_fitted(self)
-        self._check_columns(X)
+        self._check_new_rows(X)
         return self._map_lazily("predict", X, tr.row_blocks(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -116,17 +115,18 @@ class DaskEstimator(LabelEstimator):
         sample_weight : Dask array or series of shape (n_samples,), default=None
             Sample weights.
         """
-        check_is_fitted(self)
-        self._check_columns(X)
-        tr.check_collection(y, "y")
+        self._check_new_rows(X, y)
         runner = BlockRunner(current_client(self.client))
         blocks = *tr.align_blocks(X, y), tr.align_weights(X, sample_weight)
         total, n = runner.map_sum(_score_block, *blocks, common=self._block_model())
         return float(total / n)
 
-    def _check_columns(self, X: Any) -> None:
-        """Raise InputError for other features than those of the fit, already before anything is computed."""
+    def _check_new_rows(self, X: Any, *targets: Any) -> None:
+        """Raise InputError for other features than those of the fit, before anything is computed."""
+        check_is_fitted(self)
         tr.check_collection(X, "X")
+        for y in targets:
+            tr.check_collection(y, "y")
         row: Any = np.zeros((1, int(X.shape[1])))
         if tr.is_frame(X):
             row = type(X._meta)(row, columns=X.columns)
@@ -197,9 +197,7 @@ class DaskJointModel(DaskEstimator):
         D : Dask array or data frame of shape (n_samples, n_labels)
             Of the kind of X.
         """
-        check_is_fitted(self)
-        self._check_columns(X)
-        tr.check_collection(y, "y")
+        self._check_new_rows(X, y)
         return self._map_lazily("enhance", X, *tr.align_blocks(X, y))
 
     def _check_block_params(self) -> None:

@@ -229,7 +229,7 @@ class L2(SampleWeightMixin, JointModel):
 
 
 class _Rows(NamedTuple):
-    """Centred features, labels, sample weights, and mask of the observed labels (None if all are)."""
+    """Centred features, labels, sample weights, and which labels are observed."""
 
     X: Array
     Y: Mask

@@ -1,7 +1,5 @@
 """Building blocks of low-rank problems: singular value thresholding, column shrinkage, smoothing."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

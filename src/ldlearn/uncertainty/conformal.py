@@ -1,7 +1,5 @@
 """Split conformal prediction for any estimator with ``predict``, if the true degrees of some rows are known."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Self
 

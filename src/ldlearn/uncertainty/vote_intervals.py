@@ -3,8 +3,6 @@
 In short comments n, m and c are n_samples, n_features and n_labels; scores are logits.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
