@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
-from ldlearn.base.parameters import estimator_dataclass
+from ldlearn.base.parameters import Positive, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.kernels import make_feature_map
@@ -69,9 +69,9 @@ class StackedLDL(SampleWeightMixin, JointModel):
         "linear" (`SABFGS` with the teacher's gamma), "kernel" (`DLDL` with 200 Nystroem features), "networks"
         (`MLPLDL`), "votes" (`VoteLDL`) and, if LightGBM is installed, "boosted votes"
         (``BoostedLDL("votes", n_estimators=60)``). A member that fails is dropped with a warning.
-    zeros : {"none", "less"}, default="none"
-        What a 0 means, as for `DLDL`. With "less", boosting learns the teacher's degrees, and recovered degrees are
-        mixed with the prediction.
+    zeros : {"none", "less"} or float, default="none"
+        What a 0 means, as for `DLDL`. Unless it is "none", boosting learns the teacher's degrees, and recovered degrees
+        are mixed with the prediction.
     teacher : DLDL, default=None
         None means ``DLDL(zeros=zeros)``.
     max_rows : int, default=4000
@@ -122,7 +122,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
 
     members: Annotated[Members, list] | None = None
     _: KW_ONLY
-    zeros: Literal["none", "less"] = "none"
+    zeros: Literal["none", "less"] | Positive = "none"
     teacher: DLDL | None = None
     max_rows: Annotated[int, Interval(Integral, 10, None, closed="left")] = 4000
 
