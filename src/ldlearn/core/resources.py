@@ -114,6 +114,8 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
     [6, 14]
     """
     count = min(thread_count(), len(items)) if len(items) > 1 else 1
+    if count == 1:
+        return _sum_elementwise(map(function, items))
     # One partial sum per thread, not per item, exists at a time.
     parts = [items[k::count] for k in range(count)]
     return _sum_elementwise(in_threads(lambda part: _sum_elementwise(map(function, part)), parts))
