@@ -82,7 +82,7 @@ def main() -> int:
         by_kappa = {}
         for ratio in sorted({ratio for pair in CONCENTRATIONS for ratio in pair}):
             kappa = ratio * labels.per_row
-            other = DLDL(beta=model.beta_, gamma=model.gamma_, zeros="less", kappa=kappa).fit(X, Y)
+            other = DLDL(beta=model.beta_, gamma=model.gamma_, zeros=kappa).fit(X, Y)
             by_kappa[ratio] = (
                 intersection(D, other.label_distributions_) + intersection(D_test, other.predict(X_test))
             ) / 2

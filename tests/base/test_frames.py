@@ -148,8 +148,8 @@ class Doubled(BaseEstimator):
 
 
 INNER = {
-    "rbf": DLDL(feature_map="rbf", random_state=0, **FIXED),
-    "votes": VoteLDL(feature_map="rbf", random_state=0),
+    "rbf": DLDL(feature_map="rbf", **FIXED),
+    "votes": VoteLDL(feature_map="rbf"),
     "pipeline": DLDL(feature_map=make_pipeline(StandardScaler(), PolynomialFeatures()), **FIXED),
     "union": DLDL(feature_map=make_union(Doubled(), PolynomialFeatures()), **FIXED),
     "neighbors": DLDL(neighbors=KNeighborsTransformer(n_neighbors=4), n_neighbors=3, **FIXED | {"alpha": 0.1}),

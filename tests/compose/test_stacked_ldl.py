@@ -200,7 +200,7 @@ def test_step_5_recovery_is_the_d_step_given_the_mixture(data, inner):
 
 
 def test_zeros_that_mean_less_mix_recovery_and_prediction(data, inner):
-    teacher = DLDL(beta=0.7, gamma=0.3, max_iter=2, zeros="less", kappa=2.0)
+    teacher = DLDL(beta=0.7, gamma=0.3, max_iter=2, zeros=2.0)
     members = [LINEAR, ("spy", Spy())]
     model = StackedLDL(members, teacher=teacher).fit(data.X, data.Y)
     fitted = DLDL(**teacher.get_params()).fit(data.X, data.Y)
@@ -221,6 +221,7 @@ def test_zeros_that_mean_less_mix_recovery_and_prediction(data, inner):
         np.testing.assert_allclose(inner["degree_loss"][1][i], (1.0 - w) * neutral + w * mean[i], atol=1e-4)
     assert not model.capabilities().keeps_zeros
     assert not StackedLDL(zeros="less").capabilities().keeps_zeros
+    assert StackedLDL(zeros=2.0)._make_teacher().zeros == 2.0
 
 
 def test_zeros_reach_the_teacher_and_the_default_members(data, monkeypatch):

@@ -44,9 +44,7 @@ def test_a_weight_equals_repetition_and_an_unknown_label_counts_as_its_rate():
     assert count_moments(Y, observed)[1][1] == pytest.approx(2 + 2.5 / 3)
 
 
-@pytest.mark.parametrize(("zeros", "kappa", "found"), [("none", 2.0, 0.0), ("less", 2.0, 2.0), ("less", None, 4.0)])
-def test_kappa_is_given_or_relative_to_the_number_of_positive_labels(zeros, kappa, found):
-    labels = PositiveLabels(per_row=2.0, shares=np.full(4, 0.25), dispersion=0.3)
-    assert labels.concentration(zeros, kappa) == found
-    if kappa is None:
-        assert PositiveLabels(2.0, np.full(4, 0.25), 0.9).concentration(zeros, kappa) == 0.5
+def test_kappa_is_given_or_relative_to_the_number_of_positive_labels():
+    selection, others = (PositiveLabels(2.0, np.full(4, 0.25), dispersion) for dispersion in (0.3, 0.9))
+    assert [selection.concentration(zeros) for zeros in ("none", "less", 3.0)] == [0.0, 4.0, 3.0]
+    assert [others.concentration(zeros) for zeros in ("none", "less", 3.0)] == [0.0, 0.5, 3.0]

@@ -12,15 +12,26 @@ from sklearn.neighbors import NearestNeighbors
 from ldlearn.core.reconstruction import (
     affine_weights,
     local_grams,
+    nearest_rows,
     nonnegative_quadratic,
     reconstruction_laplacian,
     reconstruction_weights,
     simplex_weights,
+    weights_to_csr,
 )
 
 
 def features(n=60, m=8, seed=0):
     return np.random.default_rng(seed).normal(size=(n, m))
+
+
+def simplex_graph(X, n_neighbors):
+    """As `reconstruction_weights`, but no weight is negative."""
+    indices = nearest_rows(X, n_neighbors)
+    return weights_to_csr(simplex_weights(local_grams(X, indices)), indices)
+
+
+KINDS = pytest.mark.parametrize("graph", [reconstruction_weights, simplex_graph])
 
 
 def excess(C, w):
@@ -88,31 +99,30 @@ def test_grams_of_blocks_of_columns_add_up_and_do_not_depend_on_the_block_size(m
     i, j, h = 3, 2, 4
     a, b = X[indices[i, j]] - X[i], X[indices[i, h]] - X[i]
     assert local_grams(X, indices)[i, j, h] == pytest.approx(a @ b)
-    straight = [reconstruction_weights(X, 6, kind).toarray() for kind in ("affine", "simplex")]
+    straight = reconstruction_weights(X, 6).toarray()
     monkeypatch.setattr("ldlearn.core.reconstruction._BLOCK_ENTRIES", 100)
     np.testing.assert_array_equal(local_grams(np.hstack([X, D]), indices), whole)
-    for W, kind in zip(straight, ("affine", "simplex"), strict=True):
-        np.testing.assert_allclose(reconstruction_weights(X, 6, kind).toarray(), W, atol=1e-12)
+    np.testing.assert_allclose(reconstruction_weights(X, 6).toarray(), straight, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["affine", "simplex"])
-def test_duplicates_and_constant_columns_give_finite_weights(kind):
+@KINDS
+def test_duplicates_and_constant_columns_give_finite_weights(graph):
     X = features(30, 3)
     X[:, 1] = 2.0
     X[:15] = X[0]
-    W = reconstruction_weights(X, 6, kind)
+    W = graph(X, 6)
     assert np.isfinite(W.data).all()
     np.testing.assert_allclose(np.asarray(W.sum(axis=1)).ravel(), 1.0)
     np.testing.assert_allclose((W @ X)[:15], X[:15], atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["affine", "simplex"])
-def test_sparse_and_single_precision_features_agree_with_dense(kind):
+@KINDS
+def test_sparse_and_single_precision_features_agree_with_dense(graph):
     X = features()
     X[np.abs(X) < 0.5] = 0.0
-    expected = reconstruction_weights(X, 5, kind).toarray()
-    np.testing.assert_allclose(reconstruction_weights(sparse.csr_array(X), 5, kind).toarray(), expected, atol=1e-10)
-    narrow = reconstruction_weights(X.astype(np.float32), 5, kind)
+    expected = graph(X, 5).toarray()
+    np.testing.assert_allclose(graph(sparse.csr_array(X), 5).toarray(), expected, atol=1e-10)
+    narrow = graph(X.astype(np.float32), 5)
     assert narrow.dtype == np.float64
     np.testing.assert_allclose(narrow.toarray(), expected, atol=1e-3)
 
@@ -136,11 +146,6 @@ def test_affine_weights_of_coincident_neighbours_are_equal():
 def test_too_many_or_too_few_neighbours_are_named(k):
     with pytest.raises(ValueError, match=f"n_neighbors={k} and n_samples=60"):
         reconstruction_weights(features(), k)
-
-
-def test_unknown_kind_is_named():
-    with pytest.raises(ValueError, match="'convex'"):
-        reconstruction_weights(features(), 3, kind="convex")
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12))

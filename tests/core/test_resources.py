@@ -56,11 +56,13 @@ def test_results_come_in_order_and_errors_come_out(count, monkeypatch):
 
 def test_each_thread_has_blas_to_itself_and_the_limit_comes_back(monkeypatch):
     with threadpool_limits(2, user_api="blas"):
-        before = [library.num_threads for library in resources._blas().lib_controllers]
+        before = [library.num_threads for library in resources._blas_controller().lib_controllers]
         monkeypatch.setattr(resources, "thread_count", lambda: 2)
-        inside = in_threads(lambda _: [library.num_threads for library in resources._blas().lib_controllers], [0, 1])
+        inside = in_threads(
+            lambda _: [library.num_threads for library in resources._blas_controller().lib_controllers], [0, 1]
+        )
         assert np.unique(inside).tolist() == [1]
-        assert [library.num_threads for library in resources._blas().lib_controllers] == before
+        assert [library.num_threads for library in resources._blas_controller().lib_controllers] == before
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -73,7 +75,7 @@ def test_sums_are_those_of_a_loop(count, monkeypatch):
 
 
 def of_blas():
-    return max(library.num_threads for library in resources._blas().lib_controllers)
+    return max(library.num_threads for library in resources._blas_controller().lib_controllers)
 
 
 def test_blas_has_one_thread_while_we_have_its_own_and_gets_them_back_when_asked():
@@ -115,7 +117,7 @@ def test_another_thread_of_the_caller_leaves_the_limit_of_blas_alone(monkeypatch
             over.wait(5)
 
     blas = GlobalLimit()
-    monkeypatch.setattr(resources, "_blas", lambda: blas)
+    monkeypatch.setattr(resources, "_blas_controller", lambda: blas)
     other = threading.Thread(target=factorise)
     with limit_blas_threads():
         other.start()

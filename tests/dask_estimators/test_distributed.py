@@ -90,7 +90,7 @@ def test_the_weights_of_few_wide_rows_are_chosen_as_in_one_place(client):
     [
         {},
         {"init": "pseudo", "fit_intercept": False, **TWICE},
-        {"feature_map": "rbf", "random_state": 0, **TWICE},
+        {"feature_map": "rbf", **TWICE},
         {"feature_map": Nystroem(n_components=20, random_state=0), **TWICE},
     ],
     ids=["weights chosen", "pseudo", "rbf", "nystroem"],
@@ -108,7 +108,7 @@ def test_other_parameters_mean_the_same(rows, client, params):
 @pytest.mark.parametrize("name", ["DLDL", "VoteLDL"])
 def test_weights_of_mapped_features_are_chosen_as_on_one_machine(client, name):
     data = make_label_distributions(150, 5, 4, labels="votes", random_state=0)
-    params = {"feature_map": "rbf", "random_state": 0, "max_iter": 2}
+    params = {"feature_map": "rbf", "max_iter": 2}
     X, Y = (in_blocks(A, (90, 60)) for A in (data.X, data.Y))
     model = getattr(ld, f"Dask{name}")(**params, client=client).fit(X, Y)
     local = {"DLDL": DLDL, "VoteLDL": VoteLDL}[name](**params).fit(data.X, data.Y)

@@ -7,7 +7,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 from tiny_plans import tiny_dict, tiny_plan
 
-from ldlearn import DLDL, GLLE, SABFGS, PriorLE
+from ldlearn import DLDL, GLLE, L2, SABFGS, PriorLE
 from ldlearn.core import binarize
 from ldlearn.core.graph import SharedNeighbors
 from ldlearn.datasets import make_label_distributions
@@ -417,12 +417,13 @@ def test_a_path_keeps_its_last_parameter_and_points_are_recorded_in_the_order_of
 
 
 def test_seeds_reach_the_estimators(tmp_path):
-    plan = tiny_plan(methods={"DLDL": {"params": {"feature_map": "rbf"}}})
+    params = {"init": "random", "n_neighbors": 3, "tol": 0.02}
+    plan = tiny_plan(methods={"L2": {"params": params}})
     run = run_plan(plan, tmp_path)
     for repeat in range(2):
         split = make_split(data_of(plan), plan.datasets[0], plan.protocol, repeat)
-        model = DLDL(feature_map="rbf", random_state=repeat).fit(split.train.X, split.train.Y)
-        assert record_of(run, "DLDL", repeat).prediction == score_all(split.test.D, model.predict(split.test.X))
+        model = L2(**params, random_state=repeat).fit(split.train.X, split.train.Y)
+        assert record_of(run, "L2", repeat).prediction == score_all(split.test.D, model.predict(split.test.X))
 
 
 def test_warnings_of_a_cell_are_recorded(tmp_path, monkeypatch):

@@ -13,7 +13,7 @@ from scipy.optimize import check_grad
 from sjaffe import assert_recovery, sjaffe
 from sklearn.exceptions import ConvergenceWarning
 
-from ldlearn.core.reconstruction import local_grams, nearest_rows, reconstruction_weights
+from ldlearn.core.reconstruction import local_grams, nearest_rows, simplex_weights, weights_to_csr
 from ldlearn.core.simplex import softmax
 from ldlearn.joint import L2
 from ldlearn.joint.l2 import _Rows, propagated_labels, squared_error
@@ -24,6 +24,11 @@ def quiet_fit(model, X, Y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, Y)
+
+
+def simplex_graph(X, n_neighbors):
+    indices = nearest_rows(X, n_neighbors)
+    return weights_to_csr(simplex_weights(local_grams(X, indices)), indices)
 
 
 def test_gradient_of_the_squared_error():
@@ -55,7 +60,7 @@ def test_the_curvature_bound_holds():
 def test_degrees_solve_their_linear_system(alpha, lam):
     X, _, Y = make_problem()
     model = L2(alpha, 0.3, lam=lam, n_neighbors=5)
-    S, P = reconstruction_weights(X, 5, "simplex"), softmax(X @ np.ones((4, 5)) * np.arange(5))
+    S, P = simplex_graph(X, 5), softmax(X @ np.ones((4, 5)) * np.arange(5))
     D = model._solve_degrees(S, P, _Rows(X, Y == 1, np.ones(len(Y)), 1.0))
     R = D - S @ D
     gradient = 0.3 * (D - P) + alpha * (R - S.T @ R) + lam * (D - Y)
@@ -77,7 +82,7 @@ def test_graph_is_the_best_for_features_and_degrees():
 
 def test_start_agrees_with_a_generic_solver():
     X, _, Y = make_problem(n=25, c=3)
-    S = reconstruction_weights(X, 5, "simplex")
+    S = simplex_graph(X, 5)
     D = cp.Variable(Y.shape, nonneg=True)
     problem = cp.Problem(
         cp.Minimize(cp.sum_squares(D - S.toarray() @ D)), [cp.sum(D, axis=1) == 1, cp.multiply(1 - Y, D) == 0]

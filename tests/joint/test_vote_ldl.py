@@ -162,7 +162,7 @@ def test_always_ticked_labels_leave_equal_shares():
 def test_dldl_and_votes_agree_on_the_feature_map():
     data = make_label_distributions(60, 3, 4, labels="votes")
     maps = [
-        kind(feature_map="rbf", random_state=3, **weights).fit(data.X, data.Y).feature_map_
+        kind(feature_map="rbf", **weights).fit(data.X, data.Y).feature_map_
         for kind, weights in ((VoteLDL, {"gamma": 1.0}), (DLDL, {"beta": 1.0, "gamma": 1.0}))
     ]
     np.testing.assert_array_equal(maps[0].components_, maps[1].components_)

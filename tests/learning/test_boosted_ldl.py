@@ -13,7 +13,7 @@ from scipy import sparse
 
 from ldlearn import BoostedLDL, MeanLDL, VoteLDL
 from ldlearn.core.simplex import log_softmax
-from ldlearn.core.votes import losses
+from ldlearn.core.votes import vote_losses
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import InputError, MissingDependencyError, ModelFileError
 from ldlearn.learning.boosted_ldl import _DegreeLoss, _VoteLoss, read_trees
@@ -57,7 +57,7 @@ def test_derivatives_of_the_vote_loss_agree_with_finite_differences():
     counted = np.where(np.isnan(labels), 0.0, weights[:, None])
 
     def total(Z, log_rate):
-        return np.sum(counted * losses(log_softmax(Z) + log_rate, np.nan_to_num(labels)))
+        return np.sum(counted * vote_losses(log_softmax(Z) + log_rate, np.nan_to_num(labels)))
 
     log_rate = loss.log_rate
     gradient, curvature = loss.derivatives(Z)
@@ -75,7 +75,7 @@ def test_curvature_of_votes_is_gauss_newton():
     Z, Y = np.array([[0.3, -1.0, 0.5]]), np.array([[1.0, 0.0, 1.0]])
     loss = _VoteLoss(Y, np.ones(1))
     theta = log_softmax(Z) + loss.log_rate
-    h = derivatives_by_differences(lambda theta: losses(theta, Y).sum(), theta)[1]
+    h = derivatives_by_differences(lambda theta: vote_losses(theta, Y).sum(), theta)[1]
     J = np.eye(3) - np.exp(log_softmax(Z))
     np.testing.assert_allclose(loss.derivatives(Z)[1], [np.diag(J.T @ np.diag(h[0]) @ J) * 3 / 2], atol=1e-5)
 

@@ -128,16 +128,16 @@ def test_the_covariance_is_that_of_all_weights(monkeypatch):
     fit = vote_regression(rows, Y, l2=l2)
     information = module._Information.of(rows, fit, False, {"Y": Y, "observed": None, "offset": 0.0})
     centred = X - X.mean(axis=0)
-    bend = np.kron(centred.T @ centred, information.mean()[:-1, :-1]) + 2.0 * l2 * np.eye(150)
+    bend = np.kron(centred.T @ centred, information.mean_information()[:-1, :-1]) + 2.0 * l2 * np.eye(150)
     matrix = np.linalg.inv(bend).reshape(50, 3, 50, 3)
     new = np.random.default_rng(1).normal(size=(5, 50))
     exact = np.einsum("ni,ijkl,nk->njl", new, matrix, new)
-    found = information.in_row_space(rows, l2)
-    np.testing.assert_allclose(found.of_scores(new) - found.intercept, exact, rtol=1e-4, atol=1e-6)
+    found = information.row_space_covariance(rows, l2)
+    np.testing.assert_allclose(found.score_covariance(new) - found.intercept, exact, rtol=1e-4, atol=1e-6)
     monkeypatch.setattr(module, "_MAX_BASIS_ENTRIES", 10 * 50)  # of fewer directions: never surer than that
-    fewer = information.in_row_space(rows, l2)
+    fewer = information.row_space_covariance(rows, l2)
     assert fewer.basis.shape == (50, 10)
-    more = np.einsum("njj->nj", fewer.of_scores(new) - found.of_scores(new))
+    more = np.einsum("njj->nj", fewer.score_covariance(new) - found.score_covariance(new))
     assert (more > 0).all()
 
 

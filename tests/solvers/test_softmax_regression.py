@@ -539,10 +539,10 @@ def test_a_shift_of_the_intercept_balances_the_predictions(weighted):
     X, D = few_of_many()
     weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
     rows = SparseObjective(Features(X, sample_weight=weights), sparse.csr_array(D))
-    b = np.where(rows.degrees > 0, 0.0, -60.0)
+    b = np.where(rows.degree_sums > 0, 0.0, -60.0)
     at = rows.at(np.random.default_rng(1).normal(size=(X.shape[1], len(b))) * 0.1, b, exact=True)
     balanced = at.along(None, at.balancing_shift(1e-12))(1.0)
-    present = rows.degrees > 0
+    present = rows.degree_sums > 0
     assert np.abs(at.excess()[present] / at.sums[present]).max() > 0.1
     assert np.abs(balanced.excess()[present] / balanced.sums[present]).max() < 1e-5
 
@@ -551,12 +551,12 @@ def test_a_label_that_is_hardly_predicted_is_balanced_step_by_step():
     """What its sum lacks is a factor that single precision cannot write."""
     X, D = few_of_many()
     rows = SparseObjective(Features(X), sparse.csr_array(D))
-    b = np.where(rows.degrees > 0, 0.0, -60.0)
+    b = np.where(rows.degree_sums > 0, 0.0, -60.0)
     b[:2] = -120.0, -2000.0  # a factor of 1e52; predictions of exactly 0, which 30 rounds do not mend
     at, shift, left = balance_labels(rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3)
     assert np.isfinite(shift).all()
     assert np.isfinite(left)
-    assert at.sums[0] == pytest.approx(rows.degrees[0], rel=0.05)
+    assert at.sums[0] == pytest.approx(rows.degree_sums[0], rel=0.05)
 
 
 def test_many_labels_are_solved_to_float64_though_most_of_the_work_is_not():

@@ -24,7 +24,7 @@ def test_every_row_is_in_one_block_of_rows_with_as_many_labels(entries, monkeypa
         counts = Y[rows].sum(axis=1)
         assert (counts == counts[0]).all()
         assert len(rows) * counts[0] <= max(entries, counts[0])
-        np.testing.assert_array_equal(support.indices[support.places(rows)].T.ravel(), np.nonzero(Y[rows])[1])
+        np.testing.assert_array_equal(support.indices[support.entry_positions(rows)].T.ravel(), np.nonzero(Y[rows])[1])
     np.testing.assert_array_equal(support.mask(), Y)
 
 
@@ -34,7 +34,7 @@ def test_places_of_a_block_are_those_of_its_entries_column_after_column():
     support = Support(Y)
     for _ in range(2):  # the second time they are known
         for k, rows in enumerate(support.blocks):
-            np.testing.assert_array_equal(A.ravel(order="F")[support.where(k)].T.ravel(), A[rows][Y[rows]])
+            np.testing.assert_array_equal(A.ravel(order="F")[support.flat_positions(k)].T.ravel(), A[rows][Y[rows]])
 
 
 def test_sparse_storage_is_for_few_of_many_labels():

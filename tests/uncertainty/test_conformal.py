@@ -75,14 +75,20 @@ def test_what_cannot_be_calibrated_is_refused():
     model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
     with pytest.raises(InputError, match="the degrees of no row are known"):
         ConformalIntervals(model).fit(data.X, np.full((60, 3), np.nan))
-    with pytest.raises(InputError, match="X has 60 rows, but there are degrees for 59"):
+    with pytest.raises(InputError, match=r"must have 60 rows and 3 columns, .* got 59 and 3"):
         ConformalIntervals(model).fit(data.X, data.D[:59])
+    partly_known = data.D.copy()
+    partly_known[:3], partly_known[5] = np.nan, 0.5
+    with pytest.raises(InputError, match="row 5 of degrees"):  # counted over all rows, not only the known ones
+        ConformalIntervals(model).fit(data.X, partly_known)
     with pytest.raises(InputError, match="y must hold numbers only"):
         ConformalIntervals(model).fit(data.X, np.full((60, 3), "a"))
     with pytest.raises(ParameterError, match="UniformLE predicts nothing"):
         ConformalIntervals(UniformLE().fit(data.X, data.Y)).fit(data.X, data.D)
-    with pytest.raises(InputError, match="true ones of shape"):
+    with pytest.raises(InputError, match="got 60 and 2"):
         ConformalIntervals(model).fit(data.X, np.full((60, 2), 0.5))
+    with pytest.raises(InputError, match="true ones of shape"):
+        conformal_intervals(data.D, data.D[:, :2] / data.D[:, :2].sum(axis=1, keepdims=True), data.D)
     with pytest.raises(ParameterError, match="coverage must be above 0 and below 1, got 90"):
         ConformalIntervals(model).fit(data.X, data.D).predict_interval(data.X, 90)
     for coverage in ("a", None):

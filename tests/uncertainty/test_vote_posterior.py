@@ -42,14 +42,14 @@ def test_the_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
     features = Features(X)
     fit = vote_regression(features, Y, l2=l2, fixed_raters=fixed, tol=1e-12)
     part = {"Y": Y, "observed": None, "offset": 0.0}
-    found = module._Information.of(features, fit, fixed, part, observed=True).full(l2, scale=1.0)
+    found = module._Information.of(features, fit, fixed, part, observed=True).full_covariance(l2, scale=1.0)
     v = np.concatenate([fit.coef.ravel(), fit.intercept + X.mean(axis=0) @ fit.coef, [fit.log_rate]])
     H = approx_fprime(v, lambda w: approx_fprime(w, loss, 1e-5, X, Y, l2, fixed), 1e-4)
     covariance = np.linalg.pinv((H + H.T) / 2, rcond=1e-5, hermitian=True)
     c = Y.shape[1]
     rows = np.hstack([X[:5] - X.mean(axis=0), np.ones((5, 1))])
     theirs = np.einsum("ni,ijkl,nk->njl", rows, covariance[:-1, :-1].reshape(4, c, 4, c), rows)
-    ours = found.of_scores(X[:5] - X.mean(axis=0))
+    ours = found.score_covariance(X[:5] - X.mean(axis=0))
     contrast = np.eye(c) - 1.0 / c  # what is common to all scores has no meaning
     np.testing.assert_allclose(contrast @ ours @ contrast, contrast @ theirs @ contrast, rtol=0.03, atol=1e-4)
 
@@ -62,8 +62,8 @@ def test_the_kronecker_covariance_is_exact_where_all_rows_say_the_same():
     contrast = np.eye(4) - 0.25
     rows = X[:6] - X.mean(axis=0)
     for penalty in (0.1, 10.0):
-        full, quick = information.full(penalty, 1.0), information.kronecker(features, penalty)
-        theirs, ours = (contrast @ kind.of_scores(rows) @ contrast for kind in (full, quick))
+        full, quick = information.full_covariance(penalty, 1.0), information.kronecker_covariance(features, penalty)
+        theirs, ours = (contrast @ kind.score_covariance(rows) @ contrast for kind in (full, quick))
         np.testing.assert_allclose(ours, theirs, rtol=0.02, atol=2e-4)
 
 
@@ -145,7 +145,7 @@ def test_the_noise_of_ticked_labels_is_that_of_truncated_votes(kappa):
         mean = chances @ v
         theta = np.log(rate * np.array([[share, 1e6]]))  # so many votes for the second that they hardly vary
         ticked = np.ones((1, 2), dtype=bool)
-        found = _Votes(theta, ticked, ticked, excess_variance(np.array([[rate]]), kappa)).noise()[0, 0]
+        found = _Votes(theta, ticked, ticked, excess_variance(np.array([[rate]]), kappa)).variance_of_votes()[0, 0]
         assert found == pytest.approx(chances @ (v - mean) ** 2 / mean**2, rel=1e-4)
 
 
@@ -165,7 +165,7 @@ def test_variance_of_scores_and_negative_labels_by_hand(wide):
     observed = np.random.default_rng(2).random(Y.shape) < 0.8
     features = reduce_to_row_space(Features(X, sample_weight=weights.astype(float)))
     posterior = vote_posterior(features, Y, l2=1.0, observed=observed)
-    V = posterior.covariance.of_scores(X - np.average(X, axis=0, weights=weights))
+    V = posterior.covariance.score_covariance(X - np.average(X, axis=0, weights=weights))
     contrast = np.eye(4) - 0.25
     variance = np.average(np.einsum("njk,kj->n", V, contrast), weights=weights) / 3
     assert posterior.score_variance == pytest.approx(variance, rel=1e-6)

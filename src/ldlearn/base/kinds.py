@@ -8,7 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ldlearn.base.estimator import LabelEstimator, RowData, raise_input_errors, validate_sample_weight, wrap_output
-from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_degrees
 from ldlearn.core.targets import (
     check_distributions,
     check_incomplete_distributions,
@@ -157,7 +157,9 @@ class JointModel(Enhancer):
         """Learn the number of votes per row, on some of the rows if they are many."""
         rows, counts = vote_rows(*Y.shape), label_counts(sample_weight, observed)
         counts = None if counts is None else counts[rows]
-        self.votes_per_row_ = float(np.exp(profile_log_rate(_log(self._predict(X[rows])), Y[rows], counts=counts)))
+        self.votes_per_row_ = float(
+            np.exp(profile_log_rate(log_degrees(self._predict(X[rows])), Y[rows], counts=counts))
+        )
         self._total_weight = float(len(Y) if sample_weight is None else sample_weight.sum())
 
     @available_if(lambda self: self.can_enhance)  # type: ignore[untyped-decorator]
@@ -217,7 +219,7 @@ class JointModel(Enhancer):
 
     def _label_likelihoods(self, P: Array, Y: Mask, observed: Mask | None = None) -> Array:
         """Log-likelihood of the 0/1 labels of each row under the predictions P."""
-        log_votes = _log(P) + np.log(self.votes_per_row_)
+        log_votes = log_degrees(P) + np.log(self.votes_per_row_)
         return log_likelihood(log_votes, Y, n_seen=self._total_weight, observed=observed)
 
 
@@ -248,7 +250,3 @@ def _check_scored_labels(y: Any) -> Array:
         advice = "for true degrees D use ldlearn.metrics.intersection(D, model.predict(X))."
         raise InputError(f"The score of a joint model compares with 0/1 labels, and y holds other numbers; {advice}")
     return Y
-
-
-def _log(P: Array) -> Array:
-    return np.asarray(np.log(np.maximum(np.asarray(P, dtype=np.float64), np.finfo(np.float64).tiny)))

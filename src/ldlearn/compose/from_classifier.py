@@ -50,14 +50,11 @@ class FromClassifier(SampleWeightMixin, JointModel):
     link : {"probability", "votes"}, default="probability"
         What is normalised: the probability itself, or the number of votes behind it, if a label is positive when it
         gets any (see `VoteLDL`). The second is nearer to the truth where the labels come from votes, ratings or counts.
-
-    zeros : {"none", "less"}, default="none"
+    zeros : {"none", "less"} or float, default="none"
         What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" p is smoothed
-        towards the mean, ``(1 - w^2) p + w^2 m``, and the recovered degrees are ``(1 - w) D + w p``: see
-        `ldlearn.base.NegativeLabelsMixin`.
-    kappa : float, default=None
-        Concentration of the degrees of a row around p, for ``zeros="less"``: ``w = kappa / (kappa + n_votes_)``. None
-        estimates it from the variance of the number of positive labels.
+        towards the mean, ``(1 - w^2) p + w^2 m``, and the recovered degrees are ``(1 - w) D + w p`` with
+        ``w = kappa / (kappa + n_votes_)``: see `ldlearn.DLDL`. kappa, the concentration of the degrees of a row around
+        p, is estimated from the variance of the number of positive labels; a number instead of "less" is kappa itself.
 
     Attributes
     ----------
@@ -100,8 +97,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
     classifier: Annotated[Any, HasMethods(["fit", "predict_proba"])] | None = None
     _: KW_ONLY
     link: Literal["probability", "votes"] = "probability"
-    zeros: Literal["none", "less"] = "none"
-    kappa: Positive | None = None
+    zeros: Literal["none", "less"] | Positive = "none"
 
     def capabilities(self) -> Capabilities:
         """Only the default classifier is known not to depend on the order of samples and labels."""
@@ -122,7 +118,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
         self.varied_ = np.flatnonzero(Y.any(axis=0) & (seen & ~Y).any(axis=0))
         self.shares_ = (counts @ Y + 0.5) / (counts @ seen + 1.0)
         positive = PositiveLabels.of(*count_moments(Y, observed, sample_weight))
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
+        self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         self._positive_shares = positive.shares
         self._smallest_probability = 0.5 / (float(counts.sum()) + 1.0)
         classifier = ValidatedLogisticRegression() if self.classifier is None else self.classifier

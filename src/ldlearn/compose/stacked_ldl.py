@@ -17,13 +17,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
-from ldlearn.base.parameters import estimator_dataclass
+from ldlearn.base.parameters import Positive, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.negative_labels import mix, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, clip_degrees, normalize_rows
-from ldlearn.core.votes import expected_votes, label_counts, losses, profile_log_rate, slopes
+from ldlearn.core.votes import expected_votes, label_counts, profile_log_rate, vote_losses, vote_slopes
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.joint.label_model import Fold, validation_folds
@@ -67,9 +67,9 @@ class StackedLDL(SampleWeightMixin, JointModel):
         "linear" (`SABFGS` with the teacher's gamma), "kernel" (`DLDL` with 200 Nystroem features), "networks"
         (`MLPLDL`), "votes" (`VoteLDL`) and, if LightGBM is installed, "boosted votes"
         (``BoostedLDL("votes", n_estimators=60)``). A member that fails is dropped with a warning.
-    zeros : {"none", "less"}, default="none"
-        What a 0 means, as for `DLDL`. With "less", boosting learns the teacher's degrees, and recovered degrees are
-        mixed with the prediction.
+    zeros : {"none", "less"} or float, default="none"
+        What a 0 means, as for `DLDL`. Unless it is "none", boosting learns the teacher's degrees, and recovered degrees
+        are mixed with the prediction.
     teacher : DLDL, default=None
         None means ``DLDL(zeros=zeros)``.
     max_rows : int, default=4000
@@ -120,7 +120,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
 
     members: Annotated[Members, list] | None = None
     _: KW_ONLY
-    zeros: Literal["none", "less"] = "none"
+    zeros: Literal["none", "less"] | Positive = "none"
     teacher: DLDL | None = None
     max_rows: Annotated[int, Interval(Integral, 10, None, closed="left")] = 4000
 
@@ -221,7 +221,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
 def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
     """The members of `StackedLDL`; the rows X determine the width, the features and the penalty of the kernel."""
     scaler = StandardScaler(with_mean=False)  # distances have no mean, and sparse features stay sparse
-    kernel = make_feature_map("rbf", scaler.fit_transform(X), random_state=0)
+    kernel = make_feature_map("rbf", scaler.fit_transform(X))
     feature_map = make_pipeline(scaler, kernel.set_params(n_components=min(200, X.shape[0])))
     gamma = default_gamma(Features(feature_map.fit_transform(X)))
     members: Members = [
@@ -278,8 +278,8 @@ def vote_loss(P: Array, Y: Mask, log_rate: float, cell_weights: Array | None) ->
     def loss(w: Array) -> tuple[float, Array]:
         mixture, first = np.tensordot(w, P, axes=1), max(float(w[0]), 1e-12)
         theta = np.log(mixture) + log_rate
-        value = float(np.sum(weights * losses(theta, labels))) - _PRIOR * np.log(first)
-        gradient = np.tensordot(P, weights * slopes(theta, labels)[0] / mixture, axes=2)
+        value = float(np.sum(weights * vote_losses(theta, labels))) - _PRIOR * np.log(first)
+        gradient = np.tensordot(P, weights * vote_slopes(theta, labels)[0] / mixture, axes=2)
         gradient[0] -= _PRIOR / first
         return value / total, gradient / total
 

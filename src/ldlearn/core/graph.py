@@ -187,7 +187,7 @@ class SharedNeighbors:
 _active: ContextVar[SharedNeighbors | None] = ContextVar("shared_neighbors", default=None)
 
 
-def own_neighbors(index: NearestNeighbors, X: Any) -> Found:
+def neighbors_of_rows(index: NearestNeighbors, X: Any) -> Found:
     """Distances and indices of the nearest rows of each row of X, itself excluded.
 
     Parameters
@@ -279,7 +279,7 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = 
     """
     index, offsets = neighbor_index(X, n_neighbors)
     if neighbors is None:
-        distances, indices = own_neighbors(index, X)
+        distances, indices = neighbors_of_rows(index, X)
     elif sparse.issparse(neighbors):
         distances, indices = nearest_in_graph(_check_graph(neighbors, X.shape[0]), n_neighbors, exclude_self=True)
     else:

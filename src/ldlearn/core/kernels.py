@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from sklearn.kernel_approximation import Nystroem
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils import check_random_state, gen_batches
 
 from ldlearn.core.graph import clone_for_arrays
 from ldlearn.core.resources import require_memory
+from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import Array
 
 _BLOCK_ENTRIES = 2**21  # of a block of distances: 16 MB
@@ -50,7 +50,7 @@ def mean_distance(X: Array, weights: Array | None = None) -> float:
     if weights is not None:
         # Pairs of different rows, and pairs of copies of a row with weight above 1.
         pairs = 0.5 * (weights.sum() ** 2 - weights @ weights + weights @ np.maximum(weights - 1.0, 0.0))
-    for rows in _blocks(n, n):
+    for rows in row_batches(n, n, _BLOCK_ENTRIES):
         squares = squared_distances(X[rows], X[rows.start :])
         distances = np.sqrt(squares, out=squares)
         if weights is not None:
@@ -94,7 +94,7 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
     """
     Z = X if Z is None else Z
     X, Z = _centred(X, Z), _centred(Z, Z)
-    for rows in _blocks(len(X), len(Z)):
+    for rows in row_batches(len(X), len(Z), _BLOCK_ENTRIES):
         yield rows, _gaussian(squared_distances(X[rows], Z), width)
 
 
@@ -111,17 +111,16 @@ def _centred(X: Array, reference: Array) -> Array:
     return np.asarray(X, dtype=np.float64) - np.mean(reference, axis=0, dtype=np.float64)
 
 
-def _blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    return gen_batches(n_rows, max(1, _BLOCK_ENTRIES // max(n_columns, 1)))  # type: ignore[no-any-return]
+def make_feature_map(feature_map: Any, X: Any) -> Any:
+    """The transformer that ``feature_map`` asks for, not fitted yet; None for the features themselves.
 
-
-def make_feature_map(feature_map: Any, X: Any, random_state: Any) -> Any:
-    """The transformer that ``feature_map`` asks for, not fitted yet; None for the features themselves."""
+    "rbf" draws rows with a fixed seed: the same rows give the same map.
+    """
     if feature_map is None:
         return None
     if not isinstance(feature_map, str):
         return clone_for_arrays(feature_map)
-    rng = check_random_state(random_state)
+    rng = np.random.RandomState(0)
     n = X.shape[0]
     sample = X[np.sort(rng.permutation(n)[:1000])]
     # The mean distance between different rows of the sample; where all rows are equal any width will do.

@@ -9,7 +9,6 @@ import numpy as np
 from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.core.targets import fill_unknown
 
-ZEROS = ("none", "less")
 _SELECTION = 0.5  # largest dispersion of the number of positive labels that is taken for a selection
 # kappa over the mean number of positive labels, if they are a selection and if not (benchmarks/negative_labels.py).
 _CONCENTRATIONS = (2.0, 0.25)
@@ -85,7 +84,8 @@ class PositiveLabels:
         """Whether the number of positive labels varies so little that they compete for few places."""
         return self.dispersion <= _SELECTION
 
-    def concentration(self, zeros: str, kappa: float | None) -> float:
-        """kappa, 2 or 0.25 times the mean number of positive labels unless given; 0 if zeros mean none."""
-        default = _CONCENTRATIONS[0 if self.is_selection else 1] * self.per_row
-        return 0.0 if zeros == "none" else default if kappa is None else float(kappa)
+    def concentration(self, zeros: str | float) -> float:
+        """kappa: 0 if zeros mean none, 2 or 0.25 times the mean number of positive labels if less, or as given."""
+        if zeros == "less":
+            return _CONCENTRATIONS[0 if self.is_selection else 1] * self.per_row
+        return 0.0 if zeros == "none" else float(zeros)

@@ -1,15 +1,13 @@
 """Local reconstruction: every row as a mean of its neighbours, affine (LLE) or convex."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
-from ldlearn.core.graph import neighbor_index, own_neighbors
+from ldlearn.core.graph import neighbor_index, neighbors_of_rows
+from ldlearn.core.scaling import row_batches, to_dense
 from ldlearn.core.simplex import Array, Indices, Mask
-from ldlearn.exceptions import check_choice
 
 
 def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Array:
@@ -72,12 +70,11 @@ def _solve_on_support(C: Array, B: Array, support: Mask) -> tuple[Array, Mask]:
     return v, np.where(support, v < smallest, gradient < flattest)
 
 
-KINDS = ("affine", "simplex")
 _BLOCK_ENTRIES = 4_000_000  # of gathered neighbours at a time
 
 
-def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: float = 1e-3) -> sparse.csr_array:
-    r"""Weights that best reconstruct each row from its nearest neighbours.
+def reconstruction_weights(X: Any, n_neighbors: int, reg: float = 1e-3) -> sparse.csr_array:
+    r"""Weights, some perhaps negative, that best reconstruct each row from its nearest neighbours (as in LLE).
 
     .. math:: \min_{w_i} |x_i - \sum_{j \in N(i)} w_{ij} x_j|^2 \quad \text{with} \quad \sum_j w_{ij} = 1
 
@@ -86,10 +83,8 @@ def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: 
     X : {ndarray, csr_array} of shape (n_samples, n_features)
     n_neighbors : int
         Size of N(i); a row is not its own neighbour.
-    kind : {"affine", "simplex"}, default="affine"
-        Whether weights may be negative (as in locally linear embedding) or not.
     reg : float, default=1e-3
-        Ridge of the affine weights, times the trace of the local Gram matrix. Convex weights need none.
+        Ridge, times the trace of the local Gram matrix.
 
     Returns
     -------
@@ -99,23 +94,21 @@ def reconstruction_weights(X: Any, n_neighbors: int, kind: str = "affine", reg: 
     Examples
     --------
     >>> import numpy as np
-    >>> reconstruction_weights(np.array([[0.0], [1.0], [4.0]]), 2, kind="simplex").toarray().round(2)
-    array([[0.  , 1.  , 0.  ],
-           [0.75, 0.  , 0.25],
-           [0.  , 1.  , 0.  ]])
+    >>> reconstruction_weights(np.array([[0.0], [1.0], [4.0]]), 2, reg=1e-9).toarray().round(2)
+    array([[ 0.  ,  1.33, -0.33],
+           [ 0.75,  0.  ,  0.25],
+           [-3.  ,  4.  ,  0.  ]])
     """
-    check_choice("kind", kind, KINDS)
     indices = nearest_rows(X, n_neighbors)
     weights = np.empty(indices.shape)
-    for rows in _blocks(len(indices), n_neighbors * max(X.shape[1], n_neighbors)):
-        grams = _grams_of(X, indices, rows)
-        weights[rows] = affine_weights(grams, reg) if kind == "affine" else simplex_weights(grams)
+    for rows in row_batches(len(indices), n_neighbors * max(X.shape[1], n_neighbors), _BLOCK_ENTRIES):
+        weights[rows] = affine_weights(_grams_of(X, indices, rows), reg)
     return weights_to_csr(weights, indices)
 
 
 def nearest_rows(X: Any, n_neighbors: int) -> Indices:
     """Indices (n, k) of the nearest rows of each row, itself excluded."""
-    return own_neighbors(neighbor_index(X, n_neighbors)[0], X)[1]
+    return neighbors_of_rows(neighbor_index(X, n_neighbors)[0], X)[1]
 
 
 def reconstruction_laplacian(W: sparse.csr_array) -> sparse.csr_array:
@@ -137,7 +130,7 @@ def local_grams(X: Any, indices: Indices) -> Array:
     """
     n, k = indices.shape
     grams = np.empty((n, k, k))
-    for rows in _blocks(n, k * X.shape[1]):
+    for rows in row_batches(n, k * X.shape[1], _BLOCK_ENTRIES):
         grams[rows] = _grams_of(X, indices, rows)
     return grams
 
@@ -169,8 +162,8 @@ def simplex_weights(grams: Array, start: Mask | None = None) -> Array:
 
 
 def _grams_of(X: Any, indices: Indices, rows: slice) -> Array:
-    differences = _dense_rows(X, indices[rows].ravel()).reshape(-1, indices.shape[1], X.shape[1])
-    differences -= _dense_rows(X, np.arange(rows.start, rows.stop))[:, None, :]
+    neighbors = to_dense(X[indices[rows].ravel()]).reshape(-1, indices.shape[1], X.shape[1])
+    differences = np.subtract(neighbors, to_dense(X[rows])[:, None, :], dtype=np.float64)
     return np.asarray(differences @ differences.transpose(0, 2, 1))
 
 
@@ -178,12 +171,3 @@ def _traces(grams: Array) -> Array:
     """Traces; 1 for a row whose neighbours are all identical to it."""
     traces = np.einsum("ijj->i", grams)
     return np.asarray(np.where(traces > 0, traces, 1.0))
-
-
-def _dense_rows(X: Any, rows: Indices) -> Array:
-    taken = X[rows]
-    return np.asarray(taken.toarray() if sparse.issparse(taken) else taken, dtype=np.float64)
-
-
-def _blocks(n: int, entries_per_row: int) -> Iterator[slice]:
-    return gen_batches(n, max(1, _BLOCK_ENTRIES // max(entries_per_row, 1)))  # type: ignore[no-any-return]

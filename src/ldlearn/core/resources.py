@@ -56,7 +56,7 @@ def thread_count() -> int:
         return 1
     if _n_threads is not None:
         return _n_threads
-    return max((library.num_threads for library in _blas().lib_controllers), default=1)
+    return max((library.num_threads for library in _blas_controller().lib_controllers), default=1)
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
@@ -71,7 +71,7 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> lis
     if count == 1:
         return [function(item) for item in items]
     with limit_blas_threads():
-        return list(_pool(count).map(function, items))
+        return list(_thread_pool(count).map(function, items))
 
 
 @contextmanager
@@ -86,7 +86,7 @@ def limit_blas_threads() -> Iterator[None]:
     if count == 1 or _n_threads is not None:
         yield
         return
-    with _blas().limit(limits=1):
+    with _blas_controller().limit(limits=1):
         _n_threads = count
         try:
             yield
@@ -101,7 +101,7 @@ def blas_threads() -> Iterator[None]:
     if _n_threads is None or threading.current_thread() is not threading.main_thread():
         yield
         return
-    with _blas().limit(limits=thread_count()):
+    with _blas_controller().limit(limits=thread_count()):
         yield
 
 
@@ -133,15 +133,15 @@ def _sum_elementwise(rows: Iterable[Sequence[Any]]) -> list[Any]:
 
 
 @cache
-def _blas() -> ThreadpoolController:
+def _blas_controller() -> ThreadpoolController:
     return ThreadpoolController().select(user_api="blas")
 
 
 @cache
-def _pool(count: int) -> ThreadPoolExecutor:
+def _thread_pool(count: int) -> ThreadPoolExecutor:
     """Cached, because starting threads takes longer than a small computation."""
     return ThreadPoolExecutor(count)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_pool.cache_clear)  # threads do not survive a fork
+    os.register_at_fork(after_in_child=_thread_pool.cache_clear)  # threads do not survive a fork

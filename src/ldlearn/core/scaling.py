@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import gen_batches
 
 from ldlearn.core.simplex import Array, SampleWeight
 
@@ -21,6 +22,16 @@ def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
     count = -(-stored // _BLOCK_ENTRIES)
     step = max(1, -(-n // max(count + count % 2 if count > 1 else 1, 1)))
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
+
+
+def to_dense(A: Any) -> Array:
+    """A sparse or dense matrix as an array; not a copy if it is one."""
+    return np.asarray(A.toarray() if sparse.issparse(A) else A)
+
+
+def row_batches(n: int, width: int, max_entries: int) -> Iterator[slice]:
+    """Slices of n rows with at most ``max_entries`` numbers each, if a row needs ``width``; at least one row each."""
+    return gen_batches(n, max(1, max_entries // max(width, 1)))  # type: ignore[no-any-return]
 
 
 def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:
@@ -148,8 +159,7 @@ class Scaling(NamedTuple):
 
     def apply(self, X: Any) -> Array:
         """``(X - mean) / scale``, dense; exactly zero for a column that is constant (or zero, without centring)."""
-        X = X.toarray() if sparse.issparse(X) else X
-        return np.asarray((X - self.mean) / self.scale, dtype=np.float64)
+        return np.asarray((to_dense(X) - self.mean) / self.scale, dtype=np.float64)
 
     def undo(self, W: Array, b: Array) -> tuple[Array, Array]:
         """Coefficients and intercept with ``X @ coef + intercept = apply(X) @ W + b``."""

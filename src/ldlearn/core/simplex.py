@@ -44,6 +44,11 @@ def softmax(Z: Array, support: Mask | None = None) -> Array:
     return np.asarray(E)
 
 
+def log_degrees(P: Array) -> Array:
+    """Logarithms in float64; that of 0 is finite, about -708."""
+    return np.log(np.maximum(P, np.finfo(np.float64).tiny), dtype=np.float64)
+
+
 def mean_logits(D: Array, weights: SampleWeight | None = None) -> Array:
     """Logarithms of the (weighted) mean distribution, a starting point of learners; degrees are at least 1e-6.
 

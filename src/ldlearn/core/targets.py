@@ -222,22 +222,20 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
     D = D if order is None else D[:, order]
     c = len(list(names))
     if D.shape != (n, c):
-        raise InputError(f"degrees must have {n} rows and {c} columns as y has, got {D.shape[0]} and {D.shape[1]}.")
-    missing = np.isnan(D)
-    partly = missing.any(axis=1) & ~missing.all(axis=1)
+        wanted = f"{n} rows and {c} columns, one for each row of X and each label"
+        raise InputError(f"degrees must have {wanted}, got {D.shape[0]} and {D.shape[1]}.")
+    known = ~np.isnan(D).any(axis=1)
+    partly = ~known & ~np.isnan(D).all(axis=1)
     if partly.any():
         raise InputError(
             f"The degrees of a row must be all known or all NaN, not mixed as in {describe_rows(partly)} of degrees."
         )
-    known = ~missing.any(axis=1)
-    if known.any():
-        problems = find_row_problems(D[known])
-        if problems:
-            rows = np.flatnonzero(known)[np.logical_or.reduce(list(problems.values()))]
-            kinds = " or ".join(problems)
-            raise InputError(f"Degrees must not be negative and must sum to 1: row {rows[0]} of degrees: {kinds}.")
-        D[known] /= D[known].sum(axis=1, keepdims=True)
-    return D
+    problems = find_row_problems(D[known])
+    if problems:
+        rows = np.flatnonzero(known)[np.logical_or.reduce(list(problems.values()))]
+        kinds = " or ".join(problems)
+        raise InputError(f"Degrees must not be negative and must sum to 1: row {rows[0]} of degrees: {kinds}.")
+    return np.asarray(D / D.sum(axis=1, keepdims=True))
 
 
 def check_incomplete_distributions(y: Any) -> Array:
@@ -292,10 +290,7 @@ def find_row_problems(D: Array, tolerance: float = SUM_TOLERANCE) -> dict[str, M
     """
     with np.errstate(invalid="ignore"):  # infinity minus infinity is found as not finite
         total = D.sum(axis=1, dtype=np.float64)
-    broken = ~np.isfinite(total)
-    # A finite sum has finite terms: most tables need no check of single entries.
-    if broken.any():
-        broken = ~np.isfinite(D).all(axis=1) | broken
+    broken = ~np.isfinite(total)  # a finite sum has finite terms
     negative = ~broken & (D < 0).any(axis=1)
     left = ~broken & ~negative
     marks = {

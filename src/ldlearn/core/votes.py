@@ -62,7 +62,7 @@ def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, observed:
     if n_seen is not None:
         smallest = 0.5 / (n_seen + 1)
         theta = np.clip(theta, np.log(-np.log1p(-smallest)), np.log(-np.log(smallest)))
-    loss = losses(theta, Y.astype(np.float64))
+    loss = vote_losses(theta, Y.astype(np.float64))
     return np.asarray(-(loss if observed is None else loss * observed).sum(axis=1))
 
 
@@ -76,42 +76,39 @@ def expected_votes(theta: Array, Y: Mask, observed: Mask | None = None) -> Array
     return np.asarray(expected if observed is None else np.where(observed, expected, votes))
 
 
-def profile_log_rate(
-    logP: Array, Y: Mask, offset: float | Array = 0.0, tol: float = 1e-10, counts: Array | None = None
-) -> float:
-    """Maximum likelihood estimate of ln(lambda) if label j gets ``lambda exp(offset) P_j`` votes on average.
+def profile_log_rate(logP: Array, Y: Mask, counts: Array | None = None) -> float:
+    """Maximum likelihood estimate of ln(lambda) if label j gets ``lambda P_j`` votes on average.
 
     The loss is convex in ln(lambda); Newton's method with steps of at most 1. If all labels are positive the estimate
     is infinite, and a large value is returned. ``counts`` are the weights of the labels (`label_counts`).
     """
-    base, positive = logP + np.reshape(offset, (-1, 1)), Y.astype(np.float64)
-    count = np.ones((1, 1)) if counts is None else counts
+    positive, count = Y.astype(np.float64), np.ones((1, 1)) if counts is None else counts
     # Start from the solution in closed form for equal degrees.
     size = float(np.broadcast_to(count, Y.shape).sum())
     n_positive = float((count * positive).sum())
     # At least half a label away from none and from all, where the logarithm is infinite.
     density = min(max(n_positive, 0.5) / max(size, 1.0), 1.0 - 0.5 / max(size, 1.0))
-    log_rate = float(np.log(-np.log1p(-density) * Y.shape[1]) - np.mean(offset))
+    log_rate = float(np.log(-np.log1p(-density) * Y.shape[1]))
     for _ in range(100):
-        slope, curvature = slopes(base + log_rate, positive)
+        slope, curvature = vote_slopes(logP + log_rate, positive)
         total = float((count * curvature).sum())
         step = float(np.clip(-(count * slope).sum() / max(total, np.finfo(float).tiny), -1.0, 1.0))
         # The squared Newton decrement per row.
-        if total * step * step <= tol * size / Y.shape[1] or not -LARGEST_THETA < log_rate + step < LARGEST_THETA:
+        if total * step * step <= 1e-10 * size / Y.shape[1] or not -LARGEST_THETA < log_rate + step < LARGEST_THETA:
             break
         log_rate += step
     return log_rate
 
 
-def losses(theta: Array, Y: Array) -> Array:
+def vote_losses(theta: Array, Y: Array) -> Array:
     """Negative log-probability of each label."""
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
     # ln(1 - exp(-v)) as ln v + ln exprel(-v): no cancellation for small v.
     return np.asarray((1.0 - Y) * votes - Y * (theta + np.log(exprel(-votes))))
 
 
-def slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
-    """First and second derivatives of `losses` with respect to theta; the second are non-negative."""
+def vote_slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
+    """First and second derivatives of `vote_losses` with respect to theta; the second are non-negative."""
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
     # For very many votes exp overflows to infinity, and the ratio is 0 as it should be.
     with np.errstate(over="ignore"):

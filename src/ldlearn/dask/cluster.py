@@ -1,7 +1,5 @@
 """The cluster: connection to a client, and a runner of computations whose results are sums over blocks."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +10,6 @@ from threading import Thread
 from typing import Any
 
 import distributed
-import numpy as np
 from dask import delayed
 
 from ldlearn.exceptions import FileError, InputError, LDLearnError, MissingDependencyError
@@ -34,7 +31,7 @@ def connect(address: str) -> Any:
     """A client of the scheduler at an address such as ``"tcp://host:8786"``."""
     found: list[Any] = [TimeoutError()]
 
-    def call() -> None:
+    def open_client() -> None:
         try:
             # Not the default: the user may have a client of another cluster.
             found.append(distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False))
@@ -42,7 +39,7 @@ def connect(address: str) -> Any:
             found.append(error)
 
     # In a daemon thread: Dask's time-out does not apply if something other than a scheduler listens at the address.
-    thread = Thread(target=call, daemon=True)
+    thread = Thread(target=open_client, daemon=True)
     thread.start()
     thread.join(timeout=1.5 * _CONNECT_SECONDS)
     if isinstance(found[-1], Exception):
@@ -131,9 +128,10 @@ class BlockRunner:
 
         Without a message ``common`` the function takes blocks only, here and below.
         """
-        parts = self._parts(function, blocks, common)
+        parts = self._make_tasks(function, blocks, common)
         while len(parts) > 1:
-            parts = [delayed(_add, pure=False)(parts[k : k + _TREE_WIDTH]) for k in range(0, len(parts), _TREE_WIDTH)]
+            branches = [parts[k : k + _TREE_WIDTH] for k in range(0, len(parts), _TREE_WIDTH)]
+            parts = [delayed(_sum_elementwise, pure=False)(branch) for branch in branches]
         self.n_rounds += 1
         return list(self.compute(parts, blocks)[0])
 
@@ -141,11 +139,11 @@ class BlockRunner:
         """``function(block, ..., common)`` of each block; results should be small."""
         self.n_rounds += 1
         # One task gathers them: the client waits for one result, not for one per block.
-        return list(self.compute([delayed(list)(self._parts(function, blocks, common))], blocks)[0])
+        return list(self.compute([delayed(list)(self._make_tasks(function, blocks, common))], blocks)[0])
 
     def map_persist(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
         """``function(block, ..., common)`` of each block, left on the cluster; lost results are recomputed."""
-        return self.persist(self._parts(function, blocks, common))
+        return self.persist(self._make_tasks(function, blocks, common))
 
     def persist(self, collections: Sequence[Any]) -> list[Any]:
         """Compute Dask collections and leave them on the cluster."""
@@ -157,7 +155,7 @@ class BlockRunner:
         with ignore_size_warning(), self._explain_errors(made_of):
             return [self._wait_for(future) for future in self.client.compute(list(collections))]
 
-    def _parts(self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any) -> list[Any]:
+    def _make_tasks(self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any) -> list[Any]:
         # Impure, so that tasks get random names: otherwise Dask hashes their arguments in every round. The message is a
         # separate task: it is sent once to each worker, not once with each block.
         message = () if common is None else (delayed(common, pure=False, traverse=False),)
@@ -201,9 +199,9 @@ def _task_error(error: Any) -> ClusterError:
     return ClusterError(f"A task failed on the cluster ({what}); compute X and y separately to find the cause.")
 
 
-def _add(parts: Sequence[Sequence[Any]]) -> list[Any]:
-    """Sums of the first, the second, ... of all parts."""
-    return [np.sum(np.stack(each), axis=0) if np.ndim(each[0]) else sum(each) for each in zip(*parts, strict=True)]
+def _sum_elementwise(parts: Sequence[Sequence[Any]]) -> list[Any]:
+    """Sums of the first, the second, ... numbers or arrays of all parts; nothing is added in place."""
+    return [sum(each) for each in zip(*parts, strict=True)]
 
 
 @contextmanager

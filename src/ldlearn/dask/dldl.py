@@ -8,10 +8,10 @@ from dask import delayed
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
-from ldlearn.core.negative_labels import PositiveLabels, mix
+from ldlearn.core.negative_labels import mix
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
 from ldlearn.core.simplex import Array, Indices, SampleWeight, log_softmax, normalize_rows
-from ldlearn.core.targets import check_labels_seen, positive_rates
+from ldlearn.core.targets import positive_rates
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns, BlockObjective, Coefficients
 from ldlearn.dask.training import BlockTargets, TrainingBlocks
@@ -41,7 +41,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
     Parameters
     ----------
-    alpha, beta, gamma, label_model, n_neighbors, sigma, ...
+    alpha, beta, gamma, label_model, zeros, ordered, ...
         Those of `ldlearn.DLDL`. ``alpha`` must be 0, and ``feature_map`` None, "rbf" or a `Nystroem` transformer.
     client : distributed.Client, default=None
         The cluster to use; None takes the current one.
@@ -87,11 +87,11 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
-        rates = self._positive_rates(training)
-        moments = training.runner.map_sum(BlockTargets.count_moments, training.targets, common=rates)
-        positive = PositiveLabels.of(*moments)
+        # The initial value of unknown labels.
+        rates = positive_rates(*training.count_positives(self.label_names_)) if training.has_unknown else None
+        positive = training.find_positive_labels(rates)
         self._select_penalties(positive, columns.selection_rows)
-        start = self._prototypes(training), rates
+        start = self._class_prototypes(training), rates
         degrees = training.runner.map_persist(_initial_degrees, training.X, training.targets, common=start)
         steps = _BlockSteps(columns, degrees, self._degree_terms(), self.gamma_, self.tol)
         W = self._alternate(steps, positive).W
@@ -103,7 +103,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
         self.gap_ = array_of_blocks(gaps, training.lengths, (), np.dtype(np.float64))
 
-    def _prototypes(self, training: TrainingBlocks) -> Array | None:
+    def _class_prototypes(self, training: TrainingBlocks) -> Array | None:
         """Class prototypes, for ``init="pseudo"``."""
         if self.init == "uniform":
             return None
@@ -112,14 +112,6 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         fewest = np.min(runner.map_compute(lambda block: fewest_positives(block.T), targets), axis=0)
         sums, counts = runner.map_sum(_prototype_sums, training.X, targets, common=fewest)
         return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
-
-    def _positive_rates(self, training: TrainingBlocks) -> Array | None:
-        """Fraction of rows in which each label is positive, the initial value of unknown labels."""
-        if not training.has_unknown:
-            return None
-        positives, counts = training.runner.map_sum(BlockTargets.count_positives, training.targets)
-        check_labels_seen(self.label_names_, counts)
-        return positive_rates(positives, counts)
 
 
 class _BlockSteps:
@@ -131,26 +123,27 @@ class _BlockSteps:
         self.total = columns.total
 
     def terms(self) -> float:
-        return float(sum(self.runner.map_compute(_terms, self.D, self.targets, common=self.degree_terms)))
+        return float(sum(self.runner.map_compute(_evaluate_terms, self.D, self.targets, common=self.degree_terms)))
 
     def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
         return minimize(BlockObjective(self.columns, self.D), l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
-        common = self.degree_terms, self._message(W), self.tol
+        common = self.degree_terms, self._coefficients(W), self.tol
         self.D = self.runner.map_persist(_update_degrees, self.columns.blocks, self.targets, self.D, common=common)
         steps = self.runner.map_compute(lambda block: replace(block.step, D=None, gap=np.empty(0)), self.D)
         objective, terms = (sum(getattr(step, name) for step in steps) for name in ("objective", "terms"))
         change, n_iter = (max(getattr(step, name) for step in steps) for name in ("change", "n_iter"))
-        return DegreeStep(None, np.empty(0), objective, terms, change, n_iter, all(step.converged for step in steps))
+        converged = all(step.converged for step in steps)
+        return DegreeStep(None, np.empty(0), objective, n_iter, converged, terms, change)
 
     def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
-        common = self._message(P) if isinstance(P, SoftmaxFit) else P, weight
-        self.D = self.runner.map_persist(_mixed, self.columns.blocks, self.D, common=common)
+        common = self._coefficients(P) if isinstance(P, SoftmaxFit) else P, weight
+        self.D = self.runner.map_persist(_mix_degrees, self.columns.blocks, self.D, common=common)
 
-    def _message(self, W: SoftmaxFit) -> Coefficients:
+    def _coefficients(self, W: SoftmaxFit) -> Coefficients:
         # Blocks centre their features, and so need the intercept at the mean.
-        return Coefficients(self.columns.message(), W.coef, W.intercept + self.columns.mean @ W.coef)
+        return Coefficients(self.columns.statistics(), W.coef, W.intercept + self.columns.mean @ W.coef)
 
 
 # Functions of a block.
@@ -164,19 +157,19 @@ def _initial_degrees(X: Array, targets: BlockTargets, common: tuple[Array | None
     return _Degrees(normalize_rows(D), weights)
 
 
-def _rows(targets: BlockTargets) -> DegreeRows:
+def _degree_rows(targets: BlockTargets) -> DegreeRows:
     Y, observed, weights = targets
     # An unknown label may have a positive degree.
     return DegreeRows(Y if observed is None else Y | ~observed, sample_weight=weights)
 
 
-def _terms(degrees: _Degrees, targets: BlockTargets, terms: DegreeTerms) -> float:
-    return terms.value(degrees.T, _rows(targets))
+def _evaluate_terms(degrees: _Degrees, targets: BlockTargets, terms: DegreeTerms) -> float:
+    return terms.value(degrees.T, _degree_rows(targets))
 
 
 def _update_degrees(X: Array, targets: BlockTargets, degrees: _Degrees, common: Any) -> _Degrees:
     terms, coefficients, tol = common
-    step = terms.minimize(_log_predictions(X, coefficients), _rows(targets), degrees.T, tol)
+    step = terms.minimize(_log_predictions(X, coefficients), _degree_rows(targets), degrees.T, tol)
     return _Degrees(step.D, targets.weights, step)
 
 
@@ -185,7 +178,7 @@ def _log_predictions(X: Array, coefficients: Coefficients) -> Array:
     return log_softmax(features.times(coefficients.W, coefficients.b, exact=True))
 
 
-def _mixed(X: Array, degrees: _Degrees, common: tuple[Coefficients | Array, float]) -> _Degrees:
+def _mix_degrees(X: Array, degrees: _Degrees, common: tuple[Coefficients | Array, float]) -> _Degrees:
     P, weight = common
     P = np.exp(_log_predictions(X, P)) if isinstance(P, Coefficients) else P
     return degrees._replace(T=mix(degrees.T, P, weight))

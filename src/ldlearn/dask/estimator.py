@@ -102,8 +102,7 @@ class DaskEstimator(LabelEstimator):
         D : Dask array or data frame of shape (n_samples, n_labels)
             Of the kind of X. Rows are non-negative and sum to one.
         """
-        check_is_fitted(self)
-        self._check_columns(X)
+        self._check_new_rows(X)
         return self._map_lazily("predict", X, tr.row_blocks(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -116,16 +115,18 @@ class DaskEstimator(LabelEstimator):
         sample_weight : Dask array or series of shape (n_samples,), default=None
             Sample weights.
         """
-        check_is_fitted(self)
-        self._check_columns(X)
-        tr.check_collection(y, "y")
-        runner, (of_X, of_y) = BlockRunner(current_client(self.client)), tr.align_blocks(X, y)
-        total, n = runner.map_sum(_score, of_X, of_y, tr.align_weights(X, sample_weight), common=self._block_model())
+        self._check_new_rows(X, y)
+        runner = BlockRunner(current_client(self.client))
+        blocks = *tr.align_blocks(X, y), tr.align_weights(X, sample_weight)
+        total, n = runner.map_sum(_score_block, *blocks, common=self._block_model())
         return float(total / n)
 
-    def _check_columns(self, X: Any) -> None:
-        """Raise InputError for other features than those of the fit, already before anything is computed."""
+    def _check_new_rows(self, X: Any, *targets: Any) -> None:
+        """Raise InputError for other features than those of the fit, before anything is computed."""
+        check_is_fitted(self)
         tr.check_collection(X, "X")
+        for y in targets:
+            tr.check_collection(y, "y")
         row: Any = np.zeros((1, int(X.shape[1])))
         if tr.is_frame(X):
             row = type(X._meta)(row, columns=X.columns)
@@ -181,7 +182,6 @@ class DaskJointModel(DaskEstimator):
     """Base class of the joint models: enhancement of new rows, and a feature map."""
 
     feature_map: Any
-    random_state: Any
 
     def enhance(self, X: Any, y: Any) -> Any:
         """Recover the degrees of new rows from their logical labels, lazily.
@@ -197,9 +197,7 @@ class DaskJointModel(DaskEstimator):
         D : Dask array or data frame of shape (n_samples, n_labels)
             Of the kind of X.
         """
-        check_is_fitted(self)
-        self._check_columns(X)
-        tr.check_collection(y, "y")
+        self._check_new_rows(X, y)
         return self._map_lazily("enhance", X, *tr.align_blocks(X, y))
 
     def _check_block_params(self) -> None:
@@ -213,8 +211,8 @@ class DaskJointModel(DaskEstimator):
             return training.X, training.sums
         if isinstance(self.feature_map, str):
             self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
-        sample = tr.LazyRows(training, training.X, training.m, offsets=self._offsets)
-        unfitted = make_feature_map(self.feature_map, sample, self.random_state)
+        sample = tr.LazyRows(training, "X", self._offsets)
+        unfitted = make_feature_map(self.feature_map, sample)
         if not isinstance(unfitted.random_state, Integral):  # used twice below
             unfitted.random_state = check_random_state(unfitted.random_state).randint(2**31 - 1)
         # Fetch only the rows that Nystroem would draw. It shuffles its input: rows are ordered so that they come out in
@@ -223,7 +221,7 @@ class DaskJointModel(DaskEstimator):
         shuffled = check_random_state(unfitted.random_state).permutation(len(drawn))
         self.feature_map_ = unfitted.fit(sample[drawn[np.argsort(shuffled)]])
         self.feature_map_.component_indices_ = drawn
-        X = training.runner.map_persist(_mapped, training.X, common=(self._offsets, self.feature_map_))
+        X = training.runner.map_persist(_map_block, training.X, common=(self._offsets, self.feature_map_))
         (sums,) = training.runner.map_sum(lambda block: [column_sums(block)[1]], X)
         return X, sums
 
@@ -245,7 +243,7 @@ def _degrees_of_block(method: str, model: Any, X: Any, *y: Any) -> Any:
     return type(X)(D, index=X.index, columns=[str(name) for name in model.label_names_])
 
 
-def _score(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
+def _score_block(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
     """Weighted sum of the scores of the rows, and the sum of the weights."""
     count = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
     if not count.any():
@@ -253,7 +251,7 @@ def _score(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:
     return count.sum() * model.score(X, y, sample_weight=count), count.sum()
 
 
-def _mapped(X: Array, common: tuple[Any, Any]) -> Array:
+def _map_block(X: Array, common: tuple[Any, Any]) -> Array:
     offsets, feature_map = common
     X_near_zero = X if offsets is None else subtract_offsets(X, offsets)
     return np.asarray(feature_map.transform(X_near_zero), dtype=X.dtype)

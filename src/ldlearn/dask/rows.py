@@ -21,40 +21,34 @@ _MAX_LOCAL_ROWS = 10_000  # fetched at once
 class BlockColumns(CentredColumns):
     """Statistics of the columns of features in blocks."""
 
-    X: Any  # only some rows are ever fetched, of features and of sample weights
-    sample_weight: Any = None
-
     def __init__(
         self, training: TrainingBlocks, X: Sequence[Any], sums: Any, fit_intercept: bool, weighted: bool = True
     ) -> None:
         """``sums`` are the unweighted column sums; with ``weighted``, the moments use the sample weights."""
-        self.training, self.blocks, self._runner = training, X, training.runner
+        self.training, self.blocks = training, X
         n, total, weighted = training.n, float(training.n), weighted and training.has_weights
         if weighted:
-            total, (sums,) = training.total, self.sum(lambda X, targets: [column_sums(X, targets.weights)[1]])
-        away, squares = self.sum(_deviations, (sums / total, weighted))
+            total, (sums,) = training.total, self.sum_blocks(lambda X, targets: [column_sums(X, targets.weights)[1]])
+        away, squares = self.sum_blocks(_block_deviations, (sums / total, weighted))
         mean, squares = refine_moments(total, sums / total, away, squares, training.dtype)
         # Offsets need the squares of n rows; these are weighted.
         super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
 
-    def sum(self, function: Any, common: Any = None) -> list[Any]:
+    def sum_blocks(self, function: Any, common: Any = None) -> list[Any]:
         """The sums over blocks of ``function(X, targets, common)``, in one round."""
-        return self._runner.map_sum(function, self.blocks, self.training.targets, common=common)
+        return self.training.runner.map_sum(function, self.blocks, self.training.targets, common=common)
 
     def scatter_matrix(self) -> Array:
         """See `CentredColumns.scatter_matrix`."""
-        return np.asarray(self.sum(_scatter, self.message())[0])
+        return np.asarray(self.sum_blocks(_block_scatter, self.statistics())[0])
 
     def selection_rows(self) -> tuple[Any, Any, Any]:
         """Features, labels and mask of observed labels for model selection; fetched lazily if rows are many."""
         if self.n <= _MAX_LOCAL_ROWS:
             X, targets = self.training.fetch_rows(np.arange(self.n), self.blocks)
             return reduce_to_row_space(Features(X, self.fit_intercept, targets.weights)), targets.T, targets.observed
-        training, n_labels = self.training, self.training.n_labels
-        self.X = LazyRows(training, self.blocks, self.m)
-        self.sample_weight = LazyRows(training, self.blocks, 1, "weights") if training.has_weights else None
-        observed = LazyRows(training, self.blocks, n_labels, "observed") if training.has_unknown else None
-        return self, LazyRows(training, self.blocks, n_labels, "T"), observed
+        observed = LazyRows(self.training, "observed") if self.training.has_unknown else None
+        return self, LazyRows(self.training, "T"), observed
 
     def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
         """See `CentredColumns.take_rows`."""
@@ -63,16 +57,17 @@ class BlockColumns(CentredColumns):
 
     def third_moments(self) -> Array:
         """See `ldlearn.joint.label_model.third_moments`."""
-        moments = self.sum(lambda X, targets, columns: [third_moments(X, columns, targets.weights)], self.message())
-        return np.asarray(moments[0])
+        common = self.statistics()
+        (moments,) = self.sum_blocks(lambda X, targets, columns: [third_moments(X, columns, targets.weights)], common)
+        return np.asarray(moments)
 
     def project_rows(self, direction: Array) -> Array:
         """See `ldlearn.joint.label_model.project_rows`."""
-        common = self.message(), direction
-        parts = self._runner.map_compute(lambda X, common: project_rows(X, *common), self.blocks, common=common)
+        common, runner = (self.statistics(), direction), self.training.runner
+        parts = runner.map_compute(lambda X, common: project_rows(X, *common), self.blocks, common=common)
         return np.concatenate(parts)
 
-    def message(self) -> CentredColumns:
+    def statistics(self) -> CentredColumns:
         """The statistics that are sent to the blocks."""
         columns = self.mean, self.spread, self.offsets, self.fit_intercept
         return CentredColumns(self.n, *columns, total=self.total)
@@ -100,15 +95,16 @@ class BlockObjective:
         self.n = columns.total
         self.n_products = 0  # two for each round
 
-    def mean_degrees(self) -> Array:
-        """Column means of D."""
+    @property
+    def degree_sums(self) -> Array:
+        """Column sums of D, in one round."""
         (sums,) = self.runner.map_sum(lambda degrees: [column_sums(degrees.T, degrees.weights)[1]], self.degrees)
-        return np.asarray(sums / self.n)
+        return np.asarray(sums)
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
-        """The objective at coefficients; the latest one is cached."""
+        """The objective at coefficients, in one round; ``logits`` are not needed."""
         exact = exact or self.features.training.dtype == np.float64
-        return BlockObjectiveAt(self, Coefficients(self.features.message(), W, b, exact))
+        return BlockObjectiveAt(self, Coefficients(self.features.statistics(), W, b, exact))
 
 
 class BlockObjectiveAt:
@@ -118,7 +114,7 @@ class BlockObjectiveAt:
 
     def __init__(self, rows: BlockObjective, coefficients: Coefficients) -> None:
         self.rows, self.coefficients, self.exact = rows, coefficients, coefficients.exact
-        self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum(_derivatives)
+        self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum_blocks(_block_derivatives)
 
     def excess(self) -> Array:
         """Column sums of ``P - D``."""
@@ -134,17 +130,17 @@ class BlockObjectiveAt:
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
         """The Hessian of the loss times a direction, in one round."""
-        hW, hb = self._sum(lambda at, W, b: at.hessian_times(W, b), W, b)
+        hW, hb = self._sum_blocks(lambda at, W, b: at.hessian_times(W, b), W, b)
         return hW, hb
 
     def scatters(self) -> Iterable[Array]:
         """See `ObjectiveAt`."""
-        return self._sum(lambda at: list(at.scatters()))
+        return self._sum_blocks(lambda at: list(at.scatters()))
 
-    def _sum(self, function: Any, *arguments: Array) -> list[Any]:
+    def _sum_blocks(self, function: Any, *arguments: Array) -> list[Any]:
         """The sums over blocks of ``function(objective of a block at these coefficients, *arguments)``."""
         common = self.coefficients, function, arguments
-        return self.rows.runner.map_sum(_at_block, self.rows.X, self.rows.degrees, common=common)
+        return self.rows.runner.map_sum(_evaluate_block, self.rows.X, self.rows.degrees, common=common)
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], ObjectiveAt]:
         """The objective along a direction."""
@@ -155,21 +151,21 @@ class BlockObjectiveAt:
 # Functions of a block. ``degrees`` has the attributes T (degrees) and weights (sample weights or None).
 
 
-def _deviations(X: Array, targets: BlockTargets, common: tuple[Array, bool]) -> Sequence[Any]:
+def _block_deviations(X: Array, targets: BlockTargets, common: tuple[Array, bool]) -> Sequence[Any]:
     mean, weighted = common
     return deviation_sums(X, mean, targets.weights if weighted else None)
 
 
-def _scatter(X: Array, targets: BlockTargets, columns: CentredColumns) -> Sequence[Any]:
+def _block_scatter(X: Array, targets: BlockTargets, columns: CentredColumns) -> Sequence[Any]:
     return [Features(X, sample_weight=targets.weights, block_of=columns).scatter_matrix()]
 
 
-def _at_block(X: Array, degrees: Any, common: tuple[Coefficients, Any, Any]) -> Sequence[Any]:
+def _evaluate_block(X: Array, degrees: Any, common: tuple[Coefficients, Any, Any]) -> Sequence[Any]:
     (columns, W, b, exact), function, arguments = common
     objective = LocalObjective(Features(X, sample_weight=degrees.weights, block_of=columns), degrees.T)
     return list(function(objective.at(W, b, exact=exact), *arguments))
 
 
-def _derivatives(at: Any) -> Sequence[Any]:
+def _block_derivatives(at: Any) -> Sequence[Any]:
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [at.loss, *at.gradient(), at.excess(), at.objective.n * at.mean_curvature()]

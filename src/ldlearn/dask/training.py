@@ -10,10 +10,10 @@ import numpy as np
 from dask import delayed, is_dask_collection
 
 from ldlearn.core.graph import subtract_offsets
-from ldlearn.core.negative_labels import Moments, sum_moments
+from ldlearn.core.negative_labels import Moments, PositiveLabels, sum_moments
 from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight
-from ldlearn.core.targets import count_positives, split_observed
+from ldlearn.core.targets import check_labels_seen, count_positives, split_observed
 from ldlearn.dask.cluster import BlockRunner
 from ldlearn.exceptions import InputError
 
@@ -25,7 +25,7 @@ class BlockTargets(NamedTuple):
     observed: Mask | None = None  # mask of the observed labels; None if all are
     weights: SampleWeight | None = None  # sample weights; None if all are 1
 
-    def at(self, places: Indices) -> BlockTargets:
+    def take(self, places: Indices) -> BlockTargets:
         """The targets of the rows at these positions."""
         parts: list[Any] = [None if part is None else part[places] for part in self]
         return BlockTargets(*parts)
@@ -68,21 +68,31 @@ class TrainingBlocks:
         self.runner, self.m, self.n_labels = runner, int(X.shape[1]), int(y.shape[1])
         self.dtype, self.has_weights = float_type(X), sample_weight is not None
         of_X, of_y = align_blocks(X, y)
-        X_blocks = runner.persist(as_floats(X, of_X))
+        X_blocks = runner.persist([delayed(np.asarray, pure=False)(block, dtype=self.dtype) for block in of_X])
         targets = runner.map_persist(_validate_targets, X_blocks, of_y, align_weights(X, sample_weight), common=checks)
-        found = runner.map_compute(_describe_block, X_blocks, targets)
-        lengths = np.array([block.rows for block in found])
-        for k, block in enumerate(found):
-            if block.problem:
-                raise InputError(f"Block {k} (from row {lengths[:k].sum()} on): {block.problem}")
+        described = runner.map_compute(_describe_block, X_blocks, targets)
+        rows, problems, sums, unknown, totals = zip(*described, strict=True)
+        lengths = np.array(rows)
+        for k, problem in enumerate(problems):
+            if problem:
+                raise InputError(f"Block {k} (from row {lengths[:k].sum()} on): {problem}")
         filled = np.flatnonzero(lengths)
         if not len(filled):
             raise InputError("X has no rows; at least one is needed.")
         self.X, self.targets = ([blocks[k] for k in filled] for blocks in (X_blocks, targets))
         self.lengths = lengths[filled]
-        self.sums = np.sum([found[k].sums for k in filled], axis=0)
-        self.has_unknown = any(block.unknown for block in found)
-        self.n, self.total = int(lengths.sum()), float(sum(block.total for block in found))
+        self.sums, self.has_unknown = np.sum(sums, axis=0), any(unknown)
+        self.n, self.total = int(lengths.sum()), float(sum(totals))
+
+    def count_positives(self, label_names: Array) -> tuple[Array, Array]:
+        """Weighted numbers of rows in which each label is positive, and in which it is observed: never none."""
+        positives, counts = self.runner.map_sum(BlockTargets.count_positives, self.targets)
+        check_labels_seen(label_names, counts)
+        return positives, counts
+
+    def find_positive_labels(self, rates: Array | None) -> PositiveLabels:
+        """How many labels of a row are positive, and which; unknown labels count as their rate of positives."""
+        return PositiveLabels.of(*self.runner.map_sum(BlockTargets.count_moments, self.targets, common=rates))
 
     def fetch_rows(self, positions: Indices, X: Sequence[Any] | None = None) -> tuple[Array, BlockTargets]:
         """Features and targets of the rows at the given positions, sorted, counted over all blocks."""
@@ -91,11 +101,11 @@ class TrainingBlocks:
         selected = [k for k, here in enumerate(places) if len(here)]
         local = [places[k] - (ends[k] - self.lengths[k]) for k in selected]
         blocks = ([part[k] for k in selected] for part in (self.X if X is None else X, self.targets))
-        found = self.runner.map_compute(lambda X, targets, places: (X[places], targets.at(places)), *blocks, local)
-        return np.concatenate([X for X, _ in found]), _concatenate([targets for _, targets in found])
+        found = self.runner.map_compute(lambda X, targets, places: (X[places], targets.take(places)), *blocks, local)
+        return np.concatenate([X for X, _ in found]), _concatenate_targets([targets for _, targets in found])
 
 
-def _concatenate(parts: Sequence[BlockTargets]) -> BlockTargets:
+def _concatenate_targets(parts: Sequence[BlockTargets]) -> BlockTargets:
     """Concatenate the targets of several parts."""
     T = np.concatenate([part.T for part in parts])
     observed = weights = None
@@ -109,35 +119,23 @@ def _concatenate(parts: Sequence[BlockTargets]) -> BlockTargets:
 class LazyRows:
     """Rows in blocks with the interface of an array; indexing fetches only the requested rows.
 
-    ``part`` is "X" or a field of `BlockTargets`.
+    ``part`` is "X", from which offsets may be subtracted, or a field of `BlockTargets`.
     """
 
-    def __init__(
-        self, training: TrainingBlocks, blocks: Sequence[Any], width: int, part: str = "X", offsets: Any = None
-    ) -> None:
-        self.training, self.blocks, self.part, self.offsets = training, blocks, part, offsets
-        self.shape, self.dtype = (training.n, width), training.dtype
+    def __init__(self, training: TrainingBlocks, part: str, offsets: Array | None = None) -> None:
+        self.training, self.part, self.offsets = training, part, offsets
+        self.shape = training.n, training.m if part == "X" else training.n_labels
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, positions: Indices) -> Any:
         unique, inverse = np.unique(positions, return_inverse=True)
-        X, targets = self.training.fetch_rows(unique, self.blocks)
+        X, targets = self.training.fetch_rows(unique)
         if self.part == "X":
             return (X if self.offsets is None else subtract_offsets(X, self.offsets))[inverse]
         found = getattr(targets, self.part)
         return (np.ones(targets.T.shape, dtype=bool) if found is None else found)[inverse]  # all observed
-
-
-class _BlockDescription(NamedTuple):
-    """The result of the validation of a block."""
-
-    rows: int
-    problem: str = ""
-    sums: Array = np.empty(0)  # of the columns
-    unknown: bool = False  # whether some labels are
-    total: float = 0.0  # sum of the sample weights
 
 
 # Functions of a block.
@@ -167,11 +165,12 @@ def _check_weights(sample_weight: Any) -> SampleWeight:
     return weights
 
 
-def _describe_block(X: Array, targets: Any) -> _BlockDescription:
+def _describe_block(X: Array, targets: Any) -> tuple[int, str, Array, bool, float]:
+    """Number of rows, error message, column sums, whether labels are unknown, and the sum of the sample weights."""
     if isinstance(targets, str):
-        return _BlockDescription(len(X), targets)
+        return len(X), targets, np.zeros(X.shape[1]), False, 0.0
     total = float(len(X)) if targets.weights is None else float(targets.weights.sum())
-    return _BlockDescription(len(X), "", column_sums(X)[1], targets.observed is not None, total)
+    return len(X), "", column_sums(X)[1], targets.observed is not None, total
 
 
 _NUMBERS = "biuf"  # kinds of numpy's types
@@ -240,11 +239,6 @@ def row_blocks(collection: Any) -> list[Any]:
         return list(collection.to_delayed())
     whole = collection.rechunk({1: -1}) if collection.ndim == 2 else collection
     return list(whole.to_delayed().ravel())
-
-
-def as_floats(collection: Any, blocks: list[Any]) -> list[Any]:
-    """Blocks of features as arrays of floats."""
-    return [delayed(np.asarray, pure=False)(block, dtype=float_type(collection)) for block in blocks]
 
 
 def _row_chunks(collection: Any) -> tuple[int, ...] | None:

@@ -1,15 +1,15 @@
 """VoteLDL on Dask collections: the likelihood of 0/1 labels, summed over rows in blocks."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
-from ldlearn.core.negative_labels import PositiveLabels, mix, prediction_weight
+from ldlearn.core.negative_labels import mix, prediction_weight
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import check_labels_seen, positive_rates
+from ldlearn.core.targets import positive_rates
 from ldlearn.core.votes import label_counts
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns, BlockObjective
@@ -29,7 +29,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
 
     Parameters
     ----------
-    gamma, fit_intercept, feature_map, max_iter, tol, random_state
+    gamma, zeros, fit_intercept, feature_map, max_iter, tol
         Those of `ldlearn.VoteLDL`. ``feature_map`` is None or "rbf".
     client : distributed.Client, default=None
         The cluster to use; None takes the current one.
@@ -62,33 +62,26 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         self._fitted_with_raters, self._typical_offset = False, 0.0
-        columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
+        runner, columns = training.runner, BlockColumns(training, *self._map_features(training), self.fit_intercept)
         self.gamma_ = self._select_gamma(*columns.selection_rows()) if self.gamma is None else float(self.gamma)
         votes = _BlockVotes(columns, self.label_names_)
         fit = minimize(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_, self.lambda_ = fit.coef.T, fit.intercept, float(np.exp(fit.log_rate))
-        moments = training.runner.map_sum(BlockTargets.count_moments, training.targets, common=votes.rates)
-        positive = PositiveLabels.of(*moments)
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
+        positive = training.find_positive_labels(votes.rates)
+        self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         if self.kappa_:
             common = self._block_model(), positive.shares
-            targets = training.runner.map_persist(_smoothed, columns.blocks, training.targets, common=common)
+            targets = runner.map_persist(_smooth_targets, columns.blocks, training.targets, common=common)
             W = softmax_regression.minimize(BlockObjective(columns, targets), l2=self.gamma_, start=None, tol=self.tol)
             self.coef_, self.intercept_ = W.coef.T, W.intercept
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
-        degrees = training.runner.map_persist(_degrees, columns.blocks, training.targets, common=self._block_model())
+        degrees = runner.map_persist(_recover_degrees, columns.blocks, training.targets, common=self._block_model())
         width = (len(self.label_names_),)
         self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
 
 
-class _Parameters(NamedTuple):
-    """The message to the blocks: the parameters at which the loss is evaluated."""
-
-    columns: CentredColumns
-    W: Array
-    b: Array
-    log_rate: float
+_Parameters = tuple[CentredColumns, Array, Array, float]  # the message to the blocks: columns, W, b and ln(lambda)
 
 
 class _BlockVotes(VoteObjective):
@@ -96,33 +89,31 @@ class _BlockVotes(VoteObjective):
 
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
         super().__init__(columns, len(label_names))
-        self.runner, self.targets = columns.training.runner, columns.training.targets
-        positives, counts = self.runner.map_sum(BlockTargets.count_positives, self.targets)
-        check_labels_seen(label_names, counts)
+        positives, counts = columns.training.count_positives(label_names)
         self.total = float(counts.max()) + 1.0  # as `Independent.total`, including the added row
         self.rates = positive_rates(positives, counts)
         self.added = Competing(np.full((1, self.c), 0.5), None)
 
-    def constant(self) -> tuple[Any, float]:
+    def best_constant(self) -> tuple[Any, float]:
         """The best intercepts and ln(lambda) without features."""
-        votes = -np.log1p(-self.rates)
-        return np.log(votes / votes.sum()), float(np.log(votes.sum()))
+        return Competing(self.rates[None], None).best_constant()
 
     def at(self, v: Any) -> Point:
         """The loss and its derivatives at given parameters, in one round."""
-        parameters = _Parameters(self.features.message(), *self.split(v))
-        loss, gW, gb, rate_slope, curvature = self.features.sum(_point, parameters)
-        added_loss, derivatives = self.added.at(parameters.b[None], parameters.log_rate)
+        _, b, log_rate = self.split_parameters(v)
+        parameters: _Parameters = self.features.statistics(), *self.split_parameters(v)
+        loss, gW, gb, rate_slope, curvature = self.features.sum_blocks(_block_derivatives, parameters)
+        added_loss, derivatives = self.added.at(b[None], log_rate)
         added = derivatives()
 
         def hessian_times(s: Any) -> Any:
-            _, b, rate = direction = self.split(s)
+            _, b, rate = direction = self.split_parameters(s)
             extra, extra_rate = added.hessian_times(b[None], rate)
-            hW, hb, h = self.features.sum(_hessian_times, (parameters, direction))
-            return self.join(hW, hb, h + extra_rate, extra[0])
+            hW, hb, h = self.features.sum_blocks(_block_hessian_times, (parameters, direction))
+            return self.join_parameters(hW, hb, h + extra_rate, extra[0])
 
         slope, added_rate_slope = added.gradient
-        gradient = self.join(gW, gb, rate_slope + added_rate_slope, slope[0])
+        gradient = self.join_parameters(gW, gb, rate_slope + added_rate_slope, slope[0])
         found = Derivatives(gradient, hessian_times, (curvature + added.mean_curvature) / self.total)
         return Point(v, float(loss) + added_loss, lambda: found, lambda d: lambda t: self.at(v + t * d))
 
@@ -130,28 +121,30 @@ class _BlockVotes(VoteObjective):
 # Functions of a block.
 
 
-def _at(X: Array, targets: BlockTargets, parameters: _Parameters) -> tuple[Features, Competing, float, Derivatives]:
-    features = Features(X, block_of=parameters.columns)
+def _evaluate_block(X: Array, targets: BlockTargets, parameters: _Parameters) -> tuple[Any, ...]:
+    """Features, link, loss and derivatives in the scores."""
+    columns, W, b, log_rate = parameters
+    features = Features(X, block_of=columns)
     link = Competing(targets.T.astype(np.float64), label_counts(targets.weights, targets.observed))
-    loss, derivatives = link.at(features.times(parameters.W, parameters.b), parameters.log_rate)
+    loss, derivatives = link.at(features.times(W, b), log_rate)
     return features, link, loss, derivatives()
 
 
-def _point(X: Array, targets: BlockTargets, parameters: _Parameters) -> Sequence[Any]:
-    features, link, loss, (gradient, _, curvature) = _at(X, targets, parameters)
+def _block_derivatives(X: Array, targets: BlockTargets, parameters: _Parameters) -> Sequence[Any]:
+    features, link, loss, (gradient, _, curvature) = _evaluate_block(X, targets, parameters)
     slope, rate_slope = gradient
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [loss, *features.transpose_times(slope), rate_slope, link.total * curvature]
 
 
-def _hessian_times(X: Array, targets: BlockTargets, common: tuple[_Parameters, Any]) -> Sequence[Any]:
+def _block_hessian_times(X: Array, targets: BlockTargets, common: tuple[_Parameters, Any]) -> Sequence[Any]:
     parameters, (W, b, rate) = common
-    features, *_, derivatives = _at(X, targets, parameters)
+    features, *_, derivatives = _evaluate_block(X, targets, parameters)
     curved, curved_rate = derivatives.hessian_times(features.times(W, b), rate)
     return [*features.transpose_times(curved), curved_rate]
 
 
-def _smoothed(X: Array, targets: BlockTargets, common: tuple[joint.VoteLDL, Array]) -> BlockTargets:
+def _smooth_targets(X: Array, targets: BlockTargets, common: tuple[joint.VoteLDL, Array]) -> BlockTargets:
     """The targets of the predictor if ``zeros="less"``."""
     model, mean = common
     scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
@@ -159,6 +152,6 @@ def _smoothed(X: Array, targets: BlockTargets, common: tuple[joint.VoteLDL, Arra
     return BlockTargets(mix(D, mean, prediction_weight(model.kappa_, model.n_votes_) ** 2), weights=targets.weights)
 
 
-def _degrees(X: Array, targets: BlockTargets, model: joint.VoteLDL) -> Array:
+def _recover_degrees(X: Array, targets: BlockTargets, model: joint.VoteLDL) -> Array:
     scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
     return np.ascontiguousarray(model._degrees(scores, targets.T, 0.0, targets.observed), dtype=X.dtype)

@@ -4,13 +4,13 @@ from dataclasses import KW_ONLY
 from typing import Literal
 
 import numpy as np
+from scipy.sparse.linalg import aslinearoperator
 
 from ldlearn.base import Enhancer
 from ldlearn.base.parameters import AtLeastOne, NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, Mask, softmax
 from ldlearn.solvers.low_rank import (
-    LowRankProduct,
     ThinFactors,
     nuclear_norm,
     shrinkage,
@@ -130,7 +130,7 @@ class LESC(Enhancer):
         space = thin_factors(feature_scaling(X).apply(X) if self.standardize else X)
         self.beta_star_ = _beta_star(space)
         self.basis_, self.coefficients_ = space.basis, self._fit_representation(space)
-        Z = LowRankProduct(self.basis_, self.coefficients_)
+        Z = aslinearoperator(self.basis_) @ aslinearoperator(self.coefficients_)  # never formed
         F = smooth_by_representation(Y.astype(float), Z.T if self.orientation == "stated" else Z, self.gamma)
         self.label_distributions_ = softmax(F)
 

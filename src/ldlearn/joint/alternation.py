@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from ldlearn.core.simplex import Array, Mask, SampleWeight
+from ldlearn.core.simplex import Array, Mask, SampleWeight, log_degrees
 from ldlearn.solvers.newton_simplex import SimplexSolution, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit
 
@@ -32,16 +32,11 @@ class DegreeRows:
 
 
 @dataclass(frozen=True)
-class DegreeStep:
-    """The result of a D-step."""
+class DegreeStep(SimplexSolution):
+    """The result of a D-step; its objective lacks the penalty of W."""
 
-    D: Any
-    gap: Array  # of each row
-    objective: float  # without the penalty of W
-    terms: float  # the part of it that does not depend on W
+    terms: float  # the part of the objective that does not depend on W
     change: float  # largest change of a degree
-    n_iter: int
-    converged: bool
 
 
 def roughness(n_labels: int) -> Array:
@@ -76,8 +71,7 @@ class DegreeTerms:
     def value(self, D: Any, rows: DegreeRows) -> float:
         """The terms at D."""
         entries = D.data if sparse.issparse(D) else D
-        # 0 ln 0 is 0: the logarithm of something positive, times 0.
-        values = entries * (np.log(np.maximum(entries, np.finfo(np.float64).tiny)) + self.beta * entries)
+        values = entries * (log_degrees(entries) + self.beta * entries)  # 0 ln 0 is 0
         Q = self.between_labels(D.shape[1])
         if Q is not None:
             values = values + D * (D @ Q)
@@ -92,9 +86,7 @@ class DegreeTerms:
         solve = self._solve if rows.fixed is None else self._solve_free
         found = solve(logP, rows, start, tol)
         change = float(abs(found.D - start).max())
-        return DegreeStep(
-            found.D, found.gap, found.objective, self.value(found.D, rows), change, found.n_iter, found.converged
-        )
+        return DegreeStep(**vars(found), terms=self.value(found.D, rows), change=change)
 
     def _solve(self, logP: Any, rows: DegreeRows, start: Any, tol: float) -> SimplexSolution:
         return newton_simplex(
@@ -122,7 +114,7 @@ class DegreeTerms:
         fit = (fixed_D * logP[fixed]).sum(axis=1)
         constant = self.value(fixed_D, rows.take(fixed)) - float(fit.sum() if w is None else w[fixed] @ fit)
         if not free.any():
-            return SimplexSolution(start, np.zeros(len(start)), constant, 0, 0, True)
+            return SimplexSolution(start, np.zeros(len(start)), constant, 0, True)
         prior = logP[free]
         if rows.laplacian is not None:
             # G is symmetric: <D_free, G D_fixed> occurs twice. The prior of a row is multiplied by its weight, the

@@ -10,20 +10,18 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ldlearn.base import Capabilities, SampleWeightMixin
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, Transformer, estimator_dataclass
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity, subtract_offsets
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
 from ldlearn.core.targets import check_some_degrees, fill_unknown
 from ldlearn.joint.alternation import Alternation, DegreeRows, DegreeStep, DegreeTerms, Steps, alternate
-from ldlearn.joint.hyperparameters import Hyperparameters, select_hyperparameters, select_ordered_penalty
+from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
 from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
-
-_NO_ROWS: tuple[Any, Any, Any] = (None, None, None)
 
 
 @dataclass
@@ -99,12 +97,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     label_model : {"auto", "votes", "presence"}, default="auto"
         What a 1 means, for the selection of beta and gamma: a share of the row's votes, taken from the other labels,
         or mere presence. "auto" tests which (`competition_test`).
-    zeros : {"none", "less"}, default="none"
+    zeros : {"none", "less"} or float, default="none"
         What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" the recovered
-        degrees are a mixture of D and P: see Notes.
-    kappa : float, default=None
-        Concentration of the degrees of a row around P, for ``zeros="less"``. None selects it by the variance of the
-        number of positive labels.
+        degrees are a mixture of D and P: see Notes. A number means "less" too: it is the concentration kappa of the
+        degrees of a row around P, which "less" selects by the variance of the number of positive labels.
     ordered : bool or float, default=False
         Whether the labels are ordered, as ratings and ages are. Adds ``ordered * |second differences of d|^2`` along
         the labels to each row, so that degrees change evenly from label to label; True chooses the weight by the
@@ -122,7 +118,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     feature_map : None, "rbf" or transformer, default=None
         What the predictor works on: X itself; 500 Nystroem features of the kernel ``exp(-|x - z|^2 / w^2)``, w the
         mean distance between rows; or the output of the transformer, for example ``Nystroem(n_components=200)``. The
-        graph always uses X.
+        rows of "rbf" are drawn with a fixed seed; those of `Nystroem` by its ``random_state``. The graph always uses X.
     max_iter : int, default=5
         Maximum number of outer iterations (a W-step and a D-step each). Stopping early is part of the method: with a
         small beta, many iterations sharpen the degrees towards one label per row.
@@ -134,8 +130,6 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     init : {"uniform", "pseudo"}, default="uniform"
         First D: equal degrees of the positive labels (an unknown label counts as its rate of positives), or the
         pseudo distributions of fast label enhancement, restricted to the positive labels.
-    random_state : int, RandomState or None, default=None
-        Seed of the RBF feature map; nothing else is random.
 
     Attributes
     ----------
@@ -226,7 +220,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         {"max_iter": 2},  # weights are chosen here; where they are given, a fit takes a tenth of the time
         {"alpha": 0.1, "beta": 10.0, "gamma": 1.0, "n_neighbors": 1, "init": "pseudo", "fit_intercept": False},
         {"alpha": 0.01, "beta": 1.0, "gamma": 1.0, "n_neighbors": 1, "sigma": 1.0, "max_iter": 2},
-        {"beta": 10.0, "gamma": 1.0, "feature_map": "rbf", "random_state": 0},
+        {"beta": 10.0, "gamma": 1.0, "feature_map": "rbf"},
         {"beta": 1.0, "gamma": 1.0, "zeros": "less"},
     )
 
@@ -235,8 +229,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     gamma: NonNegative | None = None
     _: KW_ONLY
     label_model: Literal["auto", "presence", "votes"] = "auto"
-    zeros: Literal["none", "less"] = "none"
-    kappa: Positive | None = None
+    zeros: Literal["none", "less"] | Positive = "none"
     ordered: bool | NonNegative = False
     n_neighbors: PositiveInt = 20
     neighbors: Transformer | Annotated[Any, "sparse matrix"] | None = None
@@ -246,7 +239,6 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     max_iter: PositiveInt = 5
     tol: Positive = 1e-6
     init: Literal["uniform", "pseudo"] = "uniform"
-    random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """A feature map may draw rows at random; a graph with a row twice is another graph."""
@@ -344,22 +336,23 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self._posterior_state = TrainingRows(X, Y, sample_weight, observed, features=features)
 
     def _select_penalties(self, positive: PositiveLabels, selection_rows: Callable[[], tuple[Any, Any, Any]]) -> None:
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
-        needs_rows = self.beta is None or self.gamma is None or self.ordered is True
-        features, Y, observed = selection_rows() if needs_rows else _NO_ROWS
-        if self.beta is not None and self.gamma is not None:
-            selected = Hyperparameters(float(self.beta), float(self.gamma), "")
-        else:
+        self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
+        beta: Any = self.beta
+        gamma: Any = self.gamma
+        messages: list[str] = []
+        selects = beta is None or gamma is None
+        rows = selection_rows() if selects or self.ordered is True else ()
+        if selects:
             is_selection = self.kappa_ and positive.is_selection and self.label_model == "auto"
             label_model = "presence" if is_selection else self.label_model
-            options: dict[str, Any] = {"label_model": label_model, "max_iter": self.max_iter, "observed": observed}
-            selected = select_hyperparameters(features, Y, beta=self.beta, gamma=self.gamma, **options)
-        self.alpha_, self.beta_, self.gamma_ = float(self.alpha), selected.beta, selected.gamma
-        self.ordered_, messages = float(self.ordered), [selected.message] if selected.message else []
+            options: dict[str, Any] = {"label_model": label_model, "max_iter": self.max_iter}
+            beta, gamma, message = select_hyperparameters(*rows, beta=beta, gamma=gamma, **options)
+            messages.append(message)
+        self.alpha_, self.beta_, self.gamma_, self.ordered_ = map(float, (self.alpha, beta, gamma, self.ordered))
         if self.ordered is True:
-            penalties = {"beta": self.beta_, "gamma": self.gamma_}
-            found = select_ordered_penalty(features, Y, observed, **penalties, max_iter=self.max_iter)
-            self.ordered_, messages = found[0], [*messages, found[1]]
+            penalties: dict[str, Any] = {"beta": self.beta_, "gamma": self.gamma_}
+            self.ordered_, message = select_ordered_penalty(*rows, **penalties, max_iter=self.max_iter)
+            messages.append(message)
         self.selection_summary_ = "; ".join(messages)
 
     def _alternate(self, steps: Steps, positive: PositiveLabels, start: SoftmaxFit | None = None) -> Alternation:
@@ -415,10 +408,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         return DegreeRows(mask if self.ordered else Support(mask), G, sample_weight), D
 
     def _logits(self, X: Any) -> Array:
-        return linear_scores(self._mapped(X), self.coef_.T, self.intercept_)
+        return linear_scores(self._apply_feature_map(X), self.coef_.T, self.intercept_)
 
     def _predict(self, X: Any) -> Array:
-        return linear_softmax(self._mapped(X), self.coef_.T, self.intercept_)
+        return linear_softmax(self._apply_feature_map(X), self.coef_.T, self.intercept_)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None, degrees: Array | None = None) -> Array:
         r"""The D-step for new rows, given the fitted model.

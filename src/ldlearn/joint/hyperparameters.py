@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,8 +33,7 @@ _BETAS = tuple(np.geomspace(0.03, 100.0, 9))  # from degrees that follow the pre
 _GAMMA_RATIOS = tuple(10.0 ** np.arange(2.5, -1.5, -0.5))  # to the default gamma, the cheapest fit first
 
 
-@dataclass(frozen=True)
-class Hyperparameters:
+class Hyperparameters(NamedTuple):
     """Selected values, and why."""
 
     beta: float
@@ -46,12 +45,12 @@ class Hyperparameters:
 def select_hyperparameters(
     features: Features,
     Y: Mask,
+    observed: Mask | None = None,
     *,
     beta: float | None = None,
     gamma: float | None = None,
     label_model: str = "auto",
     max_iter: int = 5,
-    observed: Mask | None = None,
 ) -> Hyperparameters:
     """Select beta and gamma where they are None.
 
@@ -67,14 +66,14 @@ def select_hyperparameters(
     features : Features
         What the predictor works on, with sample weights.
     Y : boolean ndarray of shape (n_samples, n_labels)
+    observed : boolean ndarray of shape (n_samples, n_labels), default=None
+        Which labels are observed; all by default.
     beta, gamma : float or None
         Given values are kept.
     label_model : {"auto", "votes", "presence"}, default="auto"
         "votes" and "presence" (equal degrees) replace step 1.
     max_iter : int, default=5
         Outer iterations of DLDL.
-    observed : boolean ndarray of shape (n_samples, n_labels), default=None
-        Which labels are observed; all by default.
     """
     default = default_gamma(features, warn=gamma is None)
     splits = validation_splits(features, Y, observed)

@@ -163,7 +163,7 @@ class L2(SampleWeightMixin, JointModel):
         w, seen = np.ones(len(Y)) if sample_weight is None else sample_weight, 1.0 if observed is None else observed
         rows = _Rows(features - mean, Y, w, seen)
         D = propagated_labels(S, Y if observed is None else Y | ~observed)
-        W, b = self._start(rows, D)
+        W, b = self._initial_coefficients(rows, D)
         P = softmax(rows.X @ W + b)
         path: list[float] = []
         self.converged_ = False
@@ -189,7 +189,7 @@ class L2(SampleWeightMixin, JointModel):
         seen = 1.0 if observed is None else observed
         return softmax((self.beta * self._predict(X) + self.lam * Y) / (self.beta + self.lam * seen))
 
-    def _start(self, rows: _Rows, D: Array) -> tuple[Array, Array]:
+    def _initial_coefficients(self, rows: _Rows, D: Array) -> tuple[Array, Array]:
         """W and b: at zero the best constant, which is the mean of distributions D."""
         m, c = rows.X.shape[1], D.shape[1]
         if self.init == "random":
@@ -229,7 +229,7 @@ class L2(SampleWeightMixin, JointModel):
 
 
 class _Rows(NamedTuple):
-    """Centred features, labels, sample weights, and mask of the observed labels (None if all are)."""
+    """Centred features, labels, sample weights, and which labels are observed."""
 
     X: Array
     Y: Mask

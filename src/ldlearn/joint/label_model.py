@@ -67,8 +67,7 @@ def sort_by_features(features: Any) -> tuple[Indices, Indices]:
         Or rows in blocks on a cluster, which apply `third_moments` and `project_rows` themselves.
     """
     local = isinstance(features, Features)
-    weights = features.sample_weight
-    moments = third_moments(features.X, features, weights) if local else features.third_moments()
+    moments = third_moments(features.X, features, features.sample_weight) if local else features.third_moments()
     direction = np.empty(features.m)
     # Rounded, so that rounding errors do not rank columns.
     ranked = np.argsort(np.round(moments / (features.total * features.m), 9), kind="stable")
@@ -134,23 +133,13 @@ class Split:
 
 def validation_splits(features: Features, Y: Mask, observed: Mask | None = None) -> list[Split]:
     """Split features and labels by `validation_folds`."""
-    X, intercept, weights = features.X, features.fit_intercept, features.sample_weight
-
-    def part(A: Any, rows: Indices) -> Any:
-        return None if A is None else A[rows]
-
-    return [
-        Split(
-            Features(X[train], intercept, part(weights, train), orthogonal=features.orthogonal),
-            Y[train],
-            X[test],
-            Y[test],
-            part(observed, train),
-            part(observed, test),
-            np.ones(len(test)) if weights is None else weights[test],
-        )
-        for train, test in validation_folds(features.original)
-    ]
+    splits = []
+    for train, test in validation_folds(features.original):
+        X_test, weights = features.take_rows(test)
+        weights = np.ones(len(test)) if weights is None else weights
+        seen, seen_test = (None, None) if observed is None else (observed[train], observed[test])
+        splits.append(Split(features.subset(train), Y[train], X_test, Y[test], seen, seen_test, weights))
+    return splits
 
 
 def validation_weights(splits: list[Split]) -> SampleWeight:
@@ -186,7 +175,7 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
     best, best_mean = ValidatedModel(1.0, np.empty(0), (), ()), -np.inf
     fits: Sequence[VoteFit | None] = [None] * len(splits)
     for ratio in _PENALTY_RATIOS if splits else ():
-        parts, thetas, fits = _validate(splits, ratio, fits)
+        parts, thetas, fits = _validate_on_splits(splits, ratio, fits)
         mean = float(np.average(parts, weights=validation_weights(splits)))
         if mean < best_mean:
             break
@@ -194,7 +183,7 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
     return best
 
 
-def _validate(
+def _validate_on_splits(
     splits: list[Split], ratio: float, starts: Sequence[VoteFit | None], **options: Any
 ) -> tuple[Array, tuple[Array, ...], tuple[VoteFit, ...]]:
     """Log-likelihoods of all validation rows; theta of the validation rows and the fit of each split."""
@@ -296,10 +285,10 @@ def compare_models(splits: list[Split], competing: ValidatedModel, level: float 
         return CompetitionResult(True, False, 0.0, 0.5, 0, "too few rows to test whether labels compete")
     # Under both priors: where nearly all labels are positive, each of them alone may decide.
     ratio, cold, weights = competing.penalty_ratio, [None] * len(splits), validation_weights(splits)
-    votes, *_ = _validate(splits, ratio, competing.fits, weak_prior=True)
+    votes, *_ = _validate_on_splits(splits, ratio, competing.fits, weak_prior=True)
     differences = [
-        _validate(splits, ratio, cold, competing=False, weak_prior=True)[0] - votes,
-        _validate(splits, ratio, cold, competing=False)[0] - competing.log_likelihoods,
+        _validate_on_splits(splits, ratio, cold, competing=False, weak_prior=True)[0] - votes,
+        _validate_on_splits(splits, ratio, cold, competing=False)[0] - competing.log_likelihoods,
     ]
     z, difference = min(((paired_z(each, weights), each) for each in differences), key=itemgetter(0))
     gain = float(np.average(difference, weights=weights))

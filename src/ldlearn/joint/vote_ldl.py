@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.estimator import wrap_output
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, Transformer, estimator_dataclass
+from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes
@@ -18,8 +18,8 @@ from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features, reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
-from ldlearn.uncertainty.intervals import Bounds, IntervalMixin, TrainingRows
-from ldlearn.uncertainty.vote_intervals import find_concentration
+from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
+from ldlearn.uncertainty.vote_intervals import Bounds, find_concentration
 
 
 @estimator_dataclass
@@ -46,25 +46,23 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     gamma : float, default=None
         Penalty on ``|W|^2``. None selects it among 0.1 to 300 times DLDL's default by the likelihood of held-out
         labels, on at most 2,000 rows; which rows are held out depends on their features alone.
-    zeros : {"none", "less"}, default="none"
+    zeros : {"none", "less"} or float, default="none"
         What a 0 means: that the label got no vote and has degree 0, or that it got none of few votes and is not among
-        the main ones. With "less" the recovered degrees are ``(1 - w) D + w p``, and W and b are fitted once more, to
-        degrees that are smoothed towards the mean: see `ldlearn.DLDL`.
-    kappa : float, default=None
-        Concentration of the degrees of a row around p, for ``zeros="less"``: ``w = kappa / (kappa + n_votes_)``. None
-        estimates it from the number of raters, or without it from the variance of the number of positive labels.
+        the main ones. With "less" the recovered degrees are ``(1 - w) D + w p``, ``w = kappa / (kappa + n_votes_)``,
+        and W and b are fitted once more, to degrees that are smoothed towards the mean: see `ldlearn.DLDL`. kappa, the
+        concentration of the degrees of a row around p, is estimated from the number of raters, or without it from the
+        variance of the number of positive labels; a number instead of "less" is kappa itself.
     fit_intercept : bool, default=True
         Whether to fit b, which is not penalised; otherwise it is 0.
     feature_map : None, "rbf" or transformer, default=None
         Features of the predictor: X itself; 500 Nystroem features of the kernel ``exp(-|x - z|^2 / w^2)``, w the
-        mean distance between rows; or the output of the transformer, for example ``Nystroem(n_components=200)``.
+        mean distance between rows; or the output of the transformer, for example ``Nystroem(n_components=200)``. The
+        rows of "rbf" are drawn with a fixed seed; those of `Nystroem` by its ``random_state``.
     max_iter : int, default=100
         Newton iterations.
     tol : float, default=1e-8
         Stop when half of the squared Newton decrement, an estimate of the distance to the minimum, is at most this per
         row.
-    random_state : int, RandomState or None, default=None
-        Seed of the RBF feature map.
 
     Attributes
     ----------
@@ -122,19 +120,17 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {},
         {"gamma": 0.5, "fit_intercept": False},
-        {"gamma": 0.5, "feature_map": "rbf", "random_state": 0},
+        {"gamma": 0.5, "feature_map": "rbf"},
         {"gamma": 0.5, "zeros": "less"},
     )
 
     gamma: NonNegative | None = None
     _: KW_ONLY
-    zeros: Literal["none", "less"] = "none"
-    kappa: Positive | None = None
+    zeros: Literal["none", "less"] | Positive = "none"
     fit_intercept: bool = True
     feature_map: Literal["rbf"] | Transformer | None = None
     max_iter: PositiveInt = 100
     tol: Positive = 1e-8
-    random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
         """A feature map may draw rows at random."""
@@ -183,9 +179,9 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         -------
         D : ndarray of shape (n_samples, n_labels)
         """
-        return self._enhance_rows(X, y, **({} if n_raters is None else {"n_raters": self._log_raters(n_raters, y)}))
+        return self._enhance_rows(X, y, **({} if n_raters is None else {"n_raters": self._check_raters(n_raters, y)}))
 
-    def _log_raters(self, n_raters: Any, y: Any) -> Array:
+    def _check_raters(self, n_raters: Any, y: Any) -> Array:
         check_is_fitted(self)
         if not self._fitted_with_raters:
             raise InputError(
@@ -215,7 +211,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         concentration = self._find_concentration(n_raters)
         if n_raters is None or not self._fitted_with_raters:
             return self._vote_intervals(X, y, coverage, concentration, self._typical_offset)
-        offset = self._log_raters(n_raters, y)
+        offset = self._check_raters(n_raters, y)
         return self._vote_intervals(X, y, coverage, concentration, offset, n_raters=offset)
 
     def _find_concentration(self, n_raters: Any) -> float | None:
@@ -246,10 +242,10 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         fit = vote_regression(features, Y, l2=self.gamma_, **labels, tol=self.tol, max_iter=self.max_iter)
         self.lambda_ = float(np.exp(fit.log_rate))
         positive = PositiveLabels.of(*count_moments(Y, observed, sample_weight))
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros, self.kappa), positive.per_row
+        self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         if n_raters is not None and self.kappa_:
             self.n_votes_ = float(np.exp(self._typical_offset))
-            if self.kappa is None:
+            if self.zeros == "less":
                 P, frequency = softmax(fit.scores).astype(np.float64), positive.per_row / Y.shape[1]
                 self.kappa_ = min(find_concentration(P, frequency, self.n_votes_), 1e4)
         coef, intercept, scores = fit.coef, fit.intercept, fit.scores
@@ -278,7 +274,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         return normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, observed))
 
     def _scores(self, X: Any) -> Array:
-        return np.asarray(self._mapped(X) @ self.coef_.T + self.intercept_, dtype=np.float64)
+        return np.asarray(self._apply_feature_map(X) @ self.coef_.T + self.intercept_, dtype=np.float64)
 
     def _predict(self, X: Any) -> Array:
         return softmax(self._scores(X))

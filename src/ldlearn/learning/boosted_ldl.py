@@ -18,7 +18,7 @@ from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.resources import thread_count
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, mean_logits, softmax
 from ldlearn.core.targets import check_logical
-from ldlearn.core.votes import losses, slopes
+from ldlearn.core.votes import vote_losses, vote_slopes
 from ldlearn.exceptions import InputError, ModelFileError, import_optional
 
 _MAX_TEXT_BYTES = 1 << 28  # of the trees of a model
@@ -283,7 +283,7 @@ class _VoteLoss:
         """First derivatives and the diagonal of Gauss and Newton's matrix; then updates the rate by a Newton step."""
         logP, c = log_softmax(Z), self.Y.shape[1]
         P = np.exp(logP)
-        slope, curvature = (self.counts * part for part in slopes(logP + self.log_rate, self.Y))
+        slope, curvature = (self.counts * part for part in vote_slopes(logP + self.log_rate, self.Y))
         gradient = slope - P * slope.sum(axis=1, keepdims=True)
         diagonal = curvature * (1.0 - 2.0 * P) + P**2 * curvature.sum(axis=1, keepdims=True)
         self.log_rate -= float(np.clip(slope.sum() / max(curvature.sum(), 1e-12), -1.0, 1.0))
@@ -292,7 +292,7 @@ class _VoteLoss:
     def mean_loss(self, Z: Array, Y: Array, weights: SampleWeight) -> float:
         """Mean loss of other rows."""
         theta = log_softmax(Z) + self.log_rate
-        loss = np.where(np.isnan(Y), 0.0, losses(theta, np.nan_to_num(Y)))
+        loss = np.where(np.isnan(Y), 0.0, vote_losses(theta, np.nan_to_num(Y)))
         return float(np.average(loss.sum(axis=1), weights=weights))
 
 

@@ -5,13 +5,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ldlearn.core.simplex import softmax
+from ldlearn.core.simplex import Array, Mask, log_degrees, softmax
 from ldlearn.exceptions import InputError, format_list
 from ldlearn.metrics.registry import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, mean_of_defined, per_row
-
-Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -53,13 +50,13 @@ class Score:
 
 
 def score_with_baselines(
-    truth: Matrix,
-    P: Matrix,
-    mean: Matrix,
-    classifier: Matrix | None,
+    truth: Array,
+    P: Array,
+    mean: Array,
+    classifier: Array | None,
     logical: bool,
     metrics: Sequence[str] | str | None = None,
-    weights: Matrix | None = None,
+    weights: Array | None = None,
 ) -> dict[str, Any]:
     """Scores of predictions beside the baselines, on the rows that can be scored, and whether the gain is significant.
 
@@ -126,13 +123,13 @@ def choose_metrics(names: Sequence[str] | str | None, logical: bool) -> list[Met
     return chosen
 
 
-def scorable_rows(truth: Matrix, logical: bool) -> NDArray[np.bool_]:
+def scorable_rows(truth: Array, logical: bool) -> Mask:
     """Rows that can be scored: at least one observed 0/1 label, or all degrees."""
     missing = np.isnan(truth)
     return np.asarray(~(missing.all(axis=1) if logical else missing.any(axis=1)))
 
 
-def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: bool) -> tuple[float, float]:
+def advantage_over_constant(truth: Array, P: Array, mean: Array, logical: bool) -> tuple[float, float]:
     """Mean advantage per row over a constant prediction, and its standard error.
 
     Of true degrees: the gain in Kullback-Leibler divergence over their mean, which is the best constant. Of 0/1 labels:
@@ -141,9 +138,9 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
     likelihood itself would also blame a prediction that is too sharp.
     """
     if logical:
-        shares = np.log(np.maximum(P, np.finfo(np.float64).tiny))
+        shares = log_degrees(P)
         # The mean of the predictions, not of the training labels: only the variation between rows is evaluated.
-        constant = np.log(np.maximum(P.mean(axis=0), np.finfo(np.float64).tiny)) + np.zeros_like(shares)
+        constant = log_degrees(P.mean(axis=0)) + np.zeros_like(shares)
         step = 0.01  # for the slope
         moved = constant + step * (shares - constant)
         ahead, behind = (per_row("vote_likelihood", truth, softmax(logits)) for logits in (moved, constant))
@@ -155,7 +152,7 @@ def advantage_over_constant(truth: Matrix, P: Matrix, mean: Matrix, logical: boo
     return _mean_and_error(gain)
 
 
-def _mean_and_error(gain: NDArray[np.float64]) -> tuple[float, float]:
+def _mean_and_error(gain: Array) -> tuple[float, float]:
     # The standard error of a single row is unknown: infinite.
     return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("inf")
 

@@ -3,9 +3,10 @@
 import numpy as np
 from scipy.stats import rankdata
 
+from ldlearn.core.simplex import Array, Mask, log_degrees
 from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
-from ldlearn.metrics.inputs import FloatArray, round_for_ranking
+from ldlearn.metrics.inputs import round_for_ranking
 from ldlearn.metrics.registry import register
 
 
@@ -15,7 +16,7 @@ from ldlearn.metrics.registry import register
     greater_is_better=True,
     against_labels=True,
 )
-def average_precision(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def average_precision(D_true: Array, D_pred: Array) -> Array:
     """Of the labels ranked at least as high as a positive one, the share that is positive: mean over the positives.
 
     A row without a positive label scores 1.
@@ -34,7 +35,7 @@ def average_precision(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Ranking loss", "share of pairs (positive j, negative k) with p_k >= p_j", against_labels=True)
-def ranking_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def ranking_loss(D_true: Array, D_pred: Array) -> Array:
     """Share of the pairs of a positive and a negative label in which the negative one ranks at least as high.
 
     A row whose labels are all positive, or all negative, scores 0.
@@ -53,7 +54,7 @@ def ranking_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Top label is not positive", "1 - y_(argmax p)", against_labels=True)
-def top_label_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def top_label_error(D_true: Array, D_pred: Array) -> Array:
     """Whether the predicted top label is a negative one: the one-error of multi-label learning.
 
     See Also
@@ -72,7 +73,7 @@ def top_label_error(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Mass on the positive labels", "sum_j y_j p_j", greater_is_better=True, against_labels=True)
-def positive_mass(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def positive_mass(D_true: Array, D_pred: Array) -> Array:
     """Predicted mass that lies on positive labels.
 
     Examples
@@ -96,7 +97,7 @@ def positive_mass(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     greater_is_better=True,
     against_labels=True,
 )
-def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def vote_likelihood(D_true: Array, D_pred: Array) -> Array:
     """Log-likelihood of the 0/1 labels under the vote model, in which the prediction gives the shares of the votes.
 
     The number of votes, one for all rows, is the one under which these labels are likeliest. No probability is taken to
@@ -111,15 +112,14 @@ def vote_likelihood(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
     True
     """
     positive, observed = split_observed(D_true)
-    # A share of 0 has no logarithm; what it may cost is limited by the likelihood below.
-    log_shares = np.log(np.maximum(D_pred, np.finfo(np.float64).tiny))
+    log_shares = log_degrees(D_pred)  # what a share of 0 may cost is limited by the likelihood below
     theta = log_shares + profile_log_rate(log_shares, positive, counts=label_counts(None, observed))
     # Only rows with an observed label count.
     n_seen = len(positive) if observed is None else int(observed.any(axis=1).sum())
     return log_likelihood(theta, positive, n_seen=n_seen, observed=observed)
 
 
-def _ranks(Y: FloatArray, P: FloatArray) -> tuple[np.ndarray, FloatArray, FloatArray]:
+def _ranks(Y: Array, P: Array) -> tuple[Mask, Array, Array]:
     """Which labels are positive; how many labels, and how many positive ones, rank at least as high as each."""
     positive, P = Y > 0, round_for_ranking(P)
     # Labels that are unknown rank behind all others, so that they are above none.

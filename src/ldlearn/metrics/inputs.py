@@ -3,11 +3,11 @@
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import InputError, check_choice
 
-FloatArray: TypeAlias = NDArray[np.float64]
 Convention: TypeAlias = Literal["exact", "pyldl", "dldl", "dldl-recovery"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
 
@@ -17,7 +17,7 @@ EPS = float(np.finfo(np.float64).eps)
 _DLDL_SHIFTS = {"dldl": (1, 1), "dldl-recovery": (1, 2)}
 
 
-def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -> tuple[FloatArray, FloatArray]:
+def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -> tuple[Array, Array]:
     """Validate both matrices and return them as float64.
 
     Row sums are checked by the metric, which compares with distributions or with 0/1 labels. Some of the latter may be
@@ -34,14 +34,14 @@ def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -
     return truth, prediction
 
 
-def round_for_ranking(D: FloatArray) -> FloatArray:
+def round_for_ranking(D: Array) -> Array:
     """Degrees to about twelve digits: no processor should decide the order of labels equal but for rounding."""
     # Digits, not decimals: of many labels most degrees are tiny, and their order counts.
     mantissa, exponent = np.frexp(D)
     return np.asarray(np.ldexp(np.round(mantissa, 12), exponent), dtype=np.float64)
 
 
-def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> FloatArray:
+def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> Array:
     raw = np.asarray(D)
     if raw.ndim != 2:
         raise InputError(f"{name} must be 2-D (rows are samples, columns are labels), got shape {raw.shape}.")
@@ -55,15 +55,16 @@ def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> FloatArray:
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must hold real numbers: {error}.") from error
     # NaN is an unknown label, infinity is never one.
-    _refuse(np.isinf(values) if unknown else ~np.isfinite(values), values, name, "must be finite")
-    _refuse(values < 0, values, name, "must not be negative")
+    refuse_entries(np.isinf(values) if unknown else ~np.isfinite(values), values, name, "must be finite")
+    refuse_entries(values < 0, values, name, "must not be negative")
     return values
 
 
-def _refuse(wrong: NDArray[np.bool_], values: FloatArray, name: str, rule: str) -> None:
+def refuse_entries(wrong: Mask, values: Array, name: str, rule: str) -> None:
+    """Raise InputError about the first wrong entry, if there is one."""
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        raise InputError(f"{name} {rule}, but row {row}, column {column} holds {values[row, column]}.")
+        raise InputError(f"{name} {rule}, but row {row}, column {column} holds {values[row, column]:g}.")
 
 
 def _check_same_label_order(D_true: ArrayLike, D_pred: ArrayLike) -> None:
@@ -77,8 +78,8 @@ def _check_same_label_order(D_true: ArrayLike, D_pred: ArrayLike) -> None:
 
 
 def apply_convention(
-    D_true: FloatArray, D_pred: FloatArray, convention: Convention, *, clipped_by_pyldl: bool
-) -> tuple[FloatArray, FloatArray]:
+    D_true: Array, D_pred: Array, convention: Convention, *, clipped_by_pyldl: bool
+) -> tuple[Array, Array]:
     """Change both matrices as the named convention does; ``"exact"`` leaves them alone."""
     check_choice("convention", convention, CONVENTIONS)
     if convention == "exact":

@@ -5,13 +5,14 @@ from typing import Literal
 import numpy as np
 from scipy.stats import rankdata
 
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
-from ldlearn.metrics.inputs import FloatArray, round_for_ranking
+from ldlearn.metrics.inputs import round_for_ranking
 from ldlearn.metrics.registry import register
 
 
 @register("0/1 loss", "[argmax p != argmax d]")
-def zero_one_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def zero_one_loss(D_true: Array, D_pred: Array) -> Array:
     """Whether the top labels differ; among equal degrees the first label is the top one.
 
     Examples
@@ -25,7 +26,7 @@ def zero_one_loss(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Error probability", "1 - d_(argmax p)")
-def error_probability(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def error_probability(D_true: Array, D_pred: Array) -> Array:
     """Chance that a label drawn from the truth is not the predicted top label.
 
     Examples
@@ -39,7 +40,7 @@ def error_probability(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Threshold error (DLDL's one-error)", "sum_j [(d_j > delta) != (p_j > delta)] / c")
-def threshold_error(D_true: FloatArray, D_pred: FloatArray, *, delta: float = 0.01) -> FloatArray:
+def threshold_error(D_true: Array, D_pred: Array, *, delta: float = 0.01) -> Array:
     """Share of the labels on which the two rows, cut at a threshold, disagree.
 
     Other Parameters
@@ -67,7 +68,7 @@ def threshold_error(D_true: FloatArray, D_pred: FloatArray, *, delta: float = 0.
 
 
 @register("Threshold agreement", "sum_j [(d_j > delta) == (p_j > delta)] / c", greater_is_better=True)
-def threshold_agreement(D_true: FloatArray, D_pred: FloatArray, *, delta: float = 0.01) -> FloatArray:
+def threshold_agreement(D_true: Array, D_pred: Array, *, delta: float = 0.01) -> Array:
     """Share of the labels on which the two rows, cut at a threshold, agree.
 
     Other Parameters
@@ -82,13 +83,13 @@ def threshold_agreement(D_true: FloatArray, D_pred: FloatArray, *, delta: float 
     return 1.0 - _share_of_disagreement(D_true, D_pred, delta)
 
 
-def _share_of_disagreement(D_true: FloatArray, D_pred: FloatArray, delta: float) -> FloatArray:
+def _share_of_disagreement(D_true: Array, D_pred: Array, delta: float) -> Array:
     # Strictly above, as `binarize` makes labels.
     return np.asarray(((D_true > delta) != (D_pred > delta)).mean(axis=1))
 
 
 @register("Spearman", "Pearson correlation of the mid-ranks of d and p", greater_is_better=True)
-def spearman(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def spearman(D_true: Array, D_pred: Array) -> Array:
     """Spearman's rank correlation over the labels.
 
     Notes
@@ -111,7 +112,7 @@ def spearman(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 @register(
     "Kendall", "sum_(j<k) sgn(d_j - d_k) sgn(p_j - p_k) / number of pairs (tau-b: untied pairs)", greater_is_better=True
 )
-def kendall(D_true: FloatArray, D_pred: FloatArray, *, variant: Literal["b", "a"] = "b") -> FloatArray:
+def kendall(D_true: Array, D_pred: Array, *, variant: Literal["b", "a"] = "b") -> Array:
     """Kendall's rank correlation over the pairs of labels.
 
     Other Parameters
@@ -148,7 +149,7 @@ def kendall(D_true: FloatArray, D_pred: FloatArray, *, variant: Literal["b", "a"
     return _correlation(balance, untied_true, untied_pred)
 
 
-def _correlation(product: FloatArray, square_true: FloatArray, square_pred: FloatArray) -> FloatArray:
+def _correlation(product: Array, square_true: Array, square_pred: Array) -> Array:
     """Return product / sqrt(square_true * square_pred), NaN where a square is 0."""
     length = np.sqrt(square_true * square_pred)
     result = np.full(length.shape, np.nan)

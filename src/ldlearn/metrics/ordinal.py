@@ -3,16 +3,14 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
 from ldlearn.metrics.distributions import jensen_shannon_rows
-from ldlearn.metrics.inputs import FloatArray
 from ldlearn.metrics.registry import register
 
 
 @register("Expected-label absolute error", "|sum_j x_j d_j - sum_j x_j p_j|", ordinal_only=True)
-def expected_label_absolute_error(
-    D_true: FloatArray, D_pred: FloatArray, *, positions: ArrayLike | None = None
-) -> FloatArray:
+def expected_label_absolute_error(D_true: Array, D_pred: Array, *, positions: ArrayLike | None = None) -> Array:
     """Absolute difference of the expected labels.
 
     Other Parameters
@@ -32,9 +30,7 @@ def expected_label_absolute_error(
 
 
 @register("Expected-label squared error", "(sum_j x_j d_j - sum_j x_j p_j)^2", ordinal_only=True)
-def expected_label_squared_error(
-    D_true: FloatArray, D_pred: FloatArray, *, positions: ArrayLike | None = None
-) -> FloatArray:
+def expected_label_squared_error(D_true: Array, D_pred: Array, *, positions: ArrayLike | None = None) -> Array:
     """Squared difference of the expected labels.
 
     Other Parameters
@@ -45,11 +41,11 @@ def expected_label_squared_error(
     return _expected_difference(D_true, D_pred, positions) ** 2
 
 
-def _expected_difference(D_true: FloatArray, D_pred: FloatArray, positions: ArrayLike | None) -> FloatArray:
+def _expected_difference(D_true: Array, D_pred: Array, positions: ArrayLike | None) -> Array:
     return np.asarray((D_true - D_pred) @ _check_positions(positions, D_true.shape[1]))
 
 
-def _check_positions(positions: ArrayLike | None, n_labels: int) -> FloatArray:
+def _check_positions(positions: ArrayLike | None, n_labels: int) -> Array:
     if positions is None:
         positions = np.arange(1, n_labels + 1)
     x = np.asarray(positions, dtype=np.float64)
@@ -59,7 +55,7 @@ def _check_positions(positions: ArrayLike | None, n_labels: int) -> FloatArray:
 
 
 @register("Wasserstein", "sum_j (x_(j+1) - x_j) |D_j - P_j|, D and P cumulative", ordinal_only=True)
-def wasserstein(D_true: FloatArray, D_pred: FloatArray, *, positions: ArrayLike | None = None) -> FloatArray:
+def wasserstein(D_true: Array, D_pred: Array, *, positions: ArrayLike | None = None) -> Array:
     """Least work that moves the mass of one row to the other: mass times distance between labels.
 
     Other Parameters
@@ -86,7 +82,7 @@ def wasserstein(D_true: FloatArray, D_pred: FloatArray, *, positions: ArrayLike 
 
 
 @register("Cumulative absolute distance (CAD)", "sum_j |D_j - P_j|, D and P cumulative", ordinal_only=True)
-def cad(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def cad(D_true: Array, D_pred: Array) -> Array:
     """Sum of the differences of the cumulative distributions.
 
     Notes
@@ -104,7 +100,7 @@ def cad(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Quadratic form distance (QFD²)", "sum_jk (1 - |j - k| / c) (d_j - p_j) (d_k - p_k)", ordinal_only=True)
-def qfd2(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def qfd2(D_true: Array, D_pred: Array) -> Array:
     """Squared quadratic form distance, in which near labels are similar.
 
     Notes
@@ -125,7 +121,7 @@ def qfd2(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
 
 
 @register("Cumulative Jensen-Shannon (CJS)", "sum_j (D_j ln(D_j / M_j) + P_j ln(P_j / M_j)) / 2", ordinal_only=True)
-def cjs(D_true: FloatArray, D_pred: FloatArray) -> FloatArray:
+def cjs(D_true: Array, D_pred: Array) -> Array:
     """Jensen-Shannon divergence in nats of the cumulative distributions D and P, whose mean is M.
 
     Notes

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError, did_you_mean, nearest_names
-from ldlearn.metrics.inputs import Convention, FloatArray, apply_convention, check_pair
+from ldlearn.metrics.inputs import Convention, apply_convention, check_pair, refuse_entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Metric:
     title: str
     formula: str
     function: Callable[..., float] = field(repr=False)
-    _rows: Callable[..., FloatArray] = field(repr=False)
+    _rows: Callable[..., Array] = field(repr=False)
     greater_is_better: bool = False
     ordinal_only: bool = False
     clipped_by_pyldl: bool = False
@@ -65,17 +66,14 @@ class Metric:
         """Return what sorts values from best to worst, NaN last."""
         return math.isnan(value), -value if self.greater_is_better else value
 
-    def rows(
-        self, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
-    ) -> FloatArray:
+    def rows(self, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any) -> Array:
         """Return the value of every row, shape (n_samples,)."""
         return self._checked_rows(*check_pair(D_true, D_pred, unknown=self.against_labels), convention, options)
 
-    def _checked_rows(
-        self, D_true: FloatArray, D_pred: FloatArray, convention: Convention, options: dict[str, Any]
-    ) -> FloatArray:
+    def _checked_rows(self, D_true: Array, D_pred: Array, convention: Convention, options: dict[str, Any]) -> Array:
         if self.against_labels:  # conventions are about zeros of true distributions
-            _check_labels(D_true)
+            wrong = (D_true != 0) & (D_true != 1) & ~np.isnan(D_true)
+            refuse_entries(wrong, D_true, "The truth", "must hold 0/1 labels")
             values = self._rows(D_true, D_pred, **options)
             return np.where(np.isnan(D_true).all(axis=1), np.nan, values)  # no label of the row is observed
         _check_distributions(D_true, "truth")
@@ -100,7 +98,7 @@ LABEL_HEADLINE = ("vote_likelihood", "average_precision", "ranking_loss", "top_l
 _ROUNDED_SHARES = 0.05  # how far a row of shares may be from 1: ten printed per cents, each rounded
 
 
-def _check_distributions(D: FloatArray, what: str) -> None:
+def _check_distributions(D: Array, what: str) -> None:
     """Raise InputError for rows that do not sum to one, such as 0/1 labels, votes or percentages."""
     sums = D.sum(axis=1)
     wrong = np.abs(sums - 1.0) > _ROUNDED_SHARES
@@ -113,23 +111,16 @@ def _check_distributions(D: FloatArray, what: str) -> None:
     )
 
 
-def _check_labels(Y: FloatArray) -> None:
-    wrong = (Y != 0) & (Y != 1) & ~np.isnan(Y)
-    if wrong.any():
-        row, column = np.argwhere(wrong)[0]
-        raise InputError(f"The truth must hold 0/1 labels, but row {row}, column {column} holds {Y[row, column]:g}.")
-
-
 _BETWEEN_DISTRIBUTIONS: dict[str, Metric] = {}
 _AGAINST_LABELS: dict[str, Metric] = {}
 METRICS: Mapping[str, Metric] = MappingProxyType(_BETWEEN_DISTRIBUTIONS)
 LABEL_METRICS: Mapping[str, Metric] = MappingProxyType(_AGAINST_LABELS)
 
 
-def register(title: str, formula: str, **facts: bool) -> Callable[[Callable[..., FloatArray]], Callable[..., float]]:
+def register(title: str, formula: str, **facts: bool) -> Callable[[Callable[..., Array]], Callable[..., float]]:
     """Turn a function of two checked matrices that returns row values into a public metric; facts as in `Metric`."""
 
-    def decorate(row_values: Callable[..., FloatArray]) -> Callable[..., float]:
+    def decorate(row_values: Callable[..., Array]) -> Callable[..., float]:
         @wraps(row_values)
         def mean_over_rows(
             D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
@@ -137,14 +128,14 @@ def register(title: str, formula: str, **facts: bool) -> Callable[[Callable[...,
             return mean_of_defined(metric.rows(D_true, D_pred, convention=convention, **options))
 
         metric = Metric(row_values.__name__, title, formula, mean_over_rows, row_values, **facts)
-        _describe(mean_over_rows, row_values, metric)
+        _write_docstring(mean_over_rows, row_values, metric)
         (_AGAINST_LABELS if metric.against_labels else _BETWEEN_DISTRIBUTIONS)[metric.name] = metric
         return mean_over_rows
 
     return decorate
 
 
-def mean_of_defined(values: FloatArray, weights: FloatArray | None = None) -> float:
+def mean_of_defined(values: Array, weights: Array | None = None) -> float:
     """Return the (weighted) mean of the values that are not NaN; NaN if there are none."""
     defined = ~np.isnan(values)
     if not defined.any():
@@ -213,7 +204,7 @@ def get_scorer(name: str, **options: Any) -> Any:
 
 def per_row(
     name: str, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
-) -> FloatArray:
+) -> Array:
     """Return the named metric's value for every row.
 
     Parameters
@@ -291,7 +282,7 @@ float
 """
 
 
-def _describe(function: Callable[..., float], row_values: Callable[..., FloatArray], metric: Metric) -> None:
+def _write_docstring(function: Callable[..., float], row_values: Callable[..., Array], metric: Metric) -> None:
     """Give the public function its signature and a docstring in which shared sections are not typed again."""
     summary, _, rest = inspect.cleandoc(row_values.__doc__ or "").partition("\n\n")
     direction = "Greater" if metric.greater_is_better else "Smaller"

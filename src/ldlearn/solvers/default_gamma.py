@@ -1,7 +1,6 @@
 """Default penalty of a linear predictor, independent of the number and the units of the features."""
 
 import warnings
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -35,10 +34,7 @@ def default_gamma(features: Features, *, warn: bool = False) -> float:
     if isinstance(features, Features):
         distances = _squared_distances(features)
         near = distances <= _OUTLYING * _median(distances)
-    rows: Any = features
-    if not near.all():
-        weights = features.sample_weight
-        rows = Features(features.X[near], features.fit_intercept, None if weights is None else weights[near])
+    rows = features if near.all() else features.subset(near)
     variances = rows.spread / rows.total
     largest = _OUTLYING * _median(variances)
     if warn:

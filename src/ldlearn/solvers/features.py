@@ -10,8 +10,8 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from ldlearn.core.resources import blas_threads, in_threads, sum_in_threads
-from ldlearn.core.scaling import column_moments, removable_offsets, row_blocks, without_offsets
-from ldlearn.core.simplex import Array, Indices
+from ldlearn.core.scaling import column_moments, removable_offsets, row_batches, row_blocks, to_dense, without_offsets
+from ldlearn.core.simplex import Array
 
 
 class Spectrum(NamedTuple):
@@ -96,9 +96,14 @@ class CentredColumns:
             self._sample = Features(X, sample_weight=sample_weight, block_of=columns)
         return self._sample
 
-    def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
+    def take_rows(self, rows: Any) -> tuple[Any, Array | None]:
         """Some rows of X, and their sample weights."""
         raise NotImplementedError
+
+    def subset(self, rows: Any) -> Features:
+        """Some rows as features of their own, centred by their own mean."""
+        X, sample_weight = self.take_rows(rows)
+        return Features(X, self.fit_intercept, sample_weight, orthogonal=self.orthogonal)
 
     def fit_single_precision(self) -> bool:
         """Whether the centred columns and their squares can be represented in single precision."""
@@ -217,7 +222,7 @@ class Features(CentredColumns):
         """``(X - mean)' (X - mean)``."""
         return self.weighted_scatter(self.sample_weight)[:-1, :-1]
 
-    def weigh(self, R: Array, rows: slice = slice(None)) -> Array:
+    def apply_weights(self, R: Array, rows: slice = slice(None)) -> Array:
         """R, which has a row for each of these rows of X, times their sample weights."""
         return R if self.sample_weight is None else R * self.sample_weight[rows, None]
 
@@ -230,7 +235,7 @@ class Features(CentredColumns):
         block = without_offsets(self.X[rows], self.offsets) if self._far else self.X[rows]
         return block.astype(np.float64, copy=False) if exact or self.is_exact else block
 
-    def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
+    def take_rows(self, rows: Any) -> tuple[Any, Array | None]:
         """See `CentredColumns.take_rows`."""
         return self.X[rows], None if self.sample_weight is None else self.sample_weight[rows]
 
@@ -253,7 +258,7 @@ class Features(CentredColumns):
         return multiply
 
     def block_transpose_times(self, block: Any, R: Array) -> Array:
-        """``block' R``, to be summed and `centred`."""
+        """``block' R``, to be summed and centred (`centre_product`)."""
         if self._is_sparse:
             return np.asarray(block.T @ R, dtype=np.float64)
         R = R.astype(block.dtype, copy=False)
@@ -261,7 +266,7 @@ class Features(CentredColumns):
         product = block.T @ R if R.shape[1] > block.shape[1] else (R.T @ block).T
         return np.asarray(product, dtype=np.float64)
 
-    def centred(self, product: Array, sums: Array) -> tuple[Array, Array]:
+    def centre_product(self, product: Array, sums: Array) -> tuple[Array, Array]:
         """``(X - mean)' R`` and the column sums of R (0 without an intercept), from ``(X - offsets)' R`` and them."""
         return product - self._rest[:, None] * sums, sums if self.fit_intercept else np.zeros_like(sums)
 
@@ -275,24 +280,24 @@ class Features(CentredColumns):
     def transpose_times(self, R: Array, *, exact: bool = False) -> tuple[Array, Array]:
         """The adjoint: ``(X - mean)' R`` and the column sums of R (0 without an intercept)."""
 
-        def part(rows: slice) -> tuple[Array]:
+        def block_product(rows: slice) -> tuple[Array]:
             return (self.block_transpose_times(self.block(rows, exact), R[rows]),)
 
-        (product,) = sum_in_threads(part, self.row_blocks(R.shape[1]))
-        return self.centred(product, R.sum(axis=0))
+        (product,) = sum_in_threads(block_product, self.row_blocks(R.shape[1]))
+        return self.centre_product(product, R.sum(axis=0))
 
     def weighted_scatter(self, weights: Array | None) -> Array:
         """``Z' diag(weights) Z`` for ``Z = [X - mean, 1]``; None stands for weights of 1."""
 
-        def part(rows: slice) -> tuple[Any, ...]:
+        def block_moments(rows: slice) -> tuple[Any, ...]:
             block = self.block(rows, exact=True)
             if weights is None:
-                return _dense(block.T @ block), np.asarray(block.sum(axis=0)).ravel()  # BLAS exploits the symmetry
+                return to_dense(block.T @ block), np.asarray(block.sum(axis=0)).ravel()  # BLAS exploits the symmetry
             w = weights[rows]
             weighted = block.multiply(w[:, None]).tocsr() if self._is_sparse else block * w[:, None]
-            return _dense(block.T @ weighted), block.T @ w
+            return to_dense(block.T @ weighted), block.T @ w
 
-        inner, moment = sum_in_threads(part, self.row_blocks())
+        inner, moment = sum_in_threads(block_moments, self.row_blocks())
         total = float(self.n if weights is None else weights.sum())
         cross = moment - total * self._rest
         scatter = np.empty((self.m + 1, self.m + 1))
@@ -300,10 +305,6 @@ class Features(CentredColumns):
         scatter[:-1, -1] = scatter[-1, :-1] = cross
         scatter[-1, -1] = total
         return scatter
-
-
-def _dense(A: Any) -> Array:
-    return np.asarray(A.toarray() if sparse.issparse(A) else A)
 
 
 def linear_scores(X: Any, W: Array, b: Array) -> Array:
@@ -322,11 +323,10 @@ def linear_scores(X: Any, W: Array, b: Array) -> Array:
     return scores
 
 
-def centred_blocks(X: Any, mean: Array, width: int, max_entries: int = 2**21) -> Iterator[tuple[slice, Array]]:
+def centred_blocks(X: Any, mean: Array, width: int) -> Iterator[tuple[slice, Array]]:
     """``X - mean``, dense and in float64, for slices of rows; the caller needs ``width`` numbers for each row."""
-    for rows in gen_batches(X.shape[0], max(1, max_entries // max(width, 1))):
-        block = X[rows].toarray() if sparse.issparse(X) else X[rows]
-        yield rows, np.asarray(block, dtype=np.float64) - mean
+    for rows in row_batches(X.shape[0], width, max_entries=2**21):
+        yield rows, to_dense(X[rows]).astype(np.float64, copy=False) - mean
 
 
 def linear_softmax(X: Any, W: Array, b: Array) -> Array:

@@ -1,7 +1,5 @@
 """Building blocks of low-rank problems: singular value thresholding, column shrinkage, smoothing."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -66,21 +64,6 @@ def shrinkage(norms: Array, tau: float | Array) -> Array:
     """Factors ``max(1 - tau / norm, 0)`` that shorten vectors of these norms by tau."""
     longer = norms > tau
     return np.asarray(np.where(longer, 1.0 - tau / np.where(longer, norms, 1.0), 0.0))
-
-
-class LowRankProduct(NamedTuple):
-    """The n x n matrix ``left @ right``, never formed."""
-
-    left: Array  # (n, r)
-    right: Array  # (r, n)
-
-    @property
-    def T(self) -> LowRankProduct:
-        """The transpose."""
-        return LowRankProduct(self.right.T, self.left.T)
-
-    def __matmul__(self, V: Array) -> Array:
-        return np.asarray(self.left @ (self.right @ V))
 
 
 def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:

@@ -7,7 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn.core.resources import in_threads
-from ldlearn.core.simplex import Array, Indices, Mask
+from ldlearn.core.scaling import row_batches
+from ldlearn.core.simplex import Array, Indices, Mask, log_degrees
 from ldlearn.solvers.spd import conjugate_gradients
 
 # Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along long columns.
@@ -45,24 +46,24 @@ class Support:
         self.indices = labels.astype(np.int32)
         self.indptr = np.searchsorted(rows, np.arange(len(Y) + 1))
         self.blocks = _blocks(np.diff(self.indptr))
-        self._where: dict[int, Indices] = {}
+        self._flat_positions: dict[int, Indices] = {}
 
     def equal_shares(self) -> sparse.csr_array:
         """Equal degrees of the positive labels of each row."""
         counts = np.diff(self.indptr)
         return self.csr(np.repeat(1.0 / np.maximum(counts, 1), counts))
 
-    def places(self, rows: Indices) -> Indices:
+    def entry_positions(self, rows: Indices) -> Indices:
         """Positions of the entries of these rows in ``indices``, one column per row."""
         count = self.indptr[rows[0] + 1] - self.indptr[rows[0]]
         return np.asarray(self.indptr[rows] + np.arange(count)[:, None])
 
-    def where(self, k: int) -> Indices:
+    def flat_positions(self, k: int) -> Indices:
         """Flat positions of the entries of block k in an array in Fortran order; cached for repeated D-steps."""
-        if k not in self._where:
-            # Rows times labels may exceed 32 bits.
-            self._where[k] = self.indices[self.places(self.blocks[k])] * np.intp(self.shape[0]) + self.blocks[k]
-        return self._where[k]
+        if k not in self._flat_positions:
+            labels = self.indices[self.entry_positions(self.blocks[k])]
+            self._flat_positions[k] = labels * np.intp(self.shape[0]) + self.blocks[k]  # may exceed 32 bits
+        return self._flat_positions[k]
 
     def mask(self) -> Mask:
         """A boolean array, True at the positive labels."""
@@ -84,9 +85,7 @@ def _blocks(counts: Indices) -> list[Indices]:
     ends = np.flatnonzero(np.diff(counts[order])) + 1
     blocks = []
     for rows in np.split(order, ends):
-        if len(rows):
-            size = max(1, _BLOCK_ENTRIES // max(int(counts[rows[0]]), 1))
-            blocks += [rows[start : start + size] for start in range(0, len(rows), size)]
+        blocks += [rows[block] for block in row_batches(len(rows), int(counts[rows[0]]), _BLOCK_ENTRIES)]
     return blocks
 
 
@@ -98,7 +97,6 @@ class SimplexSolution:
     gap: Array  # per row; the sum bounds U(D) - min U from above
     objective: float
     n_iter: int  # Newton steps
-    n_products: int  # how often a matrix was multiplied by the Laplacian
     converged: bool
 
 
@@ -120,16 +118,17 @@ class _Problem:
         self.G = laplacian if alpha > 0 else None
         self.alpha = alpha
         self.weight = None if sample_weight is None else sample_weight[:, None]  # of a row's entropy, prior and beta
-        self.curvature = self.weigh(2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1)))  # separable quadratic
+        self.curvature = self.apply_weights(
+            2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1))
+        )  # separable quadratic
         self.Q = None if between_labels is None else 2.0 * between_labels
         self.diagonal = self.curvature
         if self.Q is not None:
-            self.diagonal = self.diagonal + self.weigh(np.diag(self.Q)[None, :])
+            self.diagonal = self.diagonal + self.apply_weights(np.diag(self.Q)[None, :])
         if self.G is not None:
             self.diagonal = self.diagonal + 2.0 * alpha * np.asarray(self.G.diagonal())[:, None]
-        self.n_products = 0
 
-    def weigh(self, A: Array) -> Array:
+    def apply_weights(self, A: Array) -> Array:
         """Rows times their sample weights."""
         return A if self.weight is None else np.asarray(self.weight * A)
 
@@ -140,16 +139,15 @@ class _Problem:
         """Gradient of the quadratic part: ``2 alpha G D + 2 beta D + 2 D Q``."""
         gradient = np.asarray(self.curvature * D)
         if self.Q is not None:
-            gradient += self.weigh(D @ self.Q)
+            gradient += self.apply_weights(D @ self.Q)
         if self.G is not None:
-            self.n_products += 1
             gradient = np.asarray(np.asfortranarray(self.G @ (2.0 * self.alpha * D)) + gradient)
         return gradient
 
     def row_values(self, D: Array, logD: Array, quadratic: Array) -> Array:
         """Objective row by row (the graph term divided among its rows), given the quadratic part's gradient."""
         # A quadratic form is half the product of D with its gradient.
-        return np.asarray(np.einsum("ij,ij->i", D, self.weigh(logD - self.L) + 0.5 * quadratic))
+        return np.asarray(np.einsum("ij,ij->i", D, self.apply_weights(logD - self.L) + 0.5 * quadratic))
 
     def gap(self, D: Array, gradient: Array) -> Array:
         """Frank-Wolfe gap of each row: ``<g_i, d_i> - min_j g_ij`` over the support."""
@@ -239,7 +237,7 @@ def newton_simplex(
 
     def solve(k: int) -> SimplexSolution:
         rows = support.blocks[k]
-        places = support.places(rows) if sparse.issparse(D) else support.where(k)
+        places = support.entry_positions(rows) if sparse.issparse(D) else support.flat_positions(k)
         prior, first = priors[places], None if starts is None else starts[places]
         weight = None if sample_weight is None else sample_weight[rows]
         problem = _Problem(prior.T, None, beta=betas[rows], sample_weight=weight)
@@ -250,7 +248,7 @@ def newton_simplex(
 
     found = in_threads(solve, range(len(support.blocks)))
     objective, n_iter = sum(block.objective for block in found), max(block.n_iter for block in found)
-    return SimplexSolution(D, gap, objective, n_iter, 0, all(block.converged for block in found))
+    return SimplexSolution(D, gap, objective, n_iter, all(block.converged for block in found))
 
 
 def _entries(A: Any) -> Array:
@@ -263,7 +261,7 @@ def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) ->
     logD, D, quadratic, values = _starting_point(problem, start)
     n_iter, converged, previous_gap = 0, False, np.inf
     while True:
-        gradient = problem.on_support(problem.weigh(logD - problem.L + 1.0) + quadratic, 0.0)
+        gradient = problem.on_support(problem.apply_weights(logD - problem.L + 1.0) + quadratic, 0.0)
         gap = problem.gap(D, gradient)
         converged = bool(gap.sum() <= goals.sum())
         # Without a graph every row stops by itself: its result must not depend on other rows.
@@ -272,7 +270,7 @@ def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) ->
             break
         V = _newton_direction(problem, D, gradient) * moving[:, None]
         slopes = np.einsum("ij,ij,ij->i", D, gradient, V)
-        rounding = 1e-15 * (np.abs(values) + problem.weigh(np.abs(problem.L)).max(axis=1))
+        rounding = 1e-15 * (np.abs(values) + problem.apply_weights(np.abs(problem.L)).max(axis=1))
         step = _line_search(problem, logD, D, V, slopes, values, rounding)
         moving_gap = gap[moving].sum()
         # A gap below a thousand rounding errors that did not decrease will not decrease any further.
@@ -281,7 +279,7 @@ def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) ->
         previous_gap = moving_gap
         logD, D, quadratic, values = step
         n_iter += 1
-    return SimplexSolution(D, gap, float(values.sum()), n_iter, problem.n_products, converged)
+    return SimplexSolution(D, gap, float(values.sum()), n_iter, converged)
 
 
 _Point = tuple[Array, Array, Array, Array]
@@ -303,8 +301,7 @@ def _starting_point(problem: _Problem, start: Array | None) -> _Point:
     prior = _point(problem, problem.L)
     if start is None:
         return prior
-    tiny = np.finfo(np.float64).tiny
-    warm = _point(problem, np.log(np.maximum(np.asfortranarray(start), tiny)))
+    warm = _point(problem, log_degrees(np.asfortranarray(start)))
     if problem.G is not None:
         return warm if warm[3].sum() < prior[3].sum() else prior
     lower = warm[3] < prior[3]
@@ -330,7 +327,7 @@ def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
         return precondition(R)  # the preconditioner is the Hessian
 
     def hessian_times(S: Array) -> Array:
-        return problem.weigh(S) + problem.quadratic_gradient(D * S)
+        return problem.apply_weights(S) + problem.quadratic_gradient(D * S)
 
     def dot(A: Array, B: Array) -> Any:
         return np.einsum("ij,ij,ij->", D, A, B)

@@ -1,11 +1,10 @@
 """Entropy-regularised optimal transport between many pairs of distributions that share one cost."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import gen_batches
 
+from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import Array
 
 # Shapes: H, D, log_u, log_v (n, c), one pair of distributions a row; cost M and E = lam M (c, c); plans (n, c, c).
@@ -65,13 +64,9 @@ def sinkhorn(
     E = lam * M
     log_u = np.zeros(H.shape) if start is None else start - start.max(axis=1, keepdims=True)
     error = np.empty(len(H))
-    for rows in _row_blocks(len(H), M):
+    for rows in row_batches(len(H), M.size, _BLOCK_ENTRIES):
         log_u[rows], error[rows] = _newton(H[rows], D[rows], E, log_u[rows], tol, max_iter)
     return Transport(log_u, _log_v(log_u, D, E), float(error.max()))
-
-
-def _row_blocks(n: int, M: Array) -> Iterator[slice]:
-    return gen_batches(n, max(1, _BLOCK_ENTRIES // M.size))  # type: ignore[no-any-return]
 
 
 def _newton(H: Array, D: Array, E: Array, x: Array, tol: float, max_iter: int) -> tuple[Array, Array]:
@@ -127,7 +122,7 @@ def _log_v(log_u: Array, D: Array, E: Array) -> Array:
     """The v that meets d exactly."""
     with np.errstate(divide="ignore"):
         log_v = np.log(D)
-    for rows in _row_blocks(len(log_u), E):
+    for rows in row_batches(len(log_u), E.size, _BLOCK_ENTRIES):
         terms = log_u[rows, :, None] - E
         peak = terms.max(axis=1)
         log_v[rows] -= np.log(np.exp(terms - peak[:, None, :]).sum(axis=1)) + peak
@@ -143,7 +138,7 @@ def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> Array:
 def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = None) -> Array:
     """The (weighted) sum of the plans of all rows, shape (n_labels, n_labels)."""
     total = np.zeros(M.shape)
-    for rows in _row_blocks(len(plan.log_u), M):
+    for rows in row_batches(len(plan.log_u), M.size, _BLOCK_ENTRIES):
         plans = np.exp(plan.log_u[rows, :, None] - lam * M + plan.log_v[rows, None, :])
         total += plans.sum(axis=0) if weights is None else np.tensordot(weights[rows], plans, axes=1)
     return total

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn.core.resources import in_threads, sum_in_threads
+from ldlearn.core.scaling import row_batches, to_dense
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import Features, reciprocal
 
@@ -26,15 +27,11 @@ class LocalObjective:
 
     def __init__(self, features: Features, D: Array) -> None:
         self.features = features
-        self.D = np.asfortranarray(features.weigh(D))  # a row with weight w sums to w
-        self.degrees = np.asarray(self.D.sum(axis=0, dtype=np.float64))
+        self.D = np.asfortranarray(features.apply_weights(D))  # a row with weight w sums to w
+        self.degree_sums = np.asarray(self.D.sum(axis=0, dtype=np.float64))
         self.n = features.total
         self.n_products = 0
         self.blocks = features.row_blocks(D.shape[1])
-
-    def mean_degrees(self) -> Array:
-        """Column means of D."""
-        return self.degrees / self.n
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
@@ -64,49 +61,49 @@ class _LocalObjectiveAt:
         np.exp(P, out=P)
         totals = P.sum(axis=1)
         P /= totals[:, None]
-        normalisers = features.weigh(np.log(totals)[:, None], rows).sum(dtype=np.float64)
-        return float(normalisers) - linear, np.asarray(features.weigh(P, rows).sum(axis=0), dtype=np.float64)
+        normalisers = features.apply_weights(np.log(totals)[:, None], rows).sum(dtype=np.float64)
+        return float(normalisers) - linear, np.asarray(features.apply_weights(P, rows).sum(axis=0), dtype=np.float64)
 
     @property
     def logits(self) -> Array:
         return np.asarray(self.Z, dtype=np.float64)
 
     def excess(self) -> Array:
-        return np.asarray(self.sums - self.objective.degrees)
+        return np.asarray(self.sums - self.objective.degree_sums)
 
     def gradient(self) -> tuple[Array, Array]:
         features, D = self.objective.features, self.objective.D
 
-        def part(rows: slice) -> tuple[Any, ...]:
-            R = features.weigh(self.P[rows], rows) - D[rows]
+        def block_gradient(rows: slice) -> tuple[Any, ...]:
+            R = features.apply_weights(self.P[rows], rows) - D[rows]
             return (features.block_transpose_times(features.block(rows, self.exact), R),)
 
-        (product,) = sum_in_threads(part, self.objective.blocks)
+        (product,) = sum_in_threads(block_gradient, self.objective.blocks)
         self.objective.n_products += 1
-        return features.centred(product, self.excess())
+        return features.centre_product(product, self.excess())
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
         features, P = self.objective.features, self.P
         multiply = features.multiplier(W, b, dtype=P.dtype)
 
-        def part(rows: slice) -> tuple[Any, ...]:
+        def block_product(rows: slice) -> tuple[Any, ...]:
             X, p = features.block(rows), P[rows]
             U = multiply(X)
             U *= p
             U -= p * U.sum(axis=1, keepdims=True)  # (diag(p) - p p') z
-            U = features.weigh(U, rows)
+            U = features.apply_weights(U, rows)
             return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
 
-        product, sums = sum_in_threads(part, self.objective.blocks)
+        product, sums = sum_in_threads(block_product, self.objective.blocks)
         self.objective.n_products += 2
-        return features.centred(product, sums)
+        return features.centre_product(product, sums)
 
     def mean_curvature(self) -> Array:
-        outer = self.P.T @ self.objective.features.weigh(self.P)
+        outer = self.P.T @ self.objective.features.apply_weights(self.P)
         return np.asarray((np.diag(self.sums) - outer) / self.objective.n)
 
     def scatters(self) -> Iterable[Array]:
-        weigh, scatter = self.objective.features.weigh, self.objective.features.weighted_scatter
+        weigh, scatter = self.objective.features.apply_weights, self.objective.features.weighted_scatter
         # Weights rounded to single precision, summed in two ways, would make a nearly singular matrix indefinite.
         P = self.P.astype(np.float64, copy=False)
         return (scatter(w) for w in weigh(P * (1.0 - P)).T)
@@ -163,14 +160,13 @@ class SparseObjective:
         self.features = features
         weights = features.sample_weight
         self.D = D if weights is None else sparse.csr_array(D.multiply(weights[:, None]))
-        self.degrees = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
+        self.degree_sums = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
         self.n = features.total
         self.n_products = 0
         # Single precision suffices for centred columns, not for columns far from zero or of extreme scales.
         single = features.fit_intercept and features.fit_single_precision()
         self.precision: Any = np.float32 if single else np.float64
-        size = max(1, self.block_entries // D.shape[1])
-        self.blocks = [slice(k, min(k + size, D.shape[0])) for k in range(0, D.shape[0], size)]
+        self.blocks = list(row_batches(D.shape[0], D.shape[1], self.block_entries))
         self.keeps_predictions = np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= self.max_cached_bytes
 
     @cached_property
@@ -178,16 +174,11 @@ class SparseObjective:
         """``(X - mean)' D``."""
         features = self.features
 
-        def part(rows: slice) -> tuple[Any, ...]:
-            product = self.D[rows].T @ features.block(rows, exact=True)
-            return ((product.toarray() if sparse.issparse(product) else np.asarray(product)).T,)
+        def block_product(rows: slice) -> tuple[Any, ...]:
+            return (to_dense(self.D[rows].T @ features.block(rows, exact=True)).T,)
 
-        (product,) = sum_in_threads(part, self.blocks)
-        return features.centred(product, self.degrees)[0]
-
-    def mean_degrees(self) -> Array:
-        """Column means of D."""
-        return self.degrees / self.n
+        (product,) = sum_in_threads(block_product, self.blocks)
+        return features.centre_product(product, self.degree_sums)[0]
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _SparseObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
@@ -203,7 +194,7 @@ class _SparseObjectiveAt:
         D, features = objective.D, objective.features
         log_predictions = np.empty(D.nnz)
 
-        def part(rows: slice) -> tuple[Any, ...]:
+        def block_predictions(rows: slice) -> tuple[Any, ...]:
             X = self._block(rows, exact)
             Z = self._logits(X, exact)
             entries = slice(D.indptr[rows.start], D.indptr[rows.stop])
@@ -212,10 +203,10 @@ class _SparseObjectiveAt:
             log_predictions[entries] = chosen - np.log(_softmax(Z))[places[0]]
             if objective.keeps_predictions and Z.dtype == objective.precision:
                 self.predictions[rows.start] = Z
-            P = features.weigh(Z, rows)
+            P = features.apply_weights(Z, rows)
             return features.block_transpose_times(X, P), P.sum(axis=0).astype(np.float64)
 
-        self._product, self.sums = sum_in_threads(part, objective.blocks)
+        self._product, self.sums = sum_in_threads(block_predictions, objective.blocks)
         # The loss and the D-step need them at the stored labels only.
         self.logits = sparse.csr_array((log_predictions, D.indices, D.indptr), shape=D.shape)
         self.loss = -float(D.data @ log_predictions)
@@ -232,10 +223,10 @@ class _SparseObjectiveAt:
         return Z
 
     def excess(self) -> Array:
-        return np.asarray(self.sums - self.objective.degrees)
+        return np.asarray(self.sums - self.objective.degree_sums)
 
     def gradient(self) -> tuple[Array, Array]:
-        predicted, _ = self.objective.features.centred(self._product, self.sums)
+        predicted, _ = self.objective.features.centre_product(self._product, self.sums)
         excess = self.excess()
         gb = excess if self.objective.features.fit_intercept else np.zeros_like(excess)
         return predicted - self.objective.target_products, gb
@@ -244,17 +235,17 @@ class _SparseObjectiveAt:
         features = self.objective.features
         multiply = features.multiplier(W, b, exact=True, order="C", dtype=self.objective.precision)
 
-        def part(rows: slice) -> tuple[Any, ...]:
+        def block_product(rows: slice) -> tuple[Any, ...]:
             X = self._block(rows, exact=False)
             P, U = self._predict(rows, X), multiply(X)
             U -= np.einsum("ij,ij->i", P, U)[:, None]
             U *= P
-            U = features.weigh(U, rows)
+            U = features.apply_weights(U, rows)
             return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
 
-        product, sums = sum_in_threads(part, self.objective.blocks)
+        product, sums = sum_in_threads(block_product, self.objective.blocks)
         self.objective.n_products += 2
-        return features.centred(product, sums)
+        return features.centre_product(product, sums)
 
     def _predict(self, rows: slice, X: Any = None) -> Array:
         """Predictions of a block; cached if those of all rows take little memory."""
@@ -267,7 +258,7 @@ class _SparseObjectiveAt:
         return P
 
     def mean_curvature(self) -> LabelCurvatures:
-        predicted, _ = self.objective.features.centred(self._product, self.sums)
+        predicted, _ = self.objective.features.centre_product(self._product, self.sums)
         means = predicted * reciprocal(self.sums) * self.objective.features.fit_intercept
         return LabelCurvatures(self.sums / self.objective.n, means)
 
@@ -283,21 +274,21 @@ class _SparseObjectiveAt:
         computed in it.
         """
         max_factor = 1e6  # of one call, for single precision; the next call continues from there
-        present = self.objective.degrees > 0
+        present = self.objective.degree_sums > 0
         factors = np.ones_like(self.sums)
         for _ in range(_MAX_SWEEPS):
-            before, sums = factors, self.sums - self._lost_to_others(factors)
-            correction = self.objective.degrees / np.maximum(sums, _SMALLEST_SUM)
+            before, sums = factors, self.sums - self._lost_by_normalising(factors)
+            correction = self.objective.degree_sums / np.maximum(sums, _SMALLEST_SUM)
             factors = np.where(present, np.clip(correction, 1.0 / max_factor, max_factor), 1.0)
             if np.abs(factors / before - 1.0).max() <= accuracy:
                 break
         return np.asarray(np.log(factors))
 
-    def _lost_to_others(self, factors: Array) -> Array:
+    def _lost_by_normalising(self, factors: Array) -> Array:
         """Decrease of the sum of each label, before its own factor, when rows are normalised again."""
         weights, change = self.objective.features.sample_weight, (factors - 1.0).astype(self.objective.precision)
 
-        def part(rows: slice) -> tuple[Any, ...]:
+        def block_decrease(rows: slice) -> tuple[Any, ...]:
             P = self._predict(rows)
             added = P @ change
             lost = added / (1.0 + added)
@@ -305,7 +296,7 @@ class _SparseObjectiveAt:
                 lost *= weights[rows].astype(P.dtype)
             return ((lost @ P).astype(np.float64),)
 
-        (sums,) = sum_in_threads(part, self.objective.blocks)
+        (sums,) = sum_in_threads(block_decrease, self.objective.blocks)
         return np.asarray(sums)
 
 
@@ -325,7 +316,7 @@ def balance_labels(at: _SparseObjectiveAt, n: float, l2: float, goal: float) -> 
     at least ``(1 - e)`` that of P.
     """
     shift = np.zeros_like(at.b)
-    present, accuracy = at.objective.degrees > 0, at.objective.balance_accuracy * goal / n
+    present, accuracy = at.objective.degree_sums > 0, at.objective.balance_accuracy * goal / n
     for _ in range(_MAX_SWEEPS):
         part = float(np.max(at.excess()[present] / np.maximum(at.sums[present], _SMALLEST_SUM)))
         if part <= accuracy:

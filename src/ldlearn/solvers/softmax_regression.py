@@ -147,8 +147,9 @@ class Objective(Protocol):
     def features(self) -> CentredColumns:
         """Statistics of the columns of X."""
 
-    def mean_degrees(self) -> Array:
-        """Column means of D."""
+    @property
+    def degree_sums(self) -> Array:
+        """Column sums of D."""
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> ObjectiveAt:
         """The objective at coefficients; ``logits`` are those of an `ObjectiveAt` at the same coefficients.
@@ -188,7 +189,7 @@ def minimize(
     n_iter, converged, forcing = 0, False, max_forcing
     while True:
         if point.bound <= goal and not point.certified:
-            point = problem.certified(point.theta, point.objective)
+            point = problem.certify(point.theta, point.objective)
         converged = point.bound <= goal
         problem.goal = max(goal, rtol * (initial - point.loss))
         problem.certifies = problem.goal == goal
@@ -201,12 +202,12 @@ def minimize(
         if direction.decrement <= 2.0 * problem.goal and (l2 == 0 or not problem.certifies):
             converged = l2 == 0
             break
-        invisible = direction.decrement <= problem.rounding(point)
+        invisible = direction.decrement <= problem.rounding_error(point)
         lower = problem.line_search(point, direction)
         slow = lower is None or lower.squared_slope > 0.25 * point.squared_slope
         if slow and not point.objective.exact:
             point = lower or point  # single precision may be in the way
-            lower = problem.point(point.theta, problem.exact(point.theta, point.objective))
+            lower = problem.point(point.theta, problem.in_float64(point.theta, point.objective))
         elif problem.sample is not None:
             problem.add_secant(point, None if slow else lower)
         elif lower is None or (invisible and slow):
@@ -216,7 +217,7 @@ def minimize(
         point = lower or point
         n_iter += 1
     if l2 > 0 and rtol == 0 and not point.certified:
-        point = problem.certified(point.theta, point.objective)
+        point = problem.certify(point.theta, point.objective)
         converged = point.bound <= goal
     coef = point.theta[:-1]
     intercept = point.theta[-1] - objective.features.mean @ coef
@@ -270,7 +271,7 @@ class _Problem:
         if fit is not None:
             theta = np.vstack([_centre_labels(fit.coef), fit.intercept + self.features.mean @ fit.coef])
             return self.point(theta, self.objective.at(theta[:-1], theta[-1], logits=fit.logits))
-        degrees = self.objective.mean_degrees()
+        degrees = self.objective.degree_sums / self.objective.n
         theta = np.zeros((self.features.m + 1, len(degrees)))
         if self.features.fit_intercept:
             b = np.log(np.maximum(degrees, 1e-30))  # a label that no row has gets a small degree
@@ -292,16 +293,16 @@ class _Problem:
         product[:-1] += 2.0 * self.l2 * theta[:-1]
         return product
 
-    def rounding(self, point: _Point) -> float:
+    def rounding_error(self, point: _Point) -> float:
         return _ROUNDING * (abs(point.loss) + self.objective.n)
 
-    def exact(self, theta: Array, objective: ObjectiveAt) -> ObjectiveAt:
+    def in_float64(self, theta: Array, objective: ObjectiveAt) -> ObjectiveAt:
         """The objective with logits recomputed in float64 unless they were."""
         return objective if objective.exact else self.objective.at(theta[:-1], theta[-1], exact=True)
 
-    def certified(self, theta: Array, objective: ObjectiveAt) -> _Point:
+    def certify(self, theta: Array, objective: ObjectiveAt) -> _Point:
         """The same coefficients in float64, with the optimal intercept for them."""
-        objective, left = self.exact(theta, objective), 0.0
+        objective, left = self.in_float64(theta, objective), 0.0
         if self.features.fit_intercept:
             objective, shift, left = self.balance(objective, self.objective.n, self.l2, self.goal)
             theta = np.vstack([theta[:-1], theta[-1] + shift])
@@ -357,8 +358,8 @@ class _Problem:
         along, t = point.objective.along(direction.theta[:-1], direction.theta[-1]), 1.0
         for _ in range(_MAX_HALVINGS):
             theta, objective = point.theta + t * direction.theta, along(t)
-            if self.loss(theta, objective) <= point.loss - 1e-4 * t * direction.decrement + self.rounding(point):
-                finish = self.certified if direction.is_last and t == 1.0 else self.point
+            if self.loss(theta, objective) <= point.loss - 1e-4 * t * direction.decrement + self.rounding_error(point):
+                finish = self.certify if direction.is_last and t == 1.0 else self.point
                 return finish(theta, objective)
             t *= 0.5
         return None

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import label_counts, log_expected_votes, losses, slopes
+from ldlearn.core.votes import label_counts, log_expected_votes, vote_losses, vote_slopes
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.spd import conjugate_gradients
 
@@ -33,7 +33,6 @@ class VoteFit:
     loss: float  # negative log-likelihood plus penalty
     path: Array  # the loss after every iteration, the start's first
     n_iter: int
-    n_products: int  # multiplications by X or its transpose
     converged: bool
 
 
@@ -118,13 +117,11 @@ def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, t
     """`vote_regression` for any objective, which alone has access to the rows (in memory or on a cluster)."""
     point = votes.at(votes.start(start))
     path = [point.loss + l2 * votes.squared_norm(point.v)]
-    n_products, converged = 1, False
     while True:
         derivatives = point.derivatives()
         gradient = votes.penalised(derivatives.gradient, point.v, l2)
-        direction, steps = _newton_direction(votes, derivatives, gradient, l2)
+        direction = _newton_direction(votes, derivatives, gradient, l2)
         decrement = -float(gradient @ direction)
-        n_products += 2 + 2 * steps
         converged = decrement <= 2.0 * tol * votes.features.total
         if len(path) > max_iter or (converged and len(path) == 1):
             break
@@ -141,20 +138,17 @@ def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, t
         path.append(loss)
         if converged:  # the direction is known: take the last step, which may improve the fit considerably
             break
-    W, b, log_rate = votes.split(point.v)
+    W, b, log_rate = votes.split_parameters(point.v)
     intercept = b - votes.features.mean @ W
-    return VoteFit(
-        W, intercept, log_rate, point.scores, path[-1], np.array(path), len(path) - 1, n_products, bool(converged)
-    )
+    return VoteFit(W, intercept, log_rate, point.scores, path[-1], np.array(path), len(path) - 1, bool(converged))
 
 
-def _newton_direction(votes: VoteObjective, derivatives: Derivatives, gradient: Array, l2: float) -> tuple[Array, int]:
+def _newton_direction(votes: VoteObjective, derivatives: Derivatives, gradient: Array, l2: float) -> Array:
     def hessian_times(s: Array) -> Array:
         return votes.penalised(derivatives.hessian_times(s), s, l2)
 
     solve, max_steps = votes.preconditioner(derivatives.mean_curvature, l2), min(200, len(gradient))
-    direction, _, n_steps = conjugate_gradients(hessian_times, solve, -gradient, rtol=0.1, max_steps=max_steps)
-    return direction, n_steps
+    return np.asarray(conjugate_gradients(hessian_times, solve, -gradient, rtol=0.1, max_steps=max_steps)[0])
 
 
 class Derivatives(NamedTuple):
@@ -188,26 +182,26 @@ class VoteObjective:
         """The loss and its derivatives at given parameters."""
         raise NotImplementedError
 
-    def constant(self) -> tuple[Array, float]:
+    def best_constant(self) -> tuple[Array, float]:
         """The best scores, the same for all rows, and ln(lambda)."""
         raise NotImplementedError
 
-    def split(self, v: Array) -> tuple[Array, Array, float]:
+    def split_parameters(self, v: Array) -> tuple[Array, Array, float]:
         """W, b and ln(lambda)."""
         W = v[: self.n_coef].reshape(self.features.m, self.c)
         return W, v[self.n_coef : -1], float(v[-1])
 
-    def join(self, W: Array, b: Array, rate: float, added: Array | float = 0.0) -> Array:
-        """Inverse of `split`; ``added`` is that of the added row, whose centred features are 0, to b."""
+    def join_parameters(self, W: Array, b: Array, rate: float, added: Array | float = 0.0) -> Array:
+        """Inverse of `split_parameters`; ``added`` is that of the added row, whose centred features are 0, to b."""
         return np.concatenate([W.ravel(), b + added * self.features.fit_intercept, [rate]])
 
     def start(self, earlier: VoteFit | None) -> Array:
         """An earlier fit, or the best model without features."""
         if earlier is not None:
             centred = earlier.intercept + self.features.mean @ earlier.coef
-            return self.join(earlier.coef, centred, earlier.log_rate)
-        b, rate = self.constant()
-        return self.join(np.zeros((self.features.m, self.c)), b * self.features.fit_intercept, rate)
+            return self.join_parameters(earlier.coef, centred, earlier.log_rate)
+        b, rate = self.best_constant()
+        return self.join_parameters(np.zeros((self.features.m, self.c)), b * self.features.fit_intercept, rate)
 
     def squared_norm(self, v: Array) -> float:
         """``|W|^2``."""
@@ -225,7 +219,7 @@ class VoteObjective:
         inner = _pseudo_inverse(self.features.total * np.where(self._free, M, 0.0))
 
         def solve(g: Array) -> Array:
-            step = ridge(self.split(g)[0] @ U) @ U.T
+            step = ridge(self.split_parameters(g)[0] @ U) @ U.T
             return np.concatenate([step.ravel(), inner @ g[self.n_coef :]])
 
         return solve
@@ -246,8 +240,8 @@ class _LocalVotes(VoteObjective):
         super().__init__(features, link.Y.shape[1])
         self.link = link
 
-    def constant(self) -> tuple[Array, float]:
-        return self.link.constant()
+    def best_constant(self) -> tuple[Array, float]:
+        return self.link.best_constant()
 
     def at(self, v: Array) -> Point:
         return self._point(v, *self._scores(v))
@@ -258,8 +252,8 @@ class _LocalVotes(VoteObjective):
         def in_parameters() -> Derivatives:
             found = derivatives()
             return Derivatives(
-                self._adjoint(*found.gradient),
-                lambda s: self._adjoint(*found.hessian_times(*self._scores(s))),
+                self._gradient_in_parameters(*found.gradient),
+                lambda s: self._gradient_in_parameters(*found.hessian_times(*self._scores(s))),
                 found.mean_curvature,
             )
 
@@ -270,28 +264,30 @@ class _LocalVotes(VoteObjective):
         return Point(v, loss, in_parameters, along, Z)
 
     def _scores(self, v: Array) -> tuple[Array, float]:
-        W, b, rate = self.split(v)
+        W, b, rate = self.split_parameters(v)
         Z = np.empty((self.features.n + 1, self.c), order="F")
         Z[:-1], Z[-1] = self.features.times(W, b), b
         return Z, rate
 
-    def _adjoint(self, R: Array, rate: float) -> Array:
+    def _gradient_in_parameters(self, R: Array, rate: float) -> Array:
         """The gradient in the parameters, given that in the scores and in ln(lambda)."""
         gW, gb = self.features.transpose_times(R[:-1])
-        return self.join(gW, gb, rate, R[-1])
+        return self.join_parameters(gW, gb, rate, R[-1])
 
 
 _LinkAt = tuple[float, Callable[[], Derivatives]]  # the loss at scores and ln(lambda), and its derivatives
 
 
+@dataclass(frozen=True)
 class Independent:
     """theta = Z: the likelihood of independent labels given scores, and what it shares with other links.
 
     ``counts`` are the weights of the labels (`label_counts`); the last row may be that of a weak prior.
     """
 
-    def __init__(self, Y: Array, counts: Array | None, *, weak_prior: bool = False) -> None:
-        self.Y, self.counts, self.weak_prior = Y, counts, weak_prior
+    Y: Array
+    counts: Array | None
+    weak_prior: bool = False
 
     def at(self, Z: Array, log_rate: float) -> _LinkAt:
         """Negative log-likelihood and its derivatives."""
@@ -302,20 +298,20 @@ class Independent:
         mean = np.diag(np.append(curvature.sum(axis=0) / self.total, 0.0))
         return Derivatives((slope, 0.0), lambda dZ, drate: (curvature * dZ, 0.0), mean)
 
-    def constant(self) -> tuple[Array, float]:
+    def best_constant(self) -> tuple[Array, float]:
         """The best scores without features, and ln(lambda)."""
         return np.log(self.constant_votes()), 0.0
 
     def loss(self, theta: Array) -> float:
         """Negative log-likelihood and log-prior."""
-        found = losses(theta, self.Y)
+        found = vote_losses(theta, self.Y)
         if self.weak_prior:
             found[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
         return float((found if self.counts is None else found * self.counts).sum())
 
     def slopes(self, theta: Array) -> tuple[Array, Array]:
         """First and second derivatives of the loss of each label."""
-        first, second = slopes(theta, self.Y)
+        first, second = vote_slopes(theta, self.Y)
         if self.weak_prior:
             tanh = np.tanh(0.5 * theta[-1])
             first[-1], second[-1] = 0.5 * tanh, 0.25 * (1.0 - tanh**2)
@@ -333,20 +329,12 @@ class Independent:
         return np.asarray(-np.log1p(-means))
 
 
+@dataclass(frozen=True)
 class Competing(Independent):
     """theta = log_expected_votes(log_softmax(Z)) + log_rate + offset: labels compete for the votes of a row."""
 
-    def __init__(
-        self,
-        Y: Array,
-        counts: Array | None,
-        *,
-        weak_prior: bool = False,
-        offset: float | Array = 0.0,
-        fixed_raters: bool = False,
-    ) -> None:
-        super().__init__(Y, counts, weak_prior=weak_prior)
-        self.offset, self.fixed_raters = offset, fixed_raters
+    offset: float | Array = 0.0
+    fixed_raters: bool = False
 
     def at(self, Z: Array, log_rate: float) -> _LinkAt:
         """Negative log-likelihood and its derivatives."""
@@ -373,7 +361,7 @@ class Competing(Independent):
         curvature = vote_curvature(P, f, r, h, np.maximum(-U, 0.0))
         return Derivatives((s - P * U, float(u.sum())), hessian_times, curvature / self.total)
 
-    def constant(self) -> tuple[Array, float]:
+    def best_constant(self) -> tuple[Array, float]:
         """The degrees without features, as scores, and ln(lambda)."""
         votes = self.constant_votes()
         return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))

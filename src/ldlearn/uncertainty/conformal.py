@@ -1,7 +1,5 @@
 """Split conformal prediction for any estimator with ``predict``, if the true degrees of some rows are known."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Self
 
@@ -12,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base.estimator import set_output, wrap_output
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import check_distributions, check_matrix, label_order
+from ldlearn.core.targets import check_distributions, check_some_degrees
 from ldlearn.exceptions import InputError, ParameterError
-from ldlearn.uncertainty.intervals import Bounds, check_fraction
+from ldlearn.uncertainty.intervals import check_fraction
+from ldlearn.uncertainty.vote_intervals import Bounds
 
 
 class ConformalIntervals(BaseEstimator):
@@ -71,16 +70,12 @@ class ConformalIntervals(BaseEstimator):
             raise ParameterError(f"{type(self.estimator).__name__} predicts nothing to put an interval around.")
         check_is_fitted(self.estimator)
         self.label_names_ = self.estimator.label_names_
-        order = label_order(y, self.label_names_)
-        degrees = check_matrix(y, "label distributions", nan="allow")
-        known = ~np.isnan(degrees).all(axis=1)
+        predicted = np.asarray(self.estimator.predict(X), dtype=np.float64)
+        truth = check_some_degrees(y, self.label_names_, len(predicted))
+        known = ~np.isnan(truth).any(axis=1)
         if not known.any():
             raise InputError("the degrees of no row are known; conformal intervals need some to calibrate on.")
-        truth = check_distributions(degrees[known])
-        predicted = np.asarray(self.estimator.predict(X), dtype=np.float64)
-        if len(predicted) != len(degrees):
-            raise InputError(f"X has {len(predicted)} rows, but there are degrees for {len(degrees)}.")
-        self.residuals_ = _residuals(predicted[known], truth if order is None else truth[:, order], self.simultaneous)
+        self.residuals_ = _residuals(predicted[known], truth[known], self.simultaneous)
         return self
 
     @wrap_output

@@ -18,10 +18,9 @@ from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features, centred_blocks, reciprocal, reduce_to_row_space
-from ldlearn.uncertainty.vote_intervals import VotePosterior, beta_bounds
+from ldlearn.uncertainty.vote_intervals import Bounds, VotePosterior, beta_bounds
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
-Bounds = tuple[Array, Array]
 # The scores of a row have a covariance of n_labels x n_labels: with more labels it would cost far more than the fit.
 _MAX_LABELS = 200
 
@@ -120,11 +119,8 @@ class IntervalMixin(JointModel):
     Model files hold the posterior if it was computed, and never the rows.
     """
 
-    coef_: Any
-    intercept_: Any
     feature_map: Any
     feature_map_: Any
-    random_state: Any
     fit_intercept: bool
     kappa_: float
     n_votes_: float
@@ -160,11 +156,12 @@ class IntervalMixin(JointModel):
         check_fraction("coverage", coverage)
         features = self._validate_features(X)
         concentration = None if n_raters is None else self._find_concentration(n_raters)
+        P = self._predict(features)
         if self.kappa_:
-            P = self._predict(features)
-            return _include(P, beta_bounds(P, concentration or self.kappa_, coverage), features.dtype)
-        bounds = self._find_posterior().degree_intervals(self._mapped(features), coverage, concentration)
-        return _include(self._predict(features), bounds, features.dtype)
+            bounds = beta_bounds(P, concentration or self.kappa_, coverage)
+        else:
+            bounds = self._find_posterior().degree_intervals(self._apply_feature_map(features), coverage, concentration)
+        return _extend_to_point(P, bounds, features.dtype)
 
     @wrap_output
     def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
@@ -212,8 +209,7 @@ class IntervalMixin(JointModel):
         check_is_fitted(self)
         check_fraction("level", level)
         features = self._validate_features(X)
-        far: Mask = self.compute_posterior().leverage.is_far(features, level)
-        return far
+        return self.compute_posterior().leverage.is_far(features, level)
 
     def _find_concentration(self, n_raters: Any) -> float | None:
         """Concentration of the votes of a row with this number of raters; None if the number is None."""
@@ -231,10 +227,11 @@ class IntervalMixin(JointModel):
         features, Y, labels = self._validate_new_rows(X, y)
         D = self._enhance(features, Y, **labels, **row_data)
         if self.kappa_:
-            return _include(D, beta_bounds(D, (concentration or self.kappa_) + self.n_votes_, coverage), features.dtype)
-        options: dict[str, Any] = {"observed": labels.get("observed"), "concentration": concentration}
-        bounds = self._find_posterior().vote_intervals(self._mapped(features), Y, coverage, offset, **options)
-        return _include(D, bounds, features.dtype)
+            bounds = beta_bounds(D, (concentration or self.kappa_) + self.n_votes_, coverage)
+        else:
+            posterior, mapped = self._find_posterior(), self._apply_feature_map(features)
+            bounds = posterior.vote_intervals(mapped, Y, coverage, offset, labels.get("observed"), concentration)
+        return _extend_to_point(D, bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
         posterior = self.compute_posterior().posterior
@@ -262,7 +259,7 @@ class IntervalMixin(JointModel):
     def _compute_posterior_state(self, rows: TrainingRows) -> PosteriorState:
         features = rows.features
         if features is None:  # the fit did not reduce its features
-            features = reduce_to_row_space(Features(self._mapped(rows.X), self.fit_intercept, rows.weights))
+            features = reduce_to_row_space(Features(self._apply_feature_map(rows.X), self.fit_intercept, rows.weights))
         l2 = 3.0 * default_gamma(features) or 1.0  # start of the search for the penalty; 1 for constant features
         # A kernel maps all distant rows to the same point, so leverages are those of the features themselves.
         plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=rows.weights)
@@ -276,7 +273,7 @@ class IntervalMixin(JointModel):
         """The fitted feature map and the mapped features; None and X if there is no map."""
         if isinstance(self.feature_map, str):
             self._offsets = common_offsets(X)
-        feature_map = make_feature_map(self.feature_map, self._map_input(X), self.random_state)
+        feature_map = make_feature_map(self.feature_map, self._map_input(X))
         return feature_map, X if feature_map is None else feature_map.fit_transform(self._map_input(X))
 
     def _map_input(self, X: Any) -> Any:
@@ -285,7 +282,7 @@ class IntervalMixin(JointModel):
             return X
         return subtract_offsets(X, self._offsets)
 
-    def _mapped(self, X: Any) -> Any:
+    def _apply_feature_map(self, X: Any) -> Any:
         return X if self.feature_map_ is None else self.feature_map_.transform(self._map_input(X))
 
 
@@ -295,6 +292,6 @@ def check_fraction(name: str, value: Any) -> None:
         raise ParameterError(f"{name} must be above 0 and below 1, got {value!r}.")
 
 
-def _include(point: Array, bounds: Bounds, dtype: Any) -> Bounds:
+def _extend_to_point(point: Array, bounds: Bounds, dtype: Any) -> Bounds:
     """Extend intervals to the point estimate, which may be that of another model than the vote model."""
     return np.minimum(bounds[0], point).astype(dtype), np.maximum(bounds[1], point).astype(dtype)

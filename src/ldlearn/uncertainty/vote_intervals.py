@@ -3,8 +3,6 @@
 In short comments n, m and c are n_samples, n_features and n_labels; scores are logits.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import betaincinv, betaln, expit, exprel
 from scipy.stats import norm
 
-from ldlearn.core.simplex import Array, Mask, log_softmax
+from ldlearn.core.simplex import Array, Mask, log_degrees, log_softmax
 from ldlearn.core.votes import LARGEST_THETA, log_expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import centred_blocks
@@ -37,7 +35,7 @@ class KroneckerCovariance:
     directions: Array  # (c, c), orthogonal
     intercept: Array  # (c, c): covariance of the intercepts
 
-    def of_scores(self, centred: Array) -> Array:
+    def score_covariance(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
         rows = centred * self.scale
         parts = np.asarray(rows if self.basis is None else rows @ self.basis, dtype=np.float64) ** 2 @ self.variances
@@ -47,7 +45,7 @@ class KroneckerCovariance:
         return np.asarray(V + self.intercept)
 
     @property
-    def width(self) -> int:
+    def numbers_per_row(self) -> int:
         """How many numbers a row needs."""
         return max(len(self.scale), len(self.directions) ** 2)
 
@@ -58,7 +56,7 @@ class FullCovariance:
 
     matrix: Array  # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
 
-    def of_scores(self, centred: Array) -> Array:
+    def score_covariance(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
         k, c = self.matrix.shape[:2]
         rows = np.hstack([centred, np.ones((len(centred), k - centred.shape[1]))])
@@ -66,7 +64,7 @@ class FullCovariance:
         return np.asarray(np.einsum("njkl,nk->njl", half, rows, optimize=True))
 
     @property
-    def width(self) -> int:
+    def numbers_per_row(self) -> int:
         """How many numbers a row needs."""
         return int(self.matrix.shape[1] * np.prod(self.matrix.shape[2:]))
 
@@ -116,16 +114,16 @@ class VotePosterior:
             )
         row_variance = 0.0 if concentration is None else 1.0 / concentration
         bounds = np.empty((2, X.shape[0], self.coefs.shape[2]))
-        for rows, centred in centred_blocks(X, self.mean, self.covariance.width):
+        for rows, centred in centred_blocks(X, self.mean, self.covariance.numbers_per_row):
             scores = self._scores(centred)
             P = np.minimum(np.exp(log_softmax(scores[0])), 1.0 - _SMALLEST)
-            V = self.covariance.of_scores(centred)
+            V = self.covariance.score_covariance(centred)
             # d ln p_j / (1 - p_j) = <e_j - p, dz> / (1 - p_j)
             pV = np.einsum("nk,nkl->nl", P, V)
             spread = np.einsum("njj->nj", V) - 2.0 * pV + np.einsum("nk,nk->n", pV, P)[:, None]
             spread = spread / (1.0 - P) ** 2 + row_variance / np.maximum(P * (1.0 - P), _SMALLEST)
             P_links = np.exp([log_softmax(Z) for Z in scores])
-            odds = np.log(np.maximum(P_links, np.finfo(float).tiny)) - np.log(np.maximum(1.0 - P_links, _SMALLEST))
+            odds = log_degrees(P_links) - np.log(np.maximum(1.0 - P_links, _SMALLEST))
             centre, variance = self._average_links(odds, spread)
             bounds[:, rows] = (_normal_bounds if concentration is None else _beta_bounds)(centre, variance, coverage)
         if concentration is not None:
@@ -151,7 +149,7 @@ class VotePosterior:
         possible = Y if observed is None else Y | ~observed
         positive = possible if observed is None else Y & observed
         rates = self.log_rates[:, None] + np.broadcast_to(offset, len(Y))
-        for rows, centred in centred_blocks(X, self.mean, self.covariance.width):
+        for rows, centred in centred_blocks(X, self.mean, self.covariance.numbers_per_row):
             scores = self._scores(centred)
             votes = [
                 _Votes(
@@ -162,8 +160,8 @@ class VotePosterior:
                 )
                 for Z, rate in zip(scores, rates, strict=True)
             ]
-            V = self.covariance.of_scores(centred)
-            spread = votes[0].noise() + votes[0].spread(np.exp(log_softmax(scores[0])), V)
+            V = self.covariance.score_covariance(centred)
+            spread = votes[0].variance_of_votes() + votes[0].variance_of_scores(np.exp(log_softmax(scores[0])), V)
             centre, variance = self._average_links(np.stack([each.log_odds() for each in votes]), spread)
             bounds[:, rows] = _beta_bounds(centre, variance, coverage)
         # The only possible label of a row has degree 1, a negative label 0.
@@ -198,15 +196,15 @@ class _Votes:
         return np.asarray(self.possible * np.where(self.positive, 1.0 / exprel(-mu), mu))
 
     @cached_property
-    def rest(self) -> Array:
+    def other_votes(self) -> Array:
         """Expected votes of the other labels of the row; never 0, even for the only label."""
         return np.asarray(np.maximum(self.means.sum(axis=1, keepdims=True) - self.means, _SMALLEST))
 
     def log_odds(self) -> Array:
         """Log-odds of the share of each label."""
-        return np.asarray(np.log(np.maximum(self.means, _SMALLEST)) - np.log(self.rest))
+        return np.asarray(np.log(np.maximum(self.means, _SMALLEST)) - np.log(self.other_votes))
 
-    def noise(self) -> Array:
+    def variance_of_votes(self) -> Array:
         """Variance of the log-odds due to the randomness of votes.
 
         Before any label was seen, votes have mean mu and variance ``excess * mu``, in a unit that cancels in shares.
@@ -218,29 +216,29 @@ class _Votes:
         relative = self.possible * np.maximum(relative, 0.0)
         variances = relative * self.means**2
         others = variances.sum(axis=1, keepdims=True) - variances
-        return np.asarray(relative + others / self.rest**2)
+        return np.asarray(relative + others / self.other_votes**2)
 
-    def spread(self, P: Array, V: Array) -> Array:
+    def variance_of_scores(self, P: Array, V: Array) -> Array:
         """Variance of the log-odds due to the covariance V of the scores."""
         mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
         elasticity = np.where(self.positive, np.maximum(1.0 + mu - self.means, 0.0), 1.0) * self.possible
         derivatives = elasticity * self.means  # of the means in theta; the elasticity is that of their logarithms
         found = np.empty_like(P)
         for j in range(P.shape[1]):
-            slope = -derivatives / self.rest[:, [j]]  # of the log-odds of label j in theta of every label
+            slope = -derivatives / self.other_votes[:, [j]]  # of the log-odds of label j in theta of every label
             slope[:, j] = elasticity[:, j]
             slope -= slope.sum(axis=1, keepdims=True) * P  # and in the scores
             found[:, j] = np.einsum("nk,nkl,nl->n", slope, V, slope, optimize=True)
         return found
 
 
-def _normal_bounds(centre: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
+def _normal_bounds(centre: Array, variance: Array, coverage: float) -> Bounds:
     """Quantiles of degrees whose log-odds are normally distributed."""
     reach = norm.ppf(0.5 + 0.5 * coverage) * np.sqrt(variance)
     return expit(centre - reach), expit(centre + reach)
 
 
-def _beta_bounds(centre: Array, variance: Array, coverage: float) -> tuple[Array, Array]:
+def _beta_bounds(centre: Array, variance: Array, coverage: float) -> Bounds:
     """Quantiles of degrees with a Beta distribution, which is skewed if votes are few and may lie near 0 or 1.
 
     Let ``v / (v + w)`` be a share, v and w gamma variables of shapes a and b. It has the Beta distribution of a and b,
@@ -251,7 +249,7 @@ def _beta_bounds(centre: Array, variance: Array, coverage: float) -> tuple[Array
     return beta_bounds(m, 1.0 / np.maximum(m * (1.0 - m) * variance, _SMALLEST), coverage)
 
 
-def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> tuple[Array, Array]:
+def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> Bounds:
     """Quantiles of Beta distributions, the marginals of a Dirichlet distribution with this mean and concentration."""
     m = np.clip(np.asarray(mean, dtype=np.float64), _SMALLEST, 1.0 - _SMALLEST)
     size = np.clip(concentration, 0.5, 1e8)  # between nearly all of [0, 1] and a point

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import LARGEST_THETA, label_counts, log_expected_votes, slopes
+from ldlearn.core.votes import LARGEST_THETA, label_counts, log_expected_votes, vote_slopes
 from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
 from ldlearn.solvers.vote_regression import VoteFit, vote_curvature, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
@@ -51,16 +51,13 @@ def vote_posterior(
     features = features.original if exact else features
     step = -(-features.n // _MAX_ROWS)
     rows = slice(None, None, step)
-    sample = features
-    if step > 1:
-        sample_weight = None if features.sample_weight is None else features.sample_weight[rows]
-        sample = Features(features.X[rows], features.fit_intercept, sample_weight)
+    sample = features.subset(rows) if step > 1 else features
     labels: dict[str, Any] = {"Y": Y, "observed": observed, "offset": offset}
     part = {name: value if value is None or np.ndim(value) == 0 else value[rows] for name, value in labels.items()}
     options: dict[str, Any] = {"weak_prior": True, "tol": 1e-4, **part}
     penalty, fit = l2, vote_regression(sample, l2=l2, **options)
     for _ in range(3):
-        penalty = _likelier_penalty(_Information.of(sample, fit, False, part), fit, penalty, l2)
+        penalty = _improve_penalty(_Information.of(sample, fit, False, part), fit, penalty, l2)
         fit = vote_regression(sample, l2=penalty, start=fit, **options)
     fits = {}
     for fixed in (False, True):  # each fit starts from the one before
@@ -74,11 +71,11 @@ def vote_posterior(
     probabilities = np.exp([losses[best] - losses[fixed] for fixed in links])
     if exact:
         information = _Information.of(sample, fits[best], best, part, observed=True)
-        covariance: Any = information.full(penalty, scale)
+        covariance: Any = information.full_covariance(penalty, scale)
     elif isinstance(features, RowSpace):
-        covariance = _Information.of(features, fits[best], best, part).in_row_space(features, penalty)
+        covariance = _Information.of(features, fits[best], best, part).row_space_covariance(features, penalty)
     else:
-        covariance = _Information.of(sample, fits[best], best, part).kronecker(features, penalty)
+        covariance = _Information.of(sample, fits[best], best, part).kronecker_covariance(features, penalty)
     n_labels, weights = Y.shape[1], sample.sample_weight
     counts = label_counts(weights, part["observed"])
     P = np.exp(log_softmax(sample.times(fits[best].coef, fits[best].intercept + sample.mean @ fits[best].coef)))
@@ -103,8 +100,8 @@ def _mean_score_variance(
     """Mean posterior variance of a score less the mean score of its row, at some training rows."""
     X, weights = features.X[rows], features.sample_weight
     found = np.empty(X.shape[0])
-    for block, centred in centred_blocks(X, features.mean, covariance.width):
-        V = covariance.of_scores(centred)
+    for block, centred in centred_blocks(X, features.mean, covariance.numbers_per_row):
+        V = covariance.score_covariance(centred)
         found[block] = np.einsum("njj->n", V) - V.sum(axis=(1, 2)) / n_labels
     return float(np.average(found, weights=None if weights is None else weights[rows])) / max(n_labels - 1, 1)
 
@@ -117,7 +114,7 @@ def _negative_log_evidence(
     If every row has a positive label, the likelihood is conditional on that.
     """
     information = _Information.of(some, fit, fixed_raters, part)
-    values = np.maximum(np.linalg.eigvalsh(information.mean()[:-1, :-1]), 0.0)
+    values, _ = information.label_directions()
     _, _, scatter, identity = some.spectrum(ridge=2.0 * l2 * len(values))
     curvature = scale * np.outer(scatter, values) + 2.0 * l2 * identity[:, None]
     value = fit.loss + 0.5 * float(np.log(np.maximum(curvature, np.finfo(float).tiny)).sum())
@@ -151,7 +148,7 @@ class _Information:
         theta = theta + np.reshape(fit.log_rate + part["offset"], (-1, 1))
         u, votes = np.zeros_like(theta), np.exp(np.minimum(theta, LARGEST_THETA))
         if observed:
-            u, i = slopes(theta, part["Y"].astype(np.float64))
+            u, i = vote_slopes(theta, part["Y"].astype(np.float64))
         else:
             with np.errstate(over="ignore"):
                 i = votes / exprel(votes)  # votes^2 / (exp(votes) - 1)
@@ -159,37 +156,38 @@ class _Information:
         u, i = (u, i) if counts is None else (u * counts, i * counts)
         return cls(features, np.exp(logP), i * rise**2 + u * bend, i * rise, i, (u * rise).sum(axis=1), votes)
 
-    def mean(self) -> Array:
+    def mean_information(self) -> Array:
         """Mean over rows, of shape (n_labels + 1, n_labels + 1), ln(lambda) last."""
         return vote_curvature(self.P, self.f, self.r, self.i) / self.features.total
 
-    def kronecker(self, features: Features, l2: float) -> KroneckerCovariance:
+    def kronecker_covariance(self, features: Features, l2: float) -> KroneckerCovariance:
         """Covariance of the coefficients as if every row had the same information."""
-        values, directions = self._label_directions()
+        values, directions = self.label_directions()
         column, basis, scatter, identity = features.spectrum(ridge=2.0 * l2 * len(values))
         inverse = reciprocal(np.outer(scatter, values) + 2.0 * l2 * identity[:, None])
         narrow = None if basis is None else basis.astype(np.float32)
-        return KroneckerCovariance(column, narrow, inverse, 0.0, directions, self._of_intercepts(features))
+        return KroneckerCovariance(column, narrow, inverse, 0.0, directions, self._intercept_covariance(features))
 
-    def in_row_space(self, rows: RowSpace, l2: float) -> KroneckerCovariance:
+    def row_space_covariance(self, rows: RowSpace, l2: float) -> KroneckerCovariance:
         """The same in the span of the rows; outside of it coefficients have the variance of the prior."""
-        values, directions = self._label_directions()
+        values, directions = self.label_directions()
         k = min(rows.m, max(1, _MAX_BASIS_ENTRIES // rows.original.m))
         curvature = np.outer(rows.spread[-k:], values)
         gains = curvature / (2.0 * l2 * (curvature + 2.0 * l2))
         basis = rows.largest_directions(k).astype(np.float32)
-        return KroneckerCovariance(np.ones(len(basis)), basis, -gains, 0.5 / l2, directions, self._of_intercepts(rows))
+        intercept = self._intercept_covariance(rows)
+        return KroneckerCovariance(np.ones(len(basis)), basis, -gains, 0.5 / l2, directions, intercept)
 
-    def _label_directions(self) -> tuple[Array, Array]:
+    def label_directions(self) -> tuple[Array, Array]:
         """Eigenvalues, none negative, and eigenvectors of the mean information about the scores."""
-        values, directions = np.linalg.eigh(self.mean()[:-1, :-1])
+        values, directions = np.linalg.eigh(self.mean_information()[:-1, :-1])
         return np.maximum(values, 0.0), directions
 
-    def _of_intercepts(self, features: Features) -> Array:
-        found = np.linalg.pinv(features.total * self.mean(), rcond=1e-10, hermitian=True)[:-1, :-1]
+    def _intercept_covariance(self, features: Features) -> Array:
+        found = np.linalg.pinv(features.total * self.mean_information(), rcond=1e-10, hermitian=True)[:-1, :-1]
         return np.asarray(found * features.fit_intercept)
 
-    def full(self, l2: float, scale: float) -> FullCovariance:
+    def full_covariance(self, l2: float, scale: float) -> FullCovariance:
         """Covariance of the coefficients if all rows have ``scale`` times the information of these rows."""
         m, c = self.features.m, self.P.shape[1]
         H = np.empty((m + 1, c, m + 1, c))
@@ -224,9 +222,9 @@ class _Information:
         return FullCovariance(matrix.reshape(size // c, c, size // c, c))
 
 
-def _likelier_penalty(information: _Information, fit: VoteFit, l2: float, first: float) -> float:
+def _improve_penalty(information: _Information, fit: VoteFit, l2: float, first: float) -> float:
     """A step towards the largest evidence, where ``2 l2 |W|^2`` is the effective number of coefficients."""
-    values = np.maximum(np.linalg.eigvalsh(information.mean()[:-1, :-1]), 0.0)
+    values, _ = information.label_directions()
     _, _, scatter, identity = information.features.spectrum(ridge=2.0 * l2 * len(values))
     curvature = np.outer(scatter, values)
     determined = float((curvature / np.maximum(curvature + 2.0 * l2 * identity[:, None], np.finfo(float).tiny)).sum())
