@@ -133,7 +133,7 @@ def test_records_of_truthless_runs_are_read_back(run):
 
 def test_agreement_is_the_mean_intersection_of_the_same_rows(run):
     results = Results(run.records)
-    assert not results.present[0].has_truth
+    assert not results.present_datasets[0].has_truth
     found = agreement(results, "mine", "prediction")
     names = [method.name for method in found.methods]
     assert names == ["DLDL", "VoteLDL", "PriorLE + SABFGS", "UniformLE + MeanLDL"]
@@ -157,7 +157,7 @@ def test_the_report_says_that_there_was_no_truth(run, tmp_path):
     assert "the true degrees of the test rows" not in page
     assert "their 0/1 labels" in page
     assert (tmp_path / "tables" / "agreement-prediction-mine.md").is_file()
-    assert [metric.name for metric in Report(run.records).results.headline] == ["average_precision"]
+    assert [metric.name for metric in Report(run.records).results.headline_metrics] == ["average_precision"]
 
 
 def test_a_run_with_truth_says_nothing_of_that(tmp_path):

@@ -97,7 +97,7 @@ def test_marks_are_the_significant_differences_to_the_subject(task):
     for method, (_, cells) in zip(table.methods, score_table(table, results).rows, strict=True):
         for dataset, cell in zip(table.datasets, cells[1:-1], strict=True):
             gap = None if method.name == "DLDL" else difference(results, table, "DLDL", method.name, dataset)
-            expected = "" if gap is None or not gap.is_clear else "•" if gap.mean > 0 else "◦"
+            expected = "" if gap is None or not gap.is_significant else "•" if gap.mean > 0 else "◦"
             assert "".join(sign for sign in cell.text if sign in "•◦") == expected
             marks.add(expected)
     assert {"", "•"} <= marks
