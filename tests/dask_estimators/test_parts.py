@@ -8,7 +8,7 @@ from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import FileError, LDLearnError, ParameterError
 from ldlearn.joint import VoteLDL
 from ldlearn.tables import load_table_model, predict_table
-from ldlearn.tables.table_parts import fit_parts, predict_parts
+from ldlearn.tables.dask_tables import fit_parts, predict_parts
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")

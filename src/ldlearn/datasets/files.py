@@ -151,7 +151,7 @@ def _read_matrices(
     """Features, fields of labels and their names, of a file with a column for each label."""
     label_field = next(field for field in parts if field != "X")
     label_names = _names_in_file(source, label_field, parts[label_field])
-    matrices = source.matrices(parts)
+    matrices = source.read_matrices(parts)
     X, fields = matrices.pop("X"), dict[str, Any]()
     for field, matrix in matrices.items():
         # A file may state what its matrices contain: one-hot degrees must not be taken for 0/1 labels.

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ldlearn.exceptions import FileError, TableError, check_choice, format_list
 from ldlearn.tables.annotation_formats import Annotation, as_task, find_long_format, is_empty, is_task, parse_tasks
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
-from ldlearn.tables.files import Dialect, Input, naming
+from ldlearn.tables.files import Dialect, Input, prefix_errors
 from ldlearn.tables.formats import format_of, open_table
 from ldlearn.tables.json_tables import parse_lines, parse_list
 from ldlearn.tables.values import import_pandas
@@ -113,11 +113,11 @@ def read_annotations(
     annotations: list[Annotation] = []
     messages: list[str] = []
     for path in files:
-        with naming(path):
+        with prefix_errors(path):
             found, message, id = _read_file(path, format, dialect, given, len(files) == 1)
         annotations += found
         messages.append(message)
-    with naming(files[0]):
+    with prefix_errors(files[0]):
         return _count_raters(annotations, kind, id, list(dict.fromkeys(messages)))
 
 

@@ -128,10 +128,10 @@ class ArffSource(RowSource):
             raise TableError(f"{text[:30]!r} is no value of this attribute.", row=row, column=self.names[position])
         return text
 
-    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
-        """See `Source.matrices`; features of a sparse file stay sparse."""
+    def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.read_matrices`; features of a sparse file stay sparse."""
         if not self._is_sparse:
-            return super().matrices(parts)
+            return super().read_matrices(groups)
         values: list[float] = []
         columns: list[int] = []
         starts = [0]
@@ -144,7 +144,7 @@ class ArffSource(RowSource):
         shape = (len(starts) - 1, len(self.names))
         whole = scipy.sparse.csr_matrix((np.array(values), np.array(columns, dtype=np.int64), starts), shape=shape)
         made: dict[str, Any] = {}
-        for field, positions in parts.items():
+        for field, positions in groups.items():
             # Labels become dense; a sparse row of a few bytes must not stand for thousands of them.
             if field != "X":
                 check_declared(8 * shape[0] * len(positions), 8 * self.given.size)

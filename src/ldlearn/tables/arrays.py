@@ -97,12 +97,12 @@ class ArraySource(Source):
         frame = make_frame(columns, 1).reindex(range(1, n_rows + 1))  # a frame without columns has no rows
         yield SparseTable(frame, scipy.sparse.csr_array(self._select_columns(sparse)), sparse) if sparse else frame
 
-    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
-        """See `Source.matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
-        for name in {self._array_columns[i][0] for positions in parts.values() for i in positions}:
+    def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.read_matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
+        for name in {self._array_columns[i][0] for positions in groups.values() for i in positions}:
             if self._arrays[name].dtype.kind not in "biuf":
                 raise TableError(f"the array {name!r} holds no numbers.")
-        found = {field: self._select_columns(positions) for field, positions in parts.items()}
+        found = {field: self._select_columns(positions) for field, positions in groups.items()}
         return {field: matrix if field == "X" else to_dense(matrix) for field, matrix in found.items()}
 
     def _select_columns(self, positions: list[int]) -> Any:
@@ -286,7 +286,7 @@ def _write_npy(output: Output, content: DatasetContent) -> None:
         raise TableError("features and labels are two .npy files, no pipe can hold them; use .npz.")
     # all files are complete before the first takes its place
     for field, matrix in {"X": content.X, **content.labels}.items():
-        np.save(output.beside(_part_path(Path(output.name), field)), matrix, allow_pickle=False)
+        np.save(output.open_sibling(_part_path(Path(output.name), field)), matrix, allow_pickle=False)
 
 
 NPZ = Format("NPZ", _read_npz, write_content=_write_npz)

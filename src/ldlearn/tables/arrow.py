@@ -86,20 +86,20 @@ class ArrowSource(Source):
         options = {"use_threads": False, "batch_readahead": 0, "fragment_readahead": 0}
         return iter(self._file.to_batches(columns=names, batch_size=CHUNK_ROWS, **options))
 
-    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
-        """See `Source.matrices`.
+    def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.read_matrices`.
 
         In passes over a twelfth of the columns: Parquet's reader keeps some of every column that it is asked for, and
         one pass over a file of 50,000 x 105 numbers took 6.5 times the memory of the result.
         """
         matrices = {}
-        for field, positions in parts.items():
+        for field, positions in groups.items():
             check_total(8 * self._n_rows * len(positions), self.given.max_bytes)
             types = {str(self._file.schema.field(self._file_columns[i][0]).type) for i in positions}
             dtype = np.float32 if types == {"float"} else np.float64
             matrices[field] = np.empty((self._n_rows, len(positions)), dtype=dtype)
             for columns in np.array_split(np.arange(len(positions)), min(12, len(positions))):
-                some = super().matrices({field: [positions[j] for j in columns]})
+                some = super().read_matrices({field: [positions[j] for j in columns]})
                 matrices[field][:, columns] = some[field]
         return matrices
 
@@ -137,7 +137,7 @@ class ArrowSource(Source):
         return rows
 
 
-def arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
+def to_arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
     """An Arrow table whose types depend on those of the columns only, so that empty and full pieces agree."""
     pa = import_optional("pyarrow", "tables", "Tables")
     texts = {name: values.dtype.kind in "OU" for name, values in columns.items()}
@@ -153,7 +153,7 @@ def _write_arrow(output: Output, tables: Iterator[Table], format: str) -> None:
     from pyarrow import ipc, parquet
 
     metadata = {META: output.meta} if output.meta else None
-    pieces = (arrow_table(table).replace_schema_metadata(metadata) for table in tables)
+    pieces = (to_arrow_table(table).replace_schema_metadata(metadata) for table in tables)
     first = next(pieces)
     with (parquet.ParquetWriter if format == "parquet" else ipc.new_file)(output.file, first.schema) as writer:
         for piece in chain([first], pieces):

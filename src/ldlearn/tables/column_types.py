@@ -136,9 +136,11 @@ def find_column_types(
         If a column looks like an identifier, which carries no information about other rows.
     """
     if isinstance(table, SparseTable):
-        rest = [name for name in features if name not in table.place]
+        rest = [name for name in features if name not in table.column_positions]
         others = find_column_types(table.frame, rest, decimal=decimal, **given)
-        return _with_sparse(others, table.take_columns([name for name in features if name in table.place]))
+        return _add_sparse_columns(
+            others, table.take_columns([name for name in features if name in table.column_positions])
+        )
     types = {name: type_ for type_, names in given.items() for name in names}
     numbers = {name for name, dtype in zip(table.columns, table.dtypes, strict=True) if dtype.kind in "iuf"}
     inferred = [name for name in features if name not in types]
@@ -157,7 +159,7 @@ def find_column_types(
     return ColumnTypes(numeric, categorical, dates, text, left_out)
 
 
-def _with_sparse(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
+def _add_sparse_columns(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
     """The types of the other columns, and before them the numbers of a sparse matrix; columns of zeros are constant."""
     # Zeros may be stored, too.
     filled = np.bincount(table.matrix.indices[table.matrix.data != 0], minlength=len(table.names))

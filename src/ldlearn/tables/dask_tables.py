@@ -15,7 +15,7 @@ from ldlearn.exceptions import FileError, ParameterError, TableError, import_opt
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureOptions
-from ldlearn.tables.files import naming, silent
+from ldlearn.tables.files import prefix_errors, silent
 from ldlearn.tables.formats import check_output, format_of, to_dense
 from ldlearn.tables.labelled_table import TableInput, ignore_message, read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
@@ -164,7 +164,7 @@ def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureOptions, es
     # A set, since of one or two files these are the same; rows may be sorted, so that one file alone would mislead.
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
         table = read_labelled(name, labels, wanted)
-        with naming(name):  # an error in the joined frame would not name the file
+        with prefix_errors(name):  # an error in the joined frame would not name the file
             if table.label_list is not None:
                 raise TableError(
                     "on a cluster every label has a 0/1 column of its own.", column=table.label_list.column
@@ -175,7 +175,7 @@ def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureOptions, es
     if len(frame) > _SAMPLE_ROWS:
         frame = frame.sample(_SAMPLE_ROWS, random_state=0)
     found = TableLabels(table.labels.names, to_labels(frame, table.labels.names), frame.index)
-    with naming(parts[0]):
+    with prefix_errors(parts[0]):
         return TableModel.learn_columns(replace(table, frame=frame, labels=found), estimator)[0]
 
 

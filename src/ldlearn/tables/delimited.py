@@ -66,7 +66,7 @@ class DelimitedSource(Source):
             self._file.readline()
         if not has_header:
             self._first_rows = self._dialect.rows
-        self._take_names(header if has_header else [f"column{i}" for i in range(len(header))])
+        self._set_names(header if has_header else [f"column{i}" for i in range(len(header))])
         self._width = len(header)  # of a row; names of empty columns at the end are dropped
         self._drop_empty_end()
         row_bytes = len(sample) // (sample.count(b"\n") + 1)
@@ -369,7 +369,7 @@ def write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> 
     """Write a text table, with enough digits to read the same numbers back."""
     from pyarrow import csv as arrow_csv
 
-    from ldlearn.tables.arrow import arrow_table
+    from ldlearn.tables.arrow import to_arrow_table
 
     special = re.compile(f'["\\n\\r\\0{delimiter}]')
     options = arrow_csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
@@ -379,7 +379,7 @@ def write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> 
             output.file.write((delimiter.join(quoted) + "\n").encode())
         # A float32 has fewer digits than the float64 that it is read back as.
         columns = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in table.items()}
-        arrow_csv.write_csv(arrow_table(columns), output.file, options)
+        arrow_csv.write_csv(to_arrow_table(columns), output.file, options)
 
 
 def _format(delimiter: str) -> Format:

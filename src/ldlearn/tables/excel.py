@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
-from ldlearn.tables.files import Input, Output, check_declared, check_total, naming_system_errors
+from ldlearn.tables.files import Input, Output, check_declared, check_total, convert_os_errors
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import Kind, RowSource, as_column
 from ldlearn.tables.values import repr_cell
@@ -52,7 +52,7 @@ class ExcelSource(RowSource):
             given.log(f"the table is on the sheet {sheet!r}")
         if header:
             given.log(f"the header is row {header + 1} of the sheet")
-        self._take_names([str(_to_plain_value(rows[header][j])) for j in self._columns])
+        self._set_names([str(_to_plain_value(rows[header][j])) for j in self._columns])
 
     def _find_table(self, book: Any) -> tuple[str, int, list[Row]]:
         """Name of the sheet, position of its header, and its rows."""
@@ -153,7 +153,7 @@ def _write_workbook(output: Output, tables: Iterator[Table]) -> None:
     with closing(sheet):
         for k, table in enumerate(tables):
             # openpyxl keeps the rows in a file of its own, which may find no room before ours does.
-            with naming_system_errors(output.name, "written"):
+            with convert_os_errors(output.name, "written"):
                 if k == 0:
                     sheet.append([make_cell(name) for name in table])
                 for row in zip(*(column.tolist() for column in table.values()), strict=True):

@@ -259,8 +259,8 @@ def clean_features(table: Any, types: ColumnTypes, report: CellReport) -> Any:
     """The feature columns of a table, cleaned: floats with NaN, categories with NaN, texts."""
     pandas = import_pandas()
     if isinstance(table, SparseTable):
-        rest = replace(types, numeric=tuple(name for name in types.numeric if name not in table.place))
-        sparse = table.take_columns([name for name in types.numeric if name in table.place])
+        rest = replace(types, numeric=tuple(name for name in types.numeric if name not in table.column_positions))
+        sparse = table.take_columns([name for name in types.numeric if name in table.column_positions])
         _check_sparse(sparse)
         return replace(sparse, frame=clean_features(table.frame, rest, report))
     parts = [_clean_numbers(table, types, report)]

@@ -186,7 +186,7 @@ class Input:
         Parsers of foreign formats raise many kinds of exceptions on broken files; the caller needs one.
         """
         try:
-            with naming(self.where), naming_system_errors(self.where, "read"):
+            with prefix_errors(self.where), convert_os_errors(self.where, "read"):
                 yield
         # These contain their remedy; a missing package is no fault of the file.
         except (LDLearnError, ImportError):
@@ -225,17 +225,17 @@ def is_gzip(name: str) -> bool:
 
 
 @contextmanager
-def naming(where: str) -> Iterator[None]:
+def prefix_errors(where: str) -> Iterator[None]:
     """Put the name of the file before the message of a `TableError`."""
     try:
         yield
     except TableError as error:
-        raise error.within(where) from None
+        raise error.with_file(where) from None
 
 
 @contextmanager
-def naming_system_errors(path: FilePath, done: str) -> Iterator[None]:
-    """Turn an error of the system into a `FileError` that names the file; ``done`` is "read" or "written".
+def convert_os_errors(path: FilePath, action: str) -> Iterator[None]:
+    """Turn an error of the system into a `FileError` that names the file; ``action`` is "read" or "written".
 
     A broken pipe stays what it is: that the reader has left is no fault of the file.
     """
@@ -247,7 +247,7 @@ def naming_system_errors(path: FilePath, done: str) -> Iterator[None]:
         if error.errno in (None, errno.EINVAL):  # not of the system: parsers of broken files end so
             raise
         reason = (error.strerror or type(error).__name__).lower()
-        raise FileError(f"{os.fspath(path)}: it cannot be {done} ({reason}).") from error
+        raise FileError(f"{os.fspath(path)}: it cannot be {action} ({reason}).") from error
 
 
 @dataclass
@@ -271,13 +271,13 @@ class Output:
     @cached_property
     def file(self) -> IO[bytes]:
         """The file, to be written from the first byte to the last."""
-        file = sys.stdout.buffer if self.name == PIPE else self.beside(Path(self.name))
+        file = sys.stdout.buffer if self.name == PIPE else self.open_sibling(Path(self.name))
         if not is_gzip(self.name):
             return file
         # without a date, so that the same table is the same file
         return cast(IO[bytes], self.stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)))
 
-    def beside(self, path: Path) -> IO[bytes]:
+    def open_sibling(self, path: Path) -> IO[bytes]:
         """A further file of the same table."""
         return self.stack.enter_context(writing(path))
 
@@ -306,7 +306,7 @@ def writing(path: FilePath) -> Iterator[IO[bytes]]:
         If the system does not let the file be written: no space, no permission, no such folder.
     """
     target = Path(os.path.realpath(path))  # a link keeps pointing where it points
-    with naming_system_errors(path, "written"):
+    with convert_os_errors(path, "written"):
         if target.exists() and not target.is_file():
             with target.open("wb") as file:
                 yield file

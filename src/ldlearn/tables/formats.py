@@ -25,7 +25,7 @@ from ldlearn.tables.files import (
     OnProgress,
     Output,
     is_gzip,
-    naming,
+    prefix_errors,
     warn,
 )
 from ldlearn.tables.source import CHUNK_ROWS, Source
@@ -242,7 +242,7 @@ def open_table(
             if by_name:
                 _check_names(table)
         # Errors of the caller are not errors of the file: only a `TableError` gets the name of the file.
-        with naming(source.where):
+        with prefix_errors(source.where):
             yield table
 
 
@@ -311,7 +311,7 @@ def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), gi
 
 def write_content(name: str, content: DatasetContent) -> None:
     """Write a data set as `write_table` writes a table."""
-    with naming(name):
+    with prefix_errors(name):
         _write(Output(name, content.meta()), None, content.chunks(), lambda: content)
 
 
@@ -321,7 +321,7 @@ def _write(output: Output, given: str | None, rows: Iterator[Table], content: Ca
     with output.stack:
         if format.write_content is not None:
             whole = content()
-            with naming(output.name):
+            with prefix_errors(output.name):
                 format.write_content(output, whole)
         elif format.write_rows is not None:
             format.write_rows(output, rows)

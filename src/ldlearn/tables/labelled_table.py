@@ -15,7 +15,7 @@ from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.column_types import CellReport, ColumnTypes, check_categories, columns_by_type, find_column_types
 from ldlearn.tables.columns import Columns, FeatureOptions, TableColumns, check_distinct, choose_columns, find_kept
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
-from ldlearn.tables.files import PIPE, Dialect, OnMessage, Progress, naming, sha256_of, silent, warn
+from ldlearn.tables.files import PIPE, Dialect, OnMessage, Progress, prefix_errors, sha256_of, silent, warn
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.source import Kind, Source, SparseTable
@@ -318,7 +318,7 @@ def prepare_table(
     PreparedTable
     """
     table = read_labelled(data, labels, options)
-    with naming(data):
+    with prefix_errors(data):
         frame, types, report = table.clean(sparse=True)
         fields = table.labels.to_fields(kind)
     return PreparedTable(name, frame, types, list(table.labels.names), **fields, report=report)

@@ -26,7 +26,7 @@ from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import installed_versions
 from ldlearn.exceptions import FileError, ModelFileError
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.files import naming_system_errors, writing
+from ldlearn.tables.files import convert_os_errors, writing
 from ldlearn.tables.model_schema import find_schema, import_method, is_record, schema_of
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
@@ -102,7 +102,7 @@ def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
     """
     path, imported = Path(path), set() if method is None else import_method(method)
     try:
-        with naming_system_errors(path, "read"), path.open("rb") as file:
+        with convert_os_errors(path, "read"), path.open("rb") as file:
             content, arrays = _read_file(file)
         decoder = _Decoder(arrays)
         model, expected = decoder.decode(content["model"]), decoder.decode(content["probe"])

@@ -67,19 +67,19 @@ class Source:
         """
         raise NotImplementedError
 
-    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
+    def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
         """Groups of columns as matrices of numbers; features may come sparse."""
         matrices: dict[str, NDArray[Any]] = {}
-        n_rows, wanted = 0, [i for positions in parts.values() for i in positions]
+        n_rows, wanted = 0, [i for positions in groups.values() for i in positions]
         for block in self._read_blocks(dict.fromkeys(wanted, "any")):
             check_total((n_rows + len(block)) * len(wanted) * 8, self.given.max_bytes)
-            for field, positions in parts.items():
+            for field, positions in groups.items():
                 piece = to_matrix(block[positions], [self.names[i] for i in positions])
                 matrix = matrices.setdefault(field, np.empty((0, len(positions)), dtype=piece.dtype))
                 matrix.resize((n_rows + len(piece), len(positions)), refcheck=False)  # moves pages, copies nothing
                 matrix[n_rows:] = piece
             n_rows += len(block)
-        return matrices or {field: np.empty((0, len(positions))) for field, positions in parts.items()}
+        return matrices or {field: np.empty((0, len(positions))) for field, positions in groups.items()}
 
     def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         """The columns in ``kinds`` in tables of a limited number of rows: frames, or a `SparseTable` each."""
@@ -122,7 +122,7 @@ class Source:
                 return
             yield block
 
-    def _take_names(self, names: list[str]) -> None:
+    def _set_names(self, names: list[str]) -> None:
         """Take the names of a header without spaces around them, and find those that mark labels."""
         self.names = [name.strip() for name in names]
         self.labels = marked_labels(self.names)
@@ -221,12 +221,12 @@ class SparseTable:
         return len(self.frame)
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.place:
+        if name not in self.column_positions:
             return self.frame[name]
-        return import_pandas().Series(self.matrix[:, [self.place[name]]].toarray()[:, 0], index=self.index)
+        return import_pandas().Series(self.matrix[:, [self.column_positions[name]]].toarray()[:, 0], index=self.index)
 
     @cached_property
-    def place(self) -> dict[str, int]:
+    def column_positions(self) -> dict[str, int]:
         """Where in the matrix each of its columns is."""
         return {name: j for j, name in enumerate(self.names)}
 
@@ -239,7 +239,7 @@ class SparseTable:
         # Choosing columns of a matrix by rows copies all of it.
         if names == self.names:
             return self
-        return replace(self, matrix=self.matrix[:, [self.place[name] for name in names]], names=names)
+        return replace(self, matrix=self.matrix[:, [self.column_positions[name] for name in names]], names=names)
 
     def to_frame(self) -> Any:
         """All columns as a frame, zeros included."""

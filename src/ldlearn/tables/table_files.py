@@ -14,7 +14,7 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
 from ldlearn.tables.columns import Columns, check_columns, find_kept
-from ldlearn.tables.files import PIPE, naming
+from ldlearn.tables.files import PIPE, prefix_errors
 from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.labelled_table import (
     FitOptions,
@@ -165,7 +165,7 @@ def enhance_table(
     for name in (name for name, value in of_a_fit.items() if value is not None and name not in reading):
         raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
     loaded = load_table_model(model)
-    with naming(model if isinstance(model, str) else "the model"):
+    with prefix_errors(model if isinstance(model, str) else "the model"):
         loaded.check_can_enhance()
 
     def with_labels(frame: Any) -> Any:
@@ -231,7 +231,7 @@ def evaluate_table(
             rows.extend(frame.index)
         if not rows:
             raise TableError("the table has no rows.")
-        truth, weights, logical, left_out = TableLabels(loaded.labels, np.concatenate(truths), rows, kind).truth()
+        truth, weights, logical, left_out = TableLabels(loaded.labels, np.concatenate(truths), rows, kind).to_truth()
     if not scorable_rows(truth, logical).any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
     classifier = np.concatenate(by_classifier) if by_classifier else None
@@ -256,12 +256,12 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) ->
         raise ParameterError(
             "interval and flag_far are for 0/1 labels, not for votes or known degrees; leave them out."
         )
-    with naming(table.source.name):
+    with prefix_errors(table.source.name):
         model, X, targets = TableModel.fit_labelled(table, estimator, None)
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     degrees = degrees.assign(**uncertainty.columns(model.estimator, X, targets.y))
-    rows = writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
+    rows = writer.arrange_columns(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
     write_table(writer.output, [rows], columns.labels, writer.format)
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
 
@@ -290,11 +290,11 @@ def _write_in_chunks(
             for frame in map(prepare, source.chunks(kinds)):
                 count += len(frame)
                 ids.extend([frame[id]] if labels and id is not None else [])  # predict needs constant memory
-                yield writer.rows(frame, apply(frame, report, uncertainty=uncertainty), id, kept, n_labels)
+                yield writer.arrange_columns(frame, apply(frame, report, uncertainty=uncertainty), id, kept, n_labels)
             if not count:  # a table without rows still has columns
                 pandas, degrees = import_pandas(), [*model.labels, *uncertainty.names]
                 frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
-                yield writer.rows(frame, nothing, id, kept, n_labels)
+                yield writer.arrange_columns(frame, nothing, id, kept, n_labels)
 
         write_table(writer.output, tables(), model.labels, writer.format)
     repeated = describe_repeated(import_pandas().concat(ids)) if ids else []
@@ -368,7 +368,7 @@ class ModelRows:
     messages: list[str]
 
 
-class RowOptions(ReadingOptions, total=False):
+class ModelRowOptions(ReadingOptions, total=False):
     """Which columns are shown, what the labels hold, and whether the output is replaced: see `write_browse_page`."""
 
     id: str | None
@@ -377,9 +377,9 @@ class RowOptions(ReadingOptions, total=False):
     overwrite: bool
 
 
-def read_model_rows(data: Any, model: str | TableModel, output: str, **options: Unpack[RowOptions]) -> ModelRows:
+def read_model_rows(data: Any, model: str | TableModel, output: str, **options: Unpack[ModelRowOptions]) -> ModelRows:
     """Read all rows of a file or a data frame, and apply a model; refuses an ``output`` that cannot be written."""
-    given, reading = split_options(options, RowOptions, ReadingOptions)
+    given, reading = split_options(options, ModelRowOptions, ReadingOptions)
     inputs = [name for name in (data, model) if isinstance(name, str)]
     check_output(output, inputs, overwrite=given.get("overwrite", True))
     model = load_table_model(model)
@@ -400,7 +400,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
         if has_labels:
             if kind == "auto" and model.facts.get("label_kind") == "votes":
                 kind = "votes"
-            truth, n_votes, logical, messages = model.read_labels(frame, kind=kind).truth()
+            truth, n_votes, logical, messages = model.read_labels(frame, kind=kind).to_truth()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if not logical:
                 degrees = truth

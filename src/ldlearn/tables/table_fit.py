@@ -12,7 +12,7 @@ from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.exceptions import ParameterError, format_list
 from ldlearn.metrics.against_baselines import Score, clearly_better, scorable_rows, score_with_baselines
 from ldlearn.tables.columns import Columns
-from ldlearn.tables.files import naming
+from ldlearn.tables.files import prefix_errors
 from ldlearn.tables.formats import check_output
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.model_files import save_model
@@ -122,7 +122,7 @@ def fit_table(
         check_gives_intervals(estimator)
     table = read_labelled(data, labels, options)
     source = table.source
-    with naming(source.name), source.progress("fitting", None):
+    with prefix_errors(source.name), source.progress("fitting", None):
         estimator = make_estimator(table.labels.is_logical)
         model = _fit_and_validate(table, estimator, embedding, holdout, seed)
     model.facts["source"] = source.identity()

@@ -245,11 +245,11 @@ def _is_plain_number(series: Any) -> bool:
 def _parse(series: Any) -> NDArray[np.float64]:
     numbers = series
     if not _is_plain_number(series):
-        numbers = import_pandas().to_numeric(series.map(_spelled), errors="coerce")
+        numbers = import_pandas().to_numeric(series.map(_numeric_candidate), errors="coerce")
     return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _spelled(value: Any) -> Any:
+def _numeric_candidate(value: Any) -> Any:
     """What may be read as a number: texts and numbers, not truth values (which pandas would count as 0 and 1)."""
     if isinstance(value, str):
         return value.strip()

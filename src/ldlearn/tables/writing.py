@@ -151,7 +151,7 @@ class Writer:
         """What is asked for besides the degrees of these labels."""
         return Uncertainty(labels, self.interval, self.flag_far, self.raters)
 
-    def rows(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int) -> Any:
+    def arrange_columns(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int) -> Any:
         """Degrees after the ids of their rows and the kept columns, and followed by uncertainty columns."""
         if self.round is not None:
             labels = list(degrees.columns[:n_labels])
