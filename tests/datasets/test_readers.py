@@ -419,9 +419,9 @@ def test_libsvm_of_others(tmp_path):
 def test_files_that_are_not_there_or_of_no_known_kind(tmp_path):
     with pytest.raises(FileError, match=r"none\.csv: there is no such file"):
         read_dataset(tmp_path / "none.csv")
-    with pytest.raises(DatasetError, match=r"the suffix '.docx' is none of .csv, "):
+    with pytest.raises(DatasetError, match=r"the ending '.docx' is not supported; supported are .csv, "):
         read_dataset(tmp_path / "none.docx")
-    with pytest.raises(DatasetError, match="is none of"):
+    with pytest.raises(DatasetError, match="is not supported"):
         write_dataset(LabelDataset(X=[[0.0]], D=[[1.0]]), tmp_path / "none.docx")
 
 

@@ -243,10 +243,10 @@ def test_categories_never_seen_are_named_and_spaces_are_no_part_of_them():
     new.loc[[2, 5], "place"] = "moon"
     noted = CellReport()
     model.predict(new, noted)
-    named = "Column 'place': 2 cells count as none of the categories, not seen in training: row 2 'moon', row 5 'moon'."
+    named = "Column 'place': 2 cells count as a category not seen in training: row 2 'moon', row 5 'moon'."
     assert noted.messages() == [named]
     model.predict(new)  # so few are no cause for alarm
-    with pytest.warns(UserWarning, match="Column 'place': 120 cells count as none of the categories"):
+    with pytest.warns(UserWarning, match="Column 'place': 120 cells count as a category not seen"):
         model.predict(new.assign(place="moon"))
 
 

@@ -76,7 +76,7 @@ def read_annotations(
         The columns of a long table; by default those with usual names. In exports of Label Studio and Argilla, `label`
         is the name of the question, needed where there are several.
     format : str, optional
-        Format of the files if their names do not show it.
+        Format of the files, if it cannot be inferred from the names.
     dialect : Dialect, optional
         Separator, decimal mark and encoding of a text table, if it is not to be detected.
 

@@ -87,7 +87,7 @@ class ArffSource(RowSource):
         return self.find([html.unescape(name[1:-1]) for name in found], companion.name) if found else []
 
     def _meka_labels(self) -> list[int]:
-        # The last one: the name of the set, which stands before it, may hold the like.
+        # The last one: the name of the set, which stands before it, may contain similar text.
         count = int((_MEKA_COUNT.findall(self._relation) or ["0"])[-1])
         positions = list(range(len(self.names)))
         # Below 0 the labels stand last: MEKA's convention.

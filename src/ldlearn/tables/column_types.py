@@ -83,7 +83,7 @@ class CellReport:
 
     def messages(self) -> list[str]:
         """One sentence for each column."""
-        treated = {"as missing": self.malformed, "as none of the categories, not seen in training": self.unseen}
+        treated = {"as missing": self.malformed, "as a category not seen in training": self.unseen}
         cells = [_message(column, cells, how) for how, found in treated.items() for column, cells in found.items()]
         return [*self.mixed_units.values(), *cells]
 

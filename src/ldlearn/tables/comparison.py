@@ -60,7 +60,7 @@ def compare_tables(
     convention : {"exact", "pyldl", "dldl", "dldl-recovery"}, default="exact"
         What happens to zeros.
     format : str, optional
-        Format of the tables if their names do not show it.
+        Format of the tables, if it cannot be inferred from the names.
     dialect, on_message
         As for `fit_table`.
     """

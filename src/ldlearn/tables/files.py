@@ -82,7 +82,7 @@ class Dialect:
     encoding : str or None
         Any name that Python knows, such as "utf-8" or "cp1252".
     likely_decimal : {".", ","}
-        The decimal mark if the numbers do not show it.
+        The decimal mark, if it cannot be inferred from the numbers.
     """
 
     delimiter: str | None = None

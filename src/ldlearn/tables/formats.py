@@ -174,7 +174,7 @@ class Format:
 def format_of(name: str, given: str | None = None) -> str:
     """The format of a table: the one given, or that of its ending (``.csv`` of ``.csv.gz``); a pipe is CSV."""
     if given is not None and given not in FORMATS:
-        raise TableError(f"the format {given!r} is none of {', '.join(FORMATS)}.")
+        raise TableError(f"the format {given!r} is not supported; supported are {', '.join(FORMATS)}.")
     if name == PIPE:
         return given or "csv"
     packed = Path(name[:-3]).suffix.lower() if is_gzip(name) else ""
@@ -188,10 +188,12 @@ def format_of(name: str, given: str | None = None) -> str:
     if suffix[1:] not in FORMATS:
         if Path(name).is_dir():
             raise FileError(f"{name}: it is a folder, not a table.")
-        problem = f"the suffix {suffix!r} is none of" if suffix else "its name has no ending that shows the format:"
+        problem = (
+            f"the ending {suffix!r} is not supported" if suffix else "its name has no ending that shows a format"
+        )
         known = ", ".join("." + ending for ending in FORMATS)
         advice = "save a spreadsheet as .xlsx; a text table may be read with --from csv."
-        raise TableError(f"{problem} {known}; {advice}", where=name)
+        raise TableError(f"{problem}; supported are {known}; {advice}", where=name)
     return suffix[1:]
 
 
@@ -219,7 +221,7 @@ def open_table(
     name : str
         The file, or "-".
     given : str, optional
-        The format, if the ending does not show it.
+        The format, if it cannot be inferred from the name.
     on_progress : callable, optional
         Called with the number of bytes of every read.
     max_bytes : int
@@ -303,7 +305,7 @@ def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), gi
     labels : sequence of str
         The columns that hold degrees of labels, for formats that keep them apart.
     given : str, optional
-        The format, if the ending does not show it.
+        The format, if it cannot be inferred from the name.
     """
     chunks = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
     _write(Output(name), given, chunks, lambda: content_of_table(chunks, labels))

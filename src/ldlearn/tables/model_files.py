@@ -317,7 +317,7 @@ def _read_array(file: BufferedReader, end: int, code: str, shape: list[int], col
     is_possible = len(code) <= len("<f16") and all(type(n) is int and n >= 0 for n in shape)
     # An array without numbers may not have lengths that the others cannot have: results would have them.
     if not is_possible or math.prod(n or 1 for n in shape) > end or (dtype := np.dtype(code)).kind not in _ARRAY_KINDS:
-        raise ModelFileError("it holds an array that is none of numbers, or of an impossible shape")
+        raise ModelFileError("it holds a non-numeric array, or one of an impossible shape")
     size = math.prod(shape)
     if size * dtype.itemsize > end - file.tell():
         raise ModelFileError("it lists arrays of more bytes than it has")

@@ -86,7 +86,7 @@ def predict_table(
     id : str, optional
         The identifier column; by default that of the fit, if the table has it.
     format, to : str, optional
-        Formats of the two tables where their names do not show them.
+        Formats of the two tables, if they cannot be inferred from the names.
     dialect, on_message
         As for `fit_table`.
     round : int, optional
@@ -207,7 +207,7 @@ def evaluate_table(
     blank : float, optional
         Value of empty label cells; by default they are unknown.
     format : str, optional
-        Format of the table if its name does not show it.
+        Format of the table, if it cannot be inferred from the name.
     dialect, on_message
         As for `fit_table`.
     progress : callable, optional

@@ -152,16 +152,16 @@ class TableLabels:
         return replace(self, values=values), np.arange(len(values))
 
     def report_zeros(self, estimator: Any, on_message: OnMessage) -> None:
-        """Report that a 0 is taken for none, if the method assumes that, and how many labels are positive."""
+        """Report that a 0 is interpreted as degree 0, if the method assumes that, and how many labels are positive."""
         if not (self.is_logical and estimator.capabilities().keeps_zeros):
             return
         found = PositiveLabels.of(*count_moments(*split_observed(_to_logical(self.values))))
         n_labels = len(self.names)
-        message = f"0 is taken to mean none; rows have {found.per_row:.2g} of {n_labels} labels positive on average"
+        counts = f"rows have {found.per_row:.2g} of {n_labels} labels positive on average"
         if found.is_selection or 4 * found.per_row <= n_labels:
             reason = "and their number hardly varies" if found.is_selection else "which is few"
-            message += f", {reason}: use --zeros less if 0 means less, not among the main ones"
-        on_message(f"{message}.")
+            counts += f", {reason}; use --zeros less if a 0 only means 'not a main label'"
+        on_message(f"a 0 is interpreted as degree 0; {counts}.")
 
     def check(self, estimator: Any) -> Matrix:
         """The labels, which must be of the kind that the estimator takes."""
