@@ -22,14 +22,14 @@ _TEXTS = ("string", "large_string", "string_view", "null", "bool")
 class ArrowSource(Source):
     """A column table; only the columns asked for are read. A column of lists of numbers becomes several."""
 
-    def __init__(self, given: Input, format: str) -> None:
-        super().__init__(given)
+    def __init__(self, input: Input, format: str) -> None:
+        super().__init__(input)
         self._types = import_optional("pyarrow", "tables", "Tables").types
         from pyarrow import dataset
 
         # Without buffers: a damaged page would get one of the size that it announces.
         options = dataset.ParquetFileFormat(pre_buffer=False) if format == "parquet" else format
-        self._file = dataset.dataset(str(given.path), format=options)
+        self._file = dataset.dataset(str(input.path), format=options)
         self._n_rows = self._file.count_rows()
         check_distinct(self._file.schema.names)
         self.names = []
@@ -77,8 +77,7 @@ class ArrowSource(Source):
             places = ((i, *self._file_columns[i]) for i in kinds)
             yield make_frame({i: arrays[name] if k is None else arrays[name][:, k] for i, name, k in places}, row)
             row += batch.num_rows
-            if self.given.on_progress is not None:
-                self.given.on_progress(self.given.size * batch.num_rows // max(self._n_rows, 1))
+            self.input.on_progress(self.input.size * batch.num_rows // max(self._n_rows, 1))
         if row - 1 != self._n_rows:
             raise TableError(f"it announces {self._n_rows:,} rows and holds another number.")
 
@@ -94,7 +93,7 @@ class ArrowSource(Source):
         """
         matrices = {}
         for field, positions in groups.items():
-            check_total(8 * self._n_rows * len(positions), self.given.max_bytes)
+            check_total(8 * self._n_rows * len(positions), self.input.max_bytes)
             types = {str(self._file.schema.field(self._file_columns[i][0]).type) for i in positions}
             dtype = np.float32 if types == {"float"} else np.float64
             matrices[field] = np.empty((self._n_rows, len(positions)), dtype=dtype)

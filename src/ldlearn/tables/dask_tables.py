@@ -15,12 +15,13 @@ from ldlearn.exceptions import FileError, ParameterError, TableError, import_opt
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureOptions
-from ldlearn.tables.files import prefix_errors, silent
-from ldlearn.tables.formats import check_output, format_of, to_dense
-from ldlearn.tables.labelled_table import TableInput, ignore_message, read_labelled
+from ldlearn.tables.files import Input, prefix_errors, report_nothing, silent
+from ldlearn.tables.formats import check_output, format_of, open_table, to_dense
+from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.table_files import columns_to_read, predict_table
+from ldlearn.tables.table_fit import describe_origin
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas, to_labels
@@ -87,7 +88,7 @@ def fit_parts(
         "mean_distribution": (distributions / n).tolist(),
         "missing": {},
         "warnings": ["Medians, scales and categories were learned on a sample, and no rows were held out for a check."],
-        "source": TableInput(data).identity(),
+        "source": describe_origin(data),
     }
     if output is not None:
         save_model(model, output)
@@ -140,7 +141,7 @@ def predict_parts(
     with client:
         cluster.check_workers(client)
         # What is unusual about a text table is not reported once for each file.
-        options |= {"to": to, "overwrite": overwrite, "on_message": ignore_message, "progress": silent}
+        options |= {"to": to, "overwrite": overwrite, "on_message": report_nothing, "progress": silent}
         written = cluster.BlockRunner(client).map_compute(_predict_part, parts, outputs, common=(loaded, options))
     messages = [f"{Path(table.output).name}: {text}" for table in written for text in table.messages]
     return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, messages)
@@ -201,8 +202,7 @@ def _read_as_dask_arrays(parts: list[str], model: TableModel) -> tuple[Any, Any]
 
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
-    table_input = TableInput(name, on_message=ignore_message, likely_decimal=model.decimal)
-    with table_input.opened("rows") as source:
+    with open_table(Input(name, on_message=report_nothing, likely_decimal=model.decimal)) as source:
         frame = source.read(columns_to_read(source, model, model.labels))
         X = model.transform(frame, CellReport())
         labels = model.read_labels(frame)

@@ -40,24 +40,26 @@ _BESIDE_NUMBERS = " \t%$€£¥()°µ²³/" + ascii_letters
 class DelimitedSource(Source):
     """A text table. Its first row names the columns, unless it holds only numbers; titles above it are skipped."""
 
-    def __init__(self, given: Input, delimiter: str) -> None:
-        super().__init__(given)
+    def __init__(self, input: Input, delimiter: str) -> None:
+        super().__init__(input)
         import_pandas()  # or a message how to install it
-        start = given.file.peek(BUFFER_BYTES)
+        start = input.file.peek(BUFFER_BYTES)
         line = start.partition(b"\n")[0]
         if len(line) == BUFFER_BYTES or max(map(line.count, b",;\t|")) >= MOST_NAMES:
             raise TableError(f"its first line is longer than 4 MB or has more than {MOST_NAMES:,} columns.")
         sample = start[: max(1 << 20, 2 * len(line))]
         self._is_whole = len(sample) == len(start) < BUFFER_BYTES
-        self._dialect = detect_dialect(sample, given.dialect, delimiter, is_whole=self._is_whole)
+        self._dialect = detect_dialect(
+            sample, input.dialect or Dialect(), delimiter, input.likely_decimal, is_whole=self._is_whole
+        )
         if self._dialect.messages:
-            given.log(", and ".join(self._dialect.messages))
+            input.log(", and ".join(self._dialect.messages))
         self.decimal = self._dialect.decimal
         header, *self._first_rows = self._dialect.rows or [[]]
         _check_header(header, sample, self._dialect.encoding)
-        self._file = given.file
+        self._file = input.file
         if codecs.lookup(self._dialect.encoding.removesuffix("-sig")).name != "utf-8":
-            self._file = io.BufferedReader(_AsUtf8(given.file, self._dialect.encoding), BUFFER_BYTES)
+            self._file = io.BufferedReader(_AsUtf8(input.file, self._dialect.encoding), BUFFER_BYTES)
         has_header = not _is_row_of_numbers(header)
         # A spreadsheet shows a name that has line breaks in one row; other lines between header and table are empty.
         header_rows = self._dialect.header_lines - sum(name.count("\n") for name in header)
@@ -256,7 +258,9 @@ class DetectedDialect(NamedTuple):
     messages: list[str]  # what differs from the default
 
 
-def detect_dialect(sample: bytes, wanted: Dialect, usual: str, *, is_whole: bool = True) -> DetectedDialect:
+def detect_dialect(
+    sample: bytes, wanted: Dialect, usual: str, likely_decimal: str = ".", *, is_whole: bool = True
+) -> DetectedDialect:
     """Find the dialect of a table.
 
     Parameters
@@ -267,6 +271,8 @@ def detect_dialect(sample: bytes, wanted: Dialect, usual: str, *, is_whole: bool
         What the user gives; it has priority.
     usual : str
         The separator that the format usually has.
+    likely_decimal : {".", ","}
+        The decimal mark, if it cannot be inferred from the numbers.
     is_whole : bool
         Whether the sample is the whole table; otherwise its last row may be incomplete and is left out.
     """
@@ -274,7 +280,7 @@ def detect_dialect(sample: bytes, wanted: Dialect, usual: str, *, is_whole: bool
     text = sample.decode(encoding, errors="replace").rstrip("\r\n")
     delimiter = wanted.delimiter or _find_delimiter(text, usual, is_whole)
     lines_above, header_lines, rows = _read_first_rows(text, delimiter, is_whole)
-    decimal = wanted.decimal or _find_decimal_mark(rows[1:], "." if delimiter == "," else wanted.likely_decimal)
+    decimal = wanted.decimal or _find_decimal_mark(rows[1:], "." if delimiter == "," else likely_decimal)
     messages = []
     if not wanted.encoding and not encoding.startswith("utf-8"):
         messages.append(f"its text is {encoding}, not UTF-8")

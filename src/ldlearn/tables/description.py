@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from ldlearn.compose.method_names import method_name
 from ldlearn.core.simplex import softmax
 from ldlearn.exceptions import ParameterError, TableError, import_optional
-from ldlearn.tables.column_types import columns_by_type
+from ldlearn.tables.column_types import CellReport, columns_by_type
 from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
-from ldlearn.tables.files import sha256_of, write_file
-from ldlearn.tables.formats import to_dense
-from ldlearn.tables.labelled_table import ReadingOptions, TableInput
+from ldlearn.tables.files import Input, sha256_of, write_file
+from ldlearn.tables.formats import open_table, to_dense
+from ldlearn.tables.labelled_table import ReadingOptions
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_files import columns_to_read
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
@@ -211,9 +211,9 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
             "fit DLDL, VoteLDL or SABFGS, without a feature map."
         )
     coef, intercept = linear
-    table_input = TableInput(data, **reading, likely_decimal=loaded.decimal)
-    report = table_input.new_report()
-    with table_input.opened("rows") as source:
+    input = Input(data, **reading, likely_decimal=loaded.decimal)
+    report = CellReport(input.decimal)
+    with open_table(input) as source:
         frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
     x = to_dense(loaded.transform(frame, report))[0]
     means = loaded.preprocessing.feature_means

@@ -44,10 +44,14 @@ class Progress(Protocol):
         """Begin a task of this size; None if that is unknown."""
 
 
+def report_nothing(_: object) -> None:
+    """Ignore an amount of work, or a message."""
+
+
 @contextmanager
 def silent(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[OnProgress]:
     """Report nothing."""
-    yield lambda amount: None
+    yield report_nothing
 
 
 def warn(sentence: str) -> None:
@@ -81,14 +85,11 @@ class Dialect:
         What stands before the fraction of a number.
     encoding : str or None
         Any name that Python knows, such as "utf-8" or "cp1252".
-    likely_decimal : {".", ","}
-        The decimal mark, if it cannot be inferred from the numbers.
     """
 
     delimiter: str | None = None
     decimal: str | None = None
     encoding: str | None = None
-    likely_decimal: str = "."
 
     def __post_init__(self) -> None:
         delimiter = _SEPARATOR_NAMES.get(self.delimiter or "", self.delimiter)
@@ -107,45 +108,69 @@ class Dialect:
 
 @dataclass
 class Input:
-    """Where a table comes from: a file, or a pipe.
+    """A table to read: a file, standard input, or a data frame. It is opened by `ldlearn.tables.formats.open_table`.
 
     Attributes
     ----------
-    name : str
-        The file, or "-" for standard input.
-    on_progress : callable, optional
-        Called with the number of bytes of every read.
+    table : str or DataFrame
+        The file, "-" for standard input, or the table itself.
+    format : str, optional
+        Format of the file, if it cannot be inferred from its name.
+    dialect : Dialect, optional
+        Dialect of a text table, as far as the user gives it.
+    on_message : callable, optional
+        Called with messages about anything unusual in the file; by default they become warnings.
+    progress : callable
+        Reports the progress of reading.
+    likely_decimal : {".", ","}
+        The decimal mark of a text table, if it cannot be inferred from the numbers.
+    label_file : str, optional
+        A file of labels, which are joined to the columns of a NumPy array.
     max_bytes : int
         The largest number of bytes that arrays may take.
     title : str
         What the format is called in messages.
-    dialect : Dialect
-        Dialect of a text table, as far as the user gives it.
-    on_message : callable
-        Called with messages about anything unusual in the file; by default they become warnings.
+    on_progress : callable
+        Called with the number of bytes of every read.
     stack : ExitStack
         What was opened.
     """
 
-    name: str
-    on_progress: OnProgress | None = None
+    table: Any
+    format: str | None = None
+    dialect: Dialect | None = None
+    on_message: OnMessage | None = None
+    progress: Progress = silent
+    likely_decimal: str = "."
+    label_file: str | None = None
     max_bytes: int = DEFAULT_MAX_BYTES
     title: str = "a table"
-    dialect: Dialect = field(default_factory=Dialect)
-    on_message: OnMessage = warn
-    stack: ExitStack = field(default_factory=ExitStack)
+    on_progress: OnProgress = report_nothing
+    stack: ExitStack = field(default_factory=ExitStack, init=False)
 
     @property
     def where(self) -> str:
         """The name of the table in messages."""
-        return "standard input" if self.name == PIPE else self.name
+        if not isinstance(self.table, str):
+            return "table"
+        return "standard input" if self.table == PIPE else self.table
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it can be read again, unlike standard input."""
+        return isinstance(self.table, str) and self.table != PIPE
+
+    @property
+    def decimal(self) -> str | None:
+        """The decimal mark, if the user gives it."""
+        return None if self.dialect is None else self.dialect.decimal
 
     @cached_property
     def file(self) -> io.BufferedReader:
         """The bytes, from the first to the last; those of a packed file are unpacked."""
-        raw = sys.stdin.buffer if self.name == PIPE else self.stack.enter_context(self.path.open("rb", buffering=0))
-        file = counted(cast(IO[bytes], raw), self.on_progress or (lambda amount: None))
-        if not is_gzip(self.name):
+        raw = self.stack.enter_context(self.path.open("rb", buffering=0)) if self.is_file else sys.stdin.buffer
+        file = counted(cast(IO[bytes], raw), self.on_progress)
+        if not is_gzip(self.table):
             return file
         unpacked = 0
 
@@ -159,8 +184,8 @@ class Input:
     @cached_property
     def path(self) -> Path:
         """A file that can be read from its end, which a pipe does not have: that is copied first."""
-        if self.name != PIPE:
-            path = Path(self.name)
+        if self.is_file:
+            path = Path(self.table)
             if path.is_dir() or not path.exists():
                 problem = "it is a folder, not a table" if path.is_dir() else "there is no such file"
                 raise FileError(f"{path}: {problem}.")
@@ -176,8 +201,14 @@ class Input:
         return self.path.stat().st_size
 
     def log(self, message: str) -> None:
-        """Report what differs from the default."""
-        self.on_message(f"{self.where}: {message}.")
+        """Report something unusual about a file."""
+        if isinstance(self.table, str):
+            (self.on_message or warn)(f"{self.where}: {message}.")
+
+    def check_size(self, declared: int) -> None:
+        """Refuse arrays of so many bytes if the file cannot hold them, or if they are more than the caller allows."""
+        check_declared(declared, self.size)
+        check_total(declared, self.max_bytes)
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -192,7 +223,8 @@ class Input:
         except (LDLearnError, ImportError):
             raise
         except UnicodeError:
-            problem = f"its text is not {self.dialect.encoding or 'UTF-8'}; name its encoding (encoding=, --encoding)."
+            encoding = (self.dialect or Dialect()).encoding or "UTF-8"
+            problem = f"its text is not {encoding}; name its encoding (encoding=, --encoding)."
             raise TableError(problem, where=self.where) from None
         except Exception as error:
             reason = " ".join(str(error).split())[:160] or type(error).__name__

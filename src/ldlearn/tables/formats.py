@@ -16,19 +16,8 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import FileError, TableError, format_list
 from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
-from ldlearn.tables.files import (
-    DEFAULT_MAX_BYTES,
-    PIPE,
-    Dialect,
-    Input,
-    OnMessage,
-    OnProgress,
-    Output,
-    is_gzip,
-    prefix_errors,
-    warn,
-)
-from ldlearn.tables.source import CHUNK_ROWS, Source
+from ldlearn.tables.files import PIPE, Dialect, Input, Output, is_gzip, prefix_errors
+from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
 # read_dataset, write_dataset and every command. Modules are imported when their format is met.
@@ -188,9 +177,7 @@ def format_of(name: str, given: str | None = None) -> str:
     if suffix[1:] not in FORMATS:
         if Path(name).is_dir():
             raise FileError(f"{name}: it is a folder, not a table.")
-        problem = (
-            f"the ending {suffix!r} is not supported" if suffix else "its name has no ending that shows a format"
-        )
+        problem = f"the ending {suffix!r} is not supported" if suffix else "its name has no ending that shows a format"
         known = ", ".join("." + ending for ending in FORMATS)
         advice = "save a spreadsheet as .xlsx; a text table may be read with --from csv."
         raise TableError(f"{problem}; supported are {known}; {advice}", where=name)
@@ -204,48 +191,37 @@ def find_format(name: str) -> Format:
 
 
 @contextmanager
-def open_table(
-    name: str,
-    given: str | None = None,
-    on_progress: OnProgress | None = None,
-    *,
-    max_bytes: int = DEFAULT_MAX_BYTES,
-    by_name: bool = True,
-    dialect: Dialect | None = None,
-    on_message: OnMessage | None = None,
-) -> Iterator[Source]:
-    """A table to read, from a file or, for "-", from standard input.
+def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Iterator[Source]:
+    """Open a table; reading it reports the progress of the task.
 
     Parameters
     ----------
-    name : str
-        The file, or "-".
-    given : str, optional
-        The format, if it cannot be inferred from the name.
-    on_progress : callable, optional
-        Called with the number of bytes of every read.
-    max_bytes : int
-        Largest number of bytes that the arrays of a file may take.
+    input : Input
+    task : str
+        What progress is reported of.
     by_name : bool
         Whether the columns are going to be found by their names, which then must be there and be distinct.
-    dialect : Dialect, optional
-        Separator, decimal mark and encoding of a text table; by default detected in its first rows.
-    on_message : callable, optional
-        Called with messages about anything unusual in the file; by default they become warnings.
     """
-    format = find_format(format_of(name, given))
-    if dialect and (dialect.delimiter or dialect.decimal or dialect.encoding) and not format.is_text:
+    if not isinstance(input.table, str):
+        yield FrameSource(input)
+        return
+    format = find_format(format_of(input.table, input.format))
+    if input.dialect not in (None, Dialect()) and not format.is_text:
         problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
-        raise TableError(problem, where=name)
-    source = Input(name, on_progress, max_bytes, format.title, dialect or Dialect(), on_message or warn)
-    with source.stack:
-        with source.reading():
-            table = format.source(source)
+        raise TableError(problem, where=input.table)
+    input.title = format.title
+    size = path.stat().st_size if (path := Path(input.table)).is_file() else None
+    with input.progress(task, size, is_bytes=True) as on_progress, input.stack:
+        input.on_progress = on_progress
+        with input.reading():
+            source = format.source(input)
             if by_name:
-                _check_names(table)
+                _check_names(source)
         # Errors of the caller are not errors of the file: only a `TableError` gets the name of the file.
-        with prefix_errors(source.where):
-            yield table
+        with prefix_errors(input.where):
+            if input.label_file is not None:
+                source.find(input.label_file)
+            yield source
 
 
 def _check_names(table: Source) -> None:
@@ -253,7 +229,7 @@ def _check_names(table: Source) -> None:
     if nameless := [i for i, name in enumerate(table.names) if not name]:
         table.names = [name or f"column{i}" for i, name in enumerate(table.names)]
         made_up = format_list([table.names[i] for i in nameless])
-        table.given.log(f"columns without a name in the header are called by their positions: {made_up}")
+        table.input.log(f"columns without a name in the header are called by their positions: {made_up}")
     check_distinct(table.names)
 
 

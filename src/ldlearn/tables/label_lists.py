@@ -24,8 +24,8 @@ class LabelList(NamedTuple):
     separator: str
 
     def describe(self, names: Sequence[str]) -> str:
-        """A sentence for the user."""
-        return f"column {self.column!r} holds lists of labels, separated by {self.separator!r}: {format_list(names)}."
+        """What was found, for messages."""
+        return f"column {self.column!r} holds lists of labels, separated by {self.separator!r}: {format_list(names)}"
 
 
 def expand_label_list(

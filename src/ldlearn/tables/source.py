@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.columns import Columns, find_columns, marked_labels
+from ldlearn.tables.columns import Columns, check_distinct, find_columns, marked_labels
 from ldlearn.tables.files import Input, check_total
 from ldlearn.tables.values import import_pandas, to_numbers
 
@@ -56,8 +56,8 @@ class Source:
     decimal: str = "."
     texts: Mapping[str, str] = {}
 
-    def __init__(self, given: Input) -> None:
-        self.given = given
+    def __init__(self, input: Input) -> None:
+        self.input = input
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """The rows in one or more data frames with the columns in ``kinds``, named by their positions.
@@ -72,7 +72,7 @@ class Source:
         matrices: dict[str, NDArray[Any]] = {}
         n_rows, wanted = 0, [i for positions in groups.values() for i in positions]
         for block in self._read_blocks(dict.fromkeys(wanted, "any")):
-            check_total((n_rows + len(block)) * len(wanted) * 8, self.given.max_bytes)
+            check_total((n_rows + len(block)) * len(wanted) * 8, self.input.max_bytes)
             for field, positions in groups.items():
                 piece = to_matrix(block[positions], [self.names[i] for i in positions])
                 matrix = matrices.setdefault(field, np.empty((0, len(positions)), dtype=piece.dtype))
@@ -116,7 +116,7 @@ class Source:
         """The blocks; only errors while a block is read are errors of the file."""
         blocks = self.blocks(kinds)
         while True:
-            with self.given.reading():
+            with self.input.reading():
                 block = next(blocks, None)
             if block is None:
                 return
@@ -248,6 +248,31 @@ class SparseTable:
         names = pandas.Index(self.names, dtype=object)
         dense = pandas.DataFrame(self.matrix.toarray(), index=self.index, columns=names)
         return pandas.concat([dense, self.frame], axis=1)
+
+
+class FrameSource(Source):
+    """A table in memory, read as a file is."""
+
+    def __init__(self, input: Input) -> None:
+        super().__init__(input)
+        self._frame = as_frame(input.table)
+        self.names = list(self._frame.columns)
+
+    def _tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+        yield self._frame
+
+
+def as_frame(table: Any) -> Any:
+    """A pandas frame with distinct text names; frames of other libraries are converted."""
+    if isinstance(table, SparseTable):
+        return table
+    if not isinstance(table, import_pandas().DataFrame):
+        if not hasattr(table, "to_pandas"):
+            raise TableError(f"A table with named columns is needed (a data frame), got {type(table).__name__}.")
+        table = table.to_pandas()
+    names = [str(name) for name in table.columns]
+    check_distinct(names)
+    return table.set_axis(names, axis=1) if names != list(table.columns) else table
 
 
 def rename_columns(table: Any, names: Sequence[str]) -> Any:

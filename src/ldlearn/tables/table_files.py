@@ -13,17 +13,11 @@ from ldlearn.core.votes import label_counts, profile_log_rate, vote_losses
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
+from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, check_columns, find_kept
-from ldlearn.tables.files import PIPE, prefix_errors
-from ldlearn.tables.formats import check_output, write_table
-from ldlearn.tables.labelled_table import (
-    FitOptions,
-    LabelledTable,
-    ReadingOptions,
-    TableInput,
-    read_labelled,
-    split_options,
-)
+from ldlearn.tables.files import PIPE, Input, prefix_errors
+from ldlearn.tables.formats import check_output, open_table, write_table
+from ldlearn.tables.labelled_table import FitOptions, LabelledTable, ReadingOptions, read_labelled, split_options
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.source import Kind, Source
 from ldlearn.tables.table_fit import describe_classifier
@@ -109,9 +103,8 @@ def predict_table(
     reading, writing = split_options(options, ReadingOptions, WritingOptions)
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    return _write_in_chunks(
-        TableInput(data, **reading, likely_decimal=loaded.decimal), loaded, loaded.predict, (), writer, id
-    )
+    input = Input(data, **reading, likely_decimal=loaded.decimal)
+    return _write_in_chunks(input, loaded, loaded.predict, (), writer, id)
 
 
 class _EnhanceOptions(FitOptions, WritingOptions, total=False):
@@ -156,8 +149,8 @@ def enhance_table(
         estimator = make_enhancer(method or DEFAULT_METHOD, params, zeros)
         table = read_labelled(data, labels, fitting, writer.keep)
         written = _enhance_by_fitting(table, estimator, writer)
-        if table.source.on_message is not None and zeros is None and "zeros" not in (params or {}):
-            table.labels.report_zeros(estimator, table.source.on_message)
+        if table.input.on_message is not None and zeros is None and "zeros" not in (params or {}):
+            table.labels.report_zeros(estimator, table.input.on_message)
         return written
     id, blank, empty_rows = (fitting.pop(name, None) for name in ("id", "blank", "empty_rows"))
     of_a_fit, reading = split_options(fitting, FitOptions, ReadingOptions)
@@ -172,8 +165,8 @@ def enhance_table(
         labels, rows = loaded.read_labels(frame, blank).handle_empty_rows(empty_rows or "error")
         return frame.iloc[rows].assign(**dict(zip(loaded.labels, labels.values.T, strict=True)))
 
-    source = TableInput(data, **reading, label_file=label_file, likely_decimal=loaded.decimal)
-    found = _write_in_chunks(source, loaded, loaded.enhance, loaded.labels, writer, id, with_labels)
+    input = Input(data, **reading, label_file=label_file, likely_decimal=loaded.decimal)
+    found = _write_in_chunks(input, loaded, loaded.enhance, loaded.labels, writer, id, with_labels)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -218,10 +211,10 @@ def evaluate_table(
     if labels is not None and not _is_label_file(labels):
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
-    table_input = TableInput(data, **reading, label_file=labels, likely_decimal=loaded.decimal)
+    input = Input(data, **reading, label_file=labels, likely_decimal=loaded.decimal)
     truths, predictions, rows, by_classifier = [], [], [], list[Any]()
-    report = table_input.new_report()
-    with table_input.opened("rows") as source:
+    report = CellReport(input.decimal)
+    with open_table(input) as source:
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
             truths.append(loaded.read_labels(frame, blank).values)
             X = loaded.transform(frame, report)
@@ -256,7 +249,7 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) ->
         raise ParameterError(
             "interval and flag_far are for 0/1 labels, not for votes or known degrees; leave them out."
         )
-    with prefix_errors(table.source.name):
+    with prefix_errors(table.input.where):
         model, X, targets = TableModel.fit_labelled(table, estimator, None)
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
@@ -267,7 +260,7 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) ->
 
 
 def _write_in_chunks(
-    table_input: TableInput,
+    input: Input,
     model: TableModel,
     apply: Callable[..., Any],
     labels: tuple[str, ...],
@@ -276,11 +269,11 @@ def _write_in_chunks(
     prepare: Callable[[Any], Any] = lambda frame: frame,
 ) -> WrittenTable:
     """Apply a model to a table in chunks; ``labels`` are columns needed besides the features."""
-    count, report, n_labels = 0, table_input.new_report(), len(model.labels)
+    count, report, n_labels = 0, CellReport(input.decimal), len(model.labels)
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     ids: list[Any] = []
-    with table_input.opened("rows") as source:
+    with open_table(input) as source:
         id = find_id_column(source, model, id)
         kept = find_kept(source, writer.keep, id, model.labels)
         kinds = columns_to_read(source, model, labels, id, kept)
@@ -383,9 +376,9 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
     inputs = [name for name in (data, model) if isinstance(name, str)]
     check_output(output, inputs, overwrite=given.get("overwrite", True))
     model = load_table_model(model)
-    table_input = TableInput(data, **reading, likely_decimal=model.decimal)
-    report, kind = table_input.new_report(), given.get("kind", "auto")
-    with table_input.opened("rows") as source:
+    input = Input(data, **reading, likely_decimal=model.decimal)
+    report, kind = CellReport(input.decimal), given.get("kind", "auto")
+    with open_table(input) as source:
         id = find_id_column(source, model, given.get("id"))
         listed = [] if model.label_list is None else [model.label_list.column]
         has_labels = any(name in source.names for name in (*model.labels, *listed))
@@ -413,7 +406,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
                     degrees[recovered] = model.estimator.enhance(X[recovered], labels[recovered])
     names = as_strings(frame.index.to_series() if id is None else frame[id])
     known = (X, predicted, labels, degrees, n_votes, recovered, messages + report.messages())
-    return ModelRows(table_input.name, model, id or "row", names, frame[shown], *known)
+    return ModelRows(input.where, model, id or "row", names, frame[shown], *known)
 
 
 def label_losses(P: Matrix, labels: Matrix) -> Matrix:
