@@ -236,20 +236,16 @@ def _find_row(chunks: Iterator[Any], row: Any) -> Any:
 
 def _name_parts(model: TableModel, frame: Any, x: Matrix) -> list[str]:
     """For each feature the column with its value, or the word; words that the row does not have are one part."""
-    steps, parts = model.preprocessing, []
-    # In the order of the features: numbers and parts of dates, categories, texts.
-    columns = [name if name in model.numeric else name.rpartition(" (")[0] for name in steps.numbers]
-    for name, values in zip(steps.categorical, steps.categories, strict=True):
-        columns += [name] * len(values)
-    for name in columns:
-        cell = frame[name].iloc[0]
-        parts.append(f"{name} {cell:.4g}" if isinstance(cell, float) else f"{name} {repr_cell(cell)}")
-    for name, encoder in steps.encoders.items():
-        if isinstance(encoder, TfidfEncoder):
-            words = zip(encoder.vocabulary, x[len(parts) :], strict=False)
-            parts += [f"{name}: {word}" if value else f"{name}: (absent words)" for word, value in words]
+    encoders, columns, parts = model.preprocessing.encoders, set(model.features), []
+    for (column, feature), value in zip(model.preprocessing.features_with_columns(), x, strict=True):
+        if isinstance(encoders.get(column), TfidfEncoder):
+            parts.append(feature if value else f"{column}: (absent words)")
+        elif column in encoders:
+            parts.append(column)
         else:
-            parts += [name] * encoder.transform([""]).shape[1]
+            column = column if column in columns else column.rpartition(" (")[0]  # a part of a date
+            cell = frame[column].iloc[0]
+            parts.append(f"{column} {cell:.4g}" if isinstance(cell, float) else f"{column} {repr_cell(cell)}")
     return parts
 
 

@@ -113,14 +113,18 @@ class TablePreprocessing:
 
     def feature_names(self) -> list[str]:
         """Names of the features that the estimator sees."""
-        names = list(self.numbers)
+        return [name for _, name in self.features_with_columns()]
+
+    def features_with_columns(self) -> list[tuple[str, str]]:
+        """For each feature that the estimator sees, its column of the cleaned table, and its name."""
+        names = [(name, name) for name in self.numbers]
         for name, values in zip(self.categorical, self.categories, strict=True):
-            names += [f"{name}_{value}" for value in values]
+            names += [(name, f"{name}_{value}") for value in values]
         for name, encoder in self.encoders.items():
             named = getattr(encoder, "get_feature_names_out", None)
             # What the user brings may not name its features; an empty text shows how many there are.
             words = range(encoder.transform([""]).shape[1]) if named is None else named()
-            names += [f"{name}: {word}" for word in words]
+            names += [(name, f"{name}: {word}") for word in words]
         return names
 
     def _parts(self, cleaned: Any, report: CellReport | None = None) -> list[Any]:
