@@ -558,7 +558,7 @@ def test_codes_that_begin_with_zero_are_categories(tmp_path):
 def test_too_many_malformed_numbers_are_reported_as_such():
     cells = [f"{i}.5" if i % 5 else f"?{i}" for i in range(N)]
     with pytest.raises(
-        TableError, match=rf"column 'a': {N // 5} of {N} values are not numbers, first row 0 '\?0'.*numeric"
+        TableError, match=rf"row 0, column 'a': {N // 5} of {N} values are not numbers \('\?0'\).*numeric"
     ):
         find_column_types(with_columns(a=cells), ["a"])
     assert "a" in TableModel.fit(with_columns(a=cells), LABELS, estimator=QUICK, numeric=["a"]).numeric

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.io
 from numpy.typing import NDArray
 
+from ldlearn.core.scaling import to_dense
 from ldlearn.core.targets import check_distributions
 from ldlearn.evaluation import Record, append_records, read_records
 from ldlearn.evaluation.record import CELLS, RECORDS
@@ -21,7 +22,7 @@ from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.experiments.splits import Split, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
 from ldlearn.tables.files import FilePath, Input, write_file
-from ldlearn.tables.formats import open_table, to_dense
+from ldlearn.tables.formats import open_table
 from ldlearn.tables.mat import read_mat
 
 PREDICTION, RECOVERY = "prediction", "recovery"  # the arrays that are imported

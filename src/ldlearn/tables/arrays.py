@@ -19,10 +19,11 @@ import scipy.sparse
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
+from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import TableError, normalize_name
 from ldlearn.tables.columns import MARKS, Columns, mark_if_ambiguous
 from ldlearn.tables.files import MOST_NAMES, PIPE, Input, Output, check_declared, check_total
-from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta, to_dense
+from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta
 from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
 
 # In any case of letters, with or without underscores and a "train" before them.

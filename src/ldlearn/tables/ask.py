@@ -10,10 +10,11 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
 
+from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import ParameterError, TableError, check_choice, import_optional
 from ldlearn.tables.files import PIPE, write_file
-from ldlearn.tables.formats import format_of, to_dense, write_table
+from ldlearn.tables.formats import format_of, write_table
 from ldlearn.tables.table_files import ModelRowOptions, label_losses, read_model_rows
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.source import SparseTable
-from ldlearn.tables.values import NumberColumn, import_pandas, is_missing, is_padded, read_numbers, repr_cell
+from ldlearn.tables.values import (
+    NumberColumn,
+    cell_error,
+    import_pandas,
+    is_missing,
+    is_padded,
+    read_numbers,
+    repr_cell,
+)
 
 MAX_CATEGORIES = 1000
 EMPTY, CONSTANT = "no value in any row", "the same value in every row"
@@ -224,16 +232,10 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
     if 0 < malformed.mean() < 0.5:
         problem = f"{malformed.sum():,} of {len(present):,} values are not numbers"
         advice = "correct them, name the column as numeric to treat them as missing, or leave it out (ignore)"
-        raise TableError(f"{problem}, first {_first_cell(present, malformed)}; {advice}.", column=column)
+        raise cell_error(present, column, malformed, f"{problem} ({{}}); {advice}.")
     texts = f"{count:,} different texts in {len(series):,} rows, such as {repr_cell(present.iloc[0])}"
     advice = "name the column as id, categorical or text, or leave it out (ignore)"
     raise TableError(f"{texts}, look like an identifier; {advice}.", column=column)
-
-
-def _first_cell(series: Any, marked: Mask) -> str:
-    """The first of the marked cells, as messages name it."""
-    first = int(np.argmax(marked))
-    return f"row {series.index[first]} {repr_cell(series.iloc[first])}"
 
 
 def _has_leading_zeros(present: Any) -> bool:
@@ -268,10 +270,8 @@ def check_malformed(series: Any, column: str, malformed: Mask, advice: str) -> N
     count, present = int(malformed.sum()), int((~is_missing(series)).sum())
     # Of a few cells, as in a row or two to be predicted, most may be malformed by chance.
     if present >= 2 * _MIN_CELLS and count > present / 2:
-        first = int(np.argmax(malformed))
         problem = f"{count:,} of {present:,} values do not have the type of the column"
-        cell = repr_cell(series.iloc[first])
-        raise TableError(f"{problem} ({cell}); {advice}", row=series.index[first], column=column)
+        raise cell_error(series, column, malformed, f"{problem} ({{}}); {advice}")
 
 
 def columns_by_type(types: Mapping[str, str]) -> dict[str, list[str]]:

@@ -11,12 +11,13 @@ from typing import Any, Unpack
 import numpy as np
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
+from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import FileError, ParameterError, TableError, import_optional
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureOptions
 from ldlearn.tables.files import Input, prefix_errors, report_nothing, silent
-from ldlearn.tables.formats import check_output, format_of, open_table, to_dense
+from ldlearn.tables.formats import check_output, format_of, open_table
 from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
 from ldlearn.tables.source import SparseTable

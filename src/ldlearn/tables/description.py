@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.compose.method_names import method_name
+from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import softmax
 from ldlearn.exceptions import ParameterError, TableError, import_optional
 from ldlearn.tables.column_types import CellReport, columns_by_type
 from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
 from ldlearn.tables.files import Input, sha256_of, write_file
-from ldlearn.tables.formats import open_table, to_dense
+from ldlearn.tables.formats import open_table
 from ldlearn.tables.labelled_table import ReadingOptions
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_files import columns_to_read

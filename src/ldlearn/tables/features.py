@@ -10,7 +10,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ldlearn.core.scaling import column_moments
+from ldlearn.core.scaling import column_moments, to_dense
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.column_types import WORD, CellReport, ColumnTypes, check_malformed, columns_by_type, date_parts
 from ldlearn.tables.embedding import NamedEmbedding
@@ -153,7 +153,7 @@ class TablePreprocessing:
     def _join(self, parts: list[Any]) -> Any:
         if self.sparse:
             return scipy.sparse.hstack([scipy.sparse.csr_array(part) for part in parts], format="csr")
-        dense = [part.toarray() if scipy.sparse.issparse(part) else np.asarray(part) for part in parts]
+        dense = [to_dense(part) for part in parts]
         return dense[0] if len(dense) == 1 else np.hstack(dense)
 
 

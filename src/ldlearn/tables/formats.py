@@ -130,11 +130,6 @@ def parse_meta(text: str) -> dict[str, Any]:
     return names | {"texts": {key: str(meta[key]) for key in TEXT_FIELDS if key in meta}}
 
 
-def to_dense(matrix: Any) -> NDArray[Any]:
-    """A matrix as an array."""
-    return np.asarray(matrix.toarray() if scipy.sparse.issparse(matrix) else matrix)
-
-
 @dataclass(frozen=True)
 class Format:
     """How a kind of file is read and written.

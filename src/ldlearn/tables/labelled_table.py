@@ -7,8 +7,8 @@ from typing import Any, Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import TableError, format_list
-from ldlearn.tables.column_types import CellReport, ColumnTypes, check_categories, columns_by_type, find_column_types
+from ldlearn.exceptions import TableError
+from ldlearn.tables.column_types import CellReport, ColumnTypes, check_categories, describe_types, find_column_types
 from ldlearn.tables.columns import Columns, FeatureOptions, TableColumns, choose_columns, find_kept
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
 from ldlearn.tables.files import Dialect, Input, OnMessage, Progress, prefix_errors, report_nothing
@@ -89,8 +89,7 @@ class LabelledTable:
         if types is None:
             types = find_column_types(table, self.columns.features, **self.columns.types, decimal=report.decimal)
         if len(types.left_out) == len(self.columns.features):
-            reasons = columns_by_type(types.left_out).items()
-            why = "; ".join(f"{reason}: {format_list(names)}" for reason, names in reasons)
+            why = "; ".join(describe_types(types.left_out))
             raise TableError(f"no column is left for the features ({why}).")
         cleaned = clean_features(table, types, report)
         check_categories(cleaned, types.categorical)

@@ -24,6 +24,7 @@ from scipy import sparse
 
 from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import installed_versions
+from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import FileError, ModelFileError
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.files import convert_os_errors, writing
@@ -338,7 +339,7 @@ def _probe_predictions(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
             X = model.transform(_made_up_table(model), CellReport())
         elif X is None:
             X = np.random.default_rng(0).normal(size=(3, int(estimator.n_features_in_)))
-        X = X.toarray() if sparse.issparse(X) else X
+        X = to_dense(X)
         found = {"X": X}
         if hasattr(estimator, "predict"):
             found["predict"] = np.asarray(estimator.predict(X))

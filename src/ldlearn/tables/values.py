@@ -173,9 +173,7 @@ def _check_finite(numbers: NDArray[np.float64], series: Any, column: str, advice
     missing = is_missing(series)
     bad = ~np.isfinite(numbers) & ~missing
     if bad.any():
-        first = int(np.argmax(bad))
-        problem = f"{repr_cell(series.iloc[first])} is not a finite number; {advice}"
-        raise TableError(problem, row=series.index[first], column=column)
+        raise cell_error(series, column, bad, f"{{}} is not a finite number; {advice}")
     return np.where(missing, np.nan, numbers)
 
 
@@ -256,6 +254,12 @@ def _numeric_candidate(value: Any) -> Any:
     if isinstance(value, int) and abs(value) > 10**308:  # no float can hold it
         return np.inf
     return np.nan if isinstance(value, bool | np.bool_) else value
+
+
+def cell_error(series: Any, column: str, bad: NDArray[np.bool_], problem: str) -> TableError:
+    """An error about the first bad cell of a column; its value takes the place of ``{}`` in the problem."""
+    first = int(np.argmax(bad))
+    return TableError(problem.format(repr_cell(series.iloc[first])), row=series.index[first], column=column)
 
 
 def repr_cell(value: Any) -> str:
