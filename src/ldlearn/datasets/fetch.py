@@ -17,7 +17,7 @@ from ldlearn.datasets.catalogue import CatalogueFile, Checksum, DatasetInfo, cat
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.files import read_dataset
 from ldlearn.exceptions import DatasetError
-from ldlearn.tables.files import OnMessage, convert_os_errors, writing
+from ldlearn.tables.files import OnMessage, atomic_write, convert_os_errors
 
 Progress = Callable[[int, int | None], None]
 
@@ -214,7 +214,7 @@ def download(
             if attempt:
                 time.sleep(pause * 2 ** (attempt - 1))
             try:
-                with writing(target) as file:
+                with atomic_write(target) as file:
                     _receive(url, file, expected, timeout, report)
                     file.flush()
                     if problem := expected.problem(Path(file.name)):

@@ -102,7 +102,7 @@ def read_dataset(
     try:
         # Not by name: columns may also be selected by position, where names are missing or occur twice.
         opened = open_table(Input(str(path), dialect=dialect, max_bytes=max_bytes), by_name=False)
-        with opened as source, source.input.reading():
+        with opened as source, source.input.convert_errors():
             parts = _select_columns(source, features, labels)
             if separator is not None:
                 X, labels_read, label_names = _read_lists(source, parts, separator)

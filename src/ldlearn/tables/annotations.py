@@ -133,7 +133,7 @@ def _read_file(
     rows: dict[int, dict[str, Any]]
     if (kind := format_of(path, format)) in ("json", "jsonl"):
         opened = Input(path, title="JSON")
-        with opened.stack, opened.reading():
+        with opened.stack, opened.convert_errors():
             objects = [as_task(found) for found in (parse_list if kind == "json" else parse_lines)(opened)]
         if not any(objects):
             raise TableError("the file is empty, or all of its objects are.")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, check_distinct, is_number, mark_if_ambiguous
-from ldlearn.tables.files import Input, Output, check_declared, check_total
+from ldlearn.tables.files import Input, Output, check_declared_size, check_memory_limit
 from ldlearn.tables.formats import DatasetContent, Format
 from ldlearn.tables.source import Kind, RowSource
 from ldlearn.tables.values import import_pandas, to_numbers
@@ -140,14 +140,14 @@ class ArffSource(RowSource):
             values += [float(self._read_cell(text, column, row) or "nan") for column, text in cells.items()]
             starts.append(len(values))
             # A value and its column have 8 bytes each.
-            check_total(len(values) * 16, self.input.max_bytes)
+            check_memory_limit(len(values) * 16, self.input.max_bytes)
         shape = (len(starts) - 1, len(self.names))
         whole = scipy.sparse.csr_matrix((np.array(values), np.array(columns, dtype=np.int64), starts), shape=shape)
         made: dict[str, Any] = {}
         for field, positions in groups.items():
             # Labels become dense; a sparse row of a few bytes must not stand for thousands of them.
             if field != "X":
-                check_declared(8 * shape[0] * len(positions), 8 * self.input.size)
+                check_declared_size(8 * shape[0] * len(positions), 8 * self.input.size)
             made[field] = whole[:, positions] if field == "X" else whole[:, positions].toarray()
         return made
 

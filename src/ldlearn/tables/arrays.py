@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import TableError, normalize_name
 from ldlearn.tables.columns import MARKS, Columns, mark_if_ambiguous
-from ldlearn.tables.files import MOST_NAMES, PIPE, Input, Output, check_declared, check_total
+from ldlearn.tables.files import MOST_NAMES, PIPE, Input, Output, check_declared_size, check_memory_limit
 from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta
 from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
 
@@ -126,7 +126,7 @@ class ArraySource(Source):
             if m != n:
                 raise TableError(f"the array {first!r} has {n} rows, but {other!r} has {m}; all need as many.")
         # What is sparse in the file may become dense.
-        check_total(8 * n * len(positions), self.input.max_bytes)
+        check_memory_limit(8 * n * len(positions), self.input.max_bytes)
         return int(n)
 
 
@@ -154,7 +154,7 @@ def _first_present(field: str, present: Sequence[str]) -> str:
     return next((spelled[name] for name in _USUAL_NAMES[field] if name in spelled), "")
 
 
-def arrays_of(content: DatasetContent) -> dict[str, Any]:
+def to_arrays(content: DatasetContent) -> dict[str, Any]:
     """The arrays that a data set is stored as."""
     features = {"X": content.X} if content.X.shape[1] else {}
     return {**features, **content.labels, META: content.meta()}
@@ -235,7 +235,7 @@ class NpySource(ArraySource):
             return super().find(choice, option)
         path = Path(choice) if Path(choice).is_file() else Path(self.input.table).parent / choice
         labels = replace(self.input, table=str(path))
-        with labels.reading():
+        with labels.convert_errors():
             matrix = read_npy(labels)
             if matrix.ndim != 2:
                 raise TableError(f"a matrix with a column for each label is needed, not the shape {matrix.shape}.")
@@ -263,7 +263,7 @@ def _read_npz(input: Input) -> ArraySource:
 
 def _write_npz(output: Output, content: DatasetContent) -> None:
     """Write an archive: a data set with names and origin; of a table the degrees as ``D`` with ``label_names``."""
-    arrays = arrays_of(content)
+    arrays = to_arrays(content)
     if scipy.sparse.issparse(X := content.X):
         del arrays["X"]
         arrays |= zip(_SPARSE, (X.data, X.indices, X.indptr, X.shape, b"csr"), strict=True)
@@ -315,7 +315,7 @@ class LibsvmSource(ArraySource):
                 raise TableError(f"it has the label {min(unnamed):g}, which has no name.")
             numbers = [float(j) for j in range(len(known["label_names"]))]
         # The labels are made dense.
-        check_declared(X.shape[0] * len(numbers), input.size)
+        check_declared_size(X.shape[0] * len(numbers), input.size)
         Y = MultiLabelBinarizer(classes=numbers).fit_transform(targets).astype(np.int8)
         names = {"feature_names": [f"x{j}" for j in range(X.shape[1])], "label_names": [f"{n:g}" for n in numbers]}
         super().__init__(input, {"X": X, "Y": Y, META: comment or json.dumps(names)})

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
-from ldlearn.tables.columns import check_distinct, marked_labels
-from ldlearn.tables.files import MOST_NAMES, Input, Output, check_total
+from ldlearn.tables.columns import check_distinct, find_marked_labels
+from ldlearn.tables.files import MOST_NAMES, Input, Output, check_memory_limit
 from ldlearn.tables.formats import META, Format, Table, parse_meta
 from ldlearn.tables.source import CHUNK_ROWS, Kind, Source, as_column, make_frame
 
@@ -62,11 +62,11 @@ class ArrowSource(Source):
         """Labels and origin of a data set that this library wrote."""
         text = (self._file.schema.metadata or {}).get(META.encode())
         if text is None:
-            return marked_labels(self.names), {}
+            return find_marked_labels(self.names), {}
         meta = parse_meta(text.decode())
         m, c = len(meta["feature_names"]), len(meta["label_names"])
         if len(self.names) != m + c * len(meta["fields"]):
-            return marked_labels(self.names), meta["texts"]
+            return find_marked_labels(self.names), meta["texts"]
         return {f: list(range(m + k * c, m + (k + 1) * c)) for k, f in enumerate(meta["fields"])}, meta["texts"]
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
@@ -93,7 +93,7 @@ class ArrowSource(Source):
         """
         matrices = {}
         for field, positions in groups.items():
-            check_total(8 * self._n_rows * len(positions), self.input.max_bytes)
+            check_memory_limit(8 * self._n_rows * len(positions), self.input.max_bytes)
             types = {str(self._file.schema.field(self._file_columns[i][0]).type) for i in positions}
             dtype = np.float32 if types == {"float"} else np.float64
             matrices[field] = np.empty((self._n_rows, len(positions)), dtype=dtype)

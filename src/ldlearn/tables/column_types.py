@@ -10,15 +10,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.source import SparseTable
-from ldlearn.tables.values import (
-    NumberColumn,
-    cell_error,
-    import_pandas,
-    is_missing,
-    is_padded,
-    read_numbers,
-    repr_cell,
-)
+from ldlearn.tables.values import cell_error, has_leading_zero, import_pandas, is_missing, read_numbers, repr_cell
 
 MAX_CATEGORIES = 1000
 EMPTY, CONSTANT = "no value in any row", "the same value in every row"
@@ -76,27 +68,24 @@ class CellReport:
         found = read_numbers(series, self.decimal, unit)
         if unit is None:
             self.units[column] = found.unit
-            self._report_mixed_units(found, column)
+            n_numbers = int(np.count_nonzero(~np.isnan(found.values)))
+            if 0 < found.n_with_unit < n_numbers:
+                some = f"{found.n_with_unit:,} of {n_numbers:,} numbers have the unit {found.unit}"
+                self.mixed_units[column] = f"Column {column!r}: {some}, which is assumed for the others too."
         if found.malformed.any():
             known = "" if unit is None else f", with {f'the unit {unit}' if unit else 'no unit'} as in training"
             check_malformed(series, column, found.malformed, f"are the columns named correctly{known}?")
             self.add(self.malformed, series, column, found.malformed)
         return found.values
 
-    def _report_mixed_units(self, found: NumberColumn, column: str) -> None:
-        n_numbers = int(np.count_nonzero(~np.isnan(found.values)))
-        if 0 < found.n_with_unit < n_numbers:
-            some = f"{found.n_with_unit:,} of {n_numbers:,} numbers have the unit {found.unit}"
-            self.mixed_units[column] = f"Column {column!r}: {some}, which is assumed for the others too."
-
     def messages(self) -> list[str]:
         """One sentence for each column."""
         treated = {"as missing": self.malformed, "as a category not seen in training": self.unseen}
-        cells = [_message(column, cells, how) for how, found in treated.items() for column, cells in found.items()]
+        cells = [_describe_cells(*item, how) for how, found in treated.items() for item in found.items()]
         return [*self.mixed_units.values(), *cells]
 
 
-def _message(column: str, cells: list[str], how: str) -> str:
+def _describe_cells(column: str, cells: list[str], how: str) -> str:
     named = [cell for cell in cells if cell][:3]
     more = f" and {len(cells) - len(named):,} more" if len(cells) > len(named) else ""
     count = "1 cell counts" if len(cells) == 1 else f"{len(cells):,} cells count"
@@ -241,7 +230,7 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
 def _has_leading_zeros(present: Any) -> bool:
     """Whether a column holds codes of digits, some of which begin with 0."""
     cells = present.tolist()
-    return all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells) and any(map(is_padded, cells))
+    return all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells) and any(map(has_leading_zero, cells))
 
 
 def _is_nearly_numeric(present: Any, decimal: str | None) -> bool:
@@ -298,18 +287,18 @@ def find_date_format(series: Any, column: str) -> str | None:
     first = present.head(50)  # most columns are no dates, and a few cells show it
     if 2 * sum(isinstance(cell, str) and _LIKE_A_DATE.match(cell) is not None for cell in first) <= len(first):
         return None
-    likely = [form for form in _FORMATS if 2 * _parse(first, form).notna().sum() >= len(first)]
-    counts = {form: int(_parse(present, form).notna().sum()) for form in likely}
+    likely = [form for form in _FORMATS if 2 * _parse_dates(first, form).notna().sum() >= len(first)]
+    counts = {form: int(_parse_dates(present, form).notna().sum()) for form in likely}
     found = [form for form in likely if counts[form] == max(counts.values()) >= 0.9 * len(present)]
     if not found:
         return None
     if found[0].translate(_DAY_AND_MONTH_SWAPPED) in found[1:]:
         problem = f"its dates may begin with the day or with the month ({present.iloc[0]!r})"
         raise TableError(f"{problem}; write them as 2024-03-31, or leave the column out (ignore).", column=column)
-    return _ISO_TIME if found[0] == _ISO and _has_times(_parse(present, _ISO)) else found[0]
+    return _ISO_TIME if found[0] == _ISO and _has_times(_parse_dates(present, _ISO)) else found[0]
 
 
-def date_parts(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.bool_]]:
+def split_dates(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.bool_]]:
     """Year, month, weekday (Monday is 0), days, and the hour if there are times; and which cells are malformed.
 
     Days are counted from 1970, with fractions. A method that standardises its features sees days since the first.
@@ -318,8 +307,8 @@ def date_parts(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], 
         when = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz is not None else series
     else:
         # ISO 8601 cannot be mistaken for another format.
-        when = _parse(series, form)
-        when = when.fillna(_parse(series[when.isna()], _ISO))
+        when = _parse_dates(series, form)
+        when = when.fillna(_parse_dates(series[when.isna()], _ISO))
     days = (when - import_pandas().Timestamp(0).as_unit("us")).dt.total_seconds().to_numpy(dtype=np.float64) / 86_400
     parts = {"year": when.dt.year, "month": when.dt.month, "weekday": when.dt.day_of_week, "days": days}
     if "%H" in form or "%I" in form:
@@ -328,7 +317,7 @@ def date_parts(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], 
     return {name: np.asarray(values, dtype=np.float64) for name, values in parts.items()}, malformed
 
 
-def _parse(series: Any, form: str) -> Any:
+def _parse_dates(series: Any, form: str) -> Any:
     """The cells as times of UTC without a zone, NaT where they have another format."""
     pandas_format = "ISO8601" if form in (_ISO, _ISO_TIME) else form
     texts = series.astype(str).str.strip()

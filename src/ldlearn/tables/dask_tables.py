@@ -16,7 +16,7 @@ from ldlearn.exceptions import FileError, ParameterError, TableError, import_opt
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureOptions
-from ldlearn.tables.files import Input, prefix_errors, report_nothing, silent
+from ldlearn.tables.files import Input, no_progress, prefix_errors, report_nothing
 from ldlearn.tables.formats import check_output, format_of, open_table
 from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
@@ -142,7 +142,7 @@ def predict_parts(
     with client:
         cluster.check_workers(client)
         # What is unusual about a text table is not reported once for each file.
-        options |= {"to": to, "overwrite": overwrite, "on_message": report_nothing, "progress": silent}
+        options |= {"to": to, "overwrite": overwrite, "on_message": report_nothing, "progress": no_progress}
         written = cluster.BlockRunner(client).map_compute(_predict_part, parts, outputs, common=(loaded, options))
     messages = [f"{Path(table.output).name}: {text}" for table in written for text in table.messages]
     return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, messages)

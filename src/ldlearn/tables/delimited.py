@@ -22,7 +22,7 @@ from ldlearn.tables.columns import is_number
 from ldlearn.tables.files import BUFFER_BYTES, MOST_NAMES, Dialect, Input, Output
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import CHUNK_BYTES, CHUNK_ROWS, Kind, Source, make_frame
-from ldlearn.tables.values import MISSING, import_pandas, is_padded, with_decimal_point
+from ldlearn.tables.values import MISSING, has_leading_zero, import_pandas, with_decimal_point
 
 _LONGEST_ROW = 16 << 20
 _QUOTE, _NEWLINE = b'"\n'
@@ -89,7 +89,7 @@ class DelimitedSource(Source):
         """
         if self._is_whole and not self._file.peek().strip():
             return
-        codes = {i for row in self._first_rows for i, cell in enumerate(row) if is_padded(cell)}
+        codes = {i for row in self._first_rows for i, cell in enumerate(row) if has_leading_zero(cell)}
         texts = {i: object for i, kind in kinds.items() if kind == "text" or i in codes}
         pandas = import_pandas()
         options: dict[str, Any] = {}
@@ -117,24 +117,24 @@ class DelimitedSource(Source):
                 **options,
             )
             with reader:
-                yield from (self._block(frame, kinds, file.empty_rows) for frame in reader if len(frame))
+                yield from (self._to_block(frame, kinds, file.empty_rows) for frame in reader if len(frame))
         except pandas.errors.ParserError as error:
             if "Calling read(" in str(error):  # pandas passes on errors of the file, but replaces Ctrl-C
                 raise KeyboardInterrupt from None
             raise
 
-    def _block(self, frame: Any, kinds: Mapping[int, Kind], empty_rows: list[int]) -> Any:
+    def _to_block(self, frame: Any, kinds: Mapping[int, Kind], empty_rows: list[int]) -> Any:
         numeric = [i for i, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind in "iuf"]
         # Converted at once: a call for each of 10,000 columns is slow.
         matrix = (frame if len(numeric) == frame.shape[1] else frame[numeric]).to_numpy(np.float64)
         columns = dict(zip(numeric, matrix.T, strict=True))
-        columns |= {i: self._texts(frame[i], kinds[i]) for i in frame.columns.difference(numeric)}
+        columns |= {i: self._convert_texts(frame[i], kinds[i]) for i in frame.columns.difference(numeric)}
         block = make_frame({i: columns[i] for i in kinds}, int(frame.index[0]) + self.first_row)
         if empty_rows:  # which pandas does not count
             block.index += np.searchsorted(empty_rows, frame.index, side="right")
         return block
 
-    def _texts(self, column: Any, kind: Kind) -> NDArray[Any]:
+    def _convert_texts(self, column: Any, kind: Kind) -> NDArray[Any]:
         if column.dtype == bool:
             return np.asarray(column)
         cells: NDArray[Any] = column.to_numpy(dtype=object)
@@ -388,9 +388,9 @@ def write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> 
         arrow_csv.write_csv(to_arrow_table(columns), output.file, options)
 
 
-def _format(delimiter: str) -> Format:
+def _delimited_format(delimiter: str) -> Format:
     source, write = partial(DelimitedSource, delimiter=delimiter), partial(write_delimited, delimiter=delimiter)
     return Format("a text table", source, write, is_text=True)
 
 
-CSV, TSV = _format(","), _format("\t")
+CSV, TSV = _delimited_format(","), _delimited_format("\t")

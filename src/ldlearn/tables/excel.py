@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
-from ldlearn.tables.files import Input, Output, check_total, convert_os_errors
+from ldlearn.tables.files import Input, Output, check_memory_limit, convert_os_errors
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import Kind, RowSource, as_column
 from ldlearn.tables.values import repr_cell
@@ -100,11 +100,11 @@ def _check_size(input: Input) -> None:
             n_cells = max(len(_CELL.findall(row)) for row in _ROW.split(xml))  # cells may have no reference
             n_columns = max([n_cells, *map(_column_number, columns)])
             n_rows = max(map(int, set(re.findall(rb"""\br\s*=\s*["'][A-Za-z]*(\d{1,18})""", xml))), default=0)
-            check_total(32 * n_rows * n_columns, limit)
+            check_memory_limit(32 * n_rows * n_columns, limit)
             values.update(_VALUE.findall(xml))
             sizes = map(len, _SHARED_TEXT.split(xml)[1:])
             text_sizes = [max(pair) for pair in zip_longest(text_sizes, sizes, fillvalue=0)]
-    check_total(sum(n * text_sizes[int(k)] for k, n in values.items() if int(k) < len(text_sizes)), limit)
+    check_memory_limit(sum(n * text_sizes[int(k)] for k, n in values.items() if int(k) < len(text_sizes)), limit)
 
 
 def _invalid_cell_error(cell: str, where: str | None = None) -> TableError:

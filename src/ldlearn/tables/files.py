@@ -49,7 +49,7 @@ def report_nothing(_: object) -> None:
 
 
 @contextmanager
-def silent(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[OnProgress]:
+def no_progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[OnProgress]:
     """Report nothing."""
     yield report_nothing
 
@@ -59,14 +59,14 @@ def warn(sentence: str) -> None:
     warnings.warn(sentence, UserWarning, stacklevel=2)
 
 
-def check_declared(declared: int, stored: int) -> None:
+def check_declared_size(declared: int, stored: int) -> None:
     """Refuse a file that announces far more bytes than it can hold, before anything is allocated."""
     if declared > max(ALWAYS_ALLOWED, MOST_EXPANSION * stored):
         problem = f"it announces {declared:,} bytes of data in {stored:,} bytes of file"
         raise TableError(f"{problem}; it is refused as broken or malicious.")
 
 
-def check_total(declared: int, max_bytes: int) -> None:
+def check_memory_limit(declared: int, max_bytes: int) -> None:
     """Refuse a file whose arrays would not fit into what the caller allows."""
     if declared > max_bytes:
         problem = f"it would take {declared:,} bytes of memory, more than the limit {max_bytes:,}"
@@ -140,7 +140,7 @@ class Input:
     format: str | None = None
     dialect: Dialect | None = None
     on_message: OnMessage | None = None
-    progress: Progress = silent
+    progress: Progress = no_progress
     likely_decimal: str = "."
     label_file: str | None = None
     max_bytes: int = DEFAULT_MAX_BYTES
@@ -169,7 +169,7 @@ class Input:
     def file(self) -> io.BufferedReader:
         """The bytes, from the first to the last; those of a packed file are unpacked."""
         raw = self.stack.enter_context(self.path.open("rb", buffering=0)) if self.is_file else sys.stdin.buffer
-        file = counted(cast(IO[bytes], raw), self.on_progress)
+        file = count_reads(cast(IO[bytes], raw), self.on_progress)
         if not is_gzip(self.table):
             return file
         unpacked = 0
@@ -177,9 +177,9 @@ class Input:
         def check(amount: int) -> None:
             nonlocal unpacked
             unpacked += amount
-            check_declared(unpacked, self.size)
+            check_declared_size(unpacked, self.size)
 
-        return counted(cast(IO[bytes], gzip.GzipFile(fileobj=file)), check)
+        return count_reads(cast(IO[bytes], gzip.GzipFile(fileobj=file)), check)
 
     @cached_property
     def path(self) -> Path:
@@ -207,11 +207,11 @@ class Input:
 
     def check_size(self, declared: int) -> None:
         """Refuse arrays of so many bytes if the file cannot hold them, or if they are more than the caller allows."""
-        check_declared(declared, self.size)
-        check_total(declared, self.max_bytes)
+        check_declared_size(declared, self.size)
+        check_memory_limit(declared, self.max_bytes)
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def convert_errors(self) -> Iterator[None]:
         """Turn whatever goes wrong while the file is read into one sentence that names the file.
 
         Parsers of foreign formats raise many kinds of exceptions on broken files; the caller needs one.
@@ -246,7 +246,7 @@ class _CountedReads(io.RawIOBase):
         return count
 
 
-def counted(file: IO[bytes], on_read: OnProgress) -> io.BufferedReader:
+def count_reads(file: IO[bytes], on_read: OnProgress) -> io.BufferedReader:
     """A file whose first ``BUFFER_BYTES`` can be looked at by ``peek``; ``on_read`` is called with amounts of bytes."""
     return io.BufferedReader(_CountedReads(file, on_read), BUFFER_BYTES)
 
@@ -311,7 +311,7 @@ class Output:
 
     def open_sibling(self, path: Path) -> IO[bytes]:
         """A further file of the same table."""
-        return self.stack.enter_context(writing(path))
+        return self.stack.enter_context(atomic_write(path))
 
     def save(self, write: Callable[[IO[bytes]], object]) -> None:
         """Write by a function that also goes back in the file, which a pipe cannot do."""
@@ -322,7 +322,7 @@ class Output:
 
 
 @contextmanager
-def writing(path: FilePath) -> Iterator[IO[bytes]]:
+def atomic_write(path: FilePath) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of ``path`` when the block ends, and vanishes if the block fails.
 
     The draft lies in the same folder, because only a rename within one file system is atomic. What is no file, such as
@@ -361,7 +361,7 @@ def writing(path: FilePath) -> Iterator[IO[bytes]]:
 
 def write_file(path: FilePath, content: str | bytes) -> Path:
     """Write a whole file, or leave what was there; a text is written as UTF-8."""
-    with writing(path) as file:
+    with atomic_write(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return Path(path)
 

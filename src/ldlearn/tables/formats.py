@@ -208,7 +208,7 @@ def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Ite
     size = path.stat().st_size if (path := Path(input.table)).is_file() else None
     with input.progress(task, size, is_bytes=True) as on_progress, input.stack:
         input.on_progress = on_progress
-        with input.reading():
+        with input.convert_errors():
             source = format.source(input)
             if by_name:
                 _check_names(source)
@@ -247,7 +247,7 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
     path = Path(name)
     if path.is_file():
         for other in inputs:
-            if _is_input(path, other):
+            if _is_same_file(path, other):
                 raise FileError(f"{name}: it is the same file as the input {other}, which would be lost; name another.")
         if not overwrite:
             raise FileError(f"{name}: there is such a file already, and it is not to be replaced; name another.")
@@ -257,7 +257,7 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
         raise FileError(f"{name}: the folder {str(path.parent)!r} does not exist; make it first.")
 
 
-def _is_input(path: Path, given: str) -> bool:
+def _is_same_file(path: Path, given: str) -> bool:
     try:
         return os.path.samestat(os.fstat(sys.stdin.fileno()) if given == PIPE else os.stat(given), path.stat())
     except (AttributeError, OSError, ValueError):  # there is no such file, or standard input is closed

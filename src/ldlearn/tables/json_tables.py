@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.annotation_formats import is_task
-from ldlearn.tables.columns import marked_labels
-from ldlearn.tables.files import Input, Output, check_total
+from ldlearn.tables.columns import find_marked_labels
+from ldlearn.tables.files import Input, Output, check_memory_limit
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column
 
@@ -40,7 +40,7 @@ class JsonSource(RowSource):
             input.log("; ".join(found.messages))
             first = found.table.to_dict("records")
         self.names = list(dict.fromkeys(name for row in first for name in row))
-        self.labels = marked_labels(self.names)
+        self.labels = find_marked_labels(self.names)
         self._rows = chain(first, rows)
 
     def _column(self, rows: list[dict[str, Any]], position: int, kind: Kind, first: int) -> NDArray[Any]:
@@ -70,7 +70,7 @@ def parse_lines(input: Input) -> Iterator[dict[str, Any]]:
 def parse_list(input: Input) -> list[dict[str, Any]]:
     """The objects of a JSON file: a list of them, or one."""
     if input.is_file:  # whose size is known only when it has been read
-        check_total(input.size, input.max_bytes)
+        check_memory_limit(input.size, input.max_bytes)
     found = _parse_json(input.file.read(), "file")
     rows = [found] if isinstance(found, dict) else found
     if not isinstance(rows, list) or not any(rows) or not all(isinstance(row, dict) for row in rows):

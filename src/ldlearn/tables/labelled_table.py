@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.column_types import CellReport, ColumnTypes, check_categories, describe_types, find_column_types
-from ldlearn.tables.columns import Columns, FeatureOptions, TableColumns, choose_columns, find_kept
+from ldlearn.tables.columns import Columns, FeatureOptions, TableColumns, choose_columns, find_columns_to_keep
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
 from ldlearn.tables.files import Dialect, Input, OnMessage, Progress, prefix_errors, report_nothing
 from ldlearn.tables.formats import open_table
@@ -105,7 +105,7 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
         input = replace(source.input, likely_decimal=source.decimal)
         columns = choose_columns(source, labels, **wanted)
         named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
-        columns = replace(columns, kept=find_kept(source, keep, columns.id, named))
+        columns = replace(columns, kept=find_columns_to_keep(source, keep, columns.id, named))
         # As text: codes keep leading zeros, and dates their form.
         as_text = [name for kind in ("categorical", "date", "text") for name in columns.types.get(kind, ())]
         as_text += [] if columns.id is None else [columns.id]

@@ -15,8 +15,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
-from ldlearn.tables.arrays import ArraySource, arrays_of
-from ldlearn.tables.files import Input, Output, check_declared, check_total
+from ldlearn.tables.arrays import ArraySource, to_arrays
+from ldlearn.tables.files import Input, Output, check_declared_size, check_memory_limit
 from ldlearn.tables.formats import DatasetContent, Format
 
 _HDF5, _PREFACE = b"\x89HDF\r\n\x1a\n", 512
@@ -78,7 +78,7 @@ def read_mat5(input: Input) -> dict[str, Any]:
                 content = zlib.decompressobj().decompress(content, 8 + length)[8:]
             if kind != _MATRIX:
                 raise TableError("the file is not made of matrices")
-            check_total(len(content), input.max_bytes)
+            check_memory_limit(len(content), input.max_bytes)
             if content and (named := _read_matrix(_ElementReader(content, endian), input.size)):
                 name, arrays[name] = named
     return arrays
@@ -114,7 +114,7 @@ def _read_matrix(parts: _ElementReader, size: int) -> tuple[str, Any] | None:
         return name, "".join(map(chr, np.frombuffer(content, parts.endian + _DTYPES[kind]).tolist()))
     if array_class == _SPARSE:
         # Rows without entries take memory, too, once the matrix is stored by rows.
-        check_declared(8 * shape[0], size)
+        check_declared_size(8 * shape[0], size)
         rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
         n_stored = int(starts[-1])  # there may be more room than entries (MATLAB's nzmax)
         return name, checked_csr(values[:n_stored].astype(np.float64), rows[:n_stored], starts, shape)
@@ -146,7 +146,7 @@ def _write_mat(output: Output, content: DatasetContent) -> None:
     size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
     if size >= 1 << 31:
         raise TableError("a MATLAB file of version 5 holds no array of 2 GB or more; write .npz.")
-    output.save(lambda file: scipy.io.savemat(file, arrays_of(content), do_compression=True))
+    output.save(lambda file: scipy.io.savemat(file, to_arrays(content), do_compression=True))
 
 
 def _read_mat73(input: Input) -> dict[str, Any]:
@@ -196,7 +196,7 @@ def _load_numbers(item: Any, input: Input) -> Any:
 def _load_sparse(h5py: Any, group: Any, input: Input) -> Any:
     n_rows = int(group.attrs["MATLAB_sparse"])
     # Rows without entries take memory, too, once the matrix is stored by rows.
-    check_declared(8 * n_rows, input.size)
+    check_declared_size(8 * n_rows, input.size)
     items = [_get_item(h5py, group, key) for key in ("data", "ir", "jc")]
     if not isinstance(items[2], h5py.Dataset):
         raise TableError(f"the sparse array {group.name!r} has no columns.")

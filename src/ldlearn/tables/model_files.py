@@ -27,7 +27,7 @@ from ldlearn.base.discovery import installed_versions
 from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import FileError, ModelFileError
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.files import convert_os_errors, writing
+from ldlearn.tables.files import atomic_write, convert_os_errors
 from ldlearn.tables.model_schema import find_schema, import_method, is_record, schema_of
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
@@ -74,7 +74,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = Fa
         "model": encoder.encode(model, type(model).__name__),
         "probe": encoder.encode(_probe_predictions(model), "probe"),
     }
-    with writing(Path(path)) as file:
+    with atomic_write(Path(path)) as file:
         _write_file(file, content, encoder.arrays)
 
 
@@ -335,7 +335,8 @@ def _probe_predictions(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
     estimator = _estimator_of(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if isinstance(model, TableModel) and not model.preprocessing.embedded:  # which is not there at loading
+        # A named embedding is not there at loading.
+        if isinstance(model, TableModel) and not model.preprocessing.embedded:
             X = model.transform(_made_up_table(model), CellReport())
         elif X is None:
             X = np.random.default_rng(0).normal(size=(3, int(estimator.n_features_in_)))

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.columns import Columns, check_distinct, find_columns, marked_labels
-from ldlearn.tables.files import Input, check_total
+from ldlearn.tables.columns import Columns, check_distinct, find_columns, find_marked_labels
+from ldlearn.tables.files import Input, check_memory_limit
 from ldlearn.tables.values import import_pandas, to_numbers
 
 CHUNK_ROWS = 8192
@@ -72,7 +72,7 @@ class Source:
         matrices: dict[str, NDArray[Any]] = {}
         n_rows, wanted = 0, [i for positions in groups.values() for i in positions]
         for block in self._read_blocks(dict.fromkeys(wanted, "any")):
-            check_total((n_rows + len(block)) * len(wanted) * 8, self.input.max_bytes)
+            check_memory_limit((n_rows + len(block)) * len(wanted) * 8, self.input.max_bytes)
             for field, positions in groups.items():
                 piece = to_matrix(block[positions], [self.names[i] for i in positions])
                 matrix = matrices.setdefault(field, np.empty((0, len(positions)), dtype=piece.dtype))
@@ -83,20 +83,20 @@ class Source:
 
     def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         """The columns in ``kinds`` in tables of a limited number of rows: frames, or a `SparseTable` each."""
-        for table in self._tables(kinds):
+        for table in self._read_tables(kinds):
             for start in range(0, len(table), CHUNK_ROWS):
                 yield table.iloc[start : start + CHUNK_ROWS]
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
         """All rows in one frame, or in a `SparseTable` where there is one and ``sparse`` allows it; at least one."""
-        tables = [table for table in self._tables(kinds) if len(table)]
+        tables = [table for table in self._read_tables(kinds) if len(table)]
         if not tables:
             raise TableError("the table has no rows.")
         if len(tables) == 1:
             return tables[0].to_frame() if isinstance(tables[0], SparseTable) and not sparse else tables[0]
         return import_pandas().concat(tables)
 
-    def _tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+    def _read_tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         # Reversed, so that of two columns of one name the first is taken.
         place = {name: i for i, name in reversed(list(enumerate(self.names)))}
         for block in self._read_blocks({place[name]: kind for name, kind in kinds.items()}):
@@ -116,7 +116,7 @@ class Source:
         """The blocks; only errors while a block is read are errors of the file."""
         blocks = self.blocks(kinds)
         while True:
-            with self.input.reading():
+            with self.input.convert_errors():
                 block = next(blocks, None)
             if block is None:
                 return
@@ -125,7 +125,7 @@ class Source:
     def _set_names(self, names: list[str]) -> None:
         """Take the names of a header without spaces around them, and find those that mark labels."""
         self.names = [name.strip() for name in names]
-        self.labels = marked_labels(self.names)
+        self.labels = find_marked_labels(self.names)
 
 
 class RowSource(Source):
@@ -258,7 +258,7 @@ class FrameSource(Source):
         self._frame = as_frame(input.table)
         self.names = list(self._frame.columns)
 
-    def _tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+    def _read_tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         yield self._frame
 
 

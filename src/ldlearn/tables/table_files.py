@@ -14,7 +14,7 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.columns import Columns, check_columns, find_kept
+from ldlearn.tables.columns import Columns, check_columns, find_columns_to_keep
 from ldlearn.tables.files import PIPE, Input, prefix_errors
 from ldlearn.tables.formats import check_output, open_table, write_table
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, ReadingOptions, read_labelled, split_options
@@ -275,7 +275,7 @@ def _write_in_chunks(
     ids: list[Any] = []
     with open_table(input) as source:
         id = find_id_column(source, model, id)
-        kept = find_kept(source, writer.keep, id, model.labels)
+        kept = find_columns_to_keep(source, writer.keep, id, model.labels)
         kinds = columns_to_read(source, model, labels, id, kept)
 
         def tables() -> Iterator[Any]:
@@ -382,7 +382,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
         id = find_id_column(source, model, given.get("id"))
         listed = [] if model.label_list is None else [model.label_list.column]
         has_labels = any(name in source.names for name in (*model.labels, *listed))
-        shown = find_kept(source, given.get("keep"), id, model.labels)
+        shown = find_columns_to_keep(source, given.get("keep"), id, model.labels)
         shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
         others = [name for name in shown if name not in model.features]
         frame = source.read(columns_to_read(source, model, model.labels if has_labels else (), id, others))

@@ -150,7 +150,7 @@ def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, hold
         model, X, targets = TableModel.fit_labelled(table, estimator, embedding)
     if holdout > 0 and targets.kind == "0/1":
         model.classifier = _fit_classifier(model.estimator, X, targets.truth)
-    held = _hold_out(table, model, targets, embedding, holdout, seed) if holdout > 0 else "none were asked for"
+    held = _score_held_out(table, model, targets, embedding, holdout, seed) if holdout > 0 else "none were asked for"
     if isinstance(held, dict):
         model.facts["holdout"] = held
         scores = [] if held["better_than_baselines"] else [describe_signal(held)]
@@ -166,7 +166,7 @@ def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, hold
     return model
 
 
-def _hold_out(
+def _score_held_out(
     table: LabelledTable, model: TableModel, targets: TrainingTargets, embedding: Any, share: float, seed: int
 ) -> dict[str, Any] | str:
     """Scores of a model fitted without some of the rows on these rows, or why there are none."""
@@ -211,14 +211,14 @@ def _fit_classifier(estimator: Any, X: Any, T: Matrix, max_size: int = 3_000_000
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = plain_classifier(_zeros_of(estimator)).fit(X[rows], T[rows])
+            found = plain_classifier(_meaning_of_zeros(estimator)).fit(X[rows], T[rows])
     except ValueError:
         return None
     del found.label_distributions_  # only its predictions are needed
     return found
 
 
-def _zeros_of(estimator: Any) -> Literal["none", "less"]:
+def _meaning_of_zeros(estimator: Any) -> Literal["none", "less"]:
     return "none" if estimator.capabilities().keeps_zeros else "less"
 
 
@@ -227,7 +227,7 @@ def describe_classifier(found: dict[str, Any], estimator: Any) -> str:
     gain, error = found["classifier_gain"], found["classifier_error"]
     if gain is None or not clearly_better(gain, error):
         return ""
-    option = "--zeros less" if _zeros_of(estimator) == "less" else "--set link=votes"
+    option = "--zeros less" if _meaning_of_zeros(estimator) == "less" else "--set link=votes"
     return (
         f"A plain classifier predicts held-out labels better (by {gain:.3g} per row, 95 % interval "
         f"{gain - 1.96 * error:.3g} to {gain + 1.96 * error:.3g}): use `--method FromClassifier` with `{option}`."
