@@ -81,7 +81,7 @@ class ArffSource(RowSource):
 
     def _mulan_labels(self) -> list[int]:
         companion = Path(self.input.table).with_suffix(".xml")
-        if not self.input.is_file or not companion.is_file():
+        if not self.input.has_path or not companion.is_file():
             return []
         found = _XML_LABEL.findall(companion.read_text(encoding="utf-8-sig"))
         return self.find([html.unescape(name[1:-1]) for name in found], companion.name) if found else []

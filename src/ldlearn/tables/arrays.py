@@ -217,7 +217,7 @@ class NpySource(ArraySource):
 
     def __init__(self, input: Input) -> None:
         path = Path(input.table)
-        parts = {field: _part_path(path, field) for field in ("X", *MARKS)} if input.is_file else {}
+        parts = {field: _part_path(path, field) for field in ("X", *MARKS)} if input.has_path else {}
         found = {field: part for field, part in parts.items() if part.is_file()}
         if "X" in found and len(found) > 1:
             arrays = {field: read_npy(replace(input, table=str(part))) for field, part in found.items()}

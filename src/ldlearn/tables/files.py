@@ -156,8 +156,8 @@ class Input:
         return "standard input" if self.table == PIPE else self.table
 
     @property
-    def is_file(self) -> bool:
-        """Whether it can be read again, unlike standard input."""
+    def has_path(self) -> bool:
+        """Whether it is a file or a named pipe."""
         return isinstance(self.table, str) and self.table != PIPE
 
     @property
@@ -168,7 +168,7 @@ class Input:
     @cached_property
     def file(self) -> io.BufferedReader:
         """The bytes, from the first to the last; those of a packed file are unpacked."""
-        raw = self.stack.enter_context(self.path.open("rb", buffering=0)) if self.is_file else sys.stdin.buffer
+        raw = self.stack.enter_context(self.path.open("rb", buffering=0)) if self.has_path else sys.stdin.buffer
         file = count_reads(cast(IO[bytes], raw), self.on_progress)
         if not is_gzip(self.table):
             return file
@@ -184,7 +184,7 @@ class Input:
     @cached_property
     def path(self) -> Path:
         """A file that can be read from its end, which a pipe does not have: that is copied first."""
-        if self.is_file:
+        if self.has_path:
             path = Path(self.table)
             if path.is_dir() or not path.exists():
                 problem = "it is a folder, not a table" if path.is_dir() else "there is no such file"

@@ -69,7 +69,7 @@ def parse_lines(input: Input) -> Iterator[dict[str, Any]]:
 
 def parse_list(input: Input) -> list[dict[str, Any]]:
     """The objects of a JSON file: a list of them, or one."""
-    if input.is_file:  # whose size is known only when it has been read
+    if input.has_path:  # the size of standard input is known only when it has been read
         check_memory_limit(input.size, input.max_bytes)
     found = _parse_json(input.file.read(), "file")
     rows = [found] if isinstance(found, dict) else found

@@ -126,7 +126,7 @@ def _reread_mixed_columns(table: Any, features: Sequence[str], input: Input) -> 
     frame = table.frame if isinstance(table, SparseTable) else table
     of_objects = {name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind == "O"}
     mixed = [name for name in features if name in of_objects and _mixes_numbers_and_texts(frame[name])]
-    if not mixed or not input.is_file:
+    if not mixed or not (input.has_path and input.path.is_file()):  # a pipe is read only once
         return table
     with open_table(replace(input, on_message=report_nothing), "reading") as source:
         return table.assign(**source.read(dict.fromkeys(mixed, "text")))
