@@ -117,7 +117,7 @@ def test_read_dataset_warns_and_takes_options(tmp_path):
     ],
 )
 def test_only_what_is_safe_is_found(text, delimiter, decimal):
-    dialect = detect_dialect(text.encode(), Dialect(), ",")
+    dialect = detect_dialect(text.encode(), Input("x.csv"), ",")
     assert (dialect.delimiter, dialect.decimal) == (delimiter, decimal)
 
 
@@ -127,7 +127,7 @@ def test_only_what_is_safe_is_found(text, delimiter, decimal):
 )
 def test_tables_of_numbers_with_points_are_always_understood(rows, delimiter):
     lines = [delimiter.join(["a", "b", "c"])] + [delimiter.join(f"{x:.2f}" for x in row) for row in rows]
-    dialect = detect_dialect("\n".join(lines).encode(), Dialect(), ",")
+    dialect = detect_dialect("\n".join(lines).encode(), Input("x.csv"), ",")
     assert (dialect.delimiter, dialect.decimal, dialect.encoding) == (delimiter, ".", "utf-8")
 
 

@@ -49,9 +49,7 @@ class DelimitedSource(Source):
             raise TableError(f"its first line is longer than 4 MB or has more than {MOST_NAMES:,} columns.")
         sample = start[: max(1 << 20, 2 * len(line))]
         self._is_whole = len(sample) == len(start) < BUFFER_BYTES
-        self._dialect = detect_dialect(
-            sample, input.dialect or Dialect(), delimiter, input.likely_decimal, is_whole=self._is_whole
-        )
+        self._dialect = detect_dialect(sample, input, delimiter, is_whole=self._is_whole)
         if self._dialect.messages:
             input.log(", and ".join(self._dialect.messages))
         self.decimal = self._dialect.decimal
@@ -258,29 +256,26 @@ class DetectedDialect(NamedTuple):
     messages: list[str]  # what differs from the default
 
 
-def detect_dialect(
-    sample: bytes, wanted: Dialect, usual: str, likely_decimal: str = ".", *, is_whole: bool = True
-) -> DetectedDialect:
+def detect_dialect(sample: bytes, input: Input, usual: str, *, is_whole: bool = True) -> DetectedDialect:
     """Find the dialect of a table.
 
     Parameters
     ----------
     sample : bytes
         How the table begins.
-    wanted : Dialect
-        What the user gives; it has priority.
+    input : Input
+        Has the dialect that the user gives, which has priority.
     usual : str
         The separator that the format usually has.
-    likely_decimal : {".", ","}
-        The decimal mark, if it cannot be inferred from the numbers.
     is_whole : bool
         Whether the sample is the whole table; otherwise its last row may be incomplete and is left out.
     """
+    wanted = input.dialect or Dialect()
     encoding = wanted.encoding or _find_encoding(sample)
     text = sample.decode(encoding, errors="replace").rstrip("\r\n")
     delimiter = wanted.delimiter or _find_delimiter(text, usual, is_whole)
     lines_above, header_lines, rows = _read_first_rows(text, delimiter, is_whole)
-    decimal = wanted.decimal or _find_decimal_mark(rows[1:], "." if delimiter == "," else likely_decimal)
+    decimal = wanted.decimal or _find_decimal_mark(rows[1:], "." if delimiter == "," else input.likely_decimal)
     messages = []
     if not wanted.encoding and not encoding.startswith("utf-8"):
         messages.append(f"its text is {encoding}, not UTF-8")

@@ -207,8 +207,4 @@ def _load_sparse(h5py: Any, group: Any, input: Input) -> Any:
     return checked_csr(values, rows, starts, (n_rows, len(starts) - 1))
 
 
-def _open_mat(input: Input) -> ArraySource:
-    return ArraySource(input, read_mat(input))
-
-
-MAT = Format("a MATLAB file", _open_mat, write_content=_write_mat)
+MAT = Format("a MATLAB file", lambda input: ArraySource(input, read_mat(input)), write_content=_write_mat)
