@@ -155,20 +155,20 @@ class Format:
     is_text: bool = False
 
 
-def format_of(name: str, given: str | None = None) -> str:
-    """The format of a table: the one given, or that of its ending (``.csv`` of ``.csv.gz``); a pipe is CSV."""
-    if given is not None and given not in FORMATS:
-        raise TableError(f"the format {given!r} is not supported; supported are {', '.join(FORMATS)}.")
+def format_of(name: str, format: str | None = None) -> str:
+    """The format of a table: that given, or that of its ending (``.csv`` of ``.csv.gz``); a pipe is CSV."""
+    if format is not None and format not in FORMATS:
+        raise TableError(f"the format {format!r} is not supported; supported are {', '.join(FORMATS)}.")
     if name == PIPE:
-        return given or "csv"
+        return format or "csv"
     packed = Path(name[:-3]).suffix.lower() if is_gzip(name) else ""
     suffix = packed if packed in _PACKABLE else Path(name).suffix.lower()
-    if given is not None:
+    if format is not None:
         # Compared by what they stand for: .svm and .libsvm are one format.
-        if suffix[1:] in FORMATS and FORMATS[suffix[1:]] != FORMATS[given]:
-            problem = f"its ending says {suffix[1:]}, but {given} was asked for; leave that out, or change the ending."
+        if suffix[1:] in FORMATS and FORMATS[suffix[1:]] != FORMATS[format]:
+            problem = f"its ending says {suffix[1:]}, but {format} was asked for; leave that out, or change the ending."
             raise TableError(problem, where=name)
-        return given
+        return format
     if suffix[1:] not in FORMATS:
         if Path(name).is_dir():
             raise FileError(f"{name}: it is a folder, not a table.")
@@ -264,7 +264,7 @@ def _is_same_file(path: Path, given: str) -> bool:
         return False
 
 
-def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), given: str | None = None) -> None:
+def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), format: str | None = None) -> None:
     """Write a table, complete or not at all; to standard output for "-".
 
     Parameters
@@ -275,11 +275,11 @@ def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), gi
         The rows in chunks, at least one.
     labels : sequence of str
         The columns that hold degrees of labels, for formats that keep them apart.
-    given : str, optional
+    format : str, optional
         The format, if it cannot be inferred from the name.
     """
     chunks = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
-    _write(Output(name), given, chunks, lambda: content_of_table(chunks, labels))
+    _write(Output(name), format, chunks, lambda: content_of_table(chunks, labels))
 
 
 def write_content(name: str, content: DatasetContent) -> None:
@@ -288,17 +288,17 @@ def write_content(name: str, content: DatasetContent) -> None:
         _write(Output(name, content.meta()), None, content.chunks(), lambda: content)
 
 
-def _write(output: Output, given: str | None, rows: Iterator[Table], content: Callable[[], DatasetContent]) -> None:
+def _write(output: Output, format: str | None, rows: Iterator[Table], content: Callable[[], DatasetContent]) -> None:
     """Write rows, or the whole content where the format needs that."""
-    format = find_format(format_of(output.name, given))
+    found = find_format(format_of(output.name, format))
     with output.stack:
-        if format.write_content is not None:
+        if found.write_content is not None:
             whole = content()
             with prefix_errors(output.name):
-                format.write_content(output, whole)
-        elif format.write_rows is not None:
-            format.write_rows(output, rows)
+                found.write_content(output, whole)
+        elif found.write_rows is not None:
+            found.write_rows(output, rows)
         else:
-            raise TableError(f"{format.title} can only be read; write JSON lines, .jsonl.", where=output.name)
+            raise TableError(f"{found.title} can only be read; write JSON lines, .jsonl.", where=output.name)
         if output.name == PIPE:
             sys.stdout.buffer.flush()
