@@ -149,9 +149,9 @@ USAGE = {
     "demo in a file": (("demo", "--folder", "data.csv"), ["data.csv: File exists"]),
     "ending and format differ": (
         (*PREDICT, "--to", "jsonl"),
-        ["out.csv: its ending says csv, but jsonl was"],
+        ["out.csv: its ending is .csv, but jsonl was"],
     ),
-    "ending and format of the data differ": ((*FIT, "--from", "parquet"), ["data.csv: its ending says csv, but parq"]),
+    "ending and format of the data differ": ((*FIT, "--from", "parquet"), ["data.csv: its ending is .csv, but parq"]),
     "a protocol as method": ((*FIT, "--method", "FromDistributions"), ["FromDistributions is the protocol"]),
     "method beside a model": (
         ("enhance", "data.csv", "-m", "model.ldl", "--method", "GLLE", "-o", "out.csv"),

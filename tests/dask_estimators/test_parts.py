@@ -67,7 +67,7 @@ def test_what_parts_cannot_be_is_one_sentence(folder, cluster):
         fit_parts("none-*.csv", "sky", scheduler=address)
     with pytest.raises(ParameterError, match="On a cluster DLDL and VoteLDL are fitted, not L2"):
         fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, method="L2")
-    with pytest.raises(FileError, match="into a folder, and 'all.parquet' is none".replace(".", r"\.")):
+    with pytest.raises(FileError, match="into a folder; 'all.parquet' is not one".replace(".", r"\.")):
         predict_parts("part-*.parquet", "m.ldl", "all.parquet", scheduler=address)
     for name in "ab":
         (folder / name).mkdir()

@@ -128,7 +128,7 @@ def predict_parts(
     parts = _find_parts(data)
     folder = Path(output).resolve()  # workers stand elsewhere
     if output == "-" or folder.is_file():
-        raise FileError(f"On a cluster each file is predicted into a folder, and {output!r} is none; name one with -o.")
+        raise FileError(f"On a cluster each file is predicted into a folder; {output!r} is not one, name one with -o.")
     names = [Path(part).name if to is None else f"{Path(part).stem}.{to}" for part in parts]
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         raise FileError(f"Two files would be written to {repeated[0]!r}; predict them into different folders.")

@@ -70,7 +70,7 @@ def check_memory_limit(declared: int, max_bytes: int) -> None:
     """Refuse a file whose arrays would not fit into what the caller allows."""
     if declared > max_bytes:
         problem = f"it would take {declared:,} bytes of memory, more than the limit {max_bytes:,}"
-        raise TableError(f"{problem}; raise max_bytes if that is meant.")
+        raise TableError(f"{problem}; raise max_bytes if that is intended.")
 
 
 @dataclass(frozen=True)

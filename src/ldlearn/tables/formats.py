@@ -166,7 +166,7 @@ def format_of(name: str, format: str | None = None) -> str:
     if format is not None:
         # Compared by what they stand for: .svm and .libsvm are one format.
         if suffix[1:] in FORMATS and FORMATS[suffix[1:]] != FORMATS[format]:
-            problem = f"its ending says {suffix[1:]}, but {format} was asked for; leave that out, or change the ending."
+            problem = f"its ending is {suffix}, but {format} was asked for; leave that out, or change the ending."
             raise TableError(problem, where=name)
         return format
     if suffix[1:] not in FORMATS:

@@ -143,7 +143,7 @@ class Writer:
         check_output(self.output, [name for name in self.inputs if isinstance(name, str)], overwrite=self.overwrite)
         self.format = format_of(self.output, self.to)
         if self.safe_csv and self.format not in _TEXT_FORMATS:
-            raise ParameterError(f"safe_csv is for CSV and TSV; {self.format} needs no such thing, leave it out.")
+            raise ParameterError(f"safe_csv is for CSV and TSV; {self.format} does not need it; leave it out.")
         if self.round is not None and not 0 <= self.round <= np.finfo(np.float64).precision:
             raise ParameterError(f"round must be from 0 to 15 decimals, got {self.round}.")
 
