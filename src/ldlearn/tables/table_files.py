@@ -61,7 +61,7 @@ class Evaluation:
 
 
 class _PredictOptions(ReadingOptions, WritingOptions, total=False):
-    pass
+    """The table to predict, and the table to write."""
 
 
 def predict_table(
@@ -108,7 +108,7 @@ def predict_table(
 
 
 class _EnhanceOptions(FitOptions, WritingOptions, total=False):
-    pass
+    """The table to fit a method on or to apply a model to, and the table to write."""
 
 
 def enhance_table(
