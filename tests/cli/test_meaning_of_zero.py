@@ -147,7 +147,7 @@ def test_import_passes_the_meaning_on_to_fit(here, run):
     assert "--zeros less -o model.ldl" in run(*words, "--zeros", "less").out
     unsaid = run(*words)
     assert "--zeros" not in unsaid.out
-    assert "0 is taken to mean none" in unsaid.message
+    assert "a 0 is interpreted as degree 0" in unsaid.message
 
 
 def presence(seed: int, n: int = 460, c: int = 5) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from ldlearn.tables import (
     predict_table,
     save_model,
 )
-from ldlearn.tables.column_types import CellReport, date_parts, find_column_types, find_date_format
+from ldlearn.tables.column_types import CellReport, find_column_types, find_date_format, split_dates
 from ldlearn.tables.files import Dialect
 from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.values import read_numbers
@@ -180,7 +180,7 @@ def test_report_of_new_rows_is_counted_and_said():
 def test_dates_become_year_month_weekday_and_days(form):
     iso, local = column(days()), column(days(form))
     assert find_date_format(local, "when") == ("%Y-%m-%d" if form.startswith("%Y") else form)
-    parts, malformed = date_parts(local, form)
+    parts, malformed = split_dates(local, form)
     when = pd.to_datetime(iso)
     assert not malformed.any()
     assert list(parts) == ["year", "month", "weekday", "days"]
@@ -202,7 +202,7 @@ def test_dates_become_year_month_weekday_and_days(form):
 )
 def test_times_give_an_hour_and_fractions_of_days(cell):
     form = find_date_format(column([cell]), "when")
-    parts = date_parts(column([cell, None]), form)[0]
+    parts = split_dates(column([cell, None]), form)[0]
     assert parts["hour"][0] == pytest.approx(15.5)
     assert parts["days"][0] == pytest.approx((pd.Timestamp("2024-05-06 15:30") - pd.Timestamp(0)) / pd.Timedelta("1D"))
     assert np.isnan(parts["days"][1])
@@ -225,13 +225,13 @@ def test_dates_that_might_be_mistaken_are_refused_with_the_form_that_was_fitted(
         model.predict(with_columns(when=days("%m/%d/%Y")))
     iso = model.predict(with_columns(when=days()))
     np.testing.assert_array_equal(iso, model.predict(with_columns(when=days("%d.%m.%Y"))))
-    assert date_parts(column(["13.05.2024"]), "%m.%d.%Y")[1].all()  # as the user says
+    assert split_dates(column(["13.05.2024"]), "%m.%d.%Y")[1].all()  # as the user says
 
 
 def test_dates_long_ago():
     old = pd.Series(np.array(["1500-01-01", "1500-01-02T06:00"], dtype="datetime64[us]"))
-    assert np.diff(date_parts(old, find_date_format(old, "when"))[0]["days"]).tolist() == [1.25]
-    parts, malformed = date_parts(column(["1500-01-01", "2024-01-02T06:00"]), "%Y-%m-%d %H:%M")
+    assert np.diff(split_dates(old, find_date_format(old, "when"))[0]["days"]).tolist() == [1.25]
+    parts, malformed = split_dates(column(["1500-01-01", "2024-01-02T06:00"]), "%Y-%m-%d %H:%M")
     assert np.isnan(parts["days"]).tolist() == malformed.tolist()
 
 
@@ -243,10 +243,10 @@ def test_categories_never_seen_are_named_and_spaces_are_no_part_of_them():
     new.loc[[2, 5], "place"] = "moon"
     noted = CellReport()
     model.predict(new, noted)
-    named = "Column 'place': 2 cells count as none of the categories, not seen in training: row 2 'moon', row 5 'moon'."
+    named = "Column 'place': 2 cells count as a category not seen in training: row 2 'moon', row 5 'moon'."
     assert noted.messages() == [named]
     model.predict(new)  # so few are no cause for alarm
-    with pytest.warns(UserWarning, match="Column 'place': 120 cells count as none of the categories"):
+    with pytest.warns(UserWarning, match="Column 'place': 120 cells count as a category not seen"):
         model.predict(new.assign(place="moon"))
 
 
@@ -558,7 +558,7 @@ def test_codes_that_begin_with_zero_are_categories(tmp_path):
 def test_too_many_malformed_numbers_are_reported_as_such():
     cells = [f"{i}.5" if i % 5 else f"?{i}" for i in range(N)]
     with pytest.raises(
-        TableError, match=rf"column 'a': {N // 5} of {N} values are not numbers, first row 0 '\?0'.*numeric"
+        TableError, match=rf"row 0, column 'a': {N // 5} of {N} values are not numbers \('\?0'\).*numeric"
     ):
         find_column_types(with_columns(a=cells), ["a"])
     assert "a" in TableModel.fit(with_columns(a=cells), LABELS, estimator=QUICK, numeric=["a"]).numeric

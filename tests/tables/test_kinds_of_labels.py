@@ -242,7 +242,7 @@ def test_one_column_of_lists_is_a_column_for_each_label(tables, form, tmp_path):
     save_model(model, tmp_path / "m.ldl")
     loaded = load_table_model(tmp_path / "m.ldl")
     np.testing.assert_array_equal(loaded.enhance(table), plain.enhance(beside(features, counts > 0)))
-    with pytest.raises(TableError, match="row 2, column 'tags': 'moon' is none of the labels 'hill', 'sea', 'sky'"):
+    with pytest.raises(TableError, match="row 2, column 'tags': 'moon' is not one of the labels 'hill', 'sea', 'sky'"):
         loaded.enhance(table.assign(tags=[["moon"] if i == 2 else cell for i, cell in enumerate(lists)]))
 
 
