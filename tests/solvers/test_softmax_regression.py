@@ -12,7 +12,7 @@ from ldlearn.core import resources, scaling, softmax
 from ldlearn.solvers import softmax_objective
 from ldlearn.solvers import softmax_regression as module
 from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.softmax_objective import LocalObjective, SparseObjective, balance_labels
+from ldlearn.solvers.softmax_objective import LocalObjective, SparseObjective, match_label_sums
 from ldlearn.solvers.softmax_regression import SoftmaxFit, loss_and_gradient, softmax_regression
 
 
@@ -377,7 +377,7 @@ def test_secants_bend_the_newton_direction_as_those_of_l_bfgs_do():
     def direction(g):
         return state.newton_direction(replace(here, gradient=-g), 1e-12, state.preconditioner(here)).theta
 
-    u, v = (module._centre_labels(rng.normal(size=here.theta.shape)) for _ in range(2))
+    u, v = (module._subtract_label_means(rng.normal(size=here.theta.shape)) for _ in range(2))
     assert np.vdot(u, direction(v)) == pytest.approx(np.vdot(v, direction(u)), rel=1e-6)
     step, change, _ = state.secants[-1]
     np.testing.assert_allclose(direction(change), step, atol=1e-9)
@@ -474,7 +474,7 @@ def test_the_bound_holds_for_any_intercept(seed):
     rows = SparseObjective(features, sparse.csr_array(D))
     for off in (0.01, 0.1, 1.0, 5.0):
         b = best.intercept + features.mean @ best.coef + off * rng.normal(size=4)
-        at, shift, left = balance_labels(rows.at(best.coef, b, exact=True), rows.n, l2, goal=np.inf)
+        at, shift, left = match_label_sums(rows.at(best.coef, b, exact=True), rows.n, l2, goal=np.inf)
         assert not shift.any()
         g = at.gradient()[0] + 2.0 * l2 * best.coef
         loss = at.loss + l2 * np.vdot(best.coef, best.coef)
@@ -488,7 +488,7 @@ def test_the_dual_point_of_unbalanced_predictions_is_mixed_as_stated(seed):
     X, D, l2 = rng.normal(size=(50, 3)), rng.dirichlet(np.ones(4), size=50), 0.3
     rows = SparseObjective(Features(X), sparse.csr_array(D))
     W, b = rng.normal(size=(3, 4)), rng.normal(size=4)
-    _, _, left = balance_labels(rows.at(W, b, exact=True), rows.n, l2, goal=np.inf)
+    _, _, left = match_label_sums(rows.at(W, b, exact=True), rows.n, l2, goal=np.inf)
     centred = X - X.mean(axis=0)
     P = softmax(centred @ W + b)
     e = np.max(1.0 - D.sum(axis=0) / P.sum(axis=0))
@@ -553,7 +553,7 @@ def test_a_label_that_is_hardly_predicted_is_balanced_step_by_step():
     rows = SparseObjective(Features(X), sparse.csr_array(D))
     b = np.where(rows.degree_sums > 0, 0.0, -60.0)
     b[:2] = -120.0, -2000.0  # a factor of 1e52; predictions of exactly 0, which 30 rounds do not mend
-    at, shift, left = balance_labels(rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3)
+    at, shift, left = match_label_sums(rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3)
     assert np.isfinite(shift).all()
     assert np.isfinite(left)
     assert at.sums[0] == pytest.approx(rows.degree_sums[0], rel=0.05)

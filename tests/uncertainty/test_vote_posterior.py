@@ -208,15 +208,15 @@ def test_the_first_penalty_does_not_matter():
 
 def test_shares_that_vanish_in_floating_point_have_votes_and_slopes():
     logP = np.array([[-1e4, -800.0, -700.0, -30.0, np.log(0.3), 0.0]])
-    theta, rise, bend = log_expected_votes(logP, fixed_raters=True)
+    theta, first, second = log_expected_votes(logP, fixed_raters=True)
     np.testing.assert_allclose(theta[0, :4], logP[0, :4])
     np.testing.assert_allclose(theta[0, 4], np.log(-np.log(0.7)))
-    np.testing.assert_allclose(rise[0, :4], 1.0)
-    np.testing.assert_allclose(bend[0, :4], 0.0, atol=1e-12)
+    np.testing.assert_allclose(first[0, :4], 1.0)
+    np.testing.assert_allclose(second[0, :4], 0.0, atol=1e-12)
     step = 1e-5
     ahead, behind = (log_expected_votes(logP[:, 3:5] + sign * step, True) for sign in (1, -1))
-    np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * step), rise[:, 3:5], rtol=1e-6)
-    np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * step), bend[:, 3:5], rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * step), first[:, 3:5], rtol=1e-6)
+    np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * step), second[:, 3:5], rtol=1e-4, atol=1e-9)
 
 
 def test_shares_of_very_many_votes_are_as_uncertain_as_degrees():

@@ -17,7 +17,7 @@ from ldlearn.core.targets import (
     check_matrix,
     split_observed,
 )
-from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
+from ldlearn.core.votes import label_weights, log_likelihood, profile_log_rate
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import per_row
 
@@ -155,10 +155,10 @@ class JointModel(Enhancer):
 
     def _fit_votes(self, X: Any, Y: Mask, sample_weight: SampleWeight | None, observed: Mask | None) -> None:
         """Learn the number of votes per row, on some of the rows if they are many."""
-        rows, counts = vote_rows(*Y.shape), label_counts(sample_weight, observed)
+        rows, counts = vote_rows(*Y.shape), label_weights(sample_weight, observed)
         counts = None if counts is None else counts[rows]
         self.votes_per_row_ = float(
-            np.exp(profile_log_rate(log_degrees(self._predict(X[rows])), Y[rows], counts=counts))
+            np.exp(profile_log_rate(log_degrees(self._predict(X[rows])), Y[rows], weights=counts))
         )
         self._total_weight = float(len(Y) if sample_weight is None else sample_weight.sum())
 

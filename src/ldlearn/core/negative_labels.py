@@ -41,7 +41,7 @@ def prediction_weight(kappa: float, n_votes: float) -> float:
     return kappa / (kappa + n_votes)
 
 
-def mix(D: Array, P: Array, weight: float | Array) -> Array:
+def mix_distributions(D: Array, P: Array, weight: float | Array) -> Array:
     """``(1 - weight) D + weight P``."""
     return np.asarray((1.0 - weight) * D + weight * P)
 
@@ -62,7 +62,7 @@ class PositiveLabels:
 
     Examples
     --------
-    >>> found = PositiveLabels.of(*count_moments(~np.eye(3, dtype=bool)))
+    >>> found = PositiveLabels.from_moments(*count_moments(~np.eye(3, dtype=bool)))
     >>> found.per_row, found.dispersion, found.is_selection
     (2.0, 0.0, True)
     """
@@ -72,7 +72,7 @@ class PositiveLabels:
     dispersion: float
 
     @classmethod
-    def of(cls, total: float, positives: Array, squares: float) -> PositiveLabels:
+    def from_moments(cls, total: float, positives: Array, squares: float) -> PositiveLabels:
         """From the sums of `count_moments`."""
         frequencies, per_row = positives / total, float(positives.sum() / total)
         independent = float((frequencies * (1.0 - frequencies)).sum())

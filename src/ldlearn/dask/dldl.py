@@ -8,7 +8,7 @@ from dask import delayed
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
-from ldlearn.core.negative_labels import mix
+from ldlearn.core.negative_labels import mix_distributions
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
 from ldlearn.core.simplex import Array, Indices, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import positive_rates
@@ -53,7 +53,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
     gap_ : Dask array of shape (n_samples,)
     n_rounds_ : int
         Number of rounds over all blocks.
-    coef_, intercept_, objective_, objective_path_, weights_gap_, converged_, alpha_, beta_, gamma_, ...
+    coef_, intercept_, objective_, objective_path_, coef_gap_, converged_, alpha_, beta_, gamma_, ...
         Those of `ldlearn.DLDL`.
 
     See Also
@@ -137,7 +137,7 @@ class _BlockSteps:
         converged = all(step.converged for step in steps)
         return DegreeStep(None, np.empty(0), objective, n_iter, converged, terms, change)
 
-    def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
+    def mix_degrees(self, P: Array | SoftmaxFit, weight: float) -> None:
         common = self._coefficients(P) if isinstance(P, SoftmaxFit) else P, weight
         self.D = self.runner.map_persist(_mix_degrees, self.columns.blocks, self.D, common=common)
 
@@ -181,7 +181,7 @@ def _log_predictions(X: Array, coefficients: Coefficients) -> Array:
 def _mix_degrees(X: Array, degrees: _Degrees, common: tuple[Coefficients | Array, float]) -> _Degrees:
     P, weight = common
     P = np.exp(_log_predictions(X, P)) if isinstance(P, Coefficients) else P
-    return degrees._replace(T=mix(degrees.T, P, weight))
+    return degrees._replace(T=mix_distributions(degrees.T, P, weight))
 
 
 def _prototype_sums(X: Array, targets: BlockTargets, fewest: Indices) -> tuple[Array, Array]:

@@ -92,7 +92,7 @@ class TrainingBlocks:
 
     def find_positive_labels(self, rates: Array | None) -> PositiveLabels:
         """How many labels of a row are positive, and which; unknown labels count as their rate of positives."""
-        return PositiveLabels.of(*self.runner.map_sum(BlockTargets.count_moments, self.targets, common=rates))
+        return PositiveLabels.from_moments(*self.runner.map_sum(BlockTargets.count_moments, self.targets, common=rates))
 
     def fetch_rows(self, positions: Indices, X: Sequence[Any] | None = None) -> tuple[Array, BlockTargets]:
         """Features and targets of the rows at the given positions, sorted, counted over all blocks."""

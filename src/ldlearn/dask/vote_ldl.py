@@ -7,16 +7,16 @@ import numpy as np
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
-from ldlearn.core.negative_labels import mix, prediction_weight
+from ldlearn.core.negative_labels import mix_distributions, prediction_weight
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import positive_rates
-from ldlearn.core.votes import label_counts
+from ldlearn.core.votes import label_weights
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns, BlockObjective
 from ldlearn.dask.training import BlockTargets, TrainingBlocks
 from ldlearn.solvers import softmax_regression
 from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.vote_regression import Competing, Derivatives, Point, VoteObjective, minimize
+from ldlearn.solvers.vote_regression import Competing, Derivatives, VoteObjective, VoteObjectiveAt, minimize
 
 
 @estimator_dataclass
@@ -98,7 +98,7 @@ class _BlockVotes(VoteObjective):
         """The best intercepts and ln(lambda) without features."""
         return Competing(self.rates[None], None).best_constant()
 
-    def at(self, v: Any) -> Point:
+    def at(self, v: Any) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters, in one round."""
         _, b, log_rate = self.split_parameters(v)
         parameters: _Parameters = self.features.statistics(), *self.split_parameters(v)
@@ -115,7 +115,7 @@ class _BlockVotes(VoteObjective):
         slope, added_rate_slope = added.gradient
         gradient = self.join_parameters(gW, gb, rate_slope + added_rate_slope, slope[0])
         found = Derivatives(gradient, hessian_times, (curvature + added.mean_curvature) / self.total)
-        return Point(v, float(loss) + added_loss, lambda: found, lambda d: lambda t: self.at(v + t * d))
+        return VoteObjectiveAt(v, float(loss) + added_loss, lambda: found, lambda d: lambda t: self.at(v + t * d))
 
 
 # Functions of a block.
@@ -125,7 +125,7 @@ def _evaluate_block(X: Array, targets: BlockTargets, parameters: _Parameters) ->
     """Features, link, loss and derivatives in the scores."""
     columns, W, b, log_rate = parameters
     features = Features(X, block_of=columns)
-    link = Competing(targets.T.astype(np.float64), label_counts(targets.weights, targets.observed))
+    link = Competing(targets.T.astype(np.float64), label_weights(targets.weights, targets.observed))
     loss, derivatives = link.at(features.times(W, b), log_rate)
     return features, link, loss, derivatives()
 
@@ -149,7 +149,8 @@ def _smooth_targets(X: Array, targets: BlockTargets, common: tuple[joint.VoteLDL
     model, mean = common
     scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
     D = model._vote_shares(scores, targets.T, 0.0, targets.observed)
-    return BlockTargets(mix(D, mean, prediction_weight(model.kappa_, model.n_votes_) ** 2), weights=targets.weights)
+    weight = prediction_weight(model.kappa_, model.n_votes_) ** 2
+    return BlockTargets(mix_distributions(D, mean, weight), weights=targets.weights)
 
 
 def _recover_degrees(X: Array, targets: BlockTargets, model: joint.VoteLDL) -> Array:

@@ -142,7 +142,7 @@ class Steps(Protocol):
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
         """Minimise the objective over D, given W and b."""
 
-    def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
+    def mix_degrees(self, P: Array | SoftmaxFit, weight: float) -> None:
         """Replace D by ``(1 - weight) D + weight P``; P is one distribution for all rows, or the predictor of each."""
 
 
@@ -197,10 +197,10 @@ def alternate(
         W = steps.update_W(W, rtol=min(1e4 * tol, 0.1) if n_iter + 1 < max_iter else 0.0)
     if smoothing is not None:
         (mean, weight), last_D = smoothing, steps.D
-        steps.mix(mean, weight**2)
+        steps.mix_degrees(mean, weight**2)
         W = steps.update_W(W, rtol=0.0)
         steps.D = last_D
         D = steps.update_D(W)
-        steps.mix(W, weight)
+        steps.mix_degrees(W, weight)
     solved = bool(W.converged and D.converged)
     return Alternation(first_W, W, np.array(path), n_newton, solved, converged and solved)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity, subtract_offsets
-from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
+from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
 from ldlearn.core.targets import check_some_degrees, fill_unknown
@@ -57,10 +57,10 @@ class _LocalSteps:
         self.D, self.gap = step.D, step.gap
         return step
 
-    def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
+    def mix_degrees(self, P: Array | SoftmaxFit, weight: float) -> None:
         fixed = self.rows.fixed
         weights = weight if fixed is None else np.where(fixed, 0.0, weight)[:, None]
-        self.D = mix(self.D, softmax(P.logits) if isinstance(P, SoftmaxFit) else P, weights)
+        self.D = mix_distributions(self.D, softmax(P.logits) if isinstance(P, SoftmaxFit) else P, weights)
 
 
 @estimator_dataclass
@@ -103,7 +103,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         degrees of a row around P, which "less" selects by the variance of the number of positive labels.
     ordered : bool or float, default=False
         Whether the labels are ordered, as ratings and ages are. Adds ``ordered * |second differences of d|^2`` along
-        the labels to each row, so that degrees change evenly from label to label; True chooses the weight by the
+        the labels to each row, so that degrees change evenly from label to label; True selects the penalty by the
         likelihood of held-out labels, given beta and gamma.
     n_neighbors : int, default=20
         k of the graph.
@@ -123,7 +123,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         Maximum number of outer iterations (a W-step and a D-step each). Stopping early is part of the method: with a
         small beta, many iterations sharpen the degrees towards one label per row.
     tol : float, default=1e-6
-        Accuracy of each step, per row: certified gaps, ``gap_`` for D and ``weights_gap_`` for W (if gamma is 0 there
+        Accuracy of each step, per row: certified gaps, ``gap_`` for D and ``coef_gap_`` for W (if gamma is 0 there
         is none for W, and an estimate takes its place). W-steps between the first and the last are only solved until
         ``1e4 * tol`` of what they gain is left, a tenth at most. The outer iterations end when one lowers the objective
         by at most ``tol`` per row and further ones are expected to change no degree by more than ``sqrt(tol)``.
@@ -148,7 +148,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     gap_ : ndarray of shape (n_samples,)
         Frank-Wolfe gap of each row after the last D-step (with a graph, a bound of it). Their sum bounds from above how
         far the objective is from its minimum over D.
-    weights_gap_ : float
+    coef_gap_ : float
         Duality gap of the last W-step: a bound from above of how far the objective was from its minimum over W and b.
         Infinite if gamma is 0.
     steps_converged_ : bool
@@ -158,15 +158,15 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         row, and degrees would change by at most ``sqrt(tol)`` if their changes went on shrinking at the same rate.
         Usually False after ``max_iter=5`` iterations, without a warning: stopping early is part of the method.
     alpha_, beta_, gamma_ : float
-        The weights used.
+        The penalties used.
     kappa_ : float
         The concentration used; 0 if ``zeros="none"``.
     n_votes_ : float
         Mean number of positive labels of a row.
     ordered_ : float
-        The weight of the second differences; 0 if labels are not ordered.
+        The penalty of the second differences; 0 if labels are not ordered.
     selection_summary_ : str
-        What was concluded from the labels to choose beta and gamma, and why; empty if both were given.
+        What was concluded from the labels to select beta and gamma, and why; empty if both were given.
     sigma_ : float or None
         The width used; None if alpha is 0.
     feature_map_ : transformer or None
@@ -192,7 +192,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
 
     Departures from the paper: an unpenalised intercept (without one, centred features cannot even express the mean
     distribution); the graph is symmetrised, as the printed identity requires, and off by default; the D-step is
-    solved by Newton's method to a certified gap instead of a few gradient steps; beta and gamma are chosen by
+    solved by Newton's method to a certified gap instead of a few gradient steps; beta and gamma are selected by
     the labels unless given. ``DLDL(alpha=..., beta=..., gamma=..., fit_intercept=False, init="pseudo")`` is the
     paper's setting. The released code does something else: what it recovers does not depend on X. Confidence: certain.
 
@@ -217,7 +217,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     path_params = ("alpha", "beta", "gamma")
     _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
-        {"max_iter": 2},  # weights are chosen here; where they are given, a fit takes a tenth of the time
+        {"max_iter": 2},  # penalties are selected here; where they are given, a fit takes a tenth of the time
         {"alpha": 0.1, "beta": 10.0, "gamma": 1.0, "n_neighbors": 1, "init": "pseudo", "fit_intercept": False},
         {"alpha": 0.01, "beta": 1.0, "gamma": 1.0, "n_neighbors": 1, "sigma": 1.0, "max_iter": 2},
         {"beta": 10.0, "gamma": 1.0, "feature_map": "rbf"},
@@ -322,7 +322,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         work = self.__dict__.pop("_work", None) or _SharedWork()
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work, sample_weight)
-        positive = PositiveLabels.of(*count_moments(Y, observed, sample_weight))
+        positive = PositiveLabels.from_moments(*count_moments(Y, observed, sample_weight))
         self._select_penalties(positive, lambda: (features, Y, observed))
         rows, D = self._initial_degrees(X, Y, G, sample_weight, observed, degrees)
         steps = _LocalSteps(features, rows, D, self._degree_terms(), self.gamma_, self.tol)
@@ -360,7 +360,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         limits: dict[str, Any] = {"gamma": self.gamma_, "tol": self.tol, "max_iter": self.max_iter}
         found = alternate(steps, **limits, start=start, smoothing=smoothing)
         self.objective_path_, self.objective_ = found.objective_path, float(found.objective_path[-1])
-        self.n_newton_, self.n_iter_, self.weights_gap_ = found.n_newton, len(found.n_newton), found.W.gap
+        self.n_newton_, self.n_iter_, self.coef_gap_ = found.n_newton, len(found.n_newton), found.W.gap
         self.steps_converged_, self.converged_ = found.steps_converged, found.converged
         return found
 
@@ -440,7 +440,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         support = Y if observed is None else Y | ~observed
         Q = self._degree_terms().between_labels(Y.shape[1])
         found = newton_simplex(logP, support, beta=beta, between_labels=Q, tol=self.tol)
-        D = mix(np.ascontiguousarray(found.D), np.exp(predicted), prediction_weight(self.kappa_, self.n_votes_))
+        weight = prediction_weight(self.kappa_, self.n_votes_)
+        D = mix_distributions(np.ascontiguousarray(found.D), np.exp(predicted), weight)
         return D if degrees is None else np.where(np.isfinite(degrees), degrees, D)
 
 
@@ -459,8 +460,8 @@ def dldl_path(
 
     Parameters
     ----------
-    X : array-like of shape (n, m)
-    y : array-like of shape (n, c)
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples, n_labels)
         Logical labels.
     alpha, beta, gamma : iterables of float
         The grid, gamma varying slowest and beta fastest.

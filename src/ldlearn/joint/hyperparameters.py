@@ -10,7 +10,7 @@ import numpy as np
 from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
 from ldlearn.core.targets import fill_unknown
-from ldlearn.core.votes import competing_votes, expected_votes, label_counts, profile_log_rate
+from ldlearn.core.votes import competing_votes, expected_votes, label_weights, profile_log_rate
 from ldlearn.joint.alternation import roughness
 from ldlearn.joint.label_model import (
     VALIDATION_TOL,
@@ -224,6 +224,6 @@ def _held_out_likelihoods(split: Split, penalty: float, beta: float, gamma: floa
     for _ in range(1, max_iter):
         D = newton_simplex(log_softmax(W.logits), support, beta=beta, between_labels=Q, start=D, tol=VALIDATION_TOL).D
         W = softmax_regression(features, D, l2=gamma, start=W, tol=VALIDATION_TOL)
-    log_rate = profile_log_rate(log_softmax(W.logits), Y, counts=label_counts(features.sample_weight, observed))
+    log_rate = profile_log_rate(log_softmax(W.logits), Y, weights=label_weights(features.sample_weight, observed))
     Z = np.asarray(split.X_test @ W.coef + W.intercept, dtype=np.float64)
     return split.log_likelihoods(competing_votes(Z, log_rate))

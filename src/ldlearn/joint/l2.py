@@ -47,14 +47,14 @@ class L2(SampleWeightMixin, JointModel):
     Parameters
     ----------
     alpha : float, default=1e-3
-        Weight of the reconstruction by neighbours. 0 needs no graph.
+        Penalty of the reconstruction by neighbours. 0 needs no graph.
     beta : float, default=1e-4
-        Weight of the agreement between degrees and predictor.
+        Penalty of the squared distance between degrees and predictor.
     gamma : float, default=1e-3
-        Weight of the nuclear norm; a large one makes W = 0, a constant predictor. The other terms are sums over rows:
+        Penalty of the nuclear norm; a large one makes W = 0, a constant predictor. The other terms are sums over rows:
         what is large for hundreds of rows is small for thousands.
     lam : float, default=1e-3
-        The weight lambda of the logical labels; to infinity, D = Y.
+        Penalty lambda of the distance from the logical labels; to infinity, D = Y.
     n_neighbors : int, default=20
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0, the published form.

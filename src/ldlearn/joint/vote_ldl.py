@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.estimator import wrap_output
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
-from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
+from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
@@ -241,7 +241,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         labels: dict[str, Any] = {"observed": observed, "offset": 0.0 if n_raters is None else offset}
         fit = vote_regression(features, Y, l2=self.gamma_, **labels, tol=self.tol, max_iter=self.max_iter)
         self.lambda_ = float(np.exp(fit.log_rate))
-        positive = PositiveLabels.of(*count_moments(Y, observed, sample_weight))
+        positive = PositiveLabels.from_moments(*count_moments(Y, observed, sample_weight))
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         if n_raters is not None and self.kappa_:
             self.n_votes_ = float(np.exp(self._typical_offset))
@@ -251,7 +251,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         coef, intercept, scores = fit.coef, fit.intercept, fit.scores
         if self.kappa_:
             weight = prediction_weight(self.kappa_, self.n_votes_) ** 2
-            T = mix(self._vote_shares(scores, Y, offset, observed), positive.shares, weight)
+            T = mix_distributions(self._vote_shares(scores, Y, offset, observed), positive.shares, weight)
             W = softmax_regression(features, T, l2=self.gamma_, tol=self.tol)
             coef, intercept, scores = W.coef, W.intercept, W.logits
         coef, self.intercept_ = features.to_original(coef, intercept)
@@ -267,7 +267,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
-        return mix(self._vote_shares(Z, Y, offset, observed), softmax(Z), prediction_weight(self.kappa_, self.n_votes_))
+        weight = prediction_weight(self.kappa_, self.n_votes_)
+        return mix_distributions(self._vote_shares(Z, Y, offset, observed), softmax(Z), weight)
 
     def _vote_shares(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
         """Expected shares of the votes given the 0/1 labels."""

@@ -87,7 +87,7 @@ class CentredColumns:
         """
         # One row in 16, but at most 2e7 entries: a larger sample is hardly better.
         size = max(self.sampled_rows_per_feature * self.m, min(self.n // 16, 2 * 10**7 // self.m))
-        if self._sample is None and 2 * size <= self.n and self.fit_single_precision():
+        if self._sample is None and 2 * size <= self.n and self.fits_float32():
             rows = np.random.default_rng(0).choice(self.n, size, replace=False, shuffle=False)
             X, sample_weight = self.take_rows(np.sort(rows))
             rest = self.mean - self.offsets
@@ -105,7 +105,7 @@ class CentredColumns:
         X, sample_weight = self.take_rows(rows)
         return Features(X, self.fit_intercept, sample_weight, orthogonal=self.orthogonal)
 
-    def fit_single_precision(self) -> bool:
+    def fits_float32(self) -> bool:
         """Whether the centred columns and their squares can be represented in single precision."""
         deviations = np.sqrt(self.spread[self.spread > 0.0])
         return bool(np.all((deviations < 1e30) & (deviations > 1e-30)))

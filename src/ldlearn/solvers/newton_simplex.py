@@ -231,7 +231,8 @@ def newton_simplex(
         D: Any = support.csr(np.zeros(len(support.indices)))
     else:
         D = np.zeros(support.shape, order="F")
-    priors, starts, degrees = _entries(log_prior), None if start is None else _entries(start), _entries(D)
+    priors, degrees = _stored_values(log_prior), _stored_values(D)
+    starts = None if start is None else _stored_values(start)
     gap = np.zeros(n)
     betas = np.broadcast_to(np.asarray(beta, dtype=float), n)
 
@@ -251,7 +252,7 @@ def newton_simplex(
     return SimplexSolution(D, gap, objective, n_iter, all(block.converged for block in found))
 
 
-def _entries(A: Any) -> Array:
+def _stored_values(A: Any) -> Array:
     """The stored entries of A as a vector, by rows if A is sparse, else in Fortran order; not a copy."""
     return np.asarray(A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1))
 
@@ -282,10 +283,10 @@ def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) ->
     return SimplexSolution(D, gap, float(values.sum()), n_iter, converged)
 
 
-_Point = tuple[Array, Array, Array, Array]
+_SimplexPoint = tuple[Array, Array, Array, Array]
 
 
-def _point(problem: _Problem, logD: Array) -> _Point:
+def _evaluate(problem: _Problem, logD: Array) -> _SimplexPoint:
     """Renormalise ``logD`` and evaluate U there."""
     logD = problem.on_support(logD, -np.inf)
     logD = logD - logD.max(axis=1, keepdims=True)
@@ -297,11 +298,11 @@ def _point(problem: _Problem, logD: Array) -> _Point:
     return logD, D, quadratic, problem.row_values(D, logD, quadratic)
 
 
-def _starting_point(problem: _Problem, start: Array | None) -> _Point:
-    prior = _point(problem, problem.L)
+def _starting_point(problem: _Problem, start: Array | None) -> _SimplexPoint:
+    prior = _evaluate(problem, problem.L)
     if start is None:
         return prior
-    warm = _point(problem, log_degrees(np.asfortranarray(start)))
+    warm = _evaluate(problem, log_degrees(np.asfortranarray(start)))
     if problem.G is not None:
         return warm if warm[3].sum() < prior[3].sum() else prior
     lower = warm[3] < prior[3]
@@ -363,13 +364,13 @@ def _log_omega(z: Array) -> Array:
 
 def _line_search(
     problem: _Problem, logD: Array, D: Array, V: Array, slopes: Array, values: Array, rounding: Array
-) -> _Point | None:
+) -> _SimplexPoint | None:
     """Backtrack until U decreases; without a graph every row has its own step length."""
     t = np.ones((len(D), 1))
     for _ in range(40):
-        point = _point(problem, _retract(problem, logD, D, t * V))
-        rise = point[3] - values - 1e-4 * t.ravel() * slopes
-        failed = rise > rounding if problem.G is None else rise.sum(keepdims=True) > rounding.sum()
+        point = _evaluate(problem, _retract(problem, logD, D, t * V))
+        increase = point[3] - values - 1e-4 * t.ravel() * slopes
+        failed = increase > rounding if problem.G is None else increase.sum(keepdims=True) > rounding.sum()
         if not failed.any():
             return point
         t[np.broadcast_to(failed, len(D))] *= 0.5

@@ -164,7 +164,7 @@ class SparseObjective:
         self.n = features.total
         self.n_products = 0
         # Single precision suffices for centred columns, not for columns far from zero or of extreme scales.
-        single = features.fit_intercept and features.fit_single_precision()
+        single = features.fit_intercept and features.fits_float32()
         self.precision: Any = np.float32 if single else np.float64
         self.blocks = list(row_batches(D.shape[0], D.shape[1], self.block_entries))
         self.keeps_predictions = np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= self.max_cached_bytes
@@ -308,7 +308,9 @@ def _softmax(Z: Array) -> Array:
     return np.asarray(totals)
 
 
-def balance_labels(at: _SparseObjectiveAt, n: float, l2: float, goal: float) -> tuple[_SparseObjectiveAt, Array, float]:
+def match_label_sums(
+    at: _SparseObjectiveAt, n: float, l2: float, goal: float
+) -> tuple[_SparseObjectiveAt, Array, float]:
     """Change b so that predictions have nearly the column sums of D; returns that change and what is added to the gap.
 
     A remaining excess, at most a part e of a label's predictions, is mixed away: ``Q = (1 - e) P + e E``, E being the

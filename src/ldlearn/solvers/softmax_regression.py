@@ -12,7 +12,7 @@ from scipy import linalg, sparse
 from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
-from ldlearn.solvers.softmax_objective import LabelCurvatures, LocalObjective, SparseObjective, balance_labels
+from ldlearn.solvers.softmax_objective import LabelCurvatures, LocalObjective, SparseObjective, match_label_sums
 from ldlearn.solvers.spd import conjugate_gradients
 
 # Shapes: X (n_samples, n_features), D and P (n_samples, n_labels), coef W (n_features, n_labels), intercept b
@@ -104,7 +104,7 @@ def softmax_regression(
     steps: dict[str, Any] = {"l2": l2, "start": start, "tol": tol, "rtol": rtol, "max_iter": max_iter}
     with limit_blas_threads():
         if sparse.issparse(D):
-            return minimize(SparseObjective(features, D), **steps, balance=balance_labels)
+            return minimize(SparseObjective(features, D), **steps, balance=match_label_sums)
         return minimize(LocalObjective(features, D), **steps)
 
 
@@ -269,7 +269,7 @@ class _Problem:
     def start(self, fit: SoftmaxFit | None) -> _Point:
         """An earlier fit, or zero coefficients and the optimal intercept for them."""
         if fit is not None:
-            theta = np.vstack([_centre_labels(fit.coef), fit.intercept + self.features.mean @ fit.coef])
+            theta = np.vstack([_subtract_label_means(fit.coef), fit.intercept + self.features.mean @ fit.coef])
             return self.point(theta, self.objective.at(theta[:-1], theta[-1], logits=fit.logits))
         degrees = self.objective.degree_sums / self.objective.n
         theta = np.zeros((self.features.m + 1, len(degrees)))
@@ -279,7 +279,7 @@ class _Problem:
         return self.point(theta, self.objective.at(theta[:-1], theta[-1]))
 
     def point(self, theta: Array, objective: ObjectiveAt) -> _Point:
-        gradient = _centre_labels(self.penalised(np.vstack(objective.gradient()), theta))
+        gradient = _subtract_label_means(self.penalised(np.vstack(objective.gradient()), theta))
         point = _Point(theta, objective, self.loss(theta, objective), gradient, np.inf)
         if self.l2 > 0:
             point.bound = point.squared_slope / (4.0 * self.l2)
@@ -378,12 +378,12 @@ class _Problem:
             def solve(g: Array) -> Array:
                 step = decoupled(np.vstack([g[:-1] - means * g[-1], g[-1]]))
                 step[-1] -= np.einsum("ij,ij->j", means, step[:-1])
-                return _centre_labels(step)
+                return _subtract_label_means(step)
 
             return solve
         values, U = np.linalg.eigh(curvature)
         decoupled = self._diagonal_solve(values)
-        return lambda g: _centre_labels(decoupled(g @ U) @ U.T)
+        return lambda g: _subtract_label_means(decoupled(g @ U) @ U.T)
 
     def _diagonal_solve(self, curvature: Array) -> _Solve:
         """`preconditioner` for a diagonal C, coefficients and intercept separately."""
@@ -400,14 +400,15 @@ class _Problem:
         blocks = [_block_solver(scatter, self.l2) for scatter in objective.scatters()]
 
         def solve(g: Array) -> Array:
-            step = _centre_labels(np.column_stack([block(column) for block, column in zip(blocks, g.T, strict=True)]))
+            steps = [block(column) for block, column in zip(blocks, g.T, strict=True)]
+            step = _subtract_label_means(np.column_stack(steps))
             step[-1] *= self.features.fit_intercept
             return step
 
         return solve
 
 
-def _centre_labels(A: Array) -> Array:
+def _subtract_label_means(A: Array) -> Array:
     """A minus its mean over labels: predictions do not depend on it, and it vanishes at the optimum."""
     return np.asarray(A - A.sum(axis=-1, keepdims=True) / A.shape[-1])  # `mean` does the same in twice the time
 

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import LARGEST_THETA, label_counts, log_expected_votes, vote_slopes
+from ldlearn.core.votes import LARGEST_THETA, label_weights, log_expected_votes, vote_slopes
 from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
 from ldlearn.solvers.vote_regression import VoteFit, vote_curvature, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
@@ -76,10 +76,9 @@ def vote_posterior(
         covariance = _Information.of(features, fits[best], best, part).row_space_covariance(features, penalty)
     else:
         covariance = _Information.of(sample, fits[best], best, part).kronecker_covariance(features, penalty)
-    n_labels, weights = Y.shape[1], sample.sample_weight
-    counts = label_counts(weights, part["observed"])
+    n_labels, entry_weights = Y.shape[1], label_weights(sample.sample_weight, part["observed"])
+    entry_weights = None if entry_weights is None else np.broadcast_to(entry_weights, part["Y"].shape)
     P = np.exp(log_softmax(sample.times(fits[best].coef, fits[best].intercept + sample.mean @ fits[best].coef)))
-    P = P if weights is None else P[weights > 0]
     return VotePosterior(
         mean=features.original.mean,
         coefs=np.stack([features.to_original(fits[fixed].coef, fits[fixed].intercept)[0] for fixed in links]),
@@ -90,7 +89,7 @@ def vote_posterior(
         covariance=covariance,
         degree_quantiles=np.quantile(np.maximum(P, 1e-12), (np.arange(400) + 0.5) / 400),
         score_variance=_mean_score_variance(covariance, features.original, rows, n_labels),
-        negative_frequency=float(np.average(~part["Y"], weights=None if counts is None else counts + 0.0 * P)),
+        negative_frequency=float(np.average(~part["Y"], weights=entry_weights)),
     )
 
 
@@ -144,7 +143,7 @@ class _Information:
         cls, features: Features, fit: VoteFit, fixed_raters: bool, part: dict[str, Any], *, observed: bool = False
     ) -> _Information:
         logP = log_softmax(features.times(fit.coef, fit.intercept + features.mean @ fit.coef))
-        theta, rise, bend = log_expected_votes(logP, fixed_raters)
+        theta, dtheta, d2theta = log_expected_votes(logP, fixed_raters)
         theta = theta + np.reshape(fit.log_rate + part["offset"], (-1, 1))
         u, votes = np.zeros_like(theta), np.exp(np.minimum(theta, LARGEST_THETA))
         if observed:
@@ -152,9 +151,9 @@ class _Information:
         else:
             with np.errstate(over="ignore"):
                 i = votes / exprel(votes)  # votes^2 / (exp(votes) - 1)
-        counts = label_counts(features.sample_weight, part["observed"])
-        u, i = (u, i) if counts is None else (u * counts, i * counts)
-        return cls(features, np.exp(logP), i * rise**2 + u * bend, i * rise, i, (u * rise).sum(axis=1), votes)
+        entry_weights = label_weights(features.sample_weight, part["observed"])
+        u, i = (u, i) if entry_weights is None else (u * entry_weights, i * entry_weights)
+        return cls(features, np.exp(logP), i * dtheta**2 + u * d2theta, i * dtheta, i, (u * dtheta).sum(axis=1), votes)
 
     def mean_information(self) -> Array:
         """Mean over rows, of shape (n_labels + 1, n_labels + 1), ln(lambda) last."""
