@@ -140,9 +140,9 @@ def test_early_stopping_is_not_convergence_and_needs_no_warning():
 def test_ends_with_the_optimal_D_and_certifies_it(alpha):
     X, _, Y = make_problem()
     model = DLDL(alpha, 0.3, 0.5, n_neighbors=5, tol=1e-5).fit(X, Y)
-    G = None if model.graph_ is None else laplacian(model.graph_)
+    G = None if model.graph_ is None else alpha * laplacian(model.graph_)
     logP = log_softmax(X @ model.coef_.T + model.intercept_)
-    best = newton_simplex(logP, Y.astype(bool), laplacian=G, alpha=alpha, beta=0.3, tol=1e-13)
+    best = newton_simplex(logP, Y.astype(bool), laplacian=G, beta=0.3, tol=1e-13)
     gamma_term = 0.5 * np.sum(model.coef_**2)
     assert model.gap_.shape == (len(X),)
     assert model.gap_.sum() <= 1e-5 * len(X)

@@ -21,7 +21,7 @@ class DegreeRows:
     """The constraints and weights of the degrees of some rows."""
 
     support: Any  # Mask or Support: labels that may have a degree, positive or unknown
-    laplacian: Any = None  # G
+    laplacian: Any = None  # alpha G
     sample_weight: SampleWeight | None = None
     fixed: Mask | None = None  # rows whose degrees are given and stay as they start
 
@@ -60,7 +60,6 @@ class DegreeTerms:
     term is not weighted.
     """
 
-    alpha: float
     beta: float
     ordered: float
 
@@ -78,7 +77,7 @@ class DegreeTerms:
         w = rows.sample_weight
         if w is not None:
             values *= np.repeat(w, np.diff(D.indptr)) if sparse.issparse(D) else w[:, None]
-        graph_term = 0.0 if rows.laplacian is None else self.alpha * float(np.vdot(D, rows.laplacian @ D))
+        graph_term = 0.0 if rows.laplacian is None else float(np.vdot(D, rows.laplacian @ D))
         return graph_term + float(values.sum())
 
     def minimize(self, logP: Any, rows: DegreeRows, start: Any, tol: float) -> DegreeStep:
@@ -93,7 +92,6 @@ class DegreeTerms:
             logP,
             rows.support,
             laplacian=rows.laplacian,
-            alpha=self.alpha,
             beta=self.beta,
             sample_weight=rows.sample_weight,
             between_labels=self.between_labels(logP.shape[1]),
@@ -119,7 +117,7 @@ class DegreeTerms:
         if rows.laplacian is not None:
             # G is symmetric: <D_free, G D_fixed> occurs twice. The prior of a row is multiplied by its weight, the
             # graph is not.
-            coupling = 2.0 * self.alpha * (rows.laplacian[free][:, fixed] @ fixed_D)
+            coupling = 2.0 * (rows.laplacian[free][:, fixed] @ fixed_D)
             prior = prior - (coupling if w is None else coupling / w[free, None])
         found = self._solve(prior, rows.take(free), start[free], tol)
         D, gap = start.copy(), np.zeros(len(start))

@@ -365,10 +365,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         return found
 
     def _degree_terms(self) -> DegreeTerms:
-        return DegreeTerms(self.alpha_, self.beta_, self.ordered_)
+        return DegreeTerms(self.beta_, self.ordered_)
 
     def _fit_graph(self, X: Any, work: _SharedWork) -> Any:
-        """Similarity graph A (Eq. 2) and its Laplacian G; nothing if alpha is 0."""
+        """Make the similarity graph A (Eq. 2); returns its Laplacian times alpha, or None if alpha is 0."""
         self.graph_: sparse.csr_array | None = None
         self.sigma_: float | None = None
         self._index: Any = None
@@ -377,7 +377,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         if work.graph is None:
             work.graph = neighbor_graph(X, self.n_neighbors, self.sigma, self.neighbors)
         self.graph_, self.sigma_, self._index, self._offsets = work.graph
-        return laplacian(self.graph_)
+        return self.alpha * laplacian(self.graph_)
 
     def _fit_features(self, X: Any, work: _SharedWork, weights: SampleWeight | None) -> Features:
         if work.features is None:

@@ -108,25 +108,21 @@ class _Problem:
         log_prior: Array,
         support: Mask | None,
         laplacian: Any = None,
-        alpha: float = 0.0,
         beta: float | Array = 0.0,
         sample_weight: Array | None = None,
         between_labels: Array | None = None,
     ) -> None:
         self.support = None if support is None else np.asfortranarray(support)  # None: every label of every row
         self.L = self.on_support(np.asfortranarray(log_prior), 0.0)
-        self.G = laplacian if alpha > 0 else None
-        self.alpha = alpha
+        self.G = None if laplacian is None else 2.0 * laplacian
         self.weight = None if sample_weight is None else sample_weight[:, None]  # of a row's entropy, prior and beta
-        self.curvature = self.apply_weights(
-            2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1))
-        )  # separable quadratic
+        self.curvature = self.apply_weights(2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1)))
         self.Q = None if between_labels is None else 2.0 * between_labels
         self.diagonal = self.curvature
         if self.Q is not None:
             self.diagonal = self.diagonal + self.apply_weights(np.diag(self.Q)[None, :])
         if self.G is not None:
-            self.diagonal = self.diagonal + 2.0 * alpha * np.asarray(self.G.diagonal())[:, None]
+            self.diagonal = self.diagonal + np.asarray(self.G.diagonal())[:, None]
 
     def apply_weights(self, A: Array) -> Array:
         """Rows times their sample weights."""
@@ -136,12 +132,12 @@ class _Problem:
         return A if self.support is None else np.where(self.support, A, elsewhere)
 
     def quadratic_gradient(self, D: Array) -> Array:
-        """Gradient of the quadratic part: ``2 alpha G D + 2 beta D + 2 D Q``."""
+        """Gradient of the quadratic part: ``2 G D + 2 beta D + 2 D Q``."""
         gradient = np.asarray(self.curvature * D)
         if self.Q is not None:
             gradient += self.apply_weights(D @ self.Q)
         if self.G is not None:
-            gradient = np.asarray(np.asfortranarray(self.G @ (2.0 * self.alpha * D)) + gradient)
+            gradient = np.asarray(np.asfortranarray(self.G @ D) + gradient)
         return gradient
 
     def row_values(self, D: Array, logD: Array, quadratic: Array) -> Array:
@@ -160,7 +156,6 @@ def newton_simplex(
     support: Mask | Support,
     *,
     laplacian: Any = None,
-    alpha: float = 0.0,
     beta: float | Array = 0.0,
     sample_weight: Array | None = None,
     between_labels: Array | None = None,
@@ -172,14 +167,14 @@ def newton_simplex(
 
     .. math::
 
-        U(D) = \sum_i w_i (\sum_j D_{ij} (\ln D_{ij} - L_{ij}) + \beta_i |d_i|^2 + d_i^T Q d_i) + \alpha\, tr(D^T G D)
+        U(D) = \sum_i w_i (\sum_j D_{ij} (\ln D_{ij} - L_{ij}) + \beta_i |d_i|^2 + d_i^T Q d_i) + tr(D^T G D)
 
     With ``L = ln P`` this is the D-step of DLDL. U is strictly convex for a Laplacian G.
 
     The iterate is kept as ``ln D``, so that no entry can leave the interior. The direction V = dD / D is found by
     conjugate gradients in the inner product weighted by D, restricted to ``sum_j D_ij V_ij = 0``, and
     preconditioned by the diagonal of the Hessian together with that constraint (closed form per row). The step
-    along V inverts the separable part ``ln d + q d`` exactly, so that with ``alpha = 0`` only one multiplier per row
+    along V inverts the separable part ``ln d + q d`` exactly, so that without a graph only one multiplier per row
     remains to be found.
 
     Parameters
@@ -190,8 +185,7 @@ def newton_simplex(
     support : boolean ndarray of shape (n_samples, n_labels), or Support
         At least one True in each row. Pass a `Support` to solve repeatedly with the same one.
     laplacian : sparse array of shape (n_samples, n_samples), default=None
-        G, symmetric positive semi-definite. Ignored if ``alpha`` is 0.
-    alpha : float, default=0
+        G, symmetric positive semi-definite: the Laplacian of a graph, times its penalty.
     beta : float or ndarray of shape (n_samples,), default=0
         One value, or one for each row.
     sample_weight : ndarray of shape (n_samples,), default=None
@@ -219,10 +213,10 @@ def newton_simplex(
     >>> newton_simplex(np.log(P), Y, beta=1e6).D.round(3)
     array([[0.5, 0.5, 0. ]])
     """
-    if (laplacian is not None and alpha > 0) or between_labels is not None:
+    if laplacian is not None or between_labels is not None:
         laplacian = None if laplacian is None else sparse.csr_array(laplacian)  # no copy if it is one
         mask = support.mask() if isinstance(support, Support) else support
-        problem = _Problem(log_prior, mask, laplacian, alpha, beta, sample_weight, between_labels)
+        problem = _Problem(log_prior, mask, laplacian, beta, sample_weight, between_labels)
         return _solve(problem, start, tol, max_iter)
     # Without a graph rows are independent: solve blocks of rows with equally many positive labels.
     support = support if isinstance(support, Support) else Support(support)
