@@ -6,6 +6,7 @@ from estimator_cases import tweets
 from scipy.special import xlogy
 
 from ldlearn import DLDL
+from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint import hyperparameters
 from ldlearn.joint.alternation import roughness
@@ -80,7 +81,7 @@ def test_a_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeyp
 
     monkeypatch.setattr(hyperparameters, "_held_out_likelihoods", likelihoods)
     values = {"beta": 1.0, "gamma": 1.0, "max_iter": 2}
-    assert hyperparameters.select_ordered_penalty(Features(X), Y, None, **values)[0] == expected
+    assert hyperparameters.select_ordered_penalty(Features(X), RowTargets(Y), **values)[0] == expected
 
 
 def test_what_cannot_be_is_refused():

@@ -146,20 +146,19 @@ class JointModel(Enhancer):
         if hasattr(self, "_enhance"):
             kept_X, kept_Y, kept_data, kept = drop_zero_weight_rows(X, Y, row_data)
         super()._fit_rows(kept_X, kept_Y, kept_data)
-        self._fit_votes(kept_X, kept_Y, kept_data.get("sample_weight"), kept_data.get("observed"))
+        self._fit_votes(kept_X, kept_Y, kept_data.get("observed"), kept_data.get("sample_weight"))
         if kept is not None:
             others = {name: value[~kept] for name, value in row_data.items() if name != "sample_weight"}
             D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
             D[kept], D[~kept] = self.label_distributions_, self._enhance(X[~kept], Y[~kept], **others)
             self.label_distributions_, self._fitted_rows = D, np.flatnonzero(kept)
 
-    def _fit_votes(self, X: Any, Y: Mask, sample_weight: SampleWeight | None, observed: Mask | None) -> None:
+    def _fit_votes(self, X: Any, Y: Mask, observed: Mask | None, sample_weight: SampleWeight | None) -> None:
         """Learn the number of votes per row, on some of the rows if they are many."""
-        rows, counts = vote_rows(*Y.shape), label_weights(sample_weight, observed)
-        counts = None if counts is None else counts[rows]
-        self.votes_per_row_ = float(
-            np.exp(profile_log_rate(log_degrees(self._predict(X[rows])), Y[rows], weights=counts))
-        )
+        rows, weights = vote_rows(*Y.shape), label_weights(sample_weight, observed)
+        weights = None if weights is None else weights[rows]
+        log_rate = profile_log_rate(log_degrees(self._predict(X[rows])), Y[rows], weights=weights)
+        self.votes_per_row_ = float(np.exp(log_rate))
         self._total_weight = float(len(Y) if sample_weight is None else sample_weight.sum())
 
     @available_if(lambda self: self.can_enhance)  # type: ignore[untyped-decorator]

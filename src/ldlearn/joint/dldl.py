@@ -15,7 +15,7 @@ from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similar
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
-from ldlearn.core.targets import check_some_degrees, fill_unknown
+from ldlearn.core.targets import RowTargets, check_some_degrees, fill_unknown, possible_labels
 from ldlearn.joint.alternation import Alternation, DegreeRows, DegreeStep, DegreeTerms, Steps, alternate
 from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
@@ -322,9 +322,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         work = self.__dict__.pop("_work", None) or _SharedWork()
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work, sample_weight)
-        positive = PositiveLabels.from_moments(*count_moments(Y, observed, sample_weight))
-        self._select_penalties(positive, lambda: (features, Y, observed))
-        rows, D = self._initial_degrees(X, Y, G, sample_weight, observed, degrees)
+        labels = RowTargets(Y, observed, sample_weight)
+        positive = PositiveLabels.from_moments(*count_moments(*labels))
+        self._select_penalties(positive, lambda: (features, labels))
+        rows, D = self._initial_degrees(X, labels, G, degrees)
         steps = _LocalSteps(features, rows, D, self._degree_terms(), self.gamma_, self.tol)
         found = self._alternate(steps, positive, work.first_W)
         work.first_W = found.first_W
@@ -333,9 +334,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         # Degrees of many labels are large: they take the precision of X at once.
         D = steps.D.astype(features.original.X.dtype).toarray() if sparse.issparse(steps.D) else steps.D
         self.label_distributions_, self.gap_ = np.ascontiguousarray(D), steps.gap
-        self._posterior_state = TrainingRows(X, Y, sample_weight, observed, features=features)
+        self._posterior_state = TrainingRows(X, labels, features=features)
 
-    def _select_penalties(self, positive: PositiveLabels, selection_rows: Callable[[], tuple[Any, Any, Any]]) -> None:
+    def _select_penalties(self, positive: PositiveLabels, selection_rows: Callable[[], tuple[Any, Any]]) -> None:
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         beta: Any = self.beta
         gamma: Any = self.gamma
@@ -388,19 +389,18 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self._offsets = self._offsets if work.offsets is None else work.offsets
         return work.features
 
-    def _initial_degrees(
-        self, X: Any, Y: Mask, G: Any, sample_weight: SampleWeight | None, observed: Mask | None, degrees: Array | None
-    ) -> tuple[DegreeRows, Any]:
+    def _initial_degrees(self, X: Any, labels: RowTargets, G: Any, degrees: Array | None) -> tuple[DegreeRows, Any]:
         """The constraints of D, and the first D; it is sparse if positive labels are few among very many."""
+        Y, observed, sample_weight = labels
         simple = self.alpha == 0 and not self.ordered and self.init == "uniform" and not self.kappa_
         if simple and observed is None and degrees is None and has_few_positives(Y):
             support = Support(Y)
             return DegreeRows(support, sample_weight=sample_weight), support.equal_shares()
-        D: Array = fill_unknown(Y, observed, sample_weight)
+        D: Array = fill_unknown(*labels)
         if self.init == "pseudo":
             D = pseudo_distributions(X, Y, sample_weight) * D
         D = normalize_rows(D)
-        mask = Y if observed is None else Y | ~observed
+        mask = possible_labels(Y, observed)
         if degrees is not None:
             fixed = np.asarray(np.isfinite(degrees).all(axis=1))
             return DegreeRows(mask, G, sample_weight, fixed), np.where(fixed[:, None], degrees, D)
@@ -437,7 +437,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             neighbor_sums = np.einsum("ik,ikj->ij", similarities, self.label_distributions_[nearest])
             logP = logP + 2.0 * self.alpha_ * neighbor_sums
             beta = self.beta_ + self.alpha_ * similarities.sum(axis=1)
-        support = Y if observed is None else Y | ~observed
+        support = possible_labels(Y, observed)
         Q = self._degree_terms().between_labels(Y.shape[1])
         found = newton_simplex(logP, support, beta=beta, between_labels=Q, tol=self.tol)
         weight = prediction_weight(self.kappa_, self.n_votes_)

@@ -19,6 +19,7 @@ from ldlearn.core.reconstruction import (
     weights_to_csr,
 )
 from ldlearn.core.simplex import Array, Mask, SampleWeight, project_simplex, softmax
+from ldlearn.core.targets import possible_labels
 from ldlearn.solvers.nuclear_regression import NuclearFit, nuclear_regression
 from ldlearn.solvers.spd import solve_operator
 
@@ -162,7 +163,7 @@ class L2(SampleWeightMixin, JointModel):
             S = weights_to_csr(weights, neighbors)
         w, seen = np.ones(len(Y)) if sample_weight is None else sample_weight, 1.0 if observed is None else observed
         rows = _Rows(features - mean, Y, w, seen)
-        D = propagated_labels(S, Y if observed is None else Y | ~observed)
+        D = propagated_labels(S, possible_labels(Y, observed))
         W, b = self._initial_coefficients(rows, D)
         P = softmax(rows.X @ W + b)
         path: list[float] = []

@@ -11,6 +11,7 @@ from ldlearn.base.estimator import wrap_output
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
+from ldlearn.core.targets import RowTargets
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import validate_vote_model, validation_splits
@@ -232,16 +233,17 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         n_raters: Array | None = None,
     ) -> None:
         self._fitted_with_raters = n_raters is not None
-        offset = np.zeros(1) if n_raters is None else n_raters
+        offset: float | Array = 0.0 if n_raters is None else n_raters
         # New rows without a number of raters get the geometric mean of those of the training rows.
         self._typical_offset = float(np.average(offset, weights=None if n_raters is None else sample_weight))
         self.feature_map_, mapped = self._fit_feature_map(X)
         features = reduce_to_row_space(Features(mapped, self.fit_intercept, sample_weight))
-        self.gamma_ = self._select_gamma(features, Y, observed) if self.gamma is None else float(self.gamma)
-        labels: dict[str, Any] = {"observed": observed, "offset": 0.0 if n_raters is None else offset}
-        fit = vote_regression(features, Y, l2=self.gamma_, **labels, tol=self.tol, max_iter=self.max_iter)
+        labels = RowTargets(Y, observed, sample_weight)
+        self.gamma_ = self._select_gamma(features, labels) if self.gamma is None else float(self.gamma)
+        options: dict[str, Any] = {"l2": self.gamma_, "tol": self.tol, "max_iter": self.max_iter}
+        fit = vote_regression(features, Y, observed=observed, offset=offset, **options)
         self.lambda_ = float(np.exp(fit.log_rate))
-        positive = PositiveLabels.from_moments(*count_moments(Y, observed, sample_weight))
+        positive = PositiveLabels.from_moments(*count_moments(*labels))
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         if n_raters is not None and self.kappa_:
             self.n_votes_ = float(np.exp(self._typical_offset))
@@ -260,10 +262,10 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         # If the numbers of raters are given, lambda is that of one rater and the offset makes it that of the row.
         self.label_distributions_ = self._degrees(scores, Y, offset, observed)
-        self._posterior_state = TrainingRows(X, Y, sample_weight, **labels, features=features)
+        self._posterior_state = TrainingRows(X, labels, offset, features)
 
-    def _select_gamma(self, features: Features, Y: Mask, observed: Mask | None) -> float:
-        splits = validation_splits(features, Y, observed)
+    def _select_gamma(self, features: Features, labels: RowTargets) -> float:
+        splits = validation_splits(features, labels)
         return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
