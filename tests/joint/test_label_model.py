@@ -13,7 +13,13 @@ from ldlearn.core.votes import competing_votes
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import competition_test, label_model
-from ldlearn.joint.label_model import compare_models, paired_z, validate_vote_model, validation_folds, validation_splits
+from ldlearn.joint.label_model import (
+    compare_models,
+    paired_z_score,
+    validate_vote_model,
+    validation_folds,
+    validation_splits,
+)
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import vote_regression
@@ -171,10 +177,10 @@ def test_differences_below_the_accuracy_of_fits_are_no_evidence():
     Y = np.ones((600, 3))
     Y[0, 0] = 0
     assert abs(competition_test(np.random.default_rng(0).normal(size=(600, 4)), Y).z) < 1.0
-    assert abs(paired_z(np.full(50, 1e-5), np.ones(50))) < 0.2
+    assert abs(paired_z_score(np.full(50, 1e-5), np.ones(50))) < 0.2
     difference = np.random.default_rng(0).normal(size=50)
     expected = difference.mean() / (difference.std(ddof=1) / np.sqrt(50))
-    assert paired_z(difference, np.ones(50)) == pytest.approx(expected, rel=1e-6)
+    assert paired_z_score(difference, np.ones(50)) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +239,7 @@ def _coins():
 )
 def test_the_result_is_one_sided_at_the_level(z, verdict, monkeypatch):
     """The quantile of 0.95 is 1.645."""
-    monkeypatch.setattr(label_model, "paired_z", lambda *_: z)
+    monkeypatch.setattr(label_model, "paired_z_score", lambda *_: z)
     result = competition_test(*_coins())
     assert verdict in result.message
     assert result.competing == (z < 1.645)

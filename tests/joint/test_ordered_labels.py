@@ -9,7 +9,7 @@ from ldlearn import DLDL
 from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint import hyperparameters
-from ldlearn.joint.alternation import roughness
+from ldlearn.joint.alternation import second_difference_penalty
 from ldlearn.metrics import intersection
 from ldlearn.solvers.features import Features
 
@@ -28,7 +28,8 @@ def test_the_objective_is_the_stated_one_and_d_is_certified():
     assert model.gap_.sum() <= 1e-6 * len(D)
     assert (np.diff(model.objective_path_) <= 1e-6).all()
     assert (D[Y == 0] == 0).all()
-    slope = np.log(np.maximum(D, 1e-300)) - np.log(model.predict(X)) + 1 + D + 1.4 * D @ roughness(Y.shape[1])
+    Q = second_difference_penalty(Y.shape[1])
+    slope = np.log(np.maximum(D, 1e-300)) - np.log(model.predict(X)) + 1 + D + 1.4 * D @ Q
     gap = (D * slope).sum(axis=1) - np.where(Y == 1, slope, np.inf).min(axis=1)
     np.testing.assert_allclose(gap, model.gap_, atol=1e-7)
     np.testing.assert_allclose(model.enhance(X, Y), D, atol=1e-3)

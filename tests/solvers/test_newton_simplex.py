@@ -266,13 +266,13 @@ def test_blocks_threads_and_sparse_entries_change_nothing(n_threads, monkeypatch
     """Row by row by the formulas for all labels at once, masked, is the plain version."""
     L, Y, beta, start = many_rows()
     plain = newton_simplex_module._solve(
-        newton_simplex_module._Problem(L, Y, beta=beta), start, tol=1e-12, max_iter=100
+        newton_simplex_module._SimplexProblem(L, Y, beta=beta), start, tol=1e-12, max_iter=100
     )
     monkeypatch.setattr(resources, "thread_count", lambda: n_threads)
     monkeypatch.setattr(newton_simplex_module, "_BLOCK_ENTRIES", 40)
     support = Support(Y)
     dense = newton_simplex(L, Y, beta=beta, start=start, tol=1e-12)
-    few = newton_simplex(support.csr(L[Y]), support, beta=beta, start=support.csr(start[Y]), tol=1e-12)
+    few = newton_simplex(support.to_csr(L[Y]), support, beta=beta, start=support.to_csr(start[Y]), tol=1e-12)
     np.testing.assert_allclose(dense.D, plain.D, atol=1e-6)
     np.testing.assert_allclose(
         dense.gap, frank_wolfe_gap(dense.D, Y, L, sparse.eye_array(len(L)), 0.0, beta[:, None]), atol=1e-12

@@ -114,7 +114,7 @@ class BlockObjectiveAt:
         self.rows, self.coefficients, self.exact = rows, coefficients, coefficients.exact
         self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum_blocks(_block_derivatives)
 
-    def excess(self) -> Array:
+    def prediction_excess(self) -> Array:
         """Column sums of ``P - D``."""
         return np.asarray(self._excess)
 
@@ -131,9 +131,9 @@ class BlockObjectiveAt:
         hW, hb = self._sum_blocks(lambda at, W, b: at.hessian_times(W, b), W, b)
         return hW, hb
 
-    def scatters(self) -> Iterable[Array]:
+    def label_scatters(self) -> Iterable[Array]:
         """See `ObjectiveAt`."""
-        return self._sum_blocks(lambda at: list(at.scatters()))
+        return self._sum_blocks(lambda at: list(at.label_scatters()))
 
     def _sum_blocks(self, function: Any, *arguments: Array) -> list[Any]:
         """The sums over blocks of ``function(objective of a block at these coefficients, *arguments)``."""
@@ -170,4 +170,4 @@ def _evaluate_block(X: Array, degrees: Any, common: tuple[Coefficients, Any, Any
 
 def _block_derivatives(at: Any) -> Sequence[Any]:
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
-    return [at.loss, *at.gradient(), at.excess(), at.objective.n * at.mean_curvature()]
+    return [at.loss, *at.gradient(), at.prediction_excess(), at.objective.n * at.mean_curvature()]

@@ -16,7 +16,7 @@ from ldlearn.dask.rows import BlockColumns, BlockObjective
 from ldlearn.dask.training import TrainingBlocks
 from ldlearn.solvers import softmax_regression
 from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.vote_regression import Competing, Derivatives, VoteObjective, VoteObjectiveAt, minimize
+from ldlearn.solvers.vote_regression import CompetingLabels, Derivatives, VoteObjective, VoteObjectiveAt, minimize
 
 
 @estimator_dataclass
@@ -90,13 +90,13 @@ class _BlockVotes(VoteObjective):
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
         super().__init__(columns, len(label_names))
         positives, counts = columns.training.count_positives(label_names)
-        self.total = float(counts.max()) + 1.0  # as `Independent.total`, including the added row
+        self.total = float(counts.max()) + 1.0  # as `IndependentLabels.total`, including the added row
         self.rates = positive_rates(positives, counts)
-        self.added = Competing(np.full((1, self.c), 0.5), None)
+        self.added = CompetingLabels(np.full((1, self.c), 0.5), None)
 
     def best_constant(self) -> tuple[Any, float]:
         """The best intercepts and ln(lambda) without features."""
-        return Competing(self.rates[None], None).best_constant()
+        return CompetingLabels(self.rates[None], None).best_constant()
 
     def at(self, v: Any) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters, in one round."""
@@ -125,7 +125,7 @@ def _evaluate_block(X: Array, targets: RowTargets, parameters: _Parameters) -> t
     """Features, link, loss and derivatives in the scores."""
     columns, W, b, log_rate = parameters
     features = Features(X, block_of=columns)
-    link = Competing(targets.values.astype(np.float64), label_weights(targets.sample_weight, targets.observed))
+    link = CompetingLabels(targets.values.astype(np.float64), label_weights(targets.sample_weight, targets.observed))
     loss, derivatives = link.at(features.times(W, b), log_rate)
     return features, link, loss, derivatives()
 

@@ -39,13 +39,13 @@ class DegreeStep(SimplexSolution):
     change: float  # largest change of a degree
 
 
-def roughness(n_labels: int) -> Array:
+def second_difference_penalty(n_labels: int) -> Array:
     """The matrix Q with ``d' Q d = |second differences of d|^2``; zero if there are fewer than three labels.
 
     Examples
     --------
     >>> d = np.array([1.0, 2.0, 3.0, 4.0])
-    >>> float(d @ roughness(4) @ d), float(np.eye(4)[1] @ roughness(4) @ np.eye(4)[1])
+    >>> float(d @ second_difference_penalty(4) @ d), float(np.eye(4)[1] @ second_difference_penalty(4) @ np.eye(4)[1])
     (0.0, 5.0)
     """
     S = np.diff(np.eye(n_labels), n=2, axis=0) if n_labels > 2 else np.zeros((1, n_labels))
@@ -65,7 +65,7 @@ class DegreeTerms:
 
     def between_labels(self, n_labels: int) -> Array | None:
         """Q times its penalty; None if labels are not ordered."""
-        return self.ordered * roughness(n_labels) if self.ordered else None
+        return self.ordered * second_difference_penalty(n_labels) if self.ordered else None
 
     def value(self, D: Any, rows: DegreeRows) -> float:
         """The terms at D."""

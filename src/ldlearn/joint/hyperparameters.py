@@ -11,13 +11,13 @@ from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array, log_softmax, normalize_rows
 from ldlearn.core.targets import RowTargets, fill_unknown, possible_labels
 from ldlearn.core.votes import competing_votes, expected_votes, label_weights, profile_log_rate
-from ldlearn.joint.alternation import roughness
+from ldlearn.joint.alternation import second_difference_penalty
 from ldlearn.joint.label_model import (
     VALIDATION_TOL,
     Split,
     ValidatedModel,
     compare_models,
-    paired_z,
+    paired_z_score,
     validate_vote_model,
     validation_splits,
     validation_weights,
@@ -200,7 +200,7 @@ def select_ordered_penalty(
         if tried and np.average(values - tried[-1], weights=weights) <= 0.0:
             break
         tried.append(values)
-    best = next(k for k, values in enumerate(tried) if paired_z(tried[-1] - values, weights) <= 1.0)
+    best = next(k for k, values in enumerate(tried) if paired_z_score(tried[-1] - values, weights) <= 1.0)
     gain = float(np.average(tried[best] - tried[0], weights=weights))
     message = f"ordered={_PENALTIES[best]:g}: held-out log-likelihood per row higher by {gain:.3f} than without"
     return _PENALTIES[best], message
@@ -210,7 +210,7 @@ def _held_out_likelihoods(split: Split, penalty: float, beta: float, gamma: floa
     """Vote log-likelihoods of the validation rows; lambda is that of the training rows."""
     features, (Y, observed, sample_weight) = split.features, split.labels
     support = possible_labels(Y, observed)
-    Q = penalty * roughness(Y.shape[1])
+    Q = penalty * second_difference_penalty(Y.shape[1])
     D: Array = normalize_rows(fill_unknown(*split.labels))
     # As DLDL alternates, but ending with W, because predictions are evaluated.
     W = softmax_regression(features, D, l2=gamma, tol=VALIDATION_TOL)

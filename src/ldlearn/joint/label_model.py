@@ -143,7 +143,7 @@ def validation_weights(splits: list[Split]) -> SampleWeight:
     return np.concatenate([split.labels_test.row_weights() for split in splits])
 
 
-def paired_z(difference: Array, weights: SampleWeight) -> float:
+def paired_z_score(difference: Array, weights: SampleWeight) -> float:
     """Weighted mean of paired differences over its standard error, to which the accuracy of the fits contributes."""
     n = float(weights.sum())
     if len(difference) < 2 or n <= 1.0:
@@ -286,7 +286,7 @@ def compare_models(splits: list[Split], competing: ValidatedModel, level: float 
         _validate_on_splits(splits, ratio, cold, competing=False, weak_prior=True)[0] - votes,
         _validate_on_splits(splits, ratio, cold, competing=False)[0] - competing.log_likelihoods,
     ]
-    z, difference = min(((paired_z(each, weights), each) for each in differences), key=itemgetter(0))
+    z, difference = min(((paired_z_score(each, weights), each) for each in differences), key=itemgetter(0))
     gain = float(np.average(difference, weights=weights))
     p_value = float(norm.sf(z))
     fixed = _has_fixed_cardinality(splits)

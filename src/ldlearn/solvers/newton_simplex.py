@@ -45,13 +45,13 @@ class Support:
         rows, labels = np.nonzero(Y)
         self.indices = labels.astype(np.int32)
         self.indptr = np.searchsorted(rows, np.arange(len(Y) + 1))
-        self.blocks = _blocks(np.diff(self.indptr))
+        self.blocks = _equal_count_blocks(np.diff(self.indptr))
         self._flat_positions: dict[int, Indices] = {}
 
     def equal_shares(self) -> sparse.csr_array:
         """Equal degrees of the positive labels of each row."""
         counts = np.diff(self.indptr)
-        return self.csr(np.repeat(1.0 / np.maximum(counts, 1), counts))
+        return self.to_csr(np.repeat(1.0 / np.maximum(counts, 1), counts))
 
     def entry_positions(self, rows: Indices) -> Indices:
         """Positions of the entries of these rows in ``indices``, one column per row."""
@@ -67,9 +67,9 @@ class Support:
 
     def mask(self) -> Mask:
         """A boolean array, True at the positive labels."""
-        return np.asarray(self.csr(np.ones(len(self.indices), dtype=bool)).toarray())
+        return np.asarray(self.to_csr(np.ones(len(self.indices), dtype=bool)).toarray())
 
-    def csr(self, values: Array) -> sparse.csr_array:
+    def to_csr(self, values: Array) -> sparse.csr_array:
         """A sparse array with these values, given row by row."""
         return sparse.csr_array((values, self.indices, self.indptr), shape=self.shape)
 
@@ -80,7 +80,7 @@ def has_few_positives(Y: Mask) -> bool:
     return c >= 64 and bool(8 * np.count_nonzero(Y) <= n * c)
 
 
-def _blocks(counts: Indices) -> list[Indices]:
+def _equal_count_blocks(counts: Indices) -> list[Indices]:
     order = np.argsort(counts, kind="stable")
     ends = np.flatnonzero(np.diff(counts[order])) + 1
     blocks = []
@@ -100,7 +100,7 @@ class SimplexSolution:
     converged: bool
 
 
-class _Problem:
+class _SimplexProblem:
     """Value, gradient and Hessian of U in the coordinates of the solver."""
 
     def __init__(
@@ -113,7 +113,7 @@ class _Problem:
         between_labels: Array | None = None,
     ) -> None:
         self.support = None if support is None else np.asfortranarray(support)  # None: every label of every row
-        self.L = self.on_support(np.asfortranarray(log_prior), 0.0)
+        self.L = self.fill_off_support(np.asfortranarray(log_prior), 0.0)
         self.G = None if laplacian is None else 2.0 * laplacian
         self.weight = None if sample_weight is None else sample_weight[:, None]  # of a row's entropy, prior and beta
         self.curvature = self.apply_weights(2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1)))
@@ -128,7 +128,7 @@ class _Problem:
         """Rows times their sample weights."""
         return A if self.weight is None else np.asarray(self.weight * A)
 
-    def on_support(self, A: Array, elsewhere: float) -> Array:
+    def fill_off_support(self, A: Array, elsewhere: float) -> Array:
         return A if self.support is None else np.where(self.support, A, elsewhere)
 
     def quadratic_gradient(self, D: Array) -> Array:
@@ -140,14 +140,14 @@ class _Problem:
             gradient = np.asarray(np.asfortranarray(self.G @ D) + gradient)
         return gradient
 
-    def row_values(self, D: Array, logD: Array, quadratic: Array) -> Array:
+    def row_objectives(self, D: Array, logD: Array, quadratic: Array) -> Array:
         """Objective row by row (the graph term divided among its rows), given the quadratic part's gradient."""
         # A quadratic form is half the product of D with its gradient.
         return np.asarray(np.einsum("ij,ij->i", D, self.apply_weights(logD - self.L) + 0.5 * quadratic))
 
     def gap(self, D: Array, gradient: Array) -> Array:
         """Frank-Wolfe gap of each row: ``<g_i, d_i> - min_j g_ij`` over the support."""
-        smallest = self.on_support(gradient, np.inf).min(axis=1)
+        smallest = self.fill_off_support(gradient, np.inf).min(axis=1)
         return np.asarray(np.einsum("ij,ij->i", D, gradient - smallest[:, None]))
 
 
@@ -216,13 +216,13 @@ def newton_simplex(
     if laplacian is not None or between_labels is not None:
         laplacian = None if laplacian is None else sparse.csr_array(laplacian)  # no copy if it is one
         mask = support.mask() if isinstance(support, Support) else support
-        problem = _Problem(log_prior, mask, laplacian, beta, sample_weight, between_labels)
+        problem = _SimplexProblem(log_prior, mask, laplacian, beta, sample_weight, between_labels)
         return _solve(problem, start, tol, max_iter)
     # Without a graph rows are independent: solve blocks of rows with equally many positive labels.
     support = support if isinstance(support, Support) else Support(support)
     n = support.shape[0]
     if sparse.issparse(log_prior):
-        D: Any = support.csr(np.zeros(len(support.indices)))
+        D: Any = support.to_csr(np.zeros(len(support.indices)))
     else:
         D = np.zeros(support.shape, order="F")
     priors, degrees = _stored_values(log_prior), _stored_values(D)
@@ -235,7 +235,7 @@ def newton_simplex(
         places = support.entry_positions(rows) if sparse.issparse(D) else support.flat_positions(k)
         prior, first = priors[places], None if starts is None else starts[places]
         weight = None if sample_weight is None else sample_weight[rows]
-        problem = _Problem(prior.T, None, beta=betas[rows], sample_weight=weight)
+        problem = _SimplexProblem(prior.T, None, beta=betas[rows], sample_weight=weight)
         found = _solve(problem, None if first is None else first.T, tol, max_iter)
         degrees[places] = found.D.T
         gap[rows] = found.gap
@@ -251,12 +251,12 @@ def _stored_values(A: Any) -> Array:
     return np.asarray(A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1))
 
 
-def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
+def _solve(problem: _SimplexProblem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
     goals = tol * (np.ones(len(problem.L)) if problem.weight is None else problem.weight[:, 0])
     logD, D, quadratic, values = _starting_point(problem, start)
     n_iter, converged, previous_gap = 0, False, np.inf
     while True:
-        gradient = problem.on_support(problem.apply_weights(logD - problem.L + 1.0) + quadratic, 0.0)
+        gradient = problem.fill_off_support(problem.apply_weights(logD - problem.L + 1.0) + quadratic, 0.0)
         gap = problem.gap(D, gradient)
         converged = bool(gap.sum() <= goals.sum())
         # Without a graph every row stops by itself: its result must not depend on other rows.
@@ -280,19 +280,19 @@ def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) ->
 _SimplexPoint = tuple[Array, Array, Array, Array]
 
 
-def _evaluate(problem: _Problem, logD: Array) -> _SimplexPoint:
+def _evaluate(problem: _SimplexProblem, logD: Array) -> _SimplexPoint:
     """Renormalise ``logD`` and evaluate U there."""
-    logD = problem.on_support(logD, -np.inf)
+    logD = problem.fill_off_support(logD, -np.inf)
     logD = logD - logD.max(axis=1, keepdims=True)
     D = np.exp(logD)
     total = D.sum(axis=1, keepdims=True)
     D /= total
-    logD = problem.on_support(logD - np.log(total), 0.0)
+    logD = problem.fill_off_support(logD - np.log(total), 0.0)
     quadratic = problem.quadratic_gradient(D)
-    return logD, D, quadratic, problem.row_values(D, logD, quadratic)
+    return logD, D, quadratic, problem.row_objectives(D, logD, quadratic)
 
 
-def _starting_point(problem: _Problem, start: Array | None) -> _SimplexPoint:
+def _starting_point(problem: _SimplexProblem, start: Array | None) -> _SimplexPoint:
     prior = _evaluate(problem, problem.L)
     if start is None:
         return prior
@@ -304,7 +304,7 @@ def _starting_point(problem: _Problem, start: Array | None) -> _SimplexPoint:
     return logD, D, quadratic, np.where(lower, warm[3], prior[3])
 
 
-def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
+def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Array:
     """Solve ``w V + Q(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate gradients."""
     # In V = dD / D and the inner product weighted by D the Hessian of the entropy is w times the identity, however
     # small a degree is: in dD it would be w / D, and the system hopelessly scaled.
@@ -330,7 +330,7 @@ def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
     return np.asarray(conjugate_gradients(hessian_times, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot)[0])
 
 
-def _retract(problem: _Problem, logD: Array, D: Array, V: Array) -> Array:
+def _retract(problem: _SimplexProblem, logD: Array, D: Array, V: Array) -> Array:
     """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``: exact for the separable part of U."""
     q = problem.diagonal if problem.weight is None else problem.diagonal / problem.weight
     log_q = np.log(np.maximum(q, 1e-30))  # q is 0 for an isolated row without beta
@@ -357,7 +357,7 @@ def _log_omega(z: Array) -> Array:
 
 
 def _line_search(
-    problem: _Problem, logD: Array, D: Array, V: Array, slopes: Array, values: Array, rounding: Array
+    problem: _SimplexProblem, logD: Array, D: Array, V: Array, slopes: Array, values: Array, rounding: Array
 ) -> _SimplexPoint | None:
     """Backtrack until U decreases; without a graph every row has its own step length."""
     t = np.ones((len(D), 1))

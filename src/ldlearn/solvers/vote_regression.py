@@ -108,7 +108,9 @@ def vote_regression(
     offsets = np.asarray(offset, dtype=np.float64)
     if offsets.ndim:  # the added row has the mean
         offsets = np.append(offsets, np.average(offsets, weights=features.sample_weight))
-    link = Competing(**labels, offset=offsets, fixed_raters=fixed_raters) if competing else Independent(**labels)
+    link = IndependentLabels(**labels)
+    if competing:
+        link = CompetingLabels(**labels, offset=offsets, fixed_raters=fixed_raters)
     fit = minimize(_LocalVotes(features, link), l2=l2, start=start, tol=tol, max_iter=max_iter)
     return replace(fit, scores=fit.scores[:-1])
 
@@ -119,7 +121,7 @@ def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, t
     path = [point.loss + l2 * votes.squared_norm(point.v)]
     while True:
         derivatives = point.derivatives()
-        gradient = votes.penalised(derivatives.gradient, point.v, l2)
+        gradient = votes.add_penalty_derivative(derivatives.gradient, point.v, l2)
         direction = _newton_direction(votes, derivatives, gradient, l2)
         decrement = -float(gradient @ direction)
         converged = decrement <= 2.0 * tol * votes.features.total
@@ -145,7 +147,7 @@ def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, t
 
 def _newton_direction(votes: VoteObjective, derivatives: Derivatives, gradient: Array, l2: float) -> Array:
     def hessian_times(s: Array) -> Array:
-        return votes.penalised(derivatives.hessian_times(s), s, l2)
+        return votes.add_penalty_derivative(derivatives.hessian_times(s), s, l2)
 
     solve, max_steps = votes.preconditioner(derivatives.mean_curvature, l2), min(200, len(gradient))
     return np.asarray(conjugate_gradients(hessian_times, solve, -gradient, rtol=0.1, max_steps=max_steps)[0])
@@ -207,7 +209,7 @@ class VoteObjective:
         """``|W|^2``."""
         return float(v[: self.n_coef] @ v[: self.n_coef])
 
-    def penalised(self, product: Array, v: Array, l2: float) -> Array:
+    def add_penalty_derivative(self, product: Array, v: Array, l2: float) -> Array:
         """A derivative of the loss at v, or along v, to which that of the penalty is added."""
         product[: self.n_coef] += 2.0 * l2 * v[: self.n_coef]
         return product
@@ -236,7 +238,7 @@ def _pseudo_inverse(M: Array) -> Array:
 class _LocalVotes(VoteObjective):
     """Rows in memory, followed by a row of mean features."""
 
-    def __init__(self, features: Features, link: Independent) -> None:
+    def __init__(self, features: Features, link: IndependentLabels) -> None:
         super().__init__(features, link.Y.shape[1])
         self.link = link
 
@@ -279,7 +281,7 @@ _LinkAt = tuple[float, Callable[[], Derivatives]]  # the loss at scores and ln(l
 
 
 @dataclass(frozen=True)
-class Independent:
+class IndependentLabels:
     """theta = Z: the likelihood of independent labels given scores, and what it shares with other links.
 
     ``weights`` are those of the labels (`label_weights`); the last row may be that of a weak prior.
@@ -330,7 +332,7 @@ class Independent:
 
 
 @dataclass(frozen=True)
-class Competing(Independent):
+class CompetingLabels(IndependentLabels):
     """theta = log_expected_votes(log_softmax(Z)) + log_rate + offset: labels compete for the votes of a row."""
 
     offset: float | Array = 0.0

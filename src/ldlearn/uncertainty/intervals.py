@@ -67,7 +67,7 @@ class LeverageModel:
     --------
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 3))
-    >>> LeverageModel.of(Features(rows)).is_far(np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 0.0]]), level=0.99)
+    >>> LeverageModel.from_features(Features(rows)).is_far(np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 0.0]]), level=0.99)
     array([False,  True])
     """
 
@@ -78,7 +78,7 @@ class LeverageModel:
     distances: Array  # of at most 2,000 training rows, sorted
 
     @classmethod
-    def of(cls, features: Features) -> LeverageModel:
+    def from_features(cls, features: Features) -> LeverageModel:
         """Compute the model of training rows."""
         # A direction without spread has the ridge instead: 1 % of the mean spread.
         ridge = max(0.01 * float(features.spread.mean()), np.finfo(float).tiny)
@@ -265,7 +265,7 @@ class IntervalMixin(JointModel):
         posterior = None
         if Y.shape[1] <= _MAX_LABELS:
             posterior = vote_posterior(features, Y, l2=l2, observed=observed, offset=rows.offset)
-        return PosteriorState(posterior, LeverageModel.of(plain))
+        return PosteriorState(posterior, LeverageModel.from_features(plain))
 
     def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:
         """The fitted feature map and the mapped features; None and X if there is no map."""

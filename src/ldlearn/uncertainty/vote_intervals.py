@@ -153,7 +153,7 @@ class VotePosterior:
         for rows, centred in centred_blocks(X, self.mean, self.covariance.numbers_per_row):
             scores = self._scores(centred)
             votes = [
-                _Votes(
+                _ConditionalVotes(
                     log_softmax(Z) + rate[rows, None],
                     possible[rows],
                     positive[rows],
@@ -182,7 +182,7 @@ class VotePosterior:
 
 
 @dataclass(frozen=True)
-class _Votes:
+class _ConditionalVotes:
     """Votes of labels given which got any: their means, variances and derivatives."""
 
     theta: Array  # log of the expected votes before any label was seen

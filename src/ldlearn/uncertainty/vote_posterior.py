@@ -57,7 +57,7 @@ def vote_posterior(
     options: dict[str, Any] = {"weak_prior": True, "tol": 1e-4, **part}
     penalty, fit = l2, vote_regression(sample, l2=l2, **options)
     for _ in range(3):
-        penalty = _improve_penalty(_Information.of(sample, fit, False, part), fit, penalty, l2)
+        penalty = _improve_penalty(_Information.from_fit(sample, fit, False, part), fit, penalty, l2)
         fit = vote_regression(sample, l2=penalty, start=fit, **options)
     fits = {}
     for fixed in (False, True):  # each fit starts from the one before
@@ -70,12 +70,12 @@ def vote_posterior(
     links = [fixed for fixed in sorted(fits, key=losses.__getitem__) if losses[fixed] - losses[best] < 7.0]
     probabilities = np.exp([losses[best] - losses[fixed] for fixed in links])
     if exact:
-        information = _Information.of(sample, fits[best], best, part, observed=True)
+        information = _Information.from_fit(sample, fits[best], best, part, observed=True)
         covariance: Any = information.full_covariance(penalty, scale)
     elif isinstance(features, RowSpace):
-        covariance = _Information.of(features, fits[best], best, part).row_space_covariance(features, penalty)
+        covariance = _Information.from_fit(features, fits[best], best, part).row_space_covariance(features, penalty)
     else:
-        covariance = _Information.of(sample, fits[best], best, part).kronecker_covariance(features, penalty)
+        covariance = _Information.from_fit(sample, fits[best], best, part).kronecker_covariance(features, penalty)
     n_labels, entry_weights = Y.shape[1], label_weights(sample.sample_weight, part["observed"])
     entry_weights = None if entry_weights is None else np.broadcast_to(entry_weights, part["Y"].shape)
     P = np.exp(log_softmax(sample.times(fits[best].coef, fits[best].intercept + sample.mean @ fits[best].coef)))
@@ -112,7 +112,7 @@ def _negative_log_evidence(
 
     If every row has a positive label, the likelihood is conditional on that.
     """
-    information = _Information.of(some, fit, fixed_raters, part)
+    information = _Information.from_fit(some, fit, fixed_raters, part)
     values, _ = information.label_directions()
     _, _, scatter, identity = some.spectrum(ridge=2.0 * l2 * len(values))
     curvature = scale * np.outer(scatter, values) + 2.0 * l2 * identity[:, None]
@@ -139,7 +139,7 @@ class _Information:
     votes: Array  # expected
 
     @classmethod
-    def of(
+    def from_fit(
         cls, features: Features, fit: VoteFit, fixed_raters: bool, part: dict[str, Any], *, observed: bool = False
     ) -> _Information:
         logP = log_softmax(features.times(fit.coef, fit.intercept + features.mean @ fit.coef))
