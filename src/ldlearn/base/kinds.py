@@ -214,12 +214,9 @@ class JointModel(Enhancer):
         predicted = self.predict(X)
         with raise_input_errors():
             check_consistent_length(predicted, Y)
-        return weighted_mean(self._label_likelihoods(predicted, Y, observed), sample_weight)
-
-    def _label_likelihoods(self, P: Array, Y: Mask, observed: Mask | None = None) -> Array:
-        """Log-likelihood of the 0/1 labels of each row under the predictions P."""
-        log_votes = log_degrees(P) + np.log(self.votes_per_row_)
-        return log_likelihood(log_votes, Y, n_seen=self._total_weight, observed=observed)
+        log_votes = log_degrees(predicted) + np.log(self.votes_per_row_)
+        values = log_likelihood(log_votes, Y, n_seen=self._total_weight, observed=observed)
+        return weighted_mean(values, sample_weight)
 
 
 def drop_zero_weight_rows(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, RowData, Mask | None]:

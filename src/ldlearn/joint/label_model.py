@@ -158,7 +158,7 @@ _PENALTY_RATIOS = tuple((10.0 ** np.arange(5.5, -1.5, -0.5)).tolist())  # to DLD
 
 @dataclass(frozen=True)
 class ValidatedModel:
-    """The vote model with the penalty under which held-out labels are likeliest."""
+    """A model of 0/1 labels, fitted and evaluated on each split."""
 
     penalty_ratio: float  # to DLDL's default gamma
     log_likelihoods: Array  # of the validation rows of all splits
@@ -167,22 +167,25 @@ class ValidatedModel:
 
 
 def validate_vote_model(splits: list[Split]) -> ValidatedModel:
-    """Try penalties from large to small, each fit starting from the last, until the held-out likelihood falls."""
+    """The vote model with the penalty under which held-out labels are likeliest.
+
+    Penalties are tried from large to small, each fit starting from the last, until the held-out likelihood falls.
+    """
     best, best_mean = ValidatedModel(1.0, np.empty(0), (), ()), -np.inf
     fits: Sequence[VoteFit | None] = [None] * len(splits)
     for ratio in _PENALTY_RATIOS if splits else ():
-        parts, thetas, fits = _validate_on_splits(splits, ratio, fits)
-        mean = float(np.average(parts, weights=validation_weights(splits)))
+        model = _validate_on_splits(splits, ratio, fits)
+        mean = float(np.average(model.log_likelihoods, weights=validation_weights(splits)))
         if mean < best_mean:
             break
-        best, best_mean = ValidatedModel(ratio, parts, thetas, fits), mean
+        best, best_mean, fits = model, mean, model.fits
     return best
 
 
 def _validate_on_splits(
     splits: list[Split], ratio: float, starts: Sequence[VoteFit | None], **options: Any
-) -> tuple[Array, tuple[Array, ...], tuple[VoteFit, ...]]:
-    """Log-likelihoods of all validation rows; theta of the validation rows and the fit of each split."""
+) -> ValidatedModel:
+    """Fit a model of 0/1 labels on the training rows of each split, and evaluate it on the validation rows."""
 
     def validate(pair: tuple[Split, VoteFit | None]) -> tuple[Array, Array, VoteFit]:
         split, start = pair
@@ -195,7 +198,7 @@ def _validate_on_splits(
 
     pairs = list(zip(splits, starts, strict=True))
     parts, thetas, fits = zip(*in_threads(validate, pairs), strict=True)
-    return np.concatenate(parts), thetas, fits
+    return ValidatedModel(ratio, np.concatenate(parts), thetas, fits)
 
 
 @dataclass(frozen=True)
@@ -281,11 +284,11 @@ def compare_models(splits: list[Split], competing: ValidatedModel, level: float 
         return CompetitionResult(True, False, 0.0, 0.5, 0, "too few rows to test whether labels compete")
     # Under both priors: where nearly all labels are positive, each of them alone may decide.
     ratio, cold, weights = competing.penalty_ratio, [None] * len(splits), validation_weights(splits)
-    votes, *_ = _validate_on_splits(splits, ratio, competing.fits, weak_prior=True)
-    differences = [
-        _validate_on_splits(splits, ratio, cold, competing=False, weak_prior=True)[0] - votes,
-        _validate_on_splits(splits, ratio, cold, competing=False)[0] - competing.log_likelihoods,
-    ]
+    weak_competing = _validate_on_splits(splits, ratio, competing.fits, weak_prior=True)
+    weak_independent = _validate_on_splits(splits, ratio, cold, competing=False, weak_prior=True)
+    independent = _validate_on_splits(splits, ratio, cold, competing=False)
+    pairs = (weak_independent, weak_competing), (independent, competing)
+    differences = [first.log_likelihoods - second.log_likelihoods for first, second in pairs]
     z, difference = min(((paired_z_score(each, weights), each) for each in differences), key=itemgetter(0))
     gain = float(np.average(difference, weights=weights))
     p_value = float(norm.sf(z))

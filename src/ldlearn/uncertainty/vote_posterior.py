@@ -69,16 +69,15 @@ def vote_posterior(
     # A link whose log-evidence is lower by 7 or more is left out.
     links = [fixed for fixed in sorted(fits, key=losses.__getitem__) if losses[fixed] - losses[best] < 7.0]
     probabilities = np.exp([losses[best] - losses[fixed] for fixed in links])
+    information = _Information.from_fit(sample, fits[best], best, part, observed=exact)
     if exact:
-        information = _Information.from_fit(sample, fits[best], best, part, observed=True)
         covariance: Any = information.full_covariance(penalty, scale)
     elif isinstance(features, RowSpace):
-        covariance = _Information.from_fit(features, fits[best], best, part).row_space_covariance(features, penalty)
+        covariance = information.row_space_covariance(features, penalty)
     else:
-        covariance = _Information.from_fit(sample, fits[best], best, part).kronecker_covariance(features, penalty)
+        covariance = information.kronecker_covariance(features, penalty)
     n_labels, entry_weights = Y.shape[1], label_weights(sample.sample_weight, part["observed"])
     entry_weights = None if entry_weights is None else np.broadcast_to(entry_weights, part["Y"].shape)
-    P = np.exp(log_softmax(sample.times(fits[best].coef, fits[best].intercept + sample.mean @ fits[best].coef)))
     return VotePosterior(
         mean=features.original.mean,
         coefs=np.stack([features.to_original(fits[fixed].coef, fits[fixed].intercept)[0] for fixed in links]),
@@ -87,7 +86,7 @@ def vote_posterior(
         fixed_raters=links,
         link_probabilities=probabilities / probabilities.sum(),
         covariance=covariance,
-        degree_quantiles=np.quantile(np.maximum(P, 1e-12), (np.arange(400) + 0.5) / 400),
+        degree_quantiles=np.quantile(np.maximum(information.P, 1e-12), (np.arange(400) + 0.5) / 400),
         score_variance=_mean_score_variance(covariance, features.original, rows, n_labels),
         negative_frequency=float(np.average(~part["Y"], weights=entry_weights)),
     )
