@@ -296,7 +296,7 @@ class IndependentLabels:
         return self.loss(Z), lambda: self._derivatives(Z)
 
     def _derivatives(self, Z: Array) -> Derivatives:
-        slope, curvature = self.slopes(Z)
+        slope, curvature = self.loss_derivatives(Z)
         mean = np.diag(np.append(curvature.sum(axis=0) / self.total, 0.0))
         return Derivatives((slope, 0.0), lambda dZ, drate: (curvature * dZ, 0.0), mean)
 
@@ -311,7 +311,7 @@ class IndependentLabels:
             found[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
         return float((found if self.weights is None else found * self.weights).sum())
 
-    def slopes(self, theta: Array) -> tuple[Array, Array]:
+    def loss_derivatives(self, theta: Array) -> tuple[Array, Array]:
         """First and second derivatives of the loss of each label."""
         first, second = vote_slopes(theta, self.Y)
         if self.weak_prior:
@@ -346,7 +346,7 @@ class CompetingLabels(IndependentLabels):
         return self.loss(theta), lambda: self._vote_derivatives(np.exp(logP), theta, dtheta, d2theta)
 
     def _vote_derivatives(self, P: Array, theta: Array, dtheta: Array | float, d2theta: Array | float) -> Derivatives:
-        u, h = self.slopes(theta)  # in theta, whose derivatives in ln p are dtheta and d2theta
+        u, h = self.loss_derivatives(theta)  # in theta, whose derivatives in ln p are dtheta and d2theta
         s, f, r = u * dtheta, h * dtheta**2, h * dtheta
         k = f + u * d2theta
         U, h_total = s.sum(axis=1, keepdims=True), h.sum()
