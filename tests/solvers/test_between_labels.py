@@ -34,9 +34,8 @@ def test_equals_a_generic_convex_solver(weight, alpha):
     graph = cp.sum_squares((np.sqrt(np.maximum(values, 0.0)) * vectors).T @ x)
     problem = cp.Problem(cp.Minimize(sum(rows) + alpha * graph), [cp.sum(x, axis=1) == 1, x[~Y] == 0])
     problem.solve(solver=cp.CLARABEL)
-    found = newton_simplex(
-        L, Y, laplacian=G, alpha=alpha, beta=0.2, sample_weight=w, between_labels=weight * rough(c), tol=1e-10
-    )
+    graph = {"laplacian": alpha * G} if alpha else {}
+    found = newton_simplex(L, Y, **graph, beta=0.2, sample_weight=w, between_labels=weight * rough(c), tol=1e-10)
     assert found.converged
     assert found.objective == pytest.approx(problem.value, abs=1e-5)
     np.testing.assert_allclose(found.D, normalize_rows(np.maximum(x.value, 0.0) * Y), atol=3e-3)

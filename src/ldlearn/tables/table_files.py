@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.core.targets import split_observed
-from ldlearn.core.votes import label_counts, profile_log_rate, vote_losses
+from ldlearn.core.votes import label_weights, profile_log_rate, vote_losses
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
@@ -423,6 +423,6 @@ def label_losses(P: Matrix, labels: Matrix) -> Matrix:
     """
     Y, observed = split_observed(labels)
     logP = np.log(np.maximum(P, 1e-12))
-    log_rate = profile_log_rate(logP, Y, counts=label_counts(None, observed))
+    log_rate = profile_log_rate(logP, Y, weights=label_weights(None, observed))
     found = vote_losses(logP + log_rate, Y.astype(np.float64))
     return np.asarray(found if observed is None else np.where(observed, found, np.nan), dtype=np.float64)

@@ -155,7 +155,7 @@ class TableLabels:
         """Report that a 0 is interpreted as degree 0, if the method assumes that, and how many labels are positive."""
         if not (self.is_logical and estimator.capabilities().keeps_zeros):
             return
-        found = PositiveLabels.of(*count_moments(*split_observed(_to_logical(self.values))))
+        found = PositiveLabels.from_moments(*count_moments(*split_observed(_to_logical(self.values))))
         n_labels = len(self.names)
         counts = f"rows have {found.per_row:.2g} of {n_labels} labels positive on average"
         if found.is_selection or 4 * found.per_row <= n_labels:
