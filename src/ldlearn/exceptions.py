@@ -5,8 +5,6 @@ exits with 2. Any other exception that reaches it is reported as a bug. Each
 class is also the built-in exception that Python programmers, and scikit-learn's checks, expect in its place.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Sequence
 from importlib import import_module
@@ -60,7 +58,7 @@ class TableError(InputError):
         super().__init__(f"{', '.join(place)}: {problem}" if place else problem)
         self.problem, self.row, self.column, self.where = problem, row, column, where
 
-    def with_file(self, where: str) -> TableError:
+    def with_file(self, where: str) -> "TableError":
         """The same error with the name of the file, unless it has one."""
         if self.where is not None:
             return self

@@ -1,7 +1,5 @@
 """Negative labels that mean less instead of none: how much a row's 0/1 labels count against its features."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,7 +69,7 @@ class PositiveLabels:
     dispersion: float
 
     @classmethod
-    def from_moments(cls, total: float, positives: Array, squares: float) -> PositiveLabels:
+    def from_moments(cls, total: float, positives: Array, squares: float) -> "PositiveLabels":
         """From the sums of `count_moments`."""
         frequencies, per_row = positives / total, float(positives.sum() / total)
         independent = float((frequencies * (1.0 - frequencies)).sum())

@@ -1,7 +1,5 @@
 """Validation of targets: logical labels and label distributions, and the names of the labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -162,7 +160,7 @@ class RowTargets(NamedTuple):
     observed: Mask | None = None  # mask of the observed labels; None if all are
     sample_weight: SampleWeight | None = None  # None if all are 1
 
-    def take(self, rows: Any) -> RowTargets:
+    def take(self, rows: Any) -> "RowTargets":
         """The targets of some rows."""
         return RowTargets(*(None if part is None else part[rows] for part in self))
 

@@ -1,7 +1,5 @@
 """The training rows: validated block by block, persisted on the cluster during the fit."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files in and out: opening what is read, limits for what is not trusted, and writing a file whole or not at all."""
 
-from __future__ import annotations
-
 import codecs
 import errno
 import gzip

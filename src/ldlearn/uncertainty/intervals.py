@@ -1,10 +1,8 @@
 """Credible intervals of degrees, and detection of rows far from the training rows, for linear joint models."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -78,7 +76,7 @@ class LeverageModel:
     distances: Array  # of at most 2,000 training rows, sorted
 
     @classmethod
-    def from_features(cls, features: Features) -> LeverageModel:
+    def from_features(cls, features: Features) -> Self:
         """Compute the model of training rows."""
         # A direction without spread has the ridge instead: 1 % of the mean spread.
         ridge = max(0.01 * float(features.spread.mean()), np.finfo(float).tiny)
