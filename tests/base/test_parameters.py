@@ -1,4 +1,4 @@
-"""Parameters declared as fields: the types of the fields are what `fit` validates."""
+"""Parameters declared as fields whose types are validated by `fit`."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_valid_values_are_kept(params):
 
 
 @pytest.mark.parametrize("params", INVALID, ids=str)
-def test_other_values_are_refused_by_name(params):
+def test_invalid_values_raise_with_parameter_name(params):
     with pytest.raises(ParameterError, match=next(iter(params))):
         Example(**params).fit(X, D)
 
@@ -72,7 +72,7 @@ def test_a_subclass_adds_and_replaces_parameters():
     Example(max_iter=4).fit(X, D)  # unchanged
 
 
-def test_estimators_are_compared_by_identity_and_show_changed_parameters():
+def test_estimators_compare_by_identity_and_repr_has_changed_parameters():
     assert Example() != Example()
     assert repr(Example(scale=2.0)) == "Example(scale=2.0)"
     assert len({Example(), Example()}) == 2

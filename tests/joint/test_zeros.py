@@ -23,7 +23,7 @@ def names(model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=names)
-def test_it_recovers_more_where_0_means_less_and_new_rows_are_treated_alike(model, main_labels):
+def test_zeros_less_improves_recovery_also_of_new_rows(model, main_labels):
     X, Y, D = main_labels
     none = intersection(D, model.set_params(zeros="none").fit(X, Y).label_distributions_)
     less = model.set_params(zeros="less").fit(X, Y)
@@ -33,11 +33,11 @@ def test_it_recovers_more_where_0_means_less_and_new_rows_are_treated_alike(mode
 
 
 @pytest.mark.parametrize("model", MODELS, ids=names)
-def test_kappa_leads_from_recovery_to_prediction(model, main_labels):
+def test_kappa_interpolates_between_recovery_and_prediction(model, main_labels):
     X, Y, _ = main_labels
     none = model.set_params(zeros="none").fit(X, Y).label_distributions_
     almost_none = model.set_params(zeros=1e-9).fit(X, Y)
-    # Not equal, because the predictor is fitted once more, and D updated.
+    # Not equal, because the predictor is fitted again and D updated.
     np.testing.assert_allclose(almost_none.label_distributions_, none, atol=0.05)
     assert almost_none.label_distributions_[Y == 0].max() < 1e-8
     certain = model.set_params(zeros=1e9).fit(X, Y)

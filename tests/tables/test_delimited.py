@@ -35,7 +35,7 @@ def read_valid(path, **options):
 
 
 @pytest.mark.parametrize(
-    ("text", "encoding", "messages"),
+    ("text", "encoding", "message"),
     [
         (PLAIN, "utf-8", ""),
         (PLAIN, "utf-8-sig", ""),
@@ -47,12 +47,12 @@ def read_valid(path, **options):
         (GERMAN.replace("\n", "\r\n"), "cp1252", "cp1252"),
     ],
 )
-def test_detected_dialect_is_reported(tmp_path, text, encoding, messages):
+def test_detected_dialect_is_reported(tmp_path, text, encoding, message):
     path = tmp_path / "x.csv"
     path.write_bytes(text.encode(encoding))
     found = read_valid(path)
-    assert (messages in found) if messages else found == ""
-    assert not messages or found.startswith(str(path))
+    assert (message in found) if message else found == ""
+    assert not message or found.startswith(str(path))
 
 
 def test_explicit_dialect_is_not_reported(tmp_path):
@@ -228,7 +228,7 @@ def read_table(path, kinds=None, **options):
 
 
 @pytest.mark.parametrize(
-    ("above", "messages"),
+    ("above", "message"),
     [
         ("Sales of the third quarter\n", "a line above its header skipped"),
         ("Sales, third quarter\n\n", "2 lines above its header skipped"),
@@ -237,14 +237,14 @@ def read_table(path, kinds=None, **options):
         ("# written by a sensor, 3 channels, 2 Hz, kept, forever, and ever\n# 2024\n", "2 lines above its header"),
     ],
 )
-def test_title_lines_above_the_header_are_skipped_and_reported(tmp_path, above, messages):
+def test_title_lines_above_the_header_are_skipped_and_reported(tmp_path, above, message):
     path = tmp_path / "x.csv"
     path.write_text(above + "a,b,place,sky,sea\n1,2.5,coast,1,0\n3,4.5,land,0,1\n")
     frame, notes = read_table(path)
     assert list(frame) == ["a", "b", "place", "sky", "sea"]
     assert frame["b"].tolist() == [2.5, 4.5]
     assert len(notes) == 1
-    assert messages in notes[0]
+    assert message in notes[0]
 
 
 @pytest.mark.parametrize("header", ["#a,b,c", "a,,c", ",b,c", "a b,b,c"])
