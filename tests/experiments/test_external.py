@@ -136,7 +136,7 @@ def test_invalid_files_add_no_record(run, change, message):
 def test_missing_file_is_named(run, capsys):
     write_predictions(run)
     (run / "theirs" / "made" / "1.npz").unlink()
-    with pytest.raises(FileError, match=r"made/1: 0 files"):
+    with pytest.raises(FileError, match=r"made/1: there is no file"):
         import_predictions(run / "run", "Numpy", run / "theirs")
     assert run_command("import-predictions", str(run / "run"), "--method", "Numpy", "--from", str(run / "theirs")) == 2
 

@@ -97,17 +97,15 @@ def test_objective_path_has_every_half_step(alpha, beta, gamma, init):
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-5])
-def test_iteration_stops_when_objective_and_degrees_converge(tol):
+def test_iteration_stops_when_degrees_are_expected_to_change_little(tol):
     X, _, Y = make_problem()
     settings = {"beta": 0.5, "gamma": 0.5, "tol": tol}
     model = DLDL(**settings, max_iter=500).fit(X, Y)
     fits = [DLDL(**settings, max_iter=k).fit(X, Y) for k in range(1, model.n_iter_)] + [model]
-    falls = -np.diff(model.objective_path_[1::2]) / len(X)
     changes = np.array([np.abs(a.label_distributions_ - b.label_distributions_).max() for a, b in pairwise(fits)])
     expected = changes[1:] / np.maximum(1 - changes[1:] / changes[:-1], np.sqrt(tol))
-    assert falls[-1] <= tol
     assert expected[-1] <= 1.2 * np.sqrt(tol)  # last W-steps are more accurate than others
-    assert not ((falls[1:-1] <= tol) & (expected[:-1] <= np.sqrt(tol) / 1.2)).any()
+    assert not (expected[:-1] <= np.sqrt(tol) / 1.2).any()
     assert model.converged_
     assert not fits[-2].converged_
 

@@ -27,7 +27,7 @@ def make_predictor(
         A joint model, an enhancer (a learner follows it), a learner, or both as ``ENHANCER+LEARNER``; a method of
         another package as ``package.module:Class``.
     params : mapping of str, optional
-        Parameters; in two steps the step need not be said where only one step has the parameter.
+        Parameters; in two steps the step need not be named where only one step has the parameter.
     logical : bool, default=True
         Whether the labels are 0/1. Learners need degrees: equal shares of the positive labels come first.
     zeros : {"none", "less"}, optional
@@ -104,7 +104,7 @@ def _set_params(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 
 def _full_name(estimator: Any, name: str) -> str:
-    """The parameter that a name means; in two steps the step need not be said where only one step has it."""
+    """The parameter that a name means; in two steps the step need not be named where only one step has it."""
     valid = [key for key, value in estimator.get_params().items() if not isinstance(value, LabelEstimator)]
     if name in valid:
         return name

@@ -156,12 +156,12 @@ class StackedLDL(SampleWeightMixin, JointModel):
             fewest = min((fold.train for fold in folds), key=len)
             members = _default_members(teacher, votes, X[fewest])
         P = self._fit_members(members, folds, X, labels, teacher.label_distributions_, sample_weight)
-        cell_weights = label_counts(sample_weight, observed)
+        label_weights = label_counts(sample_weight, observed)
         mean = np.log(P.mean(axis=0))
-        log_rate = profile_log_rate(mean, Y, counts=cell_weights)
+        log_rate = profile_log_rate(mean, Y, counts=label_weights)
         by_votes = self._mix(normalize_rows(expected_votes(mean + log_rate, Y, observed)), np.exp(mean))
         neutral = (self._recover(np.exp(mean), Y, observed) + by_votes) / 2.0
-        likeliest = minimize_on_simplex(vote_loss(P, Y, log_rate, cell_weights), len(P))
+        likeliest = minimize_on_simplex(vote_loss(P, Y, log_rate, label_weights), len(P))
         nearest = minimize_on_simplex(degree_loss(P, neutral, sample_weight), len(P))
         self.member_weights_ = (likeliest + nearest) / 2.0
         self.label_distributions_ = self._recover(np.tensordot(self.member_weights_, P, axes=1), Y, observed)
@@ -260,7 +260,7 @@ def _predict_member(model: Any, X: Any, n_labels: int) -> Array:
     return clip_degrees(P if isinstance(model, LabelEstimator) else normalize_rows(P.clip(min=0.0)))
 
 
-def vote_loss(P: Array, Y: Mask, log_rate: float, cell_weights: Array | None) -> Loss:
+def vote_loss(P: Array, Y: Mask, log_rate: float, label_weights: Array | None) -> Loss:
     """Mean negative log-likelihood of 0/1 labels under a mixture of the predictions P, with the prior of its weights.
 
     Parameters
@@ -269,10 +269,10 @@ def vote_loss(P: Array, Y: Mask, log_rate: float, cell_weights: Array | None) ->
     Y : boolean ndarray of shape (n_samples, n_labels)
     log_rate : float
         Logarithm of the number of votes of a row.
-    cell_weights : ndarray broadcastable to Y, or None
+    label_weights : ndarray broadcastable to Y, or None
         Sample weights of the labels, 0 where a label is unobserved.
     """
-    weights = np.broadcast_to(1.0 if cell_weights is None else cell_weights, Y.shape)
+    weights = np.broadcast_to(1.0 if label_weights is None else label_weights, Y.shape)
     labels, total = Y.astype(np.float64), float(weights.sum())
 
     def loss(w: Array) -> tuple[float, Array]:

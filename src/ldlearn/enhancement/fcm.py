@@ -18,7 +18,7 @@ class FCM(SampleWeightMixin, Enhancer):
 
     Assumes that rows form clusters and that a label is tied to some of them; negative labels get a degree too. Use it
     as a baseline on few features: in many dimensions the memberships with ``b=2`` become equal and the degrees
-    uniform, which a warning tells. **At its defaults it loses to equal shares** of the positive labels (`UniformLE`)
+    uniform, which a warning reports. **At its defaults it loses to equal shares** of the positive labels (`UniformLE`)
     where a 0 means a degree near 0, since which labels of a row are 1 hardly enters.
 
     .. math::

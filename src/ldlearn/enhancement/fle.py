@@ -67,9 +67,9 @@ class FLE(SampleWeightMixin, Enhancer):
     iteration is ``O(n m c)`` and no n x n array is made.
 
     Departures from the paper: its full text was not at hand. Known are the factorisation with the degrees as
-    coefficients, the pseudo distribution and that there are four weights; the terms they weigh are reconstructed, and
+    coefficients, the pseudo distribution and that there are four penalties; their terms are reconstructed, and
     so are the defaults. Both steps are exact (least squares, non-negative least squares) where multiplicative updates
-    are usual; the first terms are divided by m so that the weights mean the same for any number of features.
+    are usual; the first terms are divided by m so that penalties mean the same for any number of features.
     Confidence: reconstructed.
 
     References

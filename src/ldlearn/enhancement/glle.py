@@ -162,7 +162,7 @@ class GLLE(Enhancer):
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
     def _fit_early_stopped(self, X: Any, Y: Array, G: sparse.csr_array) -> Array:
-        """L-BFGS on the weights of ``[K, 1]`` from uniform random numbers, as released."""
+        """L-BFGS on the coefficients of ``[K, 1]`` from uniform random numbers, as released."""
         n, c = Y.shape
         require_memory(8.0 * n * n, f"The {n} x {n} kernel of GLLE's solver='lbfgs'", "solver='exact' needs no kernel")
         dense = X.toarray() if sparse.issparse(X) else X

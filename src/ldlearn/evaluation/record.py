@@ -330,7 +330,7 @@ def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
                 # One call: a crash leaves the whole line, or a torn one at the very end that the next run removes.
                 written = file.write(line)
                 if written != len(line):
-                    problem = f"only {written} of {len(line)} bytes of a record were written"
+                    problem = f"only {written} of {len(line)} bytes were written"
                     raise FileError(f"{path}: {problem}; make room on the disk, and run the same command again.")
                 os.fsync(file.fileno())
 

@@ -99,8 +99,8 @@ class L2(SampleWeightMixin, JointModel):
     the diagonal of the softmax's Jacobian and takes the last softmax over samples; here D is solved in closed form, the
     Jacobian is whole and rows are distributions. An unpenalised intercept and a start at zero by default
     (``fit_intercept=False, init="random"`` is the published form). The published splitting of W into two copies (with a
-    penalty mu) is replaced by proximal gradients: its answer hung on rounding, and its copies need not agree where it
-    stops. Confidence: certain about the problem (released code), inferred about its intent.
+    penalty mu) is replaced by proximal gradients: its result depended on rounding, and its copies need not agree where
+    it stops. Confidence: certain about the problem (released code), inferred about its intent.
 
     References
     ----------

@@ -43,7 +43,7 @@ class AABP(SampleWeightMixin, Learner):
         ``"lbfgs"`` works on standardised features, so their scale does not matter; ``"gd"`` is gradient descent over
         all rows with the constant step ``learning_rate`` on the features as they are.
     l2 : float, default=3e-4
-        Weight of the penalty on all weights, but not the biases; 0 is the published form.
+        Penalty of all weights, but not of the biases; 0 is the published form.
     learning_rate : float, default=0.05
         Step of ``"gd"``.
     max_iter : int, default=1000

@@ -32,7 +32,7 @@ class LALOT(SampleWeightMixin, Learner):
     .. math:: W(h, d; M) = \min_{P 1 = h,\, P^T 1 = d,\, P \ge 0}\;
         \langle P, M \rangle + \frac{1}{\lambda} \sum_{ab} P_{ab} (\ln P_{ab} - 1)
 
-    s is such that the largest cost under :math:`K_0` is 1; the penalty counts the weights of standardised features.
+    s is such that the largest cost under :math:`K_0` is 1; the penalty is on the coefficients of standardised features.
     Weights and K are improved in turn; neither step raises the objective.
 
     Parameters
@@ -45,7 +45,7 @@ class LALOT(SampleWeightMixin, Learner):
     l2 : float, default=3.0
         Weight of the penalty; sums over rows, so the same number means less as n grows. 0 is the published form.
     steps : int, default=50
-        L-BFGS iterations on the weights, at most, before each update of K.
+        L-BFGS iterations on the coefficients, at most, before each update of K.
     max_iter : int, default=50
         Rounds of both, at most.
     tol : float, default=1e-3
@@ -63,7 +63,7 @@ class LALOT(SampleWeightMixin, Learner):
     cost_ : ndarray of shape (n_labels, n_labels)
         M, between 0 and 1.
     objective_path_ : ndarray of shape (n_iter_,)
-        The objective after the step in the weights of each round; never rises.
+        The objective after the step in the coefficients of each round; never rises.
     objective_ : float
         Its last value.
     n_iter_ : int
@@ -78,8 +78,8 @@ class LALOT(SampleWeightMixin, Learner):
     now and then more, though the score hardly at all. ``lam=10, tol=1e-5`` agree to four digits, at some cost in score.
 
     Departures from the paper: ``lam=20`` instead of the 0.2 of the available code, with which the entropy outweighs
-    the costs and predictions are close to uniform whatever the features are; a penalty; L-BFGS from
-    the mean distribution instead of gradient descent from random weights; transport is solved to a tolerance, by sweeps
+    the costs and predictions are close to uniform whatever the features are; a penalty; L-BFGS from the mean
+    distribution instead of gradient descent from random coefficients; transport is solved to a tolerance, by sweeps
     and Newton's method, instead of by 200 sweeps; features are standardised within the solver; s is a constant, where
     that code divides M by its largest entry anew in every round, so that no objective falls. Confidence: inferred (from
     a translation by others and the theory of transport; the paper's prior, its optimiser, and whether it takes M or its

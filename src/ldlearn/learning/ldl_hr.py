@@ -28,9 +28,9 @@ class LDLHR(LinearSoftmaxLearner):
     Parameters
     ----------
     lam2 : float, default=0.1
-        :math:`\lambda_2`, the weight of the margin.
+        :math:`\lambda_2`, the penalty of the margin.
     lam3 : float, default=10.0
-        :math:`\lambda_3`, the weight of the rest, at most 1 in the paper. Degree moved from another label to the
+        :math:`\lambda_3`, the penalty of the rest, at most 1 in the paper. Degree moved from another label to the
         highest lowers the first sum by 2 and raises the third by :math:`\lambda_3`: at most 2 means predictions of the
         highest label alone, far below the mean distribution by intersection and KL; the default predicts degrees.
     rho : float, default=0.01

@@ -25,7 +25,7 @@ class LDLLRR(LinearSoftmaxLearner):
     Parameters
     ----------
     lam : float, default=0.1
-        :math:`\lambda`, the weight of the ranking; the largest value that the paper tries.
+        :math:`\lambda`, the penalty of the ranking; the largest value that the paper tries.
     sigma : float, default=100.0
         How steeply the ranking loss rises with a difference in the wrong direction.
     l2 : float, default=1.0

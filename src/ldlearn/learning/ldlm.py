@@ -29,9 +29,9 @@ class LDLM(LinearSoftmaxLearner):
     Parameters
     ----------
     lam2 : float, default=0.1
-        :math:`\lambda_2`, the weight of the margin between labels.
+        :math:`\lambda_2`, the penalty of the margin between labels.
     lam3 : float, default=10.0
-        :math:`\lambda_3`, the weight of the rest, at most 1 in the published code. At most 2 means predictions of the
+        :math:`\lambda_3`, the penalty of the rest, at most 1 in the published code. At most 2 means predictions of the
         highest label alone, far below the mean distribution by intersection and KL; see `LDLHR`.
     rho : float, default=0.01
         :math:`\rho`, the margin.

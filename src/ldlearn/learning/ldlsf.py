@@ -24,7 +24,7 @@ _TINY = np.finfo(np.float64).tiny
 class LDLSF(SampleWeightMixin, Learner):
     r"""Label-specific and common features (LDLSF).
 
-    Linear regression on the degrees whose weights are the sum of two parts: S, sparse entry by entry, finds the
+    Linear regression on the degrees whose coefficients are the sum of two parts: S, sparse entry by entry, finds the
     features that matter to one label; C, sparse row by row, those that matter to all. Predictions of correlated labels
     are drawn together. Assumes degrees that are linear in the features; use it to learn which features matter to which
     label.
@@ -58,7 +58,7 @@ class LDLSF(SampleWeightMixin, Learner):
         Whether b is free (never penalised) or 0, the published form, for which ``F 1 = 1`` may be impossible; it is
         then met in the least squares sense.
     standardize : bool, default=True
-        Whether the penalties count the weights of standardised features, so that the units of the features do not
+        Whether the penalties are on the coefficients of standardised features, so that the units of the features do not
         matter, or those of the features as they are, the published form.
 
     Attributes
@@ -125,7 +125,7 @@ class LDLSF(SampleWeightMixin, Learner):
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(D, self.correlation, sample_weight)
         self._require_convexity(B)
-        # Columns of unit length keep the W-step accurate whatever their units; the penalties may count the weights in
+        # Columns of unit length keep the W-step accurate whatever their units; penalties may be on the coefficients in
         # these units or in those of the user.
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         # Squared errors count a row as often as its weight says if row and degrees are multiplied by its root.

@@ -28,7 +28,7 @@ class LSELDL(SampleWeightMixin, Learner):
     Features are encoded linearly into a few latent ones, which are free to deviate from the encoding, keep the
     neighbourhoods of the rows and predict the degrees by softmax regression. The encoding uses few features: their
     ranking is part of the result. To be tried where features are many and most of them are thought to be noise. Give
-    features of one scale (standardised): the penalty compares their weights.
+    features of one scale (standardised): the penalty compares their coefficients.
 
     .. math::
 
@@ -84,7 +84,7 @@ class LSELDL(SampleWeightMixin, Learner):
     -----
     Departures from the paper: a reconstruction from what its abstract says (encoding by regression, selection by the
     2,1-norm, consistent local geometry, empirical risk on latent features, alternation, ranking of features); terms,
-    weights and normalisation may differ from the paper. Of ours are the intercept, the term in delta, and an exact
+    coefficients and normalisation may differ from the paper. Of ours are the intercept, the term in delta, and an exact
     rescaling of (W, V) against :math:`\Theta` in every round. Confidence: reconstructed.
 
     References
@@ -125,8 +125,8 @@ class LSELDL(SampleWeightMixin, Learner):
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
-        weights = self.alpha, self.beta, self.gamma, self.delta
-        problem = LatentProblem(X - mean, D, self._graph(X), *weights, sample_weight)
+        penalties = self.alpha, self.beta, self.gamma, self.delta
+        problem = LatentProblem(X - mean, D, self._graph(X), *penalties, sample_weight)
         state = problem.initial_state(min(self.n_latent or D.shape[1], D.shape[1]))
         path = [problem.objective(state)]
         while self._should_iterate(path):
