@@ -26,7 +26,7 @@ def test_available_memory_is_a_plausible_number():
     assert available is None or 10**6 < available < 10**15
 
 
-"""Threads: as many as BLAS may use, results in order, errors as they are."""
+# Threads
 
 
 def test_thread_limit_is_that_of_blas():
@@ -74,21 +74,21 @@ def test_parallel_sum_equals_a_loop(count, monkeypatch):
     assert sum_in_threads(lambda k: (), range(10)) == []
 
 
-def of_blas():
+def current_blas_threads():
     return max(library.num_threads for library in resources._blas_controller().lib_controllers)
 
 
 def test_blas_limit_is_restored_on_request():
     with threadpool_limits(2, user_api="blas"):
         with limit_blas_threads():
-            assert (of_blas(), thread_count()) == (1, 2)
+            assert (current_blas_threads(), thread_count()) == (1, 2)
             with limit_blas_threads():
-                assert (of_blas(), thread_count()) == (1, 2)
+                assert (current_blas_threads(), thread_count()) == (1, 2)
             with blas_threads():
-                assert (of_blas(), thread_count()) == (2, 2)
+                assert (current_blas_threads(), thread_count()) == (2, 2)
             assert in_threads(lambda _: thread_count(), [0, 1]) == [1, 1]
-            assert (of_blas(), thread_count()) == (1, 2)
-        assert (of_blas(), thread_count()) == (2, 2)
+            assert (current_blas_threads(), thread_count()) == (1, 2)
+        assert (current_blas_threads(), thread_count()) == (2, 2)
 
 
 class GlobalLimit:
@@ -137,4 +137,4 @@ def test_blas_limit_is_restored_after_an_error():
     with threadpool_limits(2, user_api="blas"):
         with pytest.raises(ZeroDivisionError):
             fail()
-        assert (of_blas(), thread_count()) == (2, 2)
+        assert (current_blas_threads(), thread_count()) == (2, 2)

@@ -1,4 +1,4 @@
-"""What the page "Which method should I use?" advises must be what the records of the leaderboard say."""
+"""The advice of the page "Which method should I use?" matches the leaderboard."""
 
 import importlib.util
 import json

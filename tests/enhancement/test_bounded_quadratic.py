@@ -54,7 +54,7 @@ def test_columns_do_not_influence_each_other():
     np.testing.assert_allclose(together, alone, rtol=1e-6)
 
 
-def test_unsolved_problem_triggers_a_warning():
+def test_unsolved_problem_is_not_converged():
     A, signs = problem(60, 2, 2)
     fit = minimize_signed_quadratic(sparse.csr_array(A), signs, tol=1e-12, max_iter=3)
     assert not fit.converged

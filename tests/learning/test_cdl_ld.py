@@ -52,7 +52,7 @@ def test_concentrations_and_background_sum_to_one():
     np.testing.assert_allclose(concentrations.sum(axis=1) + background, 1.0)
 
 
-def test_features_are_used_that_the_mean_misses():
+def test_predictions_beat_the_mean():
     X, D = make_problem(n=200)
     train, test = slice(0, 120), slice(120, 200)
     constant = MeanLDL().fit(X[train], D[train]).score(X[test], D[test])

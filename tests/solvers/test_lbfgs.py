@@ -40,7 +40,7 @@ def test_loss_never_increases_and_start_is_not_modified():
     np.testing.assert_array_equal(start[0], 1.0)
 
 
-def test_iteration_limit_triggers_a_warning():
+def test_iteration_limit_is_reported():
     loss_and_gradient, _ = quadratic(2)
     fit = minimize_lbfgs(loss_and_gradient, [np.ones((2, 3)), np.ones(4)], max_iter=2, tol=0.0)
     assert fit.n_iter == 2

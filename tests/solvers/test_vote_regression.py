@@ -194,6 +194,6 @@ def test_warm_start_saves_iterations():
     assert near.n_iter < vote_regression(features, Y, l2=0.4, tol=1e-10).n_iter
 
 
-def test_convergence_warning():
+def test_too_few_iterations_are_not_converged():
     X, Y, _ = problem()
     assert not vote_regression(Features(X), Y, l2=1e-6, max_iter=1, tol=1e-12).converged
