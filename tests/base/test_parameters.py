@@ -64,7 +64,7 @@ def test_invalid_values_raise_with_parameter_name(params):
         Example(**params).fit(X, D)
 
 
-def test_a_subclass_adds_and_replaces_parameters():
+def test_subclass_adds_and_replaces_parameters():
     Special(0.5, extra=2.0).fit(X, D)
     for params in ({"extra": 0.0}, {"max_iter": 3}, {"scale": 0.0}):
         with pytest.raises(ParameterError, match=next(iter(params))):
@@ -78,7 +78,7 @@ def test_estimators_compare_by_identity_and_repr_has_changed_parameters():
     assert len({Example(), Example()}) == 2
 
 
-def test_the_signature_shows_types_without_constraints():
+def test_signature_shows_types_without_constraints():
     parameters = inspect.signature(Example).parameters
     assert parameters["max_iter"].annotation is int
     assert "Interval" not in str(inspect.signature(Example))

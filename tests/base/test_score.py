@@ -29,7 +29,7 @@ def test_joint_models_score_labels_by_their_log_likelihood_and_refuse_degrees(mo
             model.score(X[30:], degrees)
 
 
-def test_a_learner_refuses_labels():
+def test_learner_refuses_labels():
     X, D, Y = make_problem()
     with pytest.raises(InputError, match="sum to 1"):
         SABFGS().fit(X, D).score(X, Y)

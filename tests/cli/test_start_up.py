@@ -65,14 +65,14 @@ def test_forked_and_new_processes_have_the_same_output_and_exit_code(arguments):
     assert new.returncode == (0 if arguments == ["--version"] else 2)
 
 
-def test_a_command_imports_only_what_it_needs():
+def test_command_imports_only_what_it_needs():
     found = imported_by("from ldlearn.cli.main import main", "main(['methods'])")
     assert "sklearn" in found
     assert not found & {"matplotlib", "distributed", "onnx", "jinja2"}
 
 
 def test_estimators_are_lazy_attributes_of_the_package():
-    """`test_the_library_works_without_any_extra` imports them in a new process."""
+    """`test_library_works_without_any_extra` imports them in a new process."""
     from ldlearn import DLDL, all_estimators  # noqa: F401
 
     assert {"DLDL", "GLLE", "SABFGS", "EnhanceThenLearn", "all_estimators"} <= set(ldlearn.__all__) & set(dir(ldlearn))

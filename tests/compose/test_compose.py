@@ -37,7 +37,7 @@ class Spy(DLDL):
         return super().fit(X, y)
 
 
-def test_the_inner_estimator_sees_only_logical_labels():
+def test_inner_estimator_sees_only_logical_labels():
     X, D, _ = make_problem()
     model = FromDistributions(Spy(), threshold=0.1).fit(X, D)
     np.testing.assert_array_equal(Spy.seen, binarize(D, delta=0.1))

@@ -276,7 +276,7 @@ class Failing(RegressorMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize(("problem", "message"), [("error", "no memory"), ("nan", "finite"), ("shape", "4 finite")])
-def test_a_failing_member_is_dropped_with_a_warning(data, problem, message):
+def test_failing_member_is_dropped_with_a_warning(data, problem, message):
     with pytest.warns(UserWarning, match=f"'bad'.*{message}"):
         model = StackedLDL([("bad", Failing(problem)), *PLAIN], teacher=TEACHER).fit(data.X, data.Y)
     without = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, data.Y)

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from accessibility import LOOKS, SETTINGS, violations
+from accessibility import APPEARANCES, SETTINGS, violations
 
 ROOT = Path(__file__).resolve().parents[2]
 if not (ROOT / "docs").is_dir():
@@ -118,7 +118,7 @@ def is_external(url: str) -> bool:
 def find_browser_problems(browser: Any, site: Path) -> list[str]:
     """Errors, external requests, horizontal scrolling and violations found by axe-core."""
     found: list[str] = []
-    for width, scheme in LOOKS:  # separate loads: scripts of the theme read both at the start
+    for width, scheme in APPEARANCES:  # separate loads: scripts of the theme read both at the start
         page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, **SETTINGS)
         page.on("request", lambda request: is_external(request.url) and found.append(request.url))
         page.on("pageerror", lambda error: found.append(str(error)))
@@ -134,7 +134,7 @@ def find_browser_problems(browser: Any, site: Path) -> list[str]:
     return found
 
 
-def test_the_site(tmp_path, request):
+def test_site_builds_without_problems(tmp_path, request):
     from ldlearn import all_estimators
 
     site = build(tmp_path)

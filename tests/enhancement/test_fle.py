@@ -30,7 +30,7 @@ def objective(X, Y, S, P, Q, alpha, beta, lam, gamma):
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_objective_never_rises_and_is_the_stated_one(weights):
+def test_objective_never_increases_and_is_the_stated_one(weights):
     X, _, Y = make_problem()
     model = FLE(*weights).fit(X, Y)
     assert np.all(np.diff(model.objective_path_) <= 1e-10)

@@ -88,7 +88,7 @@ def test_representation_is_zero_up_to_beta_star():
     assert np.linalg.norm(representation(above)) > 0.05
 
 
-def test_a_large_beta_gives_the_shape_interaction_matrix():
+def test_large_beta_gives_the_shape_interaction_matrix():
     X, _, Y = make_problem()
     U = np.linalg.svd(standardized(X), full_matrices=False)[0]
     np.testing.assert_allclose(representation(LESC(100.0).fit(X, Y)), U @ U.T, atol=1e-4)

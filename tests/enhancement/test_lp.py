@@ -31,14 +31,14 @@ def test_two_rows_in_closed_form():
 
 
 @pytest.mark.parametrize("sigma", [0.7, 1.0])
-def test_the_sparse_graph_of_all_neighbours_is_the_dense_one(sigma):
+def test_sparse_graph_of_all_neighbours_is_the_dense_one(sigma):
     X, _, Y = make_problem()
     dense = LP(sigma=sigma).fit(X, Y).scores_
     np.testing.assert_allclose(LP(sigma=sigma, n_neighbors=len(X) - 1).fit(X, Y).scores_, dense, atol=1e-8)
 
 
 @pytest.mark.parametrize("n_neighbors", [None, 1])
-def test_a_row_far_from_all_others_keeps_its_labels(n_neighbors):
+def test_row_far_from_all_others_keeps_its_labels(n_neighbors):
     X, _, Y = make_problem()
     X[5] = 1e3
     D = LP(n_neighbors=n_neighbors).fit_enhance(X, Y)

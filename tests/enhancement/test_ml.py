@@ -53,7 +53,7 @@ def test_scores_are_proportional_to_lam():
     assert np.abs(ML(lam=5.0, normalize="softmax").fit_enhance(X, Y) - one.label_distributions_).max() > 0.1
 
 
-def test_a_label_of_all_rows_or_of_none_gets_the_margin():
+def test_label_of_all_rows_or_of_none_gets_the_margin():
     X, _, Y = make_problem()
     Y[:, 1], Y[:, 3] = 1, 0
     U = ML(lam=2.0).fit(X, Y).scores_
@@ -67,7 +67,7 @@ def test_recovers_labels_linear_in_the_features():
     np.testing.assert_allclose(np.diff(U), np.diff(U).mean(), rtol=1e-3)
 
 
-def test_too_many_neighbours_are_refused():
+def test_too_many_neighbours_are_rejected():
     X, _, Y = make_problem(n=5)
     with pytest.raises(ValueError, match="n_neighbors=6"):
         ML().fit(X, Y)

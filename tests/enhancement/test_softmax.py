@@ -8,7 +8,7 @@ from sjaffe import assert_recovery, sjaffe
 from ldlearn.enhancement import SoftmaxLE, UniformLE
 
 
-def test_a_positive_label_gets_e_times_a_negative_one():
+def test_positive_label_gets_e_times_a_negative_one():
     D = SoftmaxLE().fit_enhance(np.zeros((2, 1)), [[1, 0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1, 1]])
     np.testing.assert_allclose(D[0, :2], [0.254, 0.093], atol=5e-4)
     np.testing.assert_allclose(D[0, 0] / D[0, 1], np.e)

@@ -157,7 +157,7 @@ def test_selected_values_are_counted_over_repeats():
     assert ("GLLE", "yeast", "recovery") not in found
 
 
-def test_the_run_is_summarised_from_the_records():
+def test_run_is_summarised_from_the_records():
     records = make_records(repeats=3, failed=[("yeast", "FCM")])
     records[0] = replace(records[0], warnings=["did not converge"], versions={"numpy": "1.26"}, seed=7)
     run = summarize_run(Results(records))

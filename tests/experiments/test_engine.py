@@ -149,7 +149,7 @@ def count_calls(monkeypatch, where, name):
     return calls
 
 
-def test_a_run_loads_each_data_set_once(tmp_path, monkeypatch):
+def test_run_loads_each_data_set_once(tmp_path, monkeypatch):
     plan = file_plan(tmp_path / "here")
     plan.write_text(FACES_DATA + "[methods.DLDL]\n[datasets.vader_tweets]\nrows = 60\n")
     parsed, summed = (

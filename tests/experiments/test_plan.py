@@ -162,7 +162,7 @@ def test_baselines_are_declared_by_the_class():
     assert baselines == enhancers | joint | {"MeanLDL on truth"} | {f"{name} + MeanLDL" for name in enhancers}
 
 
-def test_the_subject_is_a_method_of_the_plan():
+def test_subject_is_a_method_of_the_plan():
     assert tiny_plan(subject="DLDL").subject == "DLDL"
     assert plan_error(subject="DLDDL").startswith("subject: there is no method 'DLDDL'; did you mean DLDL")
 
@@ -203,6 +203,6 @@ def test_k_fold_counts_folds():
     "selection",
     [{"mode": "logical", "budget": 5}, {"recovery": "clark", "recovery_rows": "training", "per_metric": True}],
 )
-def test_a_resolved_plan_can_be_read_again(selection):
+def test_resolved_plan_can_be_read_again(selection):
     plan = tiny_plan(selection=selection)
     assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan

@@ -77,7 +77,7 @@ def test_rows_without_a_positive_label_are_an_error():
         make_split(data, DatasetSpec("flat"), Protocol(threshold=0.6), 0)
 
 
-def test_a_part_without_rows_is_an_error():
+def test_part_without_rows_is_an_error():
     data = LabelDataset(X=np.zeros((2, 1)), D=np.full((2, 2), 0.5))
     with pytest.raises(ValueError, match="validation part of 'tiny' has no rows"):
         make_split(data, DatasetSpec("tiny"), Protocol(), 0)

@@ -52,7 +52,7 @@ def printed_objective(model, X):
     st.sampled_from(["uniform", "pseudo"]),
     st.integers(0, 100),
 )
-def test_objective_is_the_printed_one_and_never_rises(alpha, beta, gamma, fit_intercept, init, seed):
+def test_objective_is_the_printed_one_and_never_increases(alpha, beta, gamma, fit_intercept, init, seed):
     X, _, Y = make_problem(seed=seed)
     model = DLDL(alpha, beta, gamma, n_neighbors=5, fit_intercept=fit_intercept, init=init, tol=1e-9).fit(X, Y)
     assert len(model.objective_path_) == 2 * model.n_iter_
@@ -335,7 +335,7 @@ def test_steps_are_warm_started(monkeypatch):
 
 
 @pytest.mark.parametrize(("module", "step"), [(module, "softmax_regression"), (alternation, "newton_simplex")])
-def test_a_step_that_misses_tol_triggers_a_warning(monkeypatch, module, step):
+def test_step_that_misses_tol_triggers_a_warning(monkeypatch, module, step):
     X, _, Y = make_problem()
     solver = getattr(module, step)
     monkeypatch.setattr(module, step, lambda *args, **options: solver(*args, **options | {"max_iter": 1}))
@@ -577,7 +577,7 @@ def test_precomputed_neighbours():
         np.testing.assert_allclose(given.enhance(X[-5:], Y[-5:]), exact.enhance(X[-5:], Y[-5:]), atol=1e-6)
 
 
-def test_a_path_with_a_feature_map_keeps_the_offsets_of_the_features():
+def test_path_with_a_feature_map_keeps_the_offsets_of_the_features():
     X, _, Y = make_problem()
     points = [{"beta": 1.0, "gamma": 1.0}, {"beta": 3.0, "gamma": 1.0}]
     for model in DLDL(feature_map="rbf").fit_path(X + 1e8, Y, points):

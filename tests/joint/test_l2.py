@@ -140,7 +140,7 @@ def test_coefficients_have_low_rank_and_are_stationary():
     assert np.linalg.norm(rest, 2) <= 1.0 + 2e-3
 
 
-def test_the_objective_is_the_stated_one_and_never_rises():
+def test_objective_is_the_stated_one_and_never_increases():
     X, _, Y = make_problem()
     model = L2(0.3, 0.2, 0.05, 0.1, n_neighbors=5, tol=1e-6).fit(X, Y)
     D, S, P = model.scores_, model.weights_, model.predict(X)

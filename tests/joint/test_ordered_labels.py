@@ -68,7 +68,7 @@ def test_penalty_is_selected_by_labels():
 
 
 @pytest.mark.parametrize(("z", "expected"), [(0.9, 0.0), (1.2, 0.03)])
-def test_a_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeypatch):
+def test_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeypatch):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(50, 2)), rng.random((50, 4)) < 0.5
     noise = rng.normal(size=50)

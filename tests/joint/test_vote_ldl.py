@@ -75,7 +75,7 @@ def test_recovery_beats_equal_degrees():
     assert model.objective_ == model.objective_path_[-1]
 
 
-def test_a_label_that_is_always_positive_does_not_take_all_votes():
+def test_label_that_is_always_positive_does_not_take_all_votes():
     """Its likelihood has no maximum: without the row of half labels, or with a weak prior, lambda is above 1e6."""
     rng = np.random.default_rng(0)
     X, W = rng.normal(size=(200, 3)), rng.normal(size=(3, 4))

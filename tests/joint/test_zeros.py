@@ -74,7 +74,7 @@ def test_intervals_are_dirichlet_marginals_around_the_point(model, main_labels):
         assert ((lower <= D) & (upper >= D)).mean() > 0.75
 
 
-def test_the_number_of_raters_determines_kappa():
+def test_number_of_raters_determines_kappa():
     data = make_label_distributions(1500, n_features=3, n_labels=4, snr=100.0, random_state=0)
     Y = make_logical_labels(data.D, "votes", n_raters=5, concentration=4.0)
     model = VoteLDL(gamma=0.1, zeros="less").fit(data.X, Y, n_raters=5)
@@ -83,6 +83,6 @@ def test_the_number_of_raters_determines_kappa():
     assert VoteLDL(gamma=0.1, zeros=9.0).fit(data.X, Y, n_raters=5).kappa_ == 9.0
 
 
-def test_a_selection_of_main_labels_selects_penalties_for_equal_degrees(main_labels):
+def test_selection_of_main_labels_selects_penalties_for_equal_degrees(main_labels):
     X, Y, _ = main_labels
     assert DLDL(zeros="less", max_iter=1).fit(X, Y).beta_ == 100.0

@@ -28,7 +28,7 @@ def test_gradient_by_differences():
     assert error < 1e-5 * abs(at(flat)[0])
 
 
-def test_the_loss_is_the_expected_squared_error_of_a_dirichlet_distribution():
+def test_loss_is_the_expected_squared_error_of_a_dirichlet_distribution():
     X, D = make_problem(n=6)
     model = CDLLD().fit(X, D)
     evidence = np.log1p(np.exp(X @ model.coef_.T + model.intercept_))

@@ -55,7 +55,7 @@ def test_minimum_matches_a_convex_solver(model, penalty, noise):
     np.testing.assert_allclose(Z.sum(axis=1), 1.0, atol=1e-6)
 
 
-def test_the_default_penalty_is_the_largest_singular_value_of_noise():
+def test_default_penalty_is_the_largest_singular_value_of_noise():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(200, 30)), rng.dirichlet(np.full(5, 20.0), size=200)
     model = IncomLDL(l2=0.0).fit(X, D)
@@ -78,7 +78,7 @@ def test_incomplete_degrees_are_nearly_as_good_as_complete_ones(cls):
 
 
 @BOTH
-def test_a_single_missing_degree_follows_from_the_others(cls):
+def test_single_missing_degree_follows_from_the_others(cls):
     X, D, _ = make_problem(n=30)
     single = D.copy()
     single[np.arange(30), np.arange(30) % 4] = np.nan

@@ -44,7 +44,7 @@ def test_gradient_by_differences_of_the_regularised_objective(lam):
     assert (moved(1e-4) - moved(-1e-4)) / 2e-4 == pytest.approx(slope, rel=1e-4)
 
 
-def test_a_later_call_does_not_depend_on_the_earlier_ones():
+def test_later_call_does_not_depend_on_the_earlier_ones():
     X, D = make_problem()
     loss = TransportLoss(X, D, label_cost(D.T @ D), np.ones(len(D)), 15.0)
     rng = np.random.default_rng(0)

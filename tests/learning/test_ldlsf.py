@@ -184,7 +184,7 @@ def test_rows_sum_to_one_before_clipping():
     np.testing.assert_allclose((X @ model.coef_.T + model.intercept_).sum(axis=1), 1.0, atol=1e-6)
 
 
-def test_a_row_without_positive_scores_becomes_uniform():
+def test_row_without_positive_scores_becomes_uniform():
     X, D = make_problem()
     model = LDLSF().fit(X, D)
     model.coef_, model.intercept_ = np.zeros_like(model.coef_), np.full(4, -1.0)

@@ -51,7 +51,7 @@ def test_prediction_is_the_mean_of_the_networks():
     np.testing.assert_allclose(model.predict(X), (first + second) / 2, atol=1e-12)
 
 
-def test_a_large_penalty_predicts_the_mean_distribution():
+def test_large_penalty_predicts_the_mean_distribution():
     X, D, _ = make_problem()
     model = MLPLDL(l2=1e6).fit(X, D)
     np.testing.assert_allclose(model.predict(X), MeanLDL().fit(X, D).predict(X), atol=1e-3)
@@ -71,7 +71,7 @@ def test_invariant_to_feature_units():
     np.testing.assert_allclose(plain.predict(X), scaled.predict(X * units + 5.0), atol=1e-4)
 
 
-def test_the_default_is_deterministic_and_a_seed_changes_it():
+def test_default_is_deterministic_and_a_seed_changes_it():
     X, D, _ = make_problem()
     first, second, other = (MLPLDL(random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, second)

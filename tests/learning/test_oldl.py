@@ -19,7 +19,7 @@ def make_problem(n=80, m=3, c=5, seed=0):
 
 
 @LOSSES
-def test_the_loss_is_the_metric(loss, monkeypatch):
+def test_loss_is_the_metric(loss, monkeypatch):
     monkeypatch.setattr(ldl_hr, "_ROUNDING", 0.0)
     _, D = make_problem(seed=0)
     _, P = make_problem(seed=1)
@@ -65,7 +65,7 @@ def test_predictions_beat_the_mean(loss):
 
 
 @LOSSES
-def test_the_order_of_labels_matters_but_not_its_direction(loss):
+def test_order_of_labels_matters_but_not_its_direction(loss):
     X, D = make_problem(n=30)
     model = OLDL(loss, tol=1e-12, max_iter=20_000)
     P = model.fit(X, D).predict(X)

@@ -48,7 +48,7 @@ def test_many_draws_converge_to_the_closed_form():
     assert distances[2] < 0.01
 
 
-def test_the_ridge_is_in_units_of_the_variance():
+def test_ridge_is_in_units_of_the_variance():
     X, D, _ = make_problem()
     small, large = PTBayes().fit(X, D), PTBayes().fit(1e3 * X, D)
     np.testing.assert_allclose(small.predict(X), large.predict(1e3 * X), atol=1e-9)
@@ -71,7 +71,7 @@ def test_samples_and_labels_may_be_permuted_without_draws():
 
 @pytest.mark.parametrize("resample", [True, False])
 @pytest.mark.parametrize("log_domain", [True, False])
-def test_a_label_never_drawn_gets_the_baseline(resample, log_domain):
+def test_label_never_drawn_gets_the_baseline(resample, log_domain):
     X, D, _ = make_problem()
     D = np.insert(D, 2, 0.0, axis=1)
     model = PTBayes(resample=resample, log_domain=log_domain, random_state=0).fit(X, D)

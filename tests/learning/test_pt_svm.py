@@ -86,7 +86,7 @@ def test_blocks_of_rows_give_the_same_result(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_kernel_too_large_for_the_cache_is_evaluated_machine_by_machine(dtype):
+def test_kernel_too_large_for_the_cache_is_evaluated_machine_by_machine(dtype):
     X, D, _ = make_problem()
     X = X.astype(dtype)
     exact = {"cv": 2, "tol": 1e-8, "random_state": 0}

@@ -33,7 +33,7 @@ def test_constant_predictions_agree_with_no_other_method(baseline):
     assert agreeing <= {"PTBayes"}
 
 
-def test_the_published_pt_bayes_is_the_uniform_distribution():
+def test_published_pt_bayes_is_the_uniform_distribution():
     """Its densities overflow for every row: so a constant can, and does, agree with it."""
     X, D = sjaffe().X, sjaffe().D
     np.testing.assert_allclose(published_learner("PTBayes").fit(X[20:], D[20:]).predict(X[:20]), 1.0 / 6.0, atol=1e-9)

@@ -19,7 +19,7 @@ def test_both_solvers_reach_the_same_minimum():
         assert newton.objective_ <= lbfgs.objective_ + 1e-9
 
 
-def test_the_published_form_is_stopped_early():
+def test_published_form_is_stopped_early():
     X, D, _ = make_problem()
     with pytest.warns(ConvergenceWarning, match="SABFGS stopped after 3 iterations"):
         stopped = SABFGS(0.0, fit_intercept=False, solver="lbfgs", max_iter=3).fit(X, D)
@@ -58,7 +58,7 @@ def test_offset_changes_only_the_intercept(offset, container):
 
 
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_an_offset_in_float32(container):
+def test_invariant_to_offset_in_float32(container):
     """Both fits have the same numbers: V rounded to 1e-3, the resolution of float32 at 1e4."""
     V, D = two_informative_columns()
     far = (V + 1e4).astype(np.float32)
@@ -68,7 +68,7 @@ def test_an_offset_in_float32(container):
     np.testing.assert_allclose(narrow.predict(container(far)), wide.predict(far.astype(np.float64) - 1e4), atol=1e-5)
 
 
-def test_the_gap_certifies_the_objective():
+def test_gap_certifies_the_objective():
     X, D, _ = make_problem()
     rough, exact = SABFGS(0.1, tol=1e-3).fit(X, D), SABFGS(0.1, tol=1e-13).fit(X, D)
     assert 0 < rough.objective_ - exact.objective_ <= rough.weights_gap_ <= 1e-3 * len(X)

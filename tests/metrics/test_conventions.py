@@ -14,7 +14,7 @@ D = np.array([[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
 P = np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0]])
 
 
-def test_the_registry_names_what_pyldl_clips():
+def test_registry_names_what_pyldl_clips():
     assert {name for name, metric in METRICS.items() if metric.clipped_by_pyldl} == CLIPPED
 
 

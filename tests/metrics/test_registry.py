@@ -28,11 +28,11 @@ D = np.array([[0.5, 0.5], [1.0, 0.0]])
 P = np.array([[0.25, 0.75], [0.5, 0.5]])
 
 
-def test_the_six_usual_metrics_come_first():
+def test_six_usual_metrics_come_first():
     assert tuple(METRICS)[:6] == USUAL_METRICS
 
 
-def test_the_headline_metrics_are_those_of_the_paper_s_tables():
+def test_headline_metrics_are_those_of_the_paper_s_tables():
     titles = [METRICS[name].title for name in HEADLINE_METRICS]
     assert titles == ["Chebyshev", "Clark", "Threshold error (DLDL's one-error)", "Intersection"]
 
@@ -170,7 +170,7 @@ def test_inputs_are_not_modified_and_dtypes_are_equivalent():
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_rows_that_sum_to_two_are_refused(name):
+def test_rows_that_sum_to_two_are_rejected(name):
     metric, D = METRICS[name].function, np.array([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]])
     for pair, which in (((2 * D, D), "truth"), ((D, 2 * D), "prediction")):
         with pytest.raises(ValueError, match=f"{which}.* row 0 sums to 2 instead of 1; divide each row by its sum"):

@@ -238,7 +238,7 @@ def test_positions_of_ordinal_labels():
                 metric(D, P, positions=positions)
 
 
-def test_the_micro_average_of_f1_adds_up_all_rows(pair_with_zeros_and_ties):
+def test_micro_average_of_f1_adds_up_all_rows(pair_with_zeros_and_ties):
     D, P = pair_with_zeros_and_ties
     assert metrics.soft_micro_f1(D, P) == pytest.approx(2 * np.minimum(D, P).sum() / (D + P).sum())
 
@@ -273,7 +273,7 @@ def test_unnormalised_predictions():
         metrics.intersection(D, P)
 
 
-def test_a_cosine_never_exceeds_one_by_rounding():
+def test_cosine_never_exceeds_one_by_rounding():
     P = np.random.default_rng(0).dirichlet(np.ones(7), size=2000)
     products, lengths = (P * P).sum(axis=1), np.linalg.norm(P, axis=1) ** 2
     assert (products / lengths > 1).any()  # without a bound it would

@@ -144,7 +144,7 @@ def test_names_with_commas_are_quoted():
     assert enumerate_names(["A, x", "B"]) == "“A, x” and “B”"
 
 
-def test_a_single_method_is_not_the_best():
+def test_single_method_is_not_the_best():
     results, table = table_of(make_records(methods={"A": THREE["A"]}, repeats=1))
     (text,) = summarize(results, table)
     assert "Fewer than two methods have a result on every data set" in text
@@ -255,7 +255,7 @@ class TestDescribeSelection:
         assert "those of the validation rows" in text
         assert "18 for DLDL, 1 to 18 for the others" in text
 
-    def test_the_range_of_many_grid_sizes(self):
+    def test_range_of_many_grid_sizes(self):
         grid = [GridPoint({"k": k}, 0.1, 0.1) for k in range(9)]
         sizes = {name: place + 2 for place, name in enumerate(METHODS)}
         records = [
@@ -303,7 +303,7 @@ class TestDescribeSelection:
         records = [replace(record, selection=record.selection | own) for record in make_records(missing=())]
         assert "(each metric for itself)" in describe_selection(Results(records))[0]
 
-    def test_a_budget(self):
+    def test_selection_with_a_budget(self):
         records = [replace(r, selection=r.selection | {"budget": 18}) for r in make_records(missing=())]
         records = [replace(r, grid=r.grid[:7], n_points=7) if r.method == "L2" else r for r in records]
         assert "budget of 18 grid points" in describe_selection(Results(records))[-1]

@@ -238,7 +238,7 @@ class TestSensitivity:
         np.testing.assert_allclose(display.lines_["k", "recovery"].get_ydata(), expected)
         assert get_metric(metric).heading in display.ax_.get_ylabel()
 
-    def test_the_vertical_axis_shows_the_metric_that_selected(self):
+    def test_vertical_axis_shows_the_metric_that_selected(self):
         display = SensitivityDisplay.from_records(RECORDS, "yeast", "DLDL")
         assert display.figure_.axes[0].get_ylabel().split("\n")[1].startswith("validation ")
 
@@ -356,7 +356,7 @@ class TestReliability:
         assert display.calibration_error == pytest.approx((0.05 + 0.05) / 6)
         np.testing.assert_allclose(display.line_.get_ydata(), display.true)
 
-    def test_a_degree_of_one_belongs_to_the_last_bin(self):
+    def test_degree_of_one_belongs_to_the_last_bin(self):
         display = ReliabilityDisplay([[1.0, 0.0]], [[1.0, 0.0]], n_bins=4)
         np.testing.assert_allclose(display.edges, [[0, 0.25], [0.75, 1]])
         assert display.calibration_error == 0
@@ -412,7 +412,7 @@ class TestFeatureInfluence:
         direct = FeatureInfluenceDisplay.from_estimator(DLDL().fit(frame, labels), "sea")
         assert direct.label == "sea"
 
-    def test_a_number_is_a_column_and_a_text_is_a_name(self):
+    def test_number_is_a_column_and_a_text_is_a_name(self):
         pandas = pytest.importorskip("pandas")
         model = SABFGS().fit(X, pandas.DataFrame(MODEL.predict(X), columns=["1", "0", "sky"]))
         assert FeatureInfluenceDisplay.from_estimator(model, 1).label == "0"

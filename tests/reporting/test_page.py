@@ -88,7 +88,7 @@ def test_ids_are_unique(page):
     assert len(ids) == len(set(ids))
 
 
-def test_the_plan_gives_title_description_and_metrics(html, page):
+def test_plan_gives_title_description_and_metrics(html, page):
     assert "<title>Experiment “small &amp; &lt;quick&gt;”</title>" in html
     assert "A test of everything." in page.text()
     options = [a["value"] for tag, a in page.elements if tag == "option"]
@@ -164,7 +164,7 @@ def test_selection_is_described_at_the_top(html):
     assert "18 for DLDL, 1 to 18 for the others" in top
 
 
-def test_the_summary_has_sentences_for_every_data_set(page):
+def test_summary_has_sentences_for_every_data_set(page):
     displayed = [a for _, a in page.elements if "data-summary" in a]
     assert {a["data-summary"] for a in displayed} == {"", *DATASETS}
     assert all(("hidden" in a) == (a["data-summary"] != "") for a in displayed)

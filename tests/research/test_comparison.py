@@ -116,7 +116,7 @@ class TestRemarks:
                     s4 = printed_scores()["prediction", metric][dataset, method].mean
                     assert s4 != printed_scores()["prediction-ldlsf", metric][dataset, method].mean
 
-    def test_an_intersection_contradicts_its_chebyshev_distance(self):
+    def test_intersection_contradicts_its_chebyshev_distance(self):
         cheb = value("S5", "Chebyshev", "FBP", "LDLSF", "predictive_ldlsf")
         assert 1 - value("S5", "Intersection", "FBP", "LDLSF", "predictive_ldlsf") > (5 // 2) * cheb
 
@@ -132,7 +132,7 @@ class TestRemarks:
             others = [float(c.std) for (d, m), c in cells.items() if d == "RAF" and c.std and m != "DLDL"]
             assert float(cells["RAF", "DLDL"].std) > 8 * np.median(others)
 
-    def test_the_ablation_repeats_table_s5(self):
+    def test_ablation_repeats_table_s5(self):
         for dataset in ("NS", "SCUT", "RAF", "FBP", "REN", "Twitter"):
             full = printed_scores()["ablation-prediction", "chebyshev"][dataset, "DLDL"].mean
             assert full == printed_scores()["prediction-ldlsf", "chebyshev"][dataset, "DLDL"].mean
@@ -220,7 +220,7 @@ class TestPaired:
     def test_run_without_paper_data_has_no_tables(self):
         assert paired_tables(Results(make_records({"yeast": ["a", "b"]}, missing=()))) == []
 
-    def test_an_ablation_is_compared_with_table_3(self):
+    def test_ablation_is_compared_with_table_3(self):
         assert not any(key.startswith("ablation") for key, _ in TABLES)
         methods = {"DLDL": ("joint", False, 0.1, True), "DLDL, beta = 0": ("joint", False, 0.2, True)}
         tables = {(t.block.key, t.metric.name): t for t in paired_tables(Results(make_records(methods=methods)))}

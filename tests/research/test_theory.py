@@ -28,7 +28,7 @@ def test_theorem_1_fails_on_its_counterexample():
     assert 10**printed.log10_complexity < 0.1 < attained
 
 
-def test_the_confidence_term_of_theorem_2_grows_with_n():
+def test_confidence_term_of_theorem_2_grows_with_n():
     rng = np.random.default_rng(1)
     W = rng.normal(size=(3, 4))
     X, D = rng.uniform(-1, 1, size=(4000, 3)), np.full((4000, 4), 0.25)
@@ -42,7 +42,7 @@ def softmax_loss(w, x):
     return np.logaddexp(0.0, -2.0 * w * x)
 
 
-def test_the_corrected_bound_holds_on_heavy_tails():
+def test_corrected_bound_holds_on_heavy_tails():
     """x is 1, or with probability 1e-4 it is -1e6: most samples miss the largest loss.
 
     The empirical minimiser is evaluated by the true risk. A bound of the unclipped loss that takes the largest
@@ -86,7 +86,7 @@ def test_corrected_bound_holds_for_overfitted_weights():
         assert risk <= empirical + held.slack
 
 
-def test_the_complexity_is_twice_that_of_the_logits():
+def test_complexity_is_twice_that_of_the_logits():
     """E sup <S, X W> / n over ``|W| <= r`` and random signs S, times sqrt(2) for the loss, again for its vectors."""
     rng = np.random.default_rng(2)
     X, c = rng.normal(size=(300, 20)), 4
@@ -117,7 +117,7 @@ def random_weights(norm, shape):
         yield norm * V / np.linalg.norm(V)
 
 
-def test_the_intercept_is_the_weight_of_a_constant_feature():
+def test_intercept_is_the_weight_of_a_constant_feature():
     rng = np.random.default_rng(3)
     W, b, X = rng.normal(size=(4, 3)), rng.normal(size=3), rng.normal(size=(50, 4))
     apart = corrected_bound(W, X, 3, intercept=b)
@@ -143,7 +143,7 @@ def test_delta_is_split_among_all_radii():
     assert len(set(np.round(shares, 15))) == len(shares)
 
 
-def test_the_confidence_term_is_three_deviations_of_mcdiarmid():
+def test_confidence_term_is_three_deviations_of_mcdiarmid():
     held = corrected_bound(np.array([[1.0]]), np.ones((500, 1)), 2, 0.05)
     share = 0.05 * 6.0 / np.pi**2  # the first radius
     deviation = held.theta * np.sqrt(np.log(1.0 / (share / 2.0)) / (2.0 * 500))
@@ -165,7 +165,7 @@ def test_violated_bound_on_x_raises():
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(0.01, 10), min_size=2, max_size=5), st.floats(0.0, 20.0))
-def test_the_row_problem_has_the_closed_form(k, penalty):
+def test_row_problem_has_the_closed_form(k, penalty):
     k = np.array(k)
 
     def value(z):
@@ -180,7 +180,7 @@ def test_the_row_problem_has_the_closed_form(k, penalty):
     np.testing.assert_allclose(row_error(k, penalty), np.abs(d - k / k.sum()), atol=1e-12)
 
 
-def test_the_printed_counterexample():
+def test_printed_counterexample():
     np.testing.assert_allclose(row_minimiser([9, 1], 10), [0.7, 0.3])
     np.testing.assert_allclose(row_error([9, 1], 10), 0.2)
     assert (np.diff([row_error([9, 1], p)[0] for p in (0.0, 1.0, 10.0, 100.0)]) > 0).all()

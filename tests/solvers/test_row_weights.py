@@ -105,7 +105,7 @@ def test_unknown_labels_are_left_out_of_the_vote_likelihood(competing):
     np.testing.assert_array_equal(fit.coef, other.coef)  # independent of the stored value
 
 
-def test_the_rate_of_known_labels():
+def test_rate_of_known_labels():
     _, D, Y, w = weighted_rows()
     observed = np.random.default_rng(3).random(Y.shape) < 0.7
     rate = profile_log_rate(np.log(D), Y, counts=label_counts(w.astype(float), observed))

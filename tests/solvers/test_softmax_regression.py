@@ -270,7 +270,7 @@ def test_inverse_of_a_hessian_block():
     )
 
 
-def test_a_block_that_cannot_be_factorised_is_replaced_by_its_diagonal():
+def test_block_that_cannot_be_factorised_is_replaced_by_its_diagonal():
     """It is only a preconditioner."""
     indefinite = np.array([[1.0, 3.0], [3.0, 4.0]])
     np.testing.assert_allclose(module._block_solver(indefinite, 0.5)(np.array([2.0, 4.0])), [1.0, 1.0], rtol=1e-6)

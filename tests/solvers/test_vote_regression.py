@@ -109,7 +109,7 @@ def test_constant_models_are_posterior_modes(competing):
     assert np.abs(-np.expm1(-np.exp(theta[0])) - counts / n).max() < 1.0 / n
 
 
-def test_the_number_of_many_raters_is_estimated_without_bias():
+def test_number_of_many_raters_is_estimated_without_bias():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     P = softmax(X @ rng.normal(size=(2, 4)) * 1.5)

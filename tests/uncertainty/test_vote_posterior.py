@@ -36,7 +36,7 @@ def loss(v, X, Y, l2, fixed):
 
 
 @pytest.mark.parametrize("fixed", [False, True])
-def test_the_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
+def test_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
     X, votes, _ = rows_of_votes(200, fixed=fixed)
     Y, l2 = votes > 0, 0.8
     features = Features(X)
