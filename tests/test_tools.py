@@ -86,7 +86,7 @@ def test_tests_of_a_mutation_may_start_processes(monkeypatch):
     monkeypatch.setattr(multiprocessing, "current_process", lambda: process)
     monkeypatch.setattr(mutants, "COPIED", ())
     monkeypatch.setattr(mutants, "first_failure", lambda *_: f"daemon: {process.daemon}")
-    assert mutants.noticed_by((None, (), 1)) == "daemon: False"
+    assert mutants.detecting_test((None, (), 1)) == "daemon: False"
 
 
 def test_only_survivors_not_declared_equivalent_are_failures():
@@ -118,12 +118,12 @@ def test_oldest_versions_are_exact():
 
 def test_ignored_setting_fails_its_cell():
     cell = test_everywhere.Cell(test_everywhere.Environment("py", Path(sys.executable)), "Haswell", threads=2)
-    cell._check_obeyed({"kernels": ["Haswell"], "threads": [2], "dispatched": ["AVX2"]})
+    cell._check_settings({"kernels": ["Haswell"], "threads": [2], "dispatched": ["AVX2"]})
     for found in ({"kernels": ["SkylakeX"]}, {"threads": [1]}):
         with pytest.raises(test_everywhere.SetUpError, match="instead"):
-            cell._check_obeyed({"kernels": ["Haswell"], "threads": [2], "dispatched": []} | found)
+            cell._check_settings({"kernels": ["Haswell"], "threads": [2], "dispatched": []} | found)
     with pytest.raises(test_everywhere.SetUpError, match="still dispatches to AVX2"):
-        replace(cell, dispatch=False)._check_obeyed({"kernels": ["Haswell"], "threads": [2], "dispatched": ["AVX2"]})
+        replace(cell, dispatch=False)._check_settings({"kernels": ["Haswell"], "threads": [2], "dispatched": ["AVX2"]})
 
 
 LISTING = r"""
