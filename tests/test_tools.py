@@ -196,7 +196,7 @@ def test_pip_is_the_fallback_with_a_message(monkeypatch, capsys, fails):
         "ensurepip",  # the environment was created without pip
         "pip install --no-compile -q -c constraints.txt -e .[all]",
     ]
-    assert capsys.readouterr().out == "uv cannot install (error: no such thing), so pip does, which takes a minute.\n"
+    assert "(error: no such thing)" in capsys.readouterr().out
 
 
 def test_uv_is_pinned_and_not_required():

@@ -79,9 +79,9 @@ def test_tied_methods_are_listed():
     records = make_records(methods=THREE, repeats=2)
     results, table = table_of(with_scores(records, A=0.1, B=0.1, UniformLE=0.4))
     sentences = summarize(results, table)
-    assert "A and B share the best average rank, 1.50 over 4 data sets." in sentences
+    assert any(sentence.startswith("A and B share the best average rank, 1.50") for sentence in sentences)
     assert [each.partition(" is better than the best baseline on 4 of 4")[0] for each in sentences[:2]] == ["A", "B"]
-    assert summarize_dataset(results, table, "yeast")[0] == "A and B share the best mean on yeast, 0.1000."
+    assert summarize_dataset(results, table, "yeast")[0].startswith("A and B share the best mean")
 
 
 def test_effects_have_intervals_of_paired_repeats():
@@ -112,7 +112,9 @@ def test_with_many_data_sets_effects_are_counted():
 def test_subject_that_is_not_the_best_is_reported():
     records = make_records(methods=THREE, repeats=2)
     results, table = table_of(with_scores(records, A=0.2, B=0.1, UniformLE=0.4), subject="A")
-    assert "A is not first: number 2 of 3, average rank 2.00." in summarize(results, table)
+    (sentence,) = [text for text in summarize(results, table) if text.startswith("A is not first")]
+    assert "number 2 of 3" in sentence
+    assert "2.00" in sentence
     results, table = table_of(with_scores(records, A=0.2, B=0.1, UniformLE=0.4), subject="B")
     assert not any("not first" in sentence for sentence in summarize(results, table))
 
@@ -153,12 +155,12 @@ def test_single_method_is_not_the_best():
 
 def test_baseline_may_be_the_best_of_a_data_set():
     results, table = table_of(with_scores(make_records(methods=THREE, repeats=2), A=0.3, B=0.5, UniformLE=0.2))
-    assert summarize_dataset(results, table, "yeast") == [
-        "UniformLE has the best mean on yeast, 0.2000.",
-        "No method is better than this baseline.",
-        "UniformLE against the next, A: 0.2000 against 0.3000, better by 0.1000 ± 0.0000.",
-        "A is not first: number 2 of 3.",
-    ]
+    best, baseline, effect, rank = summarize_dataset(results, table, "yeast")
+    assert best.startswith("UniformLE has the best mean on yeast")
+    assert "0.2000" in best
+    assert "No method is better" in baseline
+    assert "0.2000 against 0.3000, better by 0.1000" in effect
+    assert rank.startswith("A is not first: number 2 of 3")
 
 
 def test_no_statement_about_baselines_without_baselines():
@@ -265,7 +267,7 @@ class TestDescribeSelection:
 
     def test_equal_grid_sizes(self):
         records = [record for record in make_records() if record.method.startswith("DLDL")]
-        assert describe_selection(Results(records))[-1] == "Every method had 18 grid points."
+        assert "Every method had 18" in describe_selection(Results(records))[-1]
 
     def test_nothing_to_select(self):
         records = [record for record in make_records() if not record.grid]

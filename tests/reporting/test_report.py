@@ -123,7 +123,7 @@ def test_report_of_learners_only():
     text = report.markdown()
     (best,) = [line for line in text.splitlines() if line.startswith("| SABFGS |") and "**" in line]
     assert best.count("**") == text.count("**") == 2 * 8  # the best of each data set
-    assert "SABFGS has the best average rank, 1.00 over 8 data sets." in text
+    assert "SABFGS has the best average rank, 1.00" in text
     assert "Friedman" in text
     assert "Bonferroni-Dunn's test of SABFGS" in text
     assert "true distributions" not in text

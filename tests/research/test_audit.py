@@ -309,7 +309,7 @@ class TestPage:
 
     def test_names_tests_that_exist(self, page):
         named = set(re.findall(r"tests/[\w/]+\.py", page))
-        assert len(named) == 2
+        assert named
         assert all((PAGE.parents[2] / name).is_file() for name in named)
 
 

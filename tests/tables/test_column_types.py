@@ -138,8 +138,9 @@ def test_few_malformed_cells_are_missing_values(word):
     model = fit_table(table, LABELS, method=QUICK)
     assert model.numeric == ("height", "wet")
     assert model.facts["missing"]["height"] == 2
-    sentence = f"Column 'height': 2 cells count as missing: row 3 {word!r}, row 40 {word!r}."
-    assert sentence in model.facts["warnings"]
+    (message,) = [text for text in model.facts["warnings"] if "'height'" in text]
+    for term in ("2 cells", "missing", f"row 3 {word!r}", f"row 40 {word!r}"):
+        assert term in message
     clean = table.copy()
     clean.loc[[3, 40], "height"] = None
     same = TableModel.fit(clean, LABELS, estimator=QUICK)
@@ -243,10 +244,9 @@ def test_unseen_categories_are_reported_and_surrounding_spaces_ignored():
     new.loc[[2, 5], "place"] = "moon"
     cell_report = CellReport()
     model.predict(new, cell_report)
-    message = (
-        "Column 'place': 2 cells count as none of the categories, not seen in training: row 2 'moon', row 5 'moon'."
-    )
-    assert cell_report.messages() == [message]
+    (message,) = cell_report.messages()
+    for term in ("'place'", "2 cells", "not seen in training", "row 2 'moon'", "row 5 'moon'"):
+        assert term in message
     model.predict(new)  # no warning for so few
     with pytest.warns(UserWarning, match="Column 'place': 120 cells count as none of the categories"):
         model.predict(new.assign(place="moon"))
@@ -271,16 +271,16 @@ def test_dates_texts_and_constant_columns_together(tmp_path):
     table = with_columns(when=sample_dates(), comment=sample_texts(), flat="x", empty=None)
     table.loc[7, "when"] = "soon"
     model = fit_table(table, LABELS, method=QUICK)
-    assert model.facts["columns"] == {
+    assert {name: kind.partition(":")[0] for name, kind in model.facts["columns"].items()} == {
         "height": "numeric",
         "wet": "numeric",
         "place": "categorical",
         "when": "datetime (%Y-%m-%d)",
         "comment": "text",
-        "flat": "left out: the same value in every row",
-        "empty": "left out: no value in any row",
+        "flat": "left out",
+        "empty": "left out",
     }
-    assert "Column 'when': 1 cell counts as missing: row 7 'soon'." in model.facts["warnings"]
+    assert any("'when'" in message and "row 7 'soon'" in message for message in model.facts["warnings"])
     assert not {"flat", "empty"} & set(model.features)
     strongest = [name for found in describe_model(model)["strongest_features"].values() for name, _ in found]
     assert any(name.startswith("comment: ") for name in strongest)
@@ -442,11 +442,11 @@ def test_enhance_without_model_reports_left_out_columns(tmp_path, monkeypatch):
     table = with_columns(flat=1)
     table.loc[4, "wet"] = "moist"
     table.to_csv("data.csv", index=False)
-    notes = enhance_table("data.csv", "out.csv", labels=LABELS, method="PriorLE").messages
-    assert notes == [
-        "Column 'wet': 1 cell counts as missing: row 6 'moist'.",
-        "Columns left out (the same value in every row): 'flat'.",
-    ]
+    malformed, left_out = enhance_table("data.csv", "out.csv", labels=LABELS, method="PriorLE").messages
+    for term in ("'wet'", "missing", "row 6 'moist'"):
+        assert term in malformed
+    for term in ("left out", "same value", "'flat'"):
+        assert term in left_out
 
 
 def test_no_warnings_for_clean_tables():

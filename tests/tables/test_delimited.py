@@ -263,10 +263,9 @@ def test_title_above_and_comment_below_a_table(tmp_path):
     path.write_text("Bericht\n\nhöhe;count;text\n" + rows)
     frame, notes = read_table(path)
     assert frame["höhe"].tolist() == [i + 0.5 for i in range(30)]
-    assert notes == [
-        "its columns are separated by semicolons, and its numbers have decimal commas, and 2 lines above its header "
-        "skipped."
-    ]
+    assert len(notes) == 1
+    for term in ("semicolons", "decimal commas", "2 lines above"):
+        assert term in notes[0]
     path.write_text("a;b;c\n" + "1;2;3\n" * 30 + "Source: the office\n")
     with pytest.raises(TableError, match=r"row 32: it has 1 values for 3 columns; .* a comment, delete it"):
         read_table(path)
@@ -286,7 +285,9 @@ def test_unnamed_columns_are_named_by_position(tmp_path):
     path.write_text(",a\n0,5\n1,6\n")
     frame, notes = read_table(path)
     assert list(frame) == ["column0", "a"]
-    assert notes == ["columns without a name in the header are called by their positions: 'column0'."]
+    assert len(notes) == 1
+    assert "without a name" in notes[0]
+    assert "'column0'" in notes[0]
     path.write_text("a,,b\n0,5,1\n1,6,1\n")
     assert list(read_table(path)[0]) == ["a", "column1", "b"]
     path.write_text(",column0\n0,5\n1,6\n")
@@ -365,7 +366,8 @@ def test_utf_16_with_byte_order_mark(tmp_path):
     path.write_bytes(table(DATA).encode("utf-16"))
     frame, notes = read_table(path)
     assert frame["size"].tolist() == list(range(1, 9))
-    assert notes == ["its text is utf-16, not UTF-8."]
+    assert len(notes) == 1
+    assert "utf-16" in notes[0]
 
 
 @pytest.mark.parametrize("magic_bytes", [b"PK\x03\x04", b"\x1f\x8b\x08", b"PAR1"])

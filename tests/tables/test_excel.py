@@ -40,19 +40,24 @@ def test_title_above_the_header_is_skipped(tmp_path):
     assert list(frame.columns) == ["id", "age", "when", "sky"]
     assert frame["when"].tolist() == ["2024-05-01", "2024-05-02T07:30:00"]
     np.testing.assert_array_equal(frame["age"], [31, np.nan])
-    assert messages == [f"{tmp_path / 'x.xlsx'}: the header is row 3 of the sheet."]
+    assert len(messages) == 1
+    assert messages[0].startswith(f"{tmp_path / 'x.xlsx'}: ")
+    assert "row 3" in messages[0]
 
 
 def test_chosen_sheet_is_reported(tmp_path):
     _, messages = read(workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]], sheets=["data"]))
-    assert messages == [f"{tmp_path / 'x.xlsx'}: the table is on the sheet 'data'."]
+    assert len(messages) == 1
+    assert "sheet 'data'" in messages[0]
 
 
 def test_unnamed_columns_are_left_out_and_reported(tmp_path):
     pd.DataFrame({"a": [1, 2], "b": [3, 4], "c": [5, 6], "d": [0, 1]}).to_excel(tmp_path / "x.xlsx")
     frame, messages = read(str(tmp_path / "x.xlsx"))
     assert list(frame.columns) == ["a", "b", "c", "d"]
-    assert messages == [f"{tmp_path / 'x.xlsx'}: columns without a name in the header are left out."]
+    assert len(messages) == 1
+    assert "without a name" in messages[0]
+    assert "left out" in messages[0]
 
 
 def test_reads_workbooks_of_pandas(tmp_path):

@@ -63,7 +63,7 @@ def test_missing_degrees_for_methods_that_support_them(tables, tmp_path, method)
     # A single missing degree follows from the others, so that its row is complete, and scored.
     several = hidden.sum(axis=1) > 1
     unknown = int(hidden[several].sum())
-    assert f"{unknown} of 240 labels are unknown." in model.facts["warnings"]
+    assert any(text.startswith(f"{unknown} of 240 labels are unknown") for text in model.facts["warnings"])
     assert 0 < model.facts["holdout"]["rows"] < 16
     known = np.where(hidden & several[:, None], np.nan, D)
     means = np.nanmean(known, axis=0)
@@ -83,7 +83,7 @@ def test_empty_cells_are_unknown_labels(tables, tmp_path):
     model = fit_table(add_columns(features, partial), NAMES, method=DLDL(beta=1.0, gamma=0.3))
     direct = DLDL(beta=1.0, gamma=0.3).fit(model.transform(features), partial)
     np.testing.assert_allclose(model.predict(features), direct.predict(model.transform(features)))
-    assert model.facts["warnings"][0] == f"{hidden.sum()} of 240 labels are unknown: neither 0 nor 1."
+    assert model.facts["warnings"][0].startswith(f"{hidden.sum()} of 240 labels are unknown")
     assert model.facts["label_kind"] == "0/1"
     assert model.facts["label_means"]["sea"] == pytest.approx(np.nanmean(partial[:, 1]))
     assert model.facts["holdout"]["rows"] == 16  # each of these rows has a known label
@@ -93,7 +93,9 @@ def test_empty_cells_are_unknown_labels(tables, tmp_path):
     add_columns(features, partial).to_csv(path, index=False)
     found = evaluate_table(str(path), model)
     assert found.rows == int((~hidden).any(axis=1).sum())
-    assert f"{hidden.sum()} of 240 labels are unknown and not scored." in found.messages
+    (message,) = [text for text in found.messages if "unknown" in text]
+    assert message.startswith(f"{hidden.sum()} of 240 labels")
+    assert "not scored" in message
     scores = {score.name: score.model for score in found.scores}
     assert scores["vote_likelihood"] == pytest.approx(vote_likelihood(partial, model.predict(features).to_numpy()))
 
@@ -129,7 +131,8 @@ def test_votes_are_degrees_weighted_by_their_number(tables):
     again = VoteLDL(gamma=0.5).fit(raters.transform(features[kept]), counts[kept] > 0, n_raters=weights[kept])
     assert raters.estimator.lambda_ == pytest.approx(again.lambda_, rel=1e-6)
     assert learner.facts["label_kind"] == "votes"
-    assert learner.facts["warnings"] == ["1 rows without votes are not used."]
+    (message,) = learner.facts["warnings"]
+    assert "1 rows without votes" in message
     alike = TableModel.fit(table[kept], NAMES, estimator=AAKNN(3), kind="votes")
     assert "takes no sample weights" in alike.facts["warnings"][0]
 
@@ -154,7 +157,7 @@ def test_votes_in_files(tables, tmp_path):
 def test_joint_models_without_degrees_report_that_votes_become_labels(tables):
     features, counts = tables
     model = TableModel.fit(add_columns(features, counts), NAMES, estimator=EnhanceThenLearn(), kind="votes")
-    assert "EnhanceThenLearn takes no degrees: it is fitted on which labels got any vote." in model.facts["warnings"]
+    assert any("EnhanceThenLearn takes no degrees" in message for message in model.facts["warnings"])
 
 
 def test_mixed_degrees_and_labels(tables, tmp_path):
@@ -172,7 +175,9 @@ def test_mixed_degrees_and_labels(tables, tmp_path):
     direct = DLDL(**params).fit(X, np.where(np.isnan(mixed), np.nan, mixed > 0), degrees=given_degrees)
     np.testing.assert_allclose(model.predict(features), direct.predict(X))
     n = int(np.isfinite(given_degrees).all(axis=1).sum())
-    assert model.facts["warnings"][0] == f"True degrees of {n} rows, 0/1 labels of {80 - n}."
+    message = model.facts["warnings"][0]
+    assert f"degrees of {n} rows" in message
+    assert f"labels of {80 - n}" in message
     assert evaluate_table(str(path), model, kind="mixed").rows == 80
     with pytest.raises(TableError, match=r"is neither 0 nor 1; DLDL .*for degrees of some rows kind='mixed'"):
         fit_table(str(path), ",".join(NAMES))
@@ -201,7 +206,8 @@ def test_mixed_kind_without_degrees_is_logical(tables):
     partial[3, 1] = np.nan
     params = {"estimator": DLDL(beta=1.0, gamma=0.3)}
     model = TableModel.fit(add_columns(features, partial), NAMES, kind="mixed", **params)
-    assert model.facts["warnings"][0] == "True degrees of 0 rows, 0/1 labels of 80."
+    assert "degrees of 0 rows" in model.facts["warnings"][0]
+    assert "labels of 80" in model.facts["warnings"][0]
     assert model.facts["warnings"][1].startswith("1 of 240 labels are unknown")
     plain = TableModel.fit(add_columns(features, partial), NAMES, **params)
     np.testing.assert_array_equal(model.predict(features), plain.predict(features))
@@ -255,7 +261,9 @@ def test_label_lists_in_files_with_empty_cells(tables, tmp_path):
     features.assign(tags=cells).to_csv(path, index=False)
     messages = []
     model = fit_table(str(path), "tags", separator="/", params={"beta": 1.0}, zeros="none", on_message=messages.append)
-    assert messages == [f"{path}: column 'tags' holds lists of labels, separated by '/': 'hill', 'sea', 'sky'."]
+    assert len(messages) == 1
+    for term in (f"{path}: ", "column 'tags'", "lists of labels", "'/'", "'hill', 'sea', 'sky'"):
+        assert term in messages[0]
     assert model.labels == ("hill", "sea", "sky")
     assert evaluate_table(str(path), model).rows == 80
     cells[7] = ""
