@@ -9,7 +9,7 @@ import numpy as np
 
 from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.evaluation import Convergence, GridPoint, Record, Samples
+from ldlearn.evaluation import Convergence, GridPoint, Record, SampleRows
 from ldlearn.metrics import score_all
 
 DATASETS = {
@@ -114,7 +114,7 @@ def _record(dataset, labels, method, facts, repeat, n_rows, seed):
         selection={"mode": "oracle", "recovery": "chebyshev", "prediction": "chebyshev"},
         grid=grid,
         n_points=len(grid) or 1,
-        samples=Samples(
+        samples=SampleRows(
             rows=list(range(100 * repeat, 100 * repeat + 12)),
             truth=truth[:12].tolist(),
             logical=logical[:12].tolist(),

@@ -58,7 +58,7 @@ def test_class_attributes(cls):
 def test_baseline_uses_no_feature(estimator):
     """Except the classifier, which is also a baseline."""
     case = CASES[case_id(estimator)]
-    found = outputs(case.fitted_with_zeros, case.X)
+    found = outputs(case.fitted_on_sparse_features, case.X)
     same = all(np.array_equal(P, Q) for P, Q in zip(outputs(case.fitted, case.X), found, strict=True))
     assert same == (not isinstance(estimator, FromClassifier))
 

@@ -65,9 +65,9 @@ class Board:
             if gap is not None and name != table.baselines[0].name:
                 gaps[name][dataset] = gap
         seconds = {cost.method.name: cost.seconds["fit"] for cost in costs(results)}
-        scores = {(r.method, r.dataset, r.repeat): r.scores(task).get(METRIC.name) for r in results.finished()}
+        scores = {(r.method, r.dataset, r.repeat): r.scores(task).get(METRIC.name) for r in results.finished_records()}
         known = {key: score for key, score in scores.items() if score is not None}
-        sizes = {dataset.name: dataset.sizes for dataset in results.present}
+        sizes = {dataset.name: dataset.sizes for dataset in results.present_datasets}
         return cls(table, gaps, seconds, known, sorted(constant), sizes)
 
     def score(self, method: str, dataset: str) -> Score:
@@ -81,7 +81,7 @@ class Board:
     def counts(self, method: str) -> tuple[int, int, int]:
         """Numbers of data sets on which it is better than the baseline, significantly better, significantly worse."""
         gaps = self.gaps[method].values()
-        clear = [gap.mean for gap in gaps if gap.is_clear]
+        clear = [gap.mean for gap in gaps if gap.is_significant]
         return sum(gap.mean > 0 for gap in gaps), sum(mean > 0 for mean in clear), sum(mean < 0 for mean in clear)
 
     def gain(self, tuned: Board | None, method: str) -> float | None:
@@ -286,7 +286,7 @@ def _score(board: Board, method: str, dataset: str) -> str:
     score, gap = board.score(method, dataset), board.gaps[method].get(dataset)
     if score.spread is None:
         return "failed"
-    mark = "" if gap is None or not gap.is_clear else " ▲" if gap.mean > 0 else " ▼"
+    mark = "" if gap is None or not gap.is_significant else " ▲" if gap.mean > 0 else " ▼"
     spread = f" ± {score.spread.std:.3f}" if score.spread.n > 1 else ""
     return f"{f'**{score.mean:.3f}**' if score.best else f'{score.mean:.3f}'}{spread}{mark}"
 

@@ -101,7 +101,7 @@ class PairedTable:
         self.results, self.block, self.metric = results, block, metric
         known = abbreviations()
         self.datasets = {
-            d.name: known[normalize_name(d.name)] for d in results.present if normalize_name(d.name) in known
+            d.name: known[normalize_name(d.name)] for d in results.present_datasets if normalize_name(d.name) in known
         }
         self.baselines = {d: best for d in self.datasets if (best := self._best_baseline(d)) is not None}
         self.notes: list[str] = []
@@ -138,7 +138,7 @@ class PairedTable:
     def _score(self, method: str, dataset: str) -> Spread | None:
         """Our score; with the paper's treatment of zeros where the records hold it."""
         task, name = self.block.task, self.metric.name
-        zeros = [record.paper_zeros.get(task) for record in self.results.finished(dataset, method)]
+        zeros = [record.paper_zeros.get(task) for record in self.results.finished_records(dataset, method)]
         # Of the metrics of the paper, Clark alone depends on what is added to zeros; the others have no second score.
         as_paper = Spread.from_values(scores.get(name) for scores in zeros if scores)
         return as_paper or self.results.spread(method, dataset, task, name)

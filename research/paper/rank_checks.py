@@ -75,7 +75,7 @@ def check_significance(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     if any(alike.values()):
         not_significant = "; ".join(f"{metric}: {', '.join(names) or 'none'}" for metric, names in alike.items())
         averages = [
-            f"{metric}: {', '.join(f'{method} {test.average_ranks[method]:.2f}' for method in test.ordered)}"
+            f"{metric}: {', '.join(f'{method} {test.average_ranks[method]:.2f}' for method in test.methods_by_rank)}"
             for metric, test in tests.items()
         ]
         yield Finding.of(

@@ -177,7 +177,7 @@ class Scores:
         self.values: dict[str, dict[int, float]] = {
             name: {record.repeat: record.scores(task)[metric.name] for record in done}
             for name in results.methods
-            if (done := [record for record in results.finished(dataset, name) if record.scores(task)])
+            if (done := [record for record in results.finished_records(dataset, name) if record.scores(task)])
         }
 
     def average(self, method: str) -> float:
@@ -287,7 +287,7 @@ def artefacts(results: Results) -> str:
         clarks = Scores(results, dataset, "recovery", METRICS["clark"])
         share = max(errors.average(name) for name in errors.values)
         constant = [name for name in errors.values if math.isclose(errors.average(name), share, abs_tol=5e-5)]
-        labels = next(d.sizes["n_labels"] for d in results.present if d.name == dataset)
+        labels = next(d.sizes["n_labels"] for d in results.present_datasets if d.name == dataset)
         values = [clarks.average(name) for name in clarks.values]
         lines.append(
             f"- {title}: a share of {share:.4f} is not positive, {share * labels:.2f} of {labels} a row, whose square"
@@ -301,7 +301,7 @@ def artefacts(results: Results) -> str:
 def positive_clark(results: Results) -> tuple[int, list[str]]:
     """Clark over positive labels only, of the rows kept in the records; methods in the order of the first data set."""
     found = {
-        (name, dataset): clark_of_positives(results.by_method.get((name, dataset), []))
+        (name, dataset): clark_of_positives(results.by_method_and_dataset.get((name, dataset), []))
         for name, method in results.methods.items()
         for dataset in DATASETS
         if method.kind in ("enhancer", "joint")
@@ -351,7 +351,7 @@ def contradictions(results: Results) -> list[str]:
             dataset = ABBREVIATIONS.get(abbreviation)
             if dataset is None or (abbreviation, name) not in intersection:
                 continue
-            half = next(d.sizes["n_labels"] for d in results.present if d.name == dataset) // 2
+            half = next(d.sizes["n_labels"] for d in results.present_datasets if d.name == dataset) // 2
             far, shared = float(cell.mean), float(intersection[abbreviation, name].mean)
             if not 1 - half * far - 1e-4 <= shared <= 1 - far + 1e-4:
                 found.append(f"- {block.title}, {DATASETS[dataset]}, {name}: {far} and {shared}.")

@@ -114,7 +114,7 @@ def page(studies: dict[str, Results]) -> str:
 
 
 def n_repeats(results: Results) -> int:
-    return len({record.repeat for record in results.finished()})
+    return len({record.repeat for record in results.finished_records()})
 
 
 # --- Comparisons of two variants
@@ -130,7 +130,7 @@ def gaps(results: Results, task: Task, first: str, second: str, metric: str = "i
 
 def count_clear_differences(found: Iterable[Difference]) -> tuple[int, int]:
     """How many are clearly better, and how many clearly worse."""
-    signs = [np.sign(gap.mean) for gap in found if is_clear(gap)]
+    signs = [np.sign(gap.mean) for gap in found if is_significant(gap)]
     return signs.count(1.0), signs.count(-1.0)
 
 
@@ -222,7 +222,7 @@ def recovery_sentence(results: Results) -> str:
 
 
 def longest(results: Results, setting: str) -> list[Record]:
-    return results.finished(method=f"{setting}: {COUNTS[-1]}")
+    return results.finished_records(method=f"{setting}: {COUNTS[-1]}")
 
 
 def iterations_to(record: Record, share: float = 0.99) -> int:
@@ -238,7 +238,7 @@ def largest_degrees(results: Results) -> str:
     )
     for count in COUNTS:
         cells = [
-            f"{np.mean([largest(record) for record in results.finished(name, f'{setting}: {count}')]):.3f}"
+            f"{np.mean([largest(record) for record in results.finished_records(name, f'{setting}: {count}')]):.3f}"
             for setting in SETTINGS[:2]
             for name in DATASETS
         ]
@@ -308,16 +308,16 @@ def means(results: Results, task: Task, method: str, metric: str = "intersection
     return [f"{spread.mean:.4f}" if spread else "–" for spread in found]
 
 
-def is_clear(gap: Difference) -> bool:
+def is_significant(gap: Difference) -> bool:
     """Whether the interval leaves out zero, and the difference is one in the digits that are printed."""
-    return gap.is_clear and abs(gap.mean) >= 5e-5
+    return gap.is_significant and abs(gap.mean) >= 5e-5
 
 
 def gap_text(gap: Difference | None) -> str:
     if gap is None:
         return "–"
     text = f"{gap.mean:+.4f} ± {gap.margin:.4f}"
-    return f"**{text}**" if is_clear(gap) else text
+    return f"**{text}**" if is_significant(gap) else text
 
 
 def head(titles: Sequence[str]) -> list[str]:

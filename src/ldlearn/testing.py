@@ -135,7 +135,7 @@ class Case:
         return self.fit(self.X.copy(), self.T.copy())
 
     @cached_property
-    def fitted_with_zeros(self) -> Any:
+    def fitted_on_sparse_features(self) -> Any:
         """A copy, fitted to features with many zeros."""
         return self.fit(self.X_with_zeros, self.T)
 
@@ -252,7 +252,7 @@ def check_sparse_features(case: Case) -> None:
     if not case.capabilities.sparse:
         _assert_refused(lambda: case.fit(X, case.T), "[Ss]parse")
         return
-    assert_same(case.fitted_with_zeros, case.X_with_zeros, case.fit(X, case.T), X, 1e-6)
+    assert_same(case.fitted_on_sparse_features, case.X_with_zeros, case.fit(X, case.T), X, 1e-6)
 
 
 def check_feature_offsets(case: Case) -> None:
@@ -323,7 +323,7 @@ def check_docstring(case: Case) -> None:
     assert not missing, f"the docstring of the class lacks {', '.join(missing)}"
 
 
-def check_iterations(case: Case) -> None:
+def check_convergence_attributes(case: Case) -> None:
     """Once there is ``max_iter``, ``converged_`` and ``n_iter_`` exist, and a fit that is cut short warns once."""
     model = case.fitted
     iterative = "max_iter" in case.params
@@ -360,7 +360,7 @@ def _check_short_fit(case: Case) -> None:
 
 def check_baseline(case: Case) -> None:
     """What uses no feature is a baseline."""
-    found = outputs(case.fitted_with_zeros, case.X)
+    found = outputs(case.fitted_on_sparse_features, case.X)
     same = all(np.array_equal(P, Q) for P, Q in zip(outputs(case.fitted, case.X), found, strict=True))
     assert case.estimator.is_baseline or not same, "it uses no feature: declare is_baseline = True"
 

@@ -55,7 +55,7 @@ def test_groups_match_enumeration(differ):
 def test_nemenyi_groups_are_within_the_critical_difference(seed):
     scores = np.random.default_rng(seed).normal(size=(10, 6)) + np.arange(6) * 0.5
     result = nemenyi(scores, greater_is_better=False)
-    ordered = result.ordered
+    ordered = result.methods_by_rank
     within = [
         ordered[i:j]
         for i in range(6)

@@ -2,12 +2,12 @@
 
 from synthetic_records import METHODS, make_records
 
-from ldlearn.evaluation import Record, Results, scoreboards
+from ldlearn.evaluation import Record, Results, score_tables
 
 # Without DLDL, the method trained on the truth has the best score.
 WITHOUT_DLDL = {name: facts for name, facts in METHODS.items() if name != "DLDL"}
 RECORDS = make_records({"scut_fbp": ["1", "2", "3"]}, WITHOUT_DLDL, missing=())
-BOARDS = scoreboards(Results(RECORDS), ["chebyshev", "intersection"])
+BOARDS = score_tables(Results(RECORDS), ["chebyshev", "intersection"])
 
 
 def test_one_board_per_task_and_data_set_sorted_by_score():
@@ -34,7 +34,7 @@ def test_entries_are_means_and_deviations_of_finished_repeats():
     records = [record("a", 0.3), record("a", 0.5, 1), record("b", 0.2), record("b", 0.2, 1)]
     records += [record("c", None), record("b", 9.0, 2, status="failed")]
     for metric, first in (("chebyshev", "0.2000 ±0.000"), ("intersection", "0.8000 ±0.000")):
-        (board,) = scoreboards(Results(records), [metric])
+        (board,) = score_tables(Results(records), [metric])
         assert [cells[0].text for _, cells in board.rows] == ["b", "a", "c"]
         texts = [cells[1].text for _, cells in board.rows]
         assert (texts[0], texts[1].partition(" ")[2], texts[2]) == (first, "±0.141", "–")

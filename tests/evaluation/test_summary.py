@@ -103,14 +103,14 @@ def test_later_record_replaces_an_earlier_one():
 
 
 def test_missing_data_set_is_listed_and_left_out_of_tables():
-    assert [(d.name, "not on this machine" in d.missing) for d in RESULTS.missing] == [("raf_ml", True)]
+    assert [(d.name, "not on this machine" in d.missing) for d in RESULTS.missing_datasets] == [("raf_ml", True)]
     assert "raf_ml" not in table().datasets
     assert [d.name for d in RESULTS.datasets][-1] == "raf_ml"
 
 
 def test_headline_metrics_come_first_and_all_others_follow():
     results = Results(RECORDS, headline=["intersection", "cosine"])
-    assert [m.name for m in results.headline] == ["intersection", "cosine"]
+    assert [m.name for m in results.headline_metrics] == ["intersection", "cosine"]
     assert [m.name for m in results.metrics[:2]] == ["intersection", "cosine"]
     assert {m.name for m in results.metrics} == set(RECORDS[0].recovery)
 

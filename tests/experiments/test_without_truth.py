@@ -133,7 +133,7 @@ def test_records_without_truth_round_trip(run):
 
 def test_agreement_is_the_mean_intersection_of_the_same_rows(run):
     results = Results(run.records)
-    assert not results.present[0].has_truth
+    assert not results.present_datasets[0].has_truth
     found = agreement(results, "mine", "prediction")
     names = [method.name for method in found.methods]
     assert names == ["DLDL", "VoteLDL", "PriorLE + SABFGS", "UniformLE + MeanLDL"]
@@ -157,7 +157,7 @@ def test_report_states_that_there_are_no_true_degrees(run, tmp_path):
     assert "the true degrees of the test rows" not in page
     assert "their 0/1 labels" in page
     assert (tmp_path / "tables" / "agreement-prediction-mine.md").is_file()
-    assert [metric.name for metric in Report(run.records).results.headline] == ["average_precision"]
+    assert [metric.name for metric in Report(run.records).results.headline_metrics] == ["average_precision"]
 
 
 def test_report_of_a_run_with_truth_has_no_such_statement(tmp_path):

@@ -96,7 +96,7 @@ def test_effects_have_intervals_of_paired_repeats():
     assert f"UniformLE: 0.2000 against 0.2200, better by 0.0200 ± {margin:.4f}, not significant." in text
     found = difference(results, table, "A", "UniformLE", "scut_fbp")
     assert (found.mean, found.margin, found.n) == (pytest.approx(0.02), pytest.approx(margin), 3)
-    assert not found.is_clear
+    assert not found.is_significant
     assert difference(results, table, "UniformLE", "A", "scut_fbp").mean == pytest.approx(-0.02)
 
 
@@ -127,7 +127,7 @@ def test_best_method_is_compared_with_the_second():
     assert text.startswith("A is better than the next, B, on 2 of 2 data sets")
     assert text.endswith("zero on 0 of them.")
     found = difference(results, table, "A", "B", "scut_fbp")
-    assert not found.is_clear
+    assert not found.is_significant
     effect = f"0.2033 against 0.2067, better by 0.0033 ± {found.margin:.4f}, not significant"
     assert f"A against the next, B: {effect}." in summarize_dataset(results, table, "scut_fbp")
     many, table = table_of(with_scores(make_records(MANY, THREE, repeats=2, missing=()), A=0.1, B=0.2, UniformLE=0.5))

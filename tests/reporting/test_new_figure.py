@@ -24,7 +24,7 @@ class RepeatsDisplay(Display):
     @classmethod
     def from_records(cls, records, dataset, *, ax=None):
         results = Results.from_records(records)
-        return cls({name: len(results.finished(dataset, name)) for name in results.methods}).plot(ax=ax)
+        return cls({name: len(results.finished_records(dataset, name)) for name in results.methods}).plot(ax=ax)
 
     def _draw(self, ax):
         self.bars_ = ax.barh(list(self.counts), list(self.counts.values()))

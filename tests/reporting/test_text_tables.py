@@ -5,7 +5,7 @@ import shutil
 import subprocess
 
 import pytest
-from synthetic_records import DATASETS, METHODS, make_records
+from synthetic_records import METHODS, make_records
 
 from ldlearn.evaluation import Results, TextTable, difference
 from ldlearn.evaluation.text_tables import combined_table, score_table
@@ -96,7 +96,7 @@ def test_marks_are_significant_differences_from_the_subject(task):
     for method, (_, cells) in zip(table.methods, score_table(table, results).rows, strict=True):
         for dataset, cell in zip(table.datasets, cells[1:-1], strict=True):
             gap = None if method.name == "DLDL" else difference(results, table, "DLDL", method.name, dataset)
-            expected = "" if gap is None or not gap.is_clear else "•" if gap.mean > 0 else "◦"
+            expected = "" if gap is None or not gap.is_significant else "•" if gap.mean > 0 else "◦"
             assert "".join(sign for sign in cell.text if sign in "•◦") == expected
             marks.add(expected)
     assert {"", "•"} <= marks

@@ -12,7 +12,7 @@ from typer import Argument, BadParameter, Option
 from ldlearn import experiments
 from ldlearn.cli import console
 from ldlearn.cli import options as opt
-from ldlearn.evaluation import Record, Results, TextTable, scoreboards
+from ldlearn.evaluation import Record, Results, TextTable, score_tables
 from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_control_chars
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
@@ -159,9 +159,9 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
 
 
 def _print_summary(plan: Plan, found: RunSummary) -> None:
-    for board in scoreboards(Results(found.records), plan.metrics):
+    for board in score_tables(Results(found.records), plan.metrics):
         if board.rows:
-            _print_scoreboard(board)
+            _print_score_table(board)
         if board.legend:
             console.print_result(board.legend)
     finished = {record.method for record in found.records if record.is_ok}
@@ -175,7 +175,7 @@ def _print_summary(plan: Plan, found: RunSummary) -> None:
     console.print_result(f"Records: {found.path / 'records.jsonl'}")
 
 
-def _print_scoreboard(board: TextTable) -> None:
+def _print_score_table(board: TextTable) -> None:
     """Print a row for each method: baselines are dim, the best of a column is bold."""
     rows = []
     for is_baseline, cells in board.rows:

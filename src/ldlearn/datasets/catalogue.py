@@ -35,7 +35,7 @@ class Checksum:
     def __str__(self) -> str:
         return f"sha256:{self.sha256}" if self.sha256 else f"git:{self.git}" if self.git else ""
 
-    def problem(self, path: Path) -> str:
+    def find_problem(self, path: Path) -> str:
         """How a file differs from the expected one; empty if it does not."""
         size = path.stat().st_size
         # The size first: it is cheap, and informative about an incomplete download.

@@ -217,7 +217,7 @@ def download(
                 with writing(target) as file:
                     _receive(url, file, expected, timeout, report)
                     file.flush()
-                    if problem := expected.problem(Path(file.name)):
+                    if problem := expected.find_problem(Path(file.name)):
                         raise _FailedAttempt(f"what arrived is not the file that was meant ({problem})")
                 return target
             except _FailedAttempt as error:
@@ -274,7 +274,7 @@ def _find_file_in(folder: Path, entry: DatasetInfo, *, strict: bool = False) -> 
     wrong: dict[Path, str] = {}
     for file in entry.files:
         for path in (folder / name for name in file.names if (folder / name).is_file()):
-            problem = file.checksum.problem(path)
+            problem = file.checksum.find_problem(path)
             if not problem:
                 return file, path
             # Of several versions with one file name the preferred one, which is first, is compared.

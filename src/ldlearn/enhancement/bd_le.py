@@ -110,14 +110,14 @@ class BDLE(SampleWeightMixin, Enhancer):
         counted = w > 0
         # Both squared errors are sums over rows: a row that counts w times is one that is sqrt(w) times as long.
         root = np.sqrt(w[counted, None])
-        rough = self._smoothness(X[counted], features[counted])
+        rough = self._laplacian_times(X[counted], features[counted])
         # The graph term counts no rows: what X' multiplies by the root again is divided by it here.
         W = self._solve_sylvester(root * features[counted], root * labels[counted], rough / root)
         self.coef_, self.intercept_ = W.T, mean_y - mean_x @ W
         self.scores_ = features @ W + mean_y
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
-    def _smoothness(self, X: Array, features: Array) -> Array:
+    def _laplacian_times(self, X: Array, features: Array) -> Array:
         """``lambda G X``."""
         if self.lam == 0:
             return np.zeros_like(features)

@@ -38,7 +38,7 @@ class Difference:
     n: int
 
     @property
-    def is_clear(self) -> bool:
+    def is_significant(self) -> bool:
         """Whether the interval excludes zero."""
         return abs(self.mean) > self.margin
 
@@ -54,7 +54,7 @@ def difference(results: Results, table: TaskTable, method: str, other: str, data
     and r = q / (1 - q). What two fits to nearly the same rows have in common beyond that widens no interval, for either
     task.
     """
-    finished = [results.finished(dataset, name) for name in (method, other)]
+    finished = [results.finished_records(dataset, name) for name in (method, other)]
     first, second = ({r.repeat: r.scores(table.task).get(table.metric.name) for r in mine} for mine in finished)
     sign = 1 if table.metric.greater_is_better else -1
     shared = [(a, second.get(repeat)) for repeat, a in first.items()]
@@ -111,7 +111,7 @@ class Agreement:
 def agreement(results: Results, dataset: str, task: Task) -> Agreement | None:
     """The agreement of the methods on a data set; None if its true degrees are known, or with one method only."""
     degrees: dict[str, dict[int, Any]] = {}
-    for record in results.finished(dataset):
+    for record in results.finished_records(dataset):
         if record.degrees.get(task):
             degrees.setdefault(record.method, {})[record.repeat] = record.degrees[task]
     methods = [results.methods[name] for name in degrees]
@@ -145,7 +145,7 @@ def costs(results: Results, dataset: str | None = None) -> list[Cost]:
     """Costs of every method with a finished cell, perhaps on one data set; the quickest fit first."""
     found = []
     for method in results.methods.values():
-        mine = results.finished(dataset, method.name)
+        mine = results.finished_records(dataset, method.name)
         if mine:
             seconds = {phase: Spread.from_values(record.seconds.get(phase) for record in mine) for phase in PHASES}
             if method.kind == "enhancer":
@@ -191,7 +191,7 @@ Trial: TypeAlias = tuple[Mapping[str, Any], float | None, float]  # parameters, 
 
 def sensitivity_curves(results: Results, dataset: str, method: str, task: Task) -> list[Curve]:
     """A curve for every hyperparameter that took several values in the grid of a method on a data set."""
-    mine = [record for record in results.finished(dataset, method) if record.grid]
+    mine = [record for record in results.finished_records(dataset, method) if record.grid]
     if not mine:
         return []
     runs = [[(point.params, getattr(point, task), math.nan) for point in record.grid] for record in mine]

@@ -100,7 +100,7 @@ class PostHocResult:
         raise InputError(f"{self.test} did not compare {first!r} with {second!r}.")
 
     @property
-    def ordered(self) -> tuple[str, ...]:
+    def methods_by_rank(self) -> tuple[str, ...]:
         """Methods from best to worst average rank."""
         return tuple(sorted(self.average_ranks, key=self.average_ranks.__getitem__))
 
@@ -117,7 +117,7 @@ class PostHocResult:
         """
         if self.control is not None:
             return ()
-        return maximal_runs(self.ordered, lambda first, second: self.comparison(first, second).significant)
+        return maximal_runs(self.methods_by_rank, lambda first, second: self.comparison(first, second).significant)
 
     def __repr__(self) -> str:
         against = "all pairs" if self.control is None else f"against {self.control}"

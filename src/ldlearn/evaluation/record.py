@@ -18,7 +18,7 @@ from ldlearn.exceptions import FileError, InputError, format_list
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.tables.files import FilePath, naming_system_errors
 
-__all__ = ["Record", "GridPoint", "Samples", "Convergence", "Task", "TASKS"]
+__all__ = ["Record", "GridPoint", "SampleRows", "Convergence", "Task", "TASKS"]
 __all__ += ["read_records", "append_records", "RunFolderError"]
 
 Task: TypeAlias = Literal["recovery", "prediction"]
@@ -41,7 +41,7 @@ class GridPoint:
 
 
 @dataclass(frozen=True)
-class Samples:
+class SampleRows:
     """A few training rows: numbers, true degrees, 0/1 labels, what the method recovered; texts, or some features."""
 
     rows: list[int]
@@ -105,7 +105,7 @@ class Record:
         Number of grid points that were tried.
     grid : sequence of GridPoint
         Those points; empty where they were left out to save space.
-    samples : Samples or None
+    samples : SampleRows or None
     convergence : Convergence or None
     warnings : sequence of str
     seconds : mapping
@@ -146,7 +146,7 @@ class Record:
     validation: Scores = field(default_factory=dict)
     n_points: int = 0
     grid: list[GridPoint] = field(default_factory=list)
-    samples: Samples | None = None
+    samples: SampleRows | None = None
     convergence: Convergence | None = None
     warnings: list[str] = field(default_factory=list)
     seconds: Mapping[str, float] = field(default_factory=dict)
@@ -174,7 +174,7 @@ class Record:
             if name not in given:
                 raise InputError(f"A record must have {name!r}.")
         given["grid"] = [GridPoint(**point) for point in given.get("grid", ())]
-        for name, part in (("samples", Samples), ("convergence", Convergence)):
+        for name, part in (("samples", SampleRows), ("convergence", Convergence)):
             given[name] = part(**given[name]) if given.get(name) else None
         return cls(**given)
 
@@ -196,7 +196,7 @@ class Record:
         return self.from_dict(json.loads(self.encoded()))
 
     @property
-    def comparable(self) -> Self:
+    def without_timing(self) -> Self:
         """The record without what depends on when, where and how fast it was made."""
         return replace(self, seconds={}, peak_memory_mb=None, started=None, threads=None)
 

@@ -175,16 +175,16 @@ class Results:
         return self._subject if self._subject in rivals else next(iter(rivals), None)
 
     @cached_property
-    def by_method(self) -> dict[tuple[str, str], list[Record]]:
+    def by_method_and_dataset(self) -> dict[tuple[str, str], list[Record]]:
         """Records of every (method, data set)."""
         groups: dict[tuple[str, str], list[Record]] = {}
         for record in self.records:
             groups.setdefault((record.method, record.dataset), []).append(record)
         return groups
 
-    def finished(self, dataset: str | None = None, method: str | None = None) -> list[Record]:
+    def finished_records(self, dataset: str | None = None, method: str | None = None) -> list[Record]:
         """Records of the cells that were computed, perhaps of one data set or one method."""
-        mine = self.by_method.get((method, dataset), []) if method and dataset else self.records
+        mine = self.by_method_and_dataset.get((method, dataset), []) if method and dataset else self.records
         return [r for r in mine if r.is_ok and dataset in (None, r.dataset) and method in (None, r.method)]
 
     @cached_property
@@ -194,13 +194,13 @@ class Results:
         return [_summarize_dataset(name, [r for r in self.records if r.dataset == name]) for name in names]
 
     @property
-    def present(self) -> list[Dataset]:
-        """Data sets that were there."""
+    def present_datasets(self) -> list[Dataset]:
+        """Data sets that were available."""
         return [dataset for dataset in self.datasets if not dataset.missing]
 
     @property
-    def missing(self) -> list[Dataset]:
-        """Data sets that were not."""
+    def missing_datasets(self) -> list[Dataset]:
+        """Data sets that were not available."""
         return [dataset for dataset in self.datasets if dataset.missing]
 
     @property
@@ -217,7 +217,7 @@ class Results:
         return [registered[name] for name in ordered if name in found and name in registered]
 
     @property
-    def headline(self) -> list[Metric]:
+    def headline_metrics(self) -> list[Metric]:
         """Metrics of which tables and figures are also written as files."""
         # A run on 0/1 labels has none of the paper's metrics, and a report needs at least one.
         return [metric for metric in self.metrics if metric.name in self._headline] or self.metrics[:1]
@@ -225,24 +225,24 @@ class Results:
     def convergence(self, dataset: str) -> dict[str, list[Convergence]]:
         """By method, what its repeats on a data set recorded of their convergence."""
         runs: dict[str, list[Convergence]] = {}
-        for record in self.finished(dataset):
+        for record in self.finished_records(dataset):
             if record.convergence and record.convergence.objective:
                 runs.setdefault(record.method, []).append(record.convergence)
         return runs
 
     def spread(self, method: str, dataset: str, task: Task, metric: str) -> Spread | None:
         """Mean and standard deviation of a method on a data set; None if no repeat has a score."""
-        return Spread.from_values(record.scores(task).get(metric) for record in self.finished(dataset, method))
+        return Spread.from_values(record.scores(task).get(metric) for record in self.finished_records(dataset, method))
 
     def table(self, task: Task, metric: Metric) -> TaskTable | None:
         """The table of a task and a metric; None if no record has it."""
         # A method need not have been run on every data set.
         scores: dict[tuple[str, str], Score] = defaultdict(Score)
-        for (m, d), records in self.by_method.items():
+        for (m, d), records in self.by_method_and_dataset.items():
             n_failed = sum(record.status == "failed" for record in records)
             scores[m, d] = Score(self.spread(m, d, task, metric.name), n_failed)
         scored = {dataset for (_, dataset), score in scores.items() if score.spread}
-        datasets = tuple(dataset.name for dataset in self.present if dataset.name in scored)
+        datasets = tuple(dataset.name for dataset in self.present_datasets if dataset.name in scored)
         names = [m for m in self.methods if any(scores[m, d].spread for d in datasets)]
         if not names:
             return None

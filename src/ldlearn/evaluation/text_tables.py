@@ -12,7 +12,7 @@ from ldlearn.evaluation.record import TASKS, Task
 from ldlearn.evaluation.summary import Dataset, Method, Results, Score, TaskTable
 from ldlearn.metrics import LABEL_HEADLINE, LABEL_METRICS, get_metric
 
-__all__ = ["TextTable", "scoreboards"]
+__all__ = ["TextTable", "score_tables"]
 
 DASH = "–"
 UNCHANGED: Mapping[str, str] = MappingProxyType({})  # display names equal to the names of the records
@@ -87,7 +87,7 @@ def _score_cell(table: TaskTable, method: str, dataset: str, results: Results | 
     score, gap = table.score(method, dataset), None
     if results is not None and results.subject not in (None, method):
         gap = difference(results, table, str(results.subject), method, dataset)
-    mark = "" if gap is None or not gap.is_clear else " •" if gap.mean > 0 else " ◦"
+    mark = "" if gap is None or not gap.is_significant else " •" if gap.mean > 0 else " ◦"
     return Cell(_score_text(score) + mark, score.best)
 
 
@@ -125,7 +125,7 @@ def agreement_table(found: Agreement) -> TextTable:
     return TextTable(title, ["Method", "Mean", *(method.name for method in found.methods)], rows, legend=legend)
 
 
-def scoreboards(results: Results, metrics: Sequence[str]) -> list[TextTable]:
+def score_tables(results: Results, metrics: Sequence[str]) -> list[TextTable]:
     """Methods by metrics for each task and data set; then, for each data set without true degrees, their agreement.
 
     Parameters
@@ -142,24 +142,24 @@ def scoreboards(results: Results, metrics: Sequence[str]) -> list[TextTable]:
     # A plan that names metrics between distributions only still has something to show for 0/1 labels.
     for_labels = [metric for metric in metrics if metric in LABEL_METRICS] or LABEL_HEADLINE
     boards = [
-        _scoreboard(results, dataset.name, task, metrics if dataset.has_truth else for_labels)
-        for task, dataset in product(TASKS, results.present)
+        _dataset_scores(results, dataset.name, task, metrics if dataset.has_truth else for_labels)
+        for task, dataset in product(TASKS, results.present_datasets)
     ]
-    unknown = [dataset for dataset in results.present if not dataset.has_truth]
-    return [board for board in boards if board.rows] + [_agreement_board(results, dataset) for dataset in unknown]
+    unknown = [dataset for dataset in results.present_datasets if not dataset.has_truth]
+    return [board for board in boards if board.rows] + [_dataset_agreement(results, dataset) for dataset in unknown]
 
 
-def _scoreboard(results: Results, dataset: str, task: Task, metrics: Sequence[str]) -> TextTable:
+def _dataset_scores(results: Results, dataset: str, task: Task, metrics: Sequence[str]) -> TextTable:
     tables = [table for name in metrics if (table := results.table(task, get_metric(name))) is not None]
     scores = {name: [table.score(name, dataset) for table in tables] for name in results.methods}
-    scored = [name for name in scores if any(record.scores(task) for record in results.finished(dataset, name))]
+    scored = [name for name in scores if any(record.scores(task) for record in results.finished_records(dataset, name))]
     if tables:
         scored.sort(key=lambda name: tables[0].metric.sort_key(scores[name][0].mean))
     rows = [_method_row(results.methods[name], map(_brief_cell, scores[name])) for name in scored]
     return TextTable(f"{dataset}: {task}", ["Method", *(table.metric.heading for table in tables)], rows)
 
 
-def _agreement_board(results: Results, dataset: Dataset) -> TextTable:
+def _dataset_agreement(results: Results, dataset: Dataset) -> TextTable:
     agreements = {task: agreement(results, dataset.name, task) for task in TASKS}
     means = {task.capitalize(): found.means for task, found in agreements.items() if found is not None}
     rows = [

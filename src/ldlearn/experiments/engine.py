@@ -173,7 +173,7 @@ class _Run:
         # As it will be read back, NaN as null, or a cell that fails as it did before would look new.
         before, record = self.records.get(record.cell), record.as_stored()
         # The same failure is not recorded twice.
-        if before is None or record.is_ok or before.comparable != record.comparable:
+        if before is None or record.is_ok or before.without_timing != record.without_timing:
             self.append(record)
         self.records[record.cell] = record
         self.computed += 1

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ldlearn.core.simplex import normalize_rows
-from ldlearn.evaluation import Convergence, GridPoint, Record, Samples, Task
+from ldlearn.evaluation import Convergence, GridPoint, Record, SampleRows, Task
 from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import InputError
 from ldlearn.experiments.cells import Cell, GridIndex, estimator_indices
@@ -258,7 +258,8 @@ class _CellSearch:
         truth = None if train.D is None else train.D[shown].round(4).tolist()
         # Pictures have no sign for labels that are not observed.
         labels = None if np.isnan(train.Y[shown]).any() else train.Y[shown].astype(int).tolist()
-        samples = Samples(train.rows[shown].tolist(), truth, labels, D[shown].round(4).tolist(), list(self.split.texts))
+        degrees, texts = D[shown].round(4).tolist(), list(self.split.texts)
+        samples = SampleRows(train.rows[shown].tolist(), truth, labels, degrees, texts)
         return describe_degrees(train, D, "recovery") | {"samples": samples, "convergence": _convergence(model)}
 
     def _describe_prediction(self, model: Any) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> s
     if gap is None or math.isnan(gap.margin):
         test = "one repeat is too few for a test of the difference"
     else:
-        test = f"the difference is {'' if gap.is_clear else 'not '}significant"
+        test = f"the difference is {'' if gap.is_significant else 'not '}significant"
     return f"{sentence}, the best baseline ({baseline}) {100 * means[baseline]:.0f} %; {test}."
 
 
@@ -110,7 +110,7 @@ def _count_better(results: Results, table: TaskTable, name: str, role: str, othe
     better = [gap for gap in gaps if gap and gap.mean > 0]
     return (
         f"{name} is better than {role} on {len(better)} of {plural(len(gaps), 'data set')}; the {CONFIDENCE:.0%} "
-        f"interval of the difference excludes zero on {sum(gap.is_clear for gap in better)} of them."
+        f"interval of the difference excludes zero on {sum(gap.is_significant for gap in better)} of them."
     )
 
 
@@ -122,7 +122,7 @@ def _describe_difference(results: Results, table: TaskTable, name: str, other: s
     size = f"{'better' if gap.mean > 0 else 'worse'} by {abs(gap.mean):.4f}" if gap.mean else "equal"
     if math.isnan(gap.margin):
         return f"{means}, {size} in one repeat"
-    return f"{means}, {size} ± {gap.margin:.4f}{'' if gap.is_clear or not gap.mean else ', not significant'}"
+    return f"{means}, {size} ± {gap.margin:.4f}{'' if gap.is_significant or not gap.mean else ', not significant'}"
 
 
 def _compare_baselines(table: TaskTable) -> list[str]:

@@ -53,7 +53,7 @@ class CriticalDifferenceDisplay(Display):
         self.muted = tuple(muted)
         self._bars, n_lines = _place_bars(result)
         # Heights below the axis, in units of about one line of text.
-        n_left = math.ceil(len(result.ordered) / 2)
+        n_left = math.ceil(len(result.methods_by_rank) / 2)
         self._name_heights = 0.65 + 0.34 * n_lines + 0.62 * np.arange(n_left)
         self._depth = float(self._name_heights[-1]) + 0.42
         self._panels = Panels(1, 7.4, 0.9 + 0.42 * self._depth)
@@ -139,7 +139,7 @@ class CriticalDifferenceDisplay(Display):
         # Ordinary blanks at the end of a text, or several in a row, are dropped where an SVG keeps its text as text.
         gap = "\N{NO-BREAK SPACE}"
         left, right = ax.get_xlim()
-        ordered = self.result.ordered
+        ordered = self.result.methods_by_rank
         self.names_: dict[str, Any] = {}
         for place, method in enumerate(ordered):
             rank, name = self.result.average_ranks[method], strip_control_chars(method)
@@ -238,7 +238,8 @@ class DifferencesDisplay(Display):
             ax.axvline(0, color=style.INK, linewidth=1.0)
             # A method may lack a data set; its row stays, so that rows of all panels are the same methods.
             for name, pair in found.items():
-                look: dict[str, Any] = {"color": style.PALETTE[0] if pair.is_clear else style.MUTED, "linewidth": 1.4}
+                color = style.PALETTE[0] if pair.is_significant else style.MUTED
+                look: dict[str, Any] = {"color": color, "linewidth": 1.4}
                 # one repeat has no interval
                 margin = None if math.isnan(pair.margin) else pair.margin
                 row = self.methods.index(name)

@@ -182,7 +182,7 @@ class DistributionBarsDisplay(Display):
         -------
         DistributionBarsDisplay
         """
-        finished = Results.from_records(records).finished(dataset)
+        finished = Results.from_records(records).finished_records(dataset)
         stored = [(record, samples) for record in finished if (samples := record.samples) and samples.recovered]
         if row is None and stored:
             row = stored[0][1].rows[0]

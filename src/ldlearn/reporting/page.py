@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from ldlearn.evaluation import TASKS, Curve, Results, Samples, sensitivity_curves
+from ldlearn.evaluation import TASKS, Curve, Results, SampleRows, sensitivity_curves
 from ldlearn.evaluation.formatting import format_duration, format_value, plural, strip_control_chars
 from ldlearn.evaluation.record import is_number
 from ldlearn.evaluation.text_tables import agreement_table, cost_table, format_number, format_rank, score_table
@@ -74,7 +74,7 @@ def escape_latex(text: str) -> str:
 
 def page_data(results: Results) -> dict[str, Any]:
     """Data that the scripts of the page draw: samples, sensitivity and convergence, each by data set."""
-    runs = {dataset.name: results.convergence(dataset.name) for dataset in results.present}
+    runs = {dataset.name: results.convergence(dataset.name) for dataset in results.present_datasets}
     # Of the first repeat. Significant digits, not decimals: objectives are of any size and change little at the end.
     convergence = {
         dataset: {method: _round_all(repeats[0].objective, ".8g") for method, repeats in found.items()}
@@ -87,9 +87,9 @@ def page_data(results: Results) -> dict[str, Any]:
 def sample_data(results: Results) -> dict[str, Any]:
     """By data set: the stored rows of the first repeat with truth, logical labels and the degrees by each method."""
     data: dict[str, Any] = {}
-    for dataset in results.present:
-        stored: dict[str, Samples] = {}
-        for record in results.finished(dataset.name):
+    for dataset in results.present_datasets:
+        stored: dict[str, SampleRows] = {}
+        for record in results.finished_records(dataset.name):
             if record.samples and record.samples.recovered:
                 stored.setdefault(record.method, record.samples)
         if not stored:
@@ -131,7 +131,7 @@ def example_row(results: Results, stored: Mapping[str, Any]) -> dict[str, Any] |
 def sensitivity_data(results: Results) -> dict[str, Any]:
     """By data set and method: the curves of every parameter for both tasks."""
     found: dict[str, Any] = {}
-    for method, dataset in results.by_method:
+    for method, dataset in results.by_method_and_dataset:
         curves = {task: sensitivity_curves(results, dataset, method, task) for task in TASKS}
         if entry := {task: [_curve_data(curve) for curve in drawn] for task, drawn in curves.items() if drawn}:
             found.setdefault(dataset, {})[method] = entry

@@ -76,12 +76,15 @@ class Report:
         tables = [self.results.table(task, metric) for task, metric in product(TASKS, self.results.metrics)]
         self.tables = {(table.task, table.metric.name): table for table in tables if table is not None}
         # Only the metrics of the plan are tested: among tests of all metrics, some would be significant by chance.
-        tested = {key: table for key, table in self.tables.items() if table.metric in self.results.headline}
+        tested = {key: table for key, table in self.tables.items() if table.metric in self.results.headline_metrics}
         self.headline_tables = list(tested.values())
         self.conclusions = {key: compare_methods(table, self.results.subject) for key, table in tested.items()}
         self.costs, self.run = costs(self.results), summarize_run(self.results)
         self.protocol = [*describe_evaluation(self.results), *describe_selection(self.results)]
-        found = (agreement(self.results, dataset.name, task) for dataset, task in product(self.results.present, TASKS))
+        found = (
+            agreement(self.results, dataset.name, task)
+            for dataset, task in product(self.results.present_datasets, TASKS)
+        )
         self.agreements = [each for each in found if each is not None]
 
     @property
@@ -141,7 +144,7 @@ class Report:
             if (pairs := conclusion.pairs) is not None:
                 diagram = displays.CriticalDifferenceDisplay(pairs, muted=baselines)
                 found[f"critical-difference-{task}-{metric}"] = diagram.plot()
-        if self.results.finished():
+        if self.results.finished_records():
             found["time-and-memory"] = displays.TimeMemoryDisplay.from_records(self.results)
         return found
 

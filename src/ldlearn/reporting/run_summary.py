@@ -13,7 +13,7 @@ from ldlearn.metrics import METRICS
 def describe_evaluation(results: Results) -> list[str]:
     """Sentences about constant labels and data sets without true degrees; empty if there are none."""
     sentences = list(dict.fromkeys(record.label_warning for record in results.records if record.constant_labels))
-    if names := [dataset.name for dataset in results.present if not dataset.has_truth]:
+    if names := [dataset.name for dataset in results.present_datasets if not dataset.has_truth]:
         sentences.append(
             f"No true degrees: {enumerate_names(names)} {'has' if len(names) == 1 else 'have'} 0/1 labels only. "
             "Methods are compared by the likelihood of held-out 0/1 labels if a label with at least one vote is "
@@ -25,7 +25,7 @@ def describe_evaluation(results: Results) -> list[str]:
 
 def describe_selection(results: Results) -> list[str]:
     """Sentences about the selection of hyperparameters and the grid sizes; empty if nothing was computed."""
-    finished, sizes = results.finished(), grid_sizes(results)
+    finished, sizes = results.finished_records(), grid_sizes(results)
     if not finished:
         return []
     if list(sizes) == [1]:
@@ -37,7 +37,7 @@ def describe_selection(results: Results) -> list[str]:
 def grid_sizes(results: Results) -> dict[int, list[str]]:
     """Methods by the number of grid points that they tried, the largest first."""
     # Records without a grid may count no point, though the method was fitted once.
-    points = {record.method: max(record.n_points, 1) for record in results.finished()}
+    points = {record.method: max(record.n_points, 1) for record in results.finished_records()}
     counts = sorted(set(points.values()), reverse=True)
     return {count: [method for method, n in points.items() if n == count] for count in counts}
 
@@ -75,7 +75,7 @@ def _selection_metrics(records: Sequence[Record], task: Task) -> str:
 
 def summarize_convergence(results: Results) -> Iterator[SimpleNamespace]:
     """Steps, last objective and gap over repeats of every method that recorded its objective, by data set."""
-    for dataset in results.present:
+    for dataset in results.present_datasets:
         for method, runs in results.convergence(dataset.name).items():
             steps = Spread.from_values(len(run.objective) for run in runs)
             last = Spread.from_values(run.objective[-1] for run in runs)
@@ -110,7 +110,7 @@ def summarize_run(results: Results) -> SimpleNamespace:
 def selected_parameters(results: Results) -> dict[tuple[str, str, Task], dict[str, Counter[str]]]:
     """By method, data set and task of tuned methods: how many repeats selected each value of a parameter."""
     found: dict[tuple[str, str, Task], dict[str, Counter[str]]] = {}
-    for (method, dataset), records in results.by_method.items():
+    for (method, dataset), records in results.by_method_and_dataset.items():
         for task, record in product(TASKS, records):
             for name, value in (record.selected.get(task) or {}).items() if record.n_points > 1 else ():
                 counts = found.setdefault((method, dataset, task), {})
