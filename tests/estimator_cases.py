@@ -54,7 +54,7 @@ def targets(estimator: LabelEstimator, D: np.ndarray, Y: np.ndarray) -> np.ndarr
     return D if estimator.kind == "learner" else Y
 
 
-def legal_targets(estimator: LabelEstimator, y: np.ndarray, n_labels: int = 3) -> np.ndarray:
+def valid_targets(estimator: LabelEstimator, y: np.ndarray, n_labels: int = 3) -> np.ndarray:
     """Turn the 1-D targets of scikit-learn's checks into logical labels or distributions of three labels.
 
     A pure function of the values, so that transformations of rows by a check apply to the targets, too.

@@ -69,7 +69,7 @@ HOSTILE = [
 ]
 
 
-def hostile_records():
+def malicious_records():
     """Records in which all texts contain markup."""
     names = dict(zip(list(METHODS)[:4], HOSTILE, strict=True))
     methods = {names.get(name, name): facts for name, facts in METHODS.items()}

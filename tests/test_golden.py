@@ -23,5 +23,5 @@ def test_result_matches_the_stored_one(key):
         np.testing.assert_allclose(result[name], values, atol=tolerance, err_msg=name)
 
 
-def test_no_stored_result_is_left_over():
+def test_no_obsolete_stored_result():
     assert {path.stem for path in GOLDEN.glob("*.json")} == set(golden_cases())

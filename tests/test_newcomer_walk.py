@@ -103,7 +103,7 @@ def install(environment: Path) -> None:
     subprocess.run([environment / "bin" / "pip", "install", "-q", *options, f"{ROOT}[all]"], check=True)
 
 
-def assemble(environment: Path) -> None:
+def assemble_offline(environment: Path) -> None:
     """The same without pip and network: the unpacked wheel, and links to its requirements of this interpreter."""
     pytest.importorskip("hatchling", reason="the wheel cannot be built")
     venv.create(environment, symlinks=os.name != "nt")
@@ -141,7 +141,7 @@ def requirements(part: Distribution, extras: set[str], seen: frozenset[str] = fr
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     environment = tmp_path_factory.mktemp("walk") / "environment"
-    (install if FRESH else assemble)(environment)
+    (install if FRESH else assemble_offline)(environment)
     paths = {"pyproject": str(ROOT / "pyproject.toml"), "makefile": str(ROOT / "Makefile")}
     for name, code in STUBS.items():
         (environment / "bin" / name).unlink(missing_ok=True)
@@ -155,7 +155,7 @@ def clean_environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in ours}
 
 
-def walk(steps: list[tuple[str, str]], programs: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_document(steps: list[tuple[str, str]], programs: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     """Run the steps of a document in order, with only that environment."""
     environment = clean_environment()
     environment |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "VIRTUAL_ENV": str(programs.parent)}
@@ -172,7 +172,7 @@ def test_every_command_of_the_document_works(document, programs, tmp_path):
     steps = blocks(path.read_text(encoding="utf-8"))
     if not steps:
         pytest.skip(f"{document} shows no commands")
-    done = walk(steps, programs, tmp_path)
+    done = run_document(steps, programs, tmp_path)
     assert done.returncode == 0, f"{document}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
 
 
@@ -205,7 +205,7 @@ def test_errors_in_documents_are_detected(programs, tmp_path):
     """Blocks are found, run in order in one session, and errors are detected."""
     steps = blocks(EXAMPLE)
     assert [kind for kind, _ in steps] == ["shell", "python", "python"]
-    assert walk(steps, programs, tmp_path).returncode == 0
+    assert run_document(steps, programs, tmp_path).returncode == 0
     wrong = (
         [("python", ">>> 1 + 1\n3")],
         [("shell", "false; true")],
@@ -214,4 +214,4 @@ def test_errors_in_documents_are_detected(programs, tmp_path):
         [("python", "import pytest")],  # only the requirements of the package are installed
     )
     for step in wrong:
-        assert walk(step, programs, tmp_path).returncode != 0, step
+        assert run_document(step, programs, tmp_path).returncode != 0, step

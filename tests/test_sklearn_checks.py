@@ -6,7 +6,7 @@ import inspect
 from functools import partial
 
 import pytest
-from estimator_cases import case_id, instances, legal_targets, solved_exactly
+from estimator_cases import case_id, instances, solved_exactly, valid_targets
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -41,7 +41,7 @@ def test_sklearn_check(estimator, check, monkeypatch):
         estimator = solved_exactly(estimator)
         near = partial(estimator_checks.assert_allclose_dense_sparse, rtol=0.0, atol=EQUIVALENT)
         monkeypatch.setattr(estimator_checks, "assert_allclose_dense_sparse", near)
-    monkeypatch.setattr(estimator_checks, HOOK, lambda est, y: legal_targets(est, y, n_labels))
+    monkeypatch.setattr(estimator_checks, HOOK, lambda est, y: valid_targets(est, y, n_labels))
     check(estimator)
 
 
@@ -58,7 +58,7 @@ def test_checks_use_the_hook(monkeypatch):
 
     def spy(estimator, y):
         seen.append(y)
-        return legal_targets(estimator, y)
+        return valid_targets(estimator, y)
 
     monkeypatch.setattr(estimator_checks, HOOK, spy)
     estimator = instances("enhancer")[0]
@@ -71,4 +71,4 @@ def test_invalid_targets_stay_invalid():
 
     estimator = instances("learner")[0]
     with pytest.raises(ValueError, match="NaN"):
-        estimator.fit(np.zeros((3, 2)), legal_targets(estimator, np.full(3, np.nan)))
+        estimator.fit(np.zeros((3, 2)), valid_targets(estimator, np.full(3, np.nan)))

@@ -50,9 +50,9 @@ def installed(site, monkeypatch):
 
 
 def run_command(*arguments):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(list(arguments))
-    return ended.value.code
+    return exit_info.value.code
 
 
 def test_method_is_found_by_path_and_by_entry_point(installed):

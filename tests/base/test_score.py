@@ -15,7 +15,7 @@ JOINT = [DLDL(), VoteLDL(), FromClassifier(), EnhanceThenLearn()]
 
 
 @pytest.mark.parametrize("model", JOINT, ids=lambda model: type(model).__name__)
-def test_joint_models_score_labels_by_their_log_likelihood_and_refuse_degrees(model):
+def test_joint_models_score_labels_by_log_likelihood_and_reject_degrees(model):
     X, D, Y = make_problem()
     model.fit(X[:30], Y[:30])
     chance = 1 - np.exp(-model.votes_per_row_ * model.predict(X[30:]))
@@ -29,13 +29,13 @@ def test_joint_models_score_labels_by_their_log_likelihood_and_refuse_degrees(mo
             model.score(X[30:], degrees)
 
 
-def test_learner_refuses_labels():
+def test_learner_rejects_labels():
     X, D, Y = make_problem()
     with pytest.raises(InputError, match="sum to 1"):
         SABFGS().fit(X, D).score(X, Y)
 
 
-def test_metrics_and_scorers_refuse_labels_as_truth():
+def test_metrics_and_scorers_reject_labels_as_truth():
     X, D, Y = make_problem()
     model = DLDL(beta=1.0).fit(X, Y)
     with pytest.raises(InputError, match=r"row \d+ sums to [2-5]"):

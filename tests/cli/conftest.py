@@ -33,11 +33,11 @@ def run(capfd, monkeypatch):
 
     def call(*arguments: object, stdin: bytes = b"") -> Result:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             main([str(argument) for argument in arguments])
         sys.stdout.flush()
         captured = capfd.readouterr()
-        code = ended.value.code
+        code = exit_info.value.code
         return Result(0 if code is None else int(code), captured.out, captured.err)
 
     return call
@@ -63,9 +63,9 @@ def model_bytes(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     make_table().to_csv(folder / "data.csv", index=False)
     arguments = ["fit", f"{folder}/data.csv", "-l", ",".join(LABELS), "--id", "key", "-o", f"{folder}/model.ldl"]
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main([*arguments, "--intervals"])
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
     return (folder / "model.ldl").read_bytes()
 
 

@@ -97,9 +97,9 @@ def test_closed_standard_error_does_not_change_the_exit_code(messages, monkeypat
         for text in messages:
             print_message(text)
         print("done")
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             main(["inspect", "absent.ldl"])
-    assert (ended.value.code, capsys.readouterr().out) == (2, "done\n")
+    assert (exit_info.value.code, capsys.readouterr().out) == (2, "done\n")
 
 
 OVERWRITING = {

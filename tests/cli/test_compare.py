@@ -9,10 +9,10 @@ from ldlearn.metrics import METRICS, score_all
 
 
 def ldlearn(capsys, *arguments):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main([str(argument) for argument in arguments])
     found = capsys.readouterr()
-    return ended.value.code or 0, found.out, found.err
+    return exit_info.value.code or 0, found.out, found.err
 
 
 @pytest.fixture

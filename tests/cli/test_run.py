@@ -18,10 +18,10 @@ from ldlearn.experiments import load_plan, read_records, shipped_plans
 
 def ldlearn(capsys, *arguments):
     """Exit code, output and errors of the command line."""
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main([str(argument) for argument in arguments])
     found = capsys.readouterr()
-    return ended.value.code or 0, found.out, found.err
+    return exit_info.value.code or 0, found.out, found.err
 
 
 def write_plan(folder):
@@ -39,9 +39,9 @@ def plan_file(tmp_path):
 def finished_run(tmp_path_factory):
     """Folder (read-only) and printed output of a finished run."""
     folder, out, err = tmp_path_factory.mktemp("whole"), io.StringIO(), io.StringIO()
-    with pytest.raises(SystemExit) as ended, redirect_stdout(out), redirect_stderr(err):
+    with pytest.raises(SystemExit) as exit_info, redirect_stdout(out), redirect_stderr(err):
         main(["run", str(write_plan(folder)), "-o", str(folder / "run")])
-    assert ended.value.code in (0, None)
+    assert exit_info.value.code in (0, None)
     return folder / "run", out.getvalue(), err.getvalue()
 
 

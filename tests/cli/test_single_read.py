@@ -25,11 +25,11 @@ def count_calls(*arguments: str) -> Counter[str]:
     before = sys.getprofile()
     sys.setprofile(profile)
     try:
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             main(list(arguments))
     finally:
         sys.setprofile(before)
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
     return calls
 
 

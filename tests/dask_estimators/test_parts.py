@@ -31,9 +31,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*arguments):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(list(arguments))
-    return ended.value.code
+    return exit_info.value.code
 
 
 def test_fit_and_predict_many_files_on_the_command_line(folder, cluster):

@@ -53,8 +53,8 @@ def test_new_metric_in_records_selection_and_reports(toy_metric, tmp_path):
 def test_new_metric_on_the_command_line(toy_metric, tmp_path, capsys):
     for name, matrix in (("true.csv", D), ("mine.csv", P)):
         np.savetxt(tmp_path / name, matrix, delimiter=",", header="a,b", comments="")
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(["compare", str(tmp_path / "true.csv"), str(tmp_path / "mine.csv")])
-    assert ended.value.code in (0, None)
+    assert exit_info.value.code in (0, None)
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("Toy ↑")]
     assert line.split()[-1] == "0.625"

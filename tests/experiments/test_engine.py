@@ -157,9 +157,9 @@ def test_run_loads_each_data_set_once(tmp_path, monkeypatch):
         count_calls(monkeypatch, hashlib, "file_digest"),
     )
     embedded = count_calls(monkeypatch, datasets.embedded, "load_vader_tweets")
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(["run", str(plan), "-o", str(tmp_path / "run"), "--quiet"])
-    assert ended.value.code in (0, None)
+    assert exit_info.value.code in (0, None)
     assert (len(parsed), len(summed), len(embedded)) == (1, 1, 1)
     with pytest.raises(SystemExit):
         main(["run", str(plan), "-o", str(tmp_path / "run"), "--quiet"])

@@ -31,9 +31,9 @@ def run(plan, tmp_path):
 
 
 def run_command(*arguments):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(list(arguments))
-    return ended.value.code
+    return exit_info.value.code
 
 
 def predict_externally(split):

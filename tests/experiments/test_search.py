@@ -443,7 +443,7 @@ def test_warnings_of_a_cell_are_recorded(tmp_path, monkeypatch):
     assert record_of(run, "UniformLE").warnings == []
 
 
-def test_generated_data_are_what_the_generator_makes():
+def test_generated_data_match_the_generator():
     plan = tiny_plan()
     made = make_label_distributions(n_samples=60, n_features=4, n_labels=3, sparsity=0.3)
     np.testing.assert_array_equal(data_of(plan).D, made.D)

@@ -53,7 +53,7 @@ def test_no_default_loses_to_the_mean_distribution(name, data):
     assert_no_worse_than_the_mean(name, *load(data), MARGINS.get((name, data), 0.01))
 
 
-def planted(n=200):
+def informative_problem(n=200):
     """Two informative features, and the degrees."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 2))
@@ -66,7 +66,7 @@ def planted(n=200):
 def test_time_stamp_column_does_not_dominate(name):
     if name in SCALE_DEPENDENT:
         pytest.skip(f"{name} measures distances between rows in the units of the features")
-    X, D = planted()
+    X, D = informative_problem()
     stamps = 1.7e9 + np.random.default_rng(1).uniform(0.0, 3e7, size=len(X))
     beside = np.column_stack([X, stamps])
     tame = np.column_stack([X, (stamps - stamps.mean()) / stamps.std()])
@@ -77,7 +77,7 @@ def test_time_stamp_column_does_not_dominate(name):
 
 @EVERY
 def test_invariant_to_offsets(name):
-    X, D = planted(120)
+    X, D = informative_problem(120)
     # Numbers for which adding the offset is exact.
     X = np.round(X * 2.0**12) / 2.0**12
     near = fit_without_warnings(default_learner(name), X, D).predict(X)

@@ -113,7 +113,7 @@ def test_gradient_vanishes_at_convergence():
 
 
 @pytest.mark.parametrize("C", [0.5, 20.0])
-def test_no_round_raises_the_stated_objective(C):
+def test_rounds_never_increase_the_stated_objective(C):
     """The last value of the path, recomputed from the fitted weights and the kernel of the round before."""
     X, D = make_problem(n=40)
     X = (X - X.mean(axis=0)) / X.std(axis=0)

@@ -52,7 +52,7 @@ def test_without_an_insensitive_zone_it_is_kernel_ridge_regression():
     np.testing.assert_allclose(model.intercept_, solution[-1], atol=1e-4)
 
 
-def test_errors_within_the_zone_cost_nothing():
+def test_errors_within_the_zone_have_no_loss():
     X, D = make_problem()
     model = LDSVR(epsilon=10.0).fit(X, D)
     assert model.objective_ == 0.0

@@ -110,7 +110,7 @@ def test_rounds_never_increase_the_objective():
     assert model.objective_path_[-1] < 0.99 * model.objective_path_[0]
 
 
-def planted(seed=0, n=300, m=30):
+def informative_problem(seed=0, n=300, m=30):
     """Features 2, 11 and 23 are informative; the other 27 are noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m))
@@ -120,7 +120,7 @@ def planted(seed=0, n=300, m=30):
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_informative_features_are_ranked_first(seed):
-    X, D = planted(seed)
+    X, D = informative_problem(seed)
     model = LSELDL(gamma=10.0, n_kept=3).fit(X, D)
     assert set(np.argsort(-model.feature_scores_)[:3]) == {2, 11, 23}
     assert set(np.flatnonzero(np.abs(model.coef_).sum(axis=0))) == {2, 11, 23}
@@ -130,7 +130,7 @@ def test_informative_features_are_ranked_first(seed):
 
 
 def test_larger_penalty_selects_fewer_features():
-    X, D = planted()
+    X, D = informative_problem()
     used = []
     for gamma in (0.01, 1.0, 20.0):
         scores = LSELDL(gamma=gamma).fit(X, D).feature_scores_

@@ -54,9 +54,9 @@ def clear_caches():
 
 
 def call(*words):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(list(words))
-    assert ended.value.code == 0, words
+    assert exit_info.value.code == 0, words
 
 
 def test_new_method_is_discovered_checked_and_exported(new_method):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from synthetic_records import hostile_records, make_records, only_metrics
+from synthetic_records import make_records, malicious_records, only_metrics
 
 from ldlearn.reporting import Report
 
@@ -180,7 +180,7 @@ def test_every_control_can_be_reached_by_keyboard(open_page, page_file):
 
 
 def test_malicious_names_are_escaped(open_page, tmp_path):
-    page = open_page(Report(hostile_records(), ONE_METRIC).write(tmp_path, formats=[]))
+    page = open_page(Report(malicious_records(), ONE_METRIC).write(tmp_path, formats=[]))
     page.select_option("#pick-dataset", index=1)
     page.click('.links a[href="#samples"]')
     page.click("#sample-next")

@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from synthetic_records import DATASETS, HOSTILE, METHODS, hostile_records, make_records
+from synthetic_records import DATASETS, HOSTILE, METHODS, make_records, malicious_records
 
 from ldlearn.evaluation import Results
 from ldlearn.evaluation.text_tables import format_number
@@ -200,7 +200,7 @@ def test_samples_are_those_of_the_first_repeat():
 
 
 def test_names_are_escaped():
-    text = Report(hostile_records(), f'name = {json.dumps(HOSTILE[1])}\nmetrics = ["chebyshev"]').html()
+    text = Report(malicious_records(), f'name = {json.dumps(HOSTILE[1])}\nmetrics = ["chebyshev"]').html()
     page = Page(text)
     assert [tag for tag, _ in page.elements].count("script") == 2
     assert "img" not in [tag for tag, _ in page.elements]

@@ -47,9 +47,9 @@ def test_records_file_is_sufficient_and_read_once(tmp_path, monkeypatch):
     monkeypatch.setattr(Plan, "from_dict", None)
     monkeypatch.setattr(DatasetSpec, "load", None)
     monkeypatch.setitem(write_report.__kwdefaults__, "formats", ["svg"])  # each format draws all figures again
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(["report", str(alone), "-o", str(tmp_path / "out")])
-    assert ended.value.code in (0, None)
+    assert exit_info.value.code in (0, None)
     assert len(parsed) == 1
     assert "Experiment" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
 

@@ -336,9 +336,9 @@ def export(write):
 
 
 def command(*arguments):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main([str(argument) for argument in arguments])
-    return ended.value.code
+    return exit_info.value.code
 
 
 def test_export_to_predictions(export, tmp_path, capsys):

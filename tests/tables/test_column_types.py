@@ -402,7 +402,7 @@ def test_column_type_options_of_fit(tmp_path, monkeypatch, capfd):
     table.loc[[3, 5], "zone"] = "NA"
     table.to_csv("data.csv", index=False)
     arguments = ["fit", "data.csv", "-l", ",".join(LABELS), "-o", "m.ldl", "--holdout", "0"]
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(
             [
                 *arguments,
@@ -418,7 +418,7 @@ def test_column_type_options_of_fit(tmp_path, monkeypatch, capfd):
                 "place",
             ]
         )
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
     out = capfd.readouterr().out
     for line in ("numeric: 'height', 'wet'", "categorical: 'zone'", "datetime (%Y-%m-%d): 'when'", "text: 'place'"):
         assert line in out
@@ -431,9 +431,9 @@ def test_column_type_options_of_fit(tmp_path, monkeypatch, capfd):
         with pytest.raises(SystemExit):
             main(line)
     assert "ignored" not in capfd.readouterr().err  # no warning about columns that the fit left out
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main([*arguments, "--categorical", "zone", "--numeric", "zone"])
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert "numeric and categorical both name 'zone'" in capfd.readouterr().err
 
 

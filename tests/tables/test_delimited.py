@@ -158,9 +158,9 @@ def test_rows_beyond_the_sample_are_parsed_alike(tmp_path):
 
 
 def ldlearn(capsys, *arguments):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main([str(argument) for argument in arguments])
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
     return capsys.readouterr().err
 
 

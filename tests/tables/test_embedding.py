@@ -48,9 +48,9 @@ def workspace(tmp_path, monkeypatch):
 
 
 def command(*arguments):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(list(arguments))
-    return ended.value.code
+    return exit_info.value.code
 
 
 def test_embedding_option_of_the_commands(workspace, monkeypatch, capfd):

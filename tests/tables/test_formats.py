@@ -67,9 +67,9 @@ def toy(monkeypatch, tmp_path):
 def ldlearn(*words, stdin=b"", monkeypatch=None):
     if monkeypatch is not None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main([str(word) for word in words])
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
 
 
 def write_toy(table, path="data.toy"):

@@ -42,9 +42,9 @@ def normal_features(m: int = 3, seed: int = 1) -> np.ndarray:
 
 
 def command(*arguments: str) -> None:
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(list(arguments))
-    assert ended.value.code == 0, arguments
+    assert exit_info.value.code == 0, arguments
 
 
 def quality(
@@ -289,7 +289,7 @@ def test_vectors_of_different_lengths_are_rejected_by_row(tmp_path, monkeypatch,
     monkeypatch.chdir(tmp_path)
     ragged = pd.DataFrame({"vector": [[1.0, 2.0], [3.0, 4.0], [5.0]], "a": [1, 0, 1], "b": [0, 1, 1]})
     ragged.to_parquet("ragged.parquet")
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(["fit", "ragged.parquet", "-l", "a,b", "-o", "m.ldl"])
-    assert ended.value.code == 2
+    assert exit_info.value.code == 2
     assert "ragged.parquet, row 3, column 'vector': its list has 1 numbers, the first" in capfd.readouterr().err
