@@ -85,7 +85,7 @@ def serve(address):
     print("ready", flush=True)
     while listener in select.select([listener, 0], [], [])[0]:
         connection, _ = listener.accept()
-        if os.fork() == 0 and _become_the_command(connection):
+        if os.fork() == 0 and _fork_command(connection):
             return
         connection.close()
         with suppress(ChildProcessError):
@@ -99,7 +99,7 @@ def serve(address):
     os._exit(0)
 
 
-def _become_the_command(connection):
+def _fork_command(connection):
     """Return true in a second fork; in the first one, wait for it, send its exit status, and exit."""
     request, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     arguments, folder, environment = json.loads(request)
@@ -128,14 +128,14 @@ def run_remotely(address, arguments):
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(address)
     socket.send_fds(connection, [json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()], [0, 1, 2])
-    answers = connection.makefile()
-    child = int(answers.readline())
+    replies = connection.makefile()
+    child = int(replies.readline())
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: os.kill(child, number))
     nowhere = os.open(os.devnull, os.O_RDWR)
     for file in (0, 1, 2):  # otherwise readers would wait for this process, too
         os.dup2(nowhere, file)
-    code = int(answers.readline())
+    code = int(replies.readline())
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
