@@ -99,7 +99,7 @@ def page(studies: dict[str, Results]) -> str:
     parts = [
         HEAD.format(
             **repeats,
-            rows=sum(ablation.present[0].sizes[f"n_{part}"] for part in ("train", "validation", "test")),
+            rows=sum(ablation.present_datasets[0].sizes[f"n_{part}"] for part in ("train", "validation", "test")),
             made=made,
         ),
         without(ablation, "Does the graph help?", "DLDL, alpha = 0", "With the graph (alpha > 0, tuned) DLDL"),
