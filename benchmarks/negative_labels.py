@@ -78,7 +78,7 @@ def main() -> int:
             found = intersection(D, model.label_distributions_), intersection(D_test, model.predict(X_test))
             title = "classifier" if isinstance(model, FromClassifier) else f'zeros="{model.zeros}"'
             scores[title, name, way].append(found)
-        labels = PositiveLabels.of(*count_moments(Y.astype(bool)))
+        labels = PositiveLabels.from_moments(*count_moments(Y.astype(bool)))
         by_kappa = {}
         for ratio in sorted({ratio for pair in CONCENTRATIONS for ratio in pair}):
             kappa = ratio * labels.per_row

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 from ldlearn.datasets.files import _as_content
-from ldlearn.tables.arrays import arrays_of
+from ldlearn.tables.arrays import to_arrays
 
 PREFACE = 512
 CLASS_OF_DTYPE = {"f8": "double", "f4": "single", "i1": "int8", "u1": "uint8", "i8": "int64", "b1": "logical"}
@@ -15,7 +15,7 @@ def write_mat73(path, data):
     """Write a data set the way MATLAB does."""
     h5py = pytest.importorskip("h5py")
     with h5py.File(path, "w", userblock_size=PREFACE) as content:
-        for name, value in arrays_of(_as_content(data)).items():
+        for name, value in to_arrays(_as_content(data)).items():
             _store(content, name, value)
     # Header as in version 5: 116 bytes of text, 8 of an offset, the version, the byte order.
     preface = b"MATLAB 7.3 MAT-file, written by ldlearn".ljust(116) + bytes(8) + b"\x00\x02IM"

@@ -60,7 +60,7 @@ class TableError(InputError):
         super().__init__(f"{', '.join(place)}: {problem}" if place else problem)
         self.problem, self.row, self.column, self.where = problem, row, column, where
 
-    def within(self, where: str) -> TableError:
+    def with_file(self, where: str) -> TableError:
         """The same error with the name of the file, unless it has one."""
         if self.where is not None:
             return self

@@ -147,7 +147,7 @@ def test_import_passes_the_meaning_of_zero_to_fit(workspace, run):
     assert "--zeros less -o model.ldl" in run(*arguments, "--zeros", "less").out
     without_option = run(*arguments)
     assert "--zeros" not in without_option.out
-    assert "0 is taken to mean none" in without_option.message
+    assert "a 0 is interpreted as degree 0" in without_option.message
 
 
 def presence(seed: int, n: int = 460, c: int = 5) -> pd.DataFrame:

@@ -147,7 +147,7 @@ def test_missing_and_unseen_values_are_predicted(model, run):
     new.to_csv("new.csv", index=False)
     done = run("predict", "new.csv", "-m", model, "-o", "out.csv")
     assert done.code == 0
-    assert "'place': 1 cell counts as none of the categories, not seen in training: row 3 'moon'" in done.message
+    assert "'place': 1 cell counts as a category not seen in training: row 3 'moon'" in done.message
     found = pd.read_csv("out.csv")[LABELS]
     np.testing.assert_allclose(found.sum(axis=1), 1)
     filled = make_table()

@@ -8,7 +8,7 @@ from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import FileError, LDLearnError, ParameterError
 from ldlearn.joint import VoteLDL
 from ldlearn.tables import load_table_model, predict_table
-from ldlearn.tables.table_parts import fit_parts, predict_parts
+from ldlearn.tables.dask_tables import fit_parts, predict_parts
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
@@ -67,7 +67,7 @@ def test_invalid_options_with_many_files_raise(folder, cluster):
         fit_parts("none-*.csv", "sky", scheduler=address)
     with pytest.raises(ParameterError, match="On a cluster DLDL and VoteLDL are fitted, not L2"):
         fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, method="L2")
-    with pytest.raises(FileError, match="into a folder, and 'all.parquet' is none".replace(".", r"\.")):
+    with pytest.raises(FileError, match="into a folder; 'all.parquet' is not one".replace(".", r"\.")):
         predict_parts("part-*.parquet", "m.ldl", "all.parquet", scheduler=address)
     for name in "ab":
         (folder / name).mkdir()

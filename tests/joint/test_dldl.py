@@ -138,9 +138,9 @@ def test_early_stopping_triggers_no_convergence_warning():
 def test_final_degrees_are_optimal_with_certificate(alpha):
     X, _, Y = make_problem()
     model = DLDL(alpha, 0.3, 0.5, n_neighbors=5, tol=1e-5).fit(X, Y)
-    G = None if model.graph_ is None else laplacian(model.graph_)
+    G = None if model.graph_ is None else alpha * laplacian(model.graph_)
     logP = log_softmax(X @ model.coef_.T + model.intercept_)
-    best = newton_simplex(logP, Y.astype(bool), laplacian=G, alpha=alpha, beta=0.3, tol=1e-13)
+    best = newton_simplex(logP, Y.astype(bool), laplacian=G, beta=0.3, tol=1e-13)
     gamma_term = 0.5 * np.sum(model.coef_**2)
     assert model.gap_.shape == (len(X),)
     assert model.gap_.sum() <= 1e-5 * len(X)
@@ -299,10 +299,10 @@ def test_coefficients_have_a_certificate(gamma):
     start = normalize_rows(Y.astype(float))
     best = SABFGS(l2=gamma, tol=1e-13).fit(X, start).objective_
     found = model.objective_path_[0] - xlogy(start, start).sum() - 0.3 * np.sum(start**2)
-    assert 0 <= model.weights_gap_ <= 1e-5 * len(X)
-    assert -1e-10 <= found - best <= model.weights_gap_ + 1e-10
+    assert 0 <= model.coef_gap_ <= 1e-5 * len(X)
+    assert -1e-10 <= found - best <= model.coef_gap_ + 1e-10
     assert model.steps_converged_
-    assert DLDL(gamma=0.0, max_iter=1).fit(X, Y).weights_gap_ == np.inf
+    assert DLDL(gamma=0.0, max_iter=1).fit(X, Y).coef_gap_ == np.inf
 
 
 def record_starts(monkeypatch, module, name):
@@ -351,7 +351,7 @@ def test_extreme_penalties_converge_or_warn(weights):
     with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         model = DLDL(**weights, n_neighbors=4).fit(X, Y)
-    solved = model.gap_.sum() <= model.tol * len(X) and model.weights_gap_ <= model.tol * len(X)
+    solved = model.gap_.sum() <= model.tol * len(X) and model.coef_gap_ <= model.tol * len(X)
     assert model.steps_converged_ == solved
     assert [w.category for w in records] == ([] if solved else [ConvergenceWarning])
 
@@ -553,7 +553,7 @@ def test_sparse_degrees_give_the_same_model(container, weighted, monkeypatch):
     assert few.objective_ == pytest.approx(plain.objective_, rel=1e-5)
     np.testing.assert_allclose(few.objective_path_, plain.objective_path_, rtol=1e-4)
     assert few.steps_converged_
-    assert few.weights_gap_ <= 1e-9 * (len(X) if weights is None else weights.sum())
+    assert few.coef_gap_ <= 1e-9 * (len(X) if weights is None else weights.sum())
     assert (few.label_distributions_[Y == 0] == 0).all()
     np.testing.assert_allclose(few.label_distributions_.sum(axis=1), 1.0)
 

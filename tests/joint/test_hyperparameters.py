@@ -7,6 +7,7 @@ from protocol import Split, load
 
 from ldlearn import DLDL, UniformLE, VoteLDL
 from ldlearn.core import log_softmax, normalize_rows
+from ldlearn.core.targets import RowTargets
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.datasets import make_label_distributions, make_logical_labels
 from ldlearn.joint import dldl_path, hyperparameters
@@ -103,10 +104,10 @@ def test_selection_is_invariant_to_column_order(name, n_raters):
     X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     Y = make_logical_labels(D, labels="votes", n_raters=n_raters, random_state=0) > 0
     rng = np.random.default_rng(0)
-    found = [select_hyperparameters(Features(X), Y, max_iter=2)]
+    found = [select_hyperparameters(Features(X), RowTargets(Y), max_iter=2)]
     for _ in range(2):
         columns, labels = rng.permutation(X.shape[1]), rng.permutation(Y.shape[1])
-        found.append(select_hyperparameters(Features(X[:, columns]), Y[:, labels], max_iter=2))
+        found.append(select_hyperparameters(Features(X[:, columns]), RowTargets(Y[:, labels]), max_iter=2))
     betas, gammas = np.array([(values.beta, values.gamma) for values in found]).T
     np.testing.assert_allclose(betas, betas[0], rtol=1e-3)
     np.testing.assert_allclose(gammas, gammas[0], rtol=1e-9)
@@ -140,7 +141,7 @@ def test_selection_uses_at_most_2000_rows():
                 read_rows.append(len(key))
             return np.asarray(super().__getitem__(key))
 
-    select_hyperparameters(Features(data.X.view(RecordingArray)), data.Y > 0)
+    select_hyperparameters(Features(data.X.view(RecordingArray)), RowTargets(data.Y > 0))
     assert sum(read_rows) == 2 * 2000  # every row of a half is used once for training and once for validation
 
 
@@ -189,16 +190,16 @@ def test_selected_values_are_the_best_of_the_grid():
     """gamma has the least cross-entropy of held-out target degrees, beta the largest intersection with the target."""
     data = make_label_distributions(120, 4, 3, labels="votes", n_raters=10)
     features, Y = Features(data.X), data.Y > 0
-    found = select_hyperparameters(features, Y, label_model="votes")
-    splits = validation_splits(features, Y)
+    found = select_hyperparameters(features, RowTargets(Y), label_model="votes")
+    splits = validation_splits(features, RowTargets(Y))
     votes = validate_vote_model(splits)
     losses = {}
     for ratio in hyperparameters._GAMMA_RATIOS:
         total = 0.0
         for split, fit, theta in zip(splits, votes.fits, votes.thetas, strict=True):
-            D = normalize_rows(expected_votes(competing_votes(fit.scores, fit.log_rate), split.Y))
+            D = normalize_rows(expected_votes(competing_votes(fit.scores, fit.log_rate), split.labels.values))
             W = softmax_regression(split.features, D, l2=ratio * default_gamma(split.features))
-            D_test = normalize_rows(expected_votes(theta, split.Y_test))
+            D_test = normalize_rows(expected_votes(theta, split.labels_test.values))
             total -= (D_test * log_softmax(split.X_test @ W.coef + W.intercept)).sum()
         losses[ratio] = total
     ratio = min(losses, key=lambda ratio: abs(ratio - found.gamma / default_gamma(features)))
@@ -228,7 +229,7 @@ def test_selection_in_the_row_space_matches_exact_fits(monkeypatch):
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(40, 120)), rng.random((40, 4)) < 0.5
     Y[np.arange(40), rng.integers(0, 4, 40)] = True
-    chosen = select_hyperparameters(reduce_to_row_space(Features(X)), Y)
+    chosen = select_hyperparameters(reduce_to_row_space(Features(X)), RowTargets(Y))
     monkeypatch.setattr(hyperparameters, "VALIDATION_TOL", 1e-7)
-    exact = select_hyperparameters(Features(X), Y)
+    exact = select_hyperparameters(Features(X), RowTargets(Y))
     assert (chosen.gamma, chosen.beta) == pytest.approx((exact.gamma, exact.beta), rel=0.03)

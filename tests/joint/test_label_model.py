@@ -8,11 +8,18 @@ from protocol import load
 from scipy import sparse
 
 from ldlearn.core import binarize, resources
+from ldlearn.core.targets import RowTargets
 from ldlearn.core.votes import competing_votes
 from ldlearn.datasets import load_uk_budget_shares, make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import competition_test, label_model
-from ldlearn.joint.label_model import compare_models, paired_z, validate_vote_model, validation_folds, validation_splits
+from ldlearn.joint.label_model import (
+    compare_models,
+    paired_z_score,
+    validate_vote_model,
+    validation_folds,
+    validation_splits,
+)
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import vote_regression
@@ -48,7 +55,7 @@ def test_few_rows_are_no_evidence():
     result = competition_test(data.X, data.Y)
     assert result.competing
     assert result.n_samples == 0
-    assert validate_vote_model(validation_splits(Features(data.X), data.Y > 0)).penalty_ratio == 1
+    assert validate_vote_model(validation_splits(Features(data.X), RowTargets(data.Y > 0))).penalty_ratio == 1
 
 
 def test_input_validation_is_that_of_fit():
@@ -69,7 +76,7 @@ def test_held_out_rows_are_not_used_for_training():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(400, 50)), rng.random((400, 4)) < 0.4
     Y[~Y.any(axis=1), 0] = True
-    found = validate_vote_model(validation_splits(Features(X), Y))
+    found = validate_vote_model(validation_splits(Features(X), RowTargets(Y)))
     assert found.penalty_ratio >= 100
     assert len(found.log_likelihoods) == 400
 
@@ -77,7 +84,8 @@ def test_held_out_rows_are_not_used_for_training():
 def test_penalties_reach_a_tenth_of_the_default():
     """Few features that determine the degrees."""
     data = make_label_distributions(200, 2, 3, snr=np.inf, sharpness=4.0, labels="votes", n_raters=10)
-    assert validate_vote_model(validation_splits(Features(data.X), data.Y > 0)).penalty_ratio == pytest.approx(0.1)
+    splits = validation_splits(Features(data.X), RowTargets(data.Y > 0))
+    assert validate_vote_model(splits).penalty_ratio == pytest.approx(0.1)
 
 
 def _generated(seed, **options):
@@ -118,15 +126,15 @@ def test_models_are_compared_at_the_penalty_of_the_vote_model(n_noise, missing):
     rng = np.random.default_rng(1)
     X = np.hstack([data.X, rng.normal(size=(120, n_noise))])
     Y, observed = data.Y.astype(bool), rng.random(data.Y.shape) >= missing
-    splits = validation_splits(Features(X), Y & observed, observed)
+    splits = validation_splits(Features(X), RowTargets(Y & observed, observed))
     votes = validate_vote_model(splits)
     statistics = []
     for weak_prior in (True, False):
         expected = []
         for split in splits:
-            options = {"l2": votes.penalty_ratio * default_gamma(split.features), "observed": split.observed}
+            options = {"l2": votes.penalty_ratio * default_gamma(split.features), "observed": split.labels.observed}
             competing, independent = (
-                vote_regression(split.features, split.Y, competing=c, weak_prior=weak_prior, **options)
+                vote_regression(split.features, split.labels.values, competing=c, weak_prior=weak_prior, **options)
                 for c in (True, False)
             )
             Z = [split.X_test @ fit.coef + fit.intercept for fit in (competing, independent)]
@@ -141,16 +149,18 @@ def test_models_are_compared_at_the_penalty_of_the_vote_model(n_noise, missing):
 
 def test_sample_weight_two_equals_a_duplicate_row():
     data = make_label_distributions(60, 3, 4, labels="presence", random_state=1)
-    weights, Y = np.random.default_rng(1).integers(1, 4, size=60), data.Y.astype(bool)
-    weighted = validation_splits(Features(data.X, sample_weight=weights.astype(float)), Y)
-    repeated = validation_splits(Features(np.repeat(data.X, weights, axis=0)), np.repeat(Y, weights, axis=0))
+    repeats, Y = np.random.default_rng(1).integers(1, 4, size=60), data.Y.astype(bool)
+    weights = repeats.astype(float)
+    weighted = validation_splits(Features(data.X, sample_weight=weights), RowTargets(Y, sample_weight=weights))
+    repeated_X, repeated_Y = (np.repeat(each, repeats, axis=0) for each in (data.X, Y))
+    repeated = validation_splits(Features(repeated_X), RowTargets(repeated_Y))
     found, expected = (compare_models(splits, validate_vote_model(splits)) for splits in (weighted, repeated))
     assert found.z == pytest.approx(expected.z, abs=0.02)
 
 
 def test_penalties_stop_at_the_first_decrease_of_the_likelihood(monkeypatch):
     data = make_label_distributions(100, 5, 3, labels="votes", n_raters=5, random_state=2)
-    splits = validation_splits(Features(data.X), data.Y.astype(bool))
+    splits = validation_splits(Features(data.X), RowTargets(data.Y.astype(bool)))
     chosen = validate_vote_model(splits)
     means = []
     for ratio in label_model._PENALTY_RATIOS:
@@ -167,10 +177,10 @@ def test_differences_below_the_fit_tolerance_are_no_evidence():
     Y = np.ones((600, 3))
     Y[0, 0] = 0
     assert abs(competition_test(np.random.default_rng(0).normal(size=(600, 4)), Y).z) < 1.0
-    assert abs(paired_z(np.full(50, 1e-5), np.ones(50))) < 0.2
+    assert abs(paired_z_score(np.full(50, 1e-5), np.ones(50))) < 0.2
     difference = np.random.default_rng(0).normal(size=50)
     expected = difference.mean() / (difference.std(ddof=1) / np.sqrt(50))
-    assert paired_z(difference, np.ones(50)) == pytest.approx(expected, rel=1e-6)
+    assert paired_z_score(difference, np.ones(50)) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +207,7 @@ def test_power_against_presence():
 
 def test_threads_do_not_change_results(monkeypatch):
     data = make_label_distributions(120, 4, 3, labels="votes", n_raters=5, random_state=0)
-    splits = validation_splits(Features(data.X), data.Y.astype(bool))
+    splits = validation_splits(Features(data.X), RowTargets(data.Y.astype(bool)))
     found = []
     for count in (1, 3):
         monkeypatch.setattr(resources, "thread_count", lambda count=count: count)
@@ -229,7 +239,7 @@ def _random_labels():
 )
 def test_one_sided_test_at_the_level(z, term, monkeypatch):
     """The quantile of 0.95 is 1.645."""
-    monkeypatch.setattr(label_model, "paired_z", lambda *_: z)
+    monkeypatch.setattr(label_model, "paired_z_score", lambda *_: z)
     result = competition_test(*_random_labels())
     assert term in result.message
     assert result.competing == (z < 1.645)

@@ -6,9 +6,10 @@ from estimator_cases import tweets
 from scipy.special import xlogy
 
 from ldlearn import DLDL
+from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint import hyperparameters
-from ldlearn.joint.alternation import roughness
+from ldlearn.joint.alternation import second_difference_penalty
 from ldlearn.metrics import intersection
 from ldlearn.solvers.features import Features
 
@@ -27,7 +28,8 @@ def test_objective_and_certificate_of_degrees():
     assert model.gap_.sum() <= 1e-6 * len(D)
     assert (np.diff(model.objective_path_) <= 1e-6).all()
     assert (D[Y == 0] == 0).all()
-    slope = np.log(np.maximum(D, 1e-300)) - np.log(model.predict(X)) + 1 + D + 1.4 * D @ roughness(Y.shape[1])
+    Q = second_difference_penalty(Y.shape[1])
+    slope = np.log(np.maximum(D, 1e-300)) - np.log(model.predict(X)) + 1 + D + 1.4 * D @ Q
     gap = (D * slope).sum(axis=1) - np.where(Y == 1, slope, np.inf).min(axis=1)
     np.testing.assert_allclose(gap, model.gap_, atol=1e-7)
     np.testing.assert_allclose(model.enhance(X, Y), D, atol=1e-3)
@@ -80,7 +82,7 @@ def test_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeypat
 
     monkeypatch.setattr(hyperparameters, "_held_out_likelihoods", likelihoods)
     values = {"beta": 1.0, "gamma": 1.0, "max_iter": 2}
-    assert hyperparameters.select_ordered_penalty(Features(X), Y, None, **values)[0] == expected
+    assert hyperparameters.select_ordered_penalty(Features(X), RowTargets(Y), **values)[0] == expected
 
 
 def test_invalid_values_raise():

@@ -71,6 +71,6 @@ def test_invariant_to_offset_in_float32(container):
 def test_gap_certifies_the_objective():
     X, D, _ = make_problem()
     rough, exact = SABFGS(0.1, tol=1e-3).fit(X, D), SABFGS(0.1, tol=1e-13).fit(X, D)
-    assert 0 < rough.objective_ - exact.objective_ <= rough.weights_gap_ <= 1e-3 * len(X)
+    assert 0 < rough.objective_ - exact.objective_ <= rough.coef_gap_ <= 1e-3 * len(X)
     P = softmax(X @ rough.coef_.T + rough.intercept_)
     assert rough.objective_ == pytest.approx(-np.sum(D * np.log(P)) + 0.1 * np.sum(rough.coef_**2), rel=1e-12)

@@ -17,7 +17,6 @@ def admm_simplex(
     support: Mask,
     *,
     laplacian: Any = None,
-    alpha: float = 0.0,
     beta: float = 0.0,
     sample_weight: Array | None = None,
     start: Array | None = None,
@@ -25,10 +24,10 @@ def admm_simplex(
     tol: float = 1e-6,
     max_iter: int = 20_000,
 ) -> tuple[Array, int, bool]:
-    r"""Minimise ``KL(D, P) + alpha tr(D'GD) + beta |D|^2`` over distributions on the support, by ADMM on ``B = D``.
+    r"""Minimise ``KL(D, P) + tr(D'GD) + beta |D|^2`` over distributions on the support, by ADMM on ``B = D``.
 
-    * D: ``argmin KL(D, P) + alpha tr(D'GD) + beta |D|^2 + <Phi, B - D> + tau/2 |B - D|^2`` (Eq. 13). To the graph
-      term ``alpha (D - D_k)' (2 diag(G) - G) (D - D_k)`` is added, which is never negative, vanishes at the solution
+    * D: ``argmin KL(D, P) + tr(D'GD) + beta |D|^2 + <Phi, B - D> + tau/2 |B - D|^2`` (Eq. 13). To the graph
+      term ``(D - D_k)' (2 diag(G) - G) (D - D_k)`` is added, which is never negative, vanishes at the solution
       and leaves of the quadratic its diagonal; then every entry solves ``ln d + q d = r``, a value of the Wright omega
       function.
     * B: projection of ``D - Phi / tau`` onto the simplex of the support. (The paper prints ``+``, which settles at a
@@ -37,7 +36,7 @@ def admm_simplex(
 
     Parameters
     ----------
-    log_prior, support, laplacian, alpha, beta, sample_weight, start
+    log_prior, support, laplacian, beta, sample_weight, start
         As in `newton_simplex`.
     tau : float, default=1.0
         Penalty. The paper's schedule, at most 0.002, cannot reach its own stopping rule.
@@ -62,18 +61,17 @@ def admm_simplex(
     """
     D = support / support.sum(axis=1, keepdims=True) if start is None else np.where(support, start, 0.0)
     B, Phi = D.copy(), np.zeros_like(D)
-    G = laplacian if alpha > 0 else None
     # A row's terms are divided by its weight, and its penalty is tau times that: only the graph is left to weigh.
-    step = 2.0 * alpha if sample_weight is None else 2.0 * alpha / sample_weight[:, None]
-    majoriser = 0.0 if G is None else 2.0 * step * np.asarray(G.diagonal())[:, None]
+    step = 2.0 if sample_weight is None else 2.0 / sample_weight[:, None]
+    majoriser = 0.0 if laplacian is None else 2.0 * step * np.asarray(laplacian.diagonal())[:, None]
     q = np.broadcast_to(2.0 * beta + tau + majoriser, D.shape)
     # The derivative of d (ln d - ln p) is ln d - ln p + 1.
     L = np.where(support, log_prior, 0.0) - 1.0
     converged, n_iter = False, 0
     while not converged and n_iter < max_iter:
         r = L + Phi + tau * B + majoriser * D
-        if G is not None:
-            r -= step * (G @ D)
+        if laplacian is not None:
+            r -= step * (laplacian @ D)
         # ln d + q d = r says t + ln t = r + ln q for t = q d, which defines the Wright omega function. D is positive by
         # itself; B makes it sum to one.
         previous, D = D, np.where(support, wrightomega(r + np.log(q)) / q, 0.0)

@@ -34,15 +34,9 @@ def test_equals_a_generic_convex_solver(weight, alpha):
     graph = cp.sum_squares((np.sqrt(np.maximum(values, 0.0)) * vectors).T @ x)
     problem = cp.Problem(cp.Minimize(sum(rows) + alpha * graph), [cp.sum(x, axis=1) == 1, x[~Y] == 0])
     problem.solve(solver=cp.CLARABEL)
+    graph = {"laplacian": alpha * G} if alpha else {}
     found = newton_simplex(
-        L,
-        Y,
-        laplacian=G,
-        alpha=alpha,
-        beta=0.2,
-        sample_weight=w,
-        between_labels=weight * second_differences(c),
-        tol=1e-10,
+        L, Y, **graph, beta=0.2, sample_weight=w, between_labels=weight * second_differences(c), tol=1e-10
     )
     assert found.converged
     assert found.objective == pytest.approx(problem.value, abs=1e-5)

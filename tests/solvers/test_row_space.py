@@ -126,7 +126,7 @@ def test_covariance_matches_that_of_all_coefficients(monkeypatch):
     X, _, Y = wide_rows(n=20, m=50)
     rows, l2 = RowSpace(Features(X)), 3.0
     fit = vote_regression(rows, Y, l2=l2)
-    information = module._Information.of(rows, fit, False, {"Y": Y, "observed": None, "offset": 0.0})
+    information = module._Information.from_fit(rows, fit, False, {"Y": Y, "observed": None, "offset": 0.0})
     centred = X - X.mean(axis=0)
     bend = np.kron(centred.T @ centred, information.mean_information()[:-1, :-1]) + 2.0 * l2 * np.eye(150)
     matrix = np.linalg.inv(bend).reshape(50, 3, 50, 3)

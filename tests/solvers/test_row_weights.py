@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 
 from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax
 from ldlearn.core.scaling import column_moments
-from ldlearn.core.votes import competing_votes, expected_votes, label_counts, log_likelihood, profile_log_rate
+from ldlearn.core.votes import competing_votes, expected_votes, label_weights, log_likelihood, profile_log_rate
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
@@ -108,10 +108,10 @@ def test_unknown_labels_are_left_out_of_the_vote_likelihood(competing):
 def test_rate_of_known_labels():
     _, D, Y, w = weighted_rows()
     observed = np.random.default_rng(3).random(Y.shape) < 0.7
-    rate = profile_log_rate(np.log(D), Y, counts=label_counts(w.astype(float), observed))
+    rate = profile_log_rate(np.log(D), Y, weights=label_weights(w.astype(float), observed))
     values = [w @ log_likelihood(np.log(D) + rate + s, Y, observed=observed) for s in (-1e-3, 0.0, 1e-3)]
     assert values[1] > max(values[0], values[2])
-    everywhere = profile_log_rate(np.log(D), Y, counts=label_counts(w.astype(float), None))
+    everywhere = profile_log_rate(np.log(D), Y, weights=label_weights(w.astype(float), None))
     assert everywhere == pytest.approx(profile_log_rate(*(np.repeat(A, w, axis=0) for A in (np.log(D), Y))), abs=1e-6)
     assert everywhere != pytest.approx(rate, abs=1e-3)
 
@@ -140,7 +140,7 @@ def test_weighted_d_step_matches_a_generic_convex_solver(alpha):
     constraints = [cp.sum(x, axis=1) == 1, x[~Y] == 0]
     problem = cp.Problem(cp.Minimize(sum(row_terms) + alpha * graph), constraints)
     problem.solve(solver=cp.CLARABEL)
-    found = newton_simplex(L, Y, laplacian=G, alpha=alpha, beta=0.7, sample_weight=w, tol=1e-10)
+    found = newton_simplex(L, Y, laplacian=alpha * G if alpha else None, beta=0.7, sample_weight=w, tol=1e-10)
     assert found.converged
     assert found.objective == pytest.approx(problem.value, abs=1e-5)
     np.testing.assert_allclose(found.D, normalize_rows(np.maximum(x.value, 0.0) * Y), atol=2e-3)

@@ -12,7 +12,7 @@ from ldlearn.core import resources, scaling, softmax
 from ldlearn.solvers import softmax_objective
 from ldlearn.solvers import softmax_regression as module
 from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.softmax_objective import LocalObjective, SparseObjective, balance_labels
+from ldlearn.solvers.softmax_objective import LocalObjective, SparseObjective, match_label_sums
 from ldlearn.solvers.softmax_regression import SoftmaxFit, loss_and_gradient, softmax_regression
 
 
@@ -284,7 +284,7 @@ def test_wide_float32_features_with_tiny_penalty():
     features = Features(X)
     P = softmax(rng.normal(size=(40, 3))).astype(np.float32)
     at = LocalObjective(features, D).at(np.zeros((100, 3)), np.zeros(3), logits=np.log(P))
-    for scatter, p in zip(at.scatters(), at.P.astype(float).T, strict=True):
+    for scatter, p in zip(at.label_scatters(), at.P.astype(float).T, strict=True):
         np.testing.assert_allclose(scatter, features.weighted_scatter(p * (1.0 - p)), rtol=1e-12, atol=1e-12)
     assert np.isfinite(softmax_regression(features, D, l2=1e-5, tol=1e-6).loss)
 
@@ -340,7 +340,7 @@ def test_blocks_threads_and_samples_give_the_same_fit(container, dtype, weighted
     monkeypatch.setattr(resources, "thread_count", lambda: 3)
     monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
     features = Features(container(X), sample_weight=weights)
-    assert features.sample().n == 240
+    assert features.hessian_sample().n == 240
     fit = softmax_regression(features, D, l2=0.1, tol=1e-9)
     assert fit.converged
     assert fit.gap <= 1e-9 * features.total
@@ -354,7 +354,7 @@ def test_unrepresentative_sample_is_replaced_by_all_rows(monkeypatch):
     X, D = many_rows()
     monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
     inside = np.zeros(len(X), dtype=bool)
-    inside[np.random.default_rng(0).choice(len(X), Features(X).sample().n, replace=False, shuffle=False)] = True
+    inside[np.random.default_rng(0).choice(len(X), Features(X).hessian_sample().n, replace=False, shuffle=False)] = True
     X[:, 0] = 0.0
     X[np.flatnonzero(~inside)[::7], 0] = 1.0
     fit = softmax_regression(Features(X), D, l2=1e-3, tol=1e-10)
@@ -368,7 +368,7 @@ def test_secant_correction_of_the_newton_direction():
     """An inverse Hessian is symmetric, and the last secant's change of the gradient leads back along its step."""
     X, D = problem()
     rng = np.random.default_rng(0)
-    state = module._Problem(LocalObjective(Features(X), D), 0.1, 0.0, module._balance_intercept)
+    state = module._SoftmaxProblem(LocalObjective(Features(X), D), 0.1, 0.0, module._balance_intercept)
     here = state.start(None)
     for _ in range(2):
         there = here.theta + rng.normal(size=here.theta.shape)
@@ -377,7 +377,7 @@ def test_secant_correction_of_the_newton_direction():
     def direction(g):
         return state.newton_direction(replace(here, gradient=-g), 1e-12, state.preconditioner(here)).theta
 
-    u, v = (module._centre_labels(rng.normal(size=here.theta.shape)) for _ in range(2))
+    u, v = (module._subtract_label_means(rng.normal(size=here.theta.shape)) for _ in range(2))
     assert np.vdot(u, direction(v)) == pytest.approx(np.vdot(v, direction(u)), rel=1e-6)
     step, change, _ = state.secants[-1]
     np.testing.assert_allclose(direction(change), step, atol=1e-9)
@@ -388,7 +388,7 @@ def test_no_sample_if_float32_cannot_represent_the_columns(monkeypatch):
     monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
     for scale in (1e40, 1e-40):
         features = Features(X * np.where(np.arange(X.shape[1]) == 0, scale, 1.0))
-        assert features.sample() is None
+        assert features.hessian_sample() is None
         assert np.isfinite(softmax_regression(features, D, l2=0.1, tol=1e-6).loss)
 
 
@@ -458,7 +458,7 @@ def test_no_certificate_if_predictions_cannot_be_balanced(off, balances):
     at, _, left = module._balance_intercept(
         rows.at(np.zeros((6, 4)), np.array([off, 0.0, 0.0, 0.0])), rows.n, 0.1, 1e-6
     )
-    assert (np.abs(at.excess()).max() <= 1e-12 * rows.n) == balances
+    assert (np.abs(at.prediction_excess()).max() <= 1e-12 * rows.n) == balances
     assert left == (0.0 if balances else np.inf)
 
 
@@ -474,7 +474,7 @@ def test_bound_is_valid_for_any_intercept(seed):
     rows = SparseObjective(features, sparse.csr_array(D))
     for off in (0.01, 0.1, 1.0, 5.0):
         b = best.intercept + features.mean @ best.coef + off * rng.normal(size=4)
-        at, shift, left = balance_labels(rows.at(best.coef, b, exact=True), rows.n, l2, goal=np.inf)
+        at, shift, left = match_label_sums(rows.at(best.coef, b, exact=True), rows.n, l2, goal=np.inf)
         assert not shift.any()
         g = at.gradient()[0] + 2.0 * l2 * best.coef
         loss = at.loss + l2 * np.vdot(best.coef, best.coef)
@@ -488,7 +488,7 @@ def test_dual_point_of_unbalanced_predictions(seed):
     X, D, l2 = rng.normal(size=(50, 3)), rng.dirichlet(np.ones(4), size=50), 0.3
     rows = SparseObjective(Features(X), sparse.csr_array(D))
     W, b = rng.normal(size=(3, 4)), rng.normal(size=4)
-    _, _, left = balance_labels(rows.at(W, b, exact=True), rows.n, l2, goal=np.inf)
+    _, _, left = match_label_sums(rows.at(W, b, exact=True), rows.n, l2, goal=np.inf)
     centred = X - X.mean(axis=0)
     P = softmax(centred @ W + b)
     e = np.max(1.0 - D.sum(axis=0) / P.sum(axis=0))
@@ -543,8 +543,8 @@ def test_intercept_shift_balances_the_predictions(weighted):
     at = rows.at(np.random.default_rng(1).normal(size=(X.shape[1], len(b))) * 0.1, b, exact=True)
     balanced = at.along(None, at.balancing_shift(1e-12))(1.0)
     present = rows.degree_sums > 0
-    assert np.abs(at.excess()[present] / at.sums[present]).max() > 0.1
-    assert np.abs(balanced.excess()[present] / balanced.sums[present]).max() < 1e-5
+    assert np.abs(at.prediction_excess()[present] / at.sums[present]).max() > 0.1
+    assert np.abs(balanced.prediction_excess()[present] / balanced.sums[present]).max() < 1e-5
 
 
 def test_label_with_tiny_predictions_is_balanced_gradually():
@@ -553,7 +553,7 @@ def test_label_with_tiny_predictions_is_balanced_gradually():
     rows = SparseObjective(Features(X), sparse.csr_array(D))
     b = np.where(rows.degree_sums > 0, 0.0, -60.0)
     b[:2] = -120.0, -2000.0  # a factor of 1e52; predictions of exactly 0, which 30 rounds do not mend
-    at, shift, left = balance_labels(rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3)
+    at, shift, left = match_label_sums(rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3)
     assert np.isfinite(shift).all()
     assert np.isfinite(left)
     assert at.sums[0] == pytest.approx(rows.degree_sums[0], rel=0.05)

@@ -72,10 +72,10 @@ def test_derivatives_by_finite_differences(link, counted):
     Y = np.vstack([rng.random((6, 4)) < 0.5, np.full(4, 0.5)])
     counts = rng.integers(1, 3, size=(7, 4)).astype(float) if counted else None
     offset = rng.normal(size=7)
-    model = module.Independent(Y, counts, weak_prior=counted)
+    model = module.IndependentLabels(Y, counts, weak_prior=counted)
     if link != "presence":
         fixed_raters = link == "fixed raters"
-        model = module.Competing(Y, counts, weak_prior=counted, offset=offset, fixed_raters=fixed_raters)
+        model = module.CompetingLabels(Y, counts, weak_prior=counted, offset=offset, fixed_raters=fixed_raters)
     Z, rate = rng.normal(size=(7, 4)), 0.4
     _, derivatives = model.at(Z, rate)
     (slope, rate_slope), hessian_times, curvature = derivatives()

@@ -13,6 +13,7 @@ from ldlearn.datasets import read_annotations, read_dataset
 from ldlearn.exceptions import FileError, ParameterError, TableError
 from ldlearn.tables import fit_table, load_model
 from ldlearn.tables.columns import find_columns, quote_columns
+from ldlearn.tables.files import Input
 from ldlearn.tables.formats import open_table
 
 
@@ -401,7 +402,7 @@ def test_tasks_as_json_lines_or_json_list(write):
     tasks = [task(1, annotation(1, choice(["a"])), annotation(2, choice(["b"]))), task(2, annotation(1, choice(["a"])))]
     for path in (write("tasks.json", tasks), write("tasks.jsonl", tasks)):
         messages = []
-        with open_table(path, on_message=messages.append) as source:
+        with open_table(Input(path, on_message=messages.append)) as source:
             assert source.names == ["id", "text", "a", "b"]
             assert source.read({"a": "any", "b": "any"}).to_numpy().tolist() == [[1, 1], [1, 0]]
         assert "tasks of an annotation tool; up to 2 raters an item" in messages[0]

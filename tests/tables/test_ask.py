@@ -8,7 +8,7 @@ from example_tables import LABELS, make_table
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.joint import DLDL
 from ldlearn.tables import TableModel, ask_table
-from ldlearn.tables.ask import choose_rows, expected_errors, find_suspicious, held_out_probabilities
+from ldlearn.tables.ask import choose_rows, expected_errors, find_suspicious_labels, held_out_probabilities
 
 FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
 
@@ -48,7 +48,7 @@ def test_confident_learning_by_loops():
     P1 = rng.random((40, 3))  # of the value 1
     given = np.where(Y == 1, P1, 1 - P1)
     given[5, 1] = np.nan
-    found = find_suspicious(Y, given)
+    found = find_suspicious_labels(Y, given)
     for i in range(40):
         for j in range(3):
             if np.isnan(Y[i, j]):
@@ -70,7 +70,7 @@ def test_flipped_labels_are_suspicious():
     Y[far, 1] = 0.0
     model = DLDL(**FAST).fit(X, Y)
     probabilities = held_out_probabilities(model, X, Y)
-    found = find_suspicious(Y, probabilities)
+    found = find_suspicious_labels(Y, probabilities)
     assert found[far, 1].all()
     assert found.mean() < 0.15
     Y[far[0]] = np.nan

@@ -25,7 +25,7 @@ from ldlearn.tables import (
     predict_table,
     save_model,
 )
-from ldlearn.tables.column_types import CellReport, date_parts, find_column_types, find_date_format
+from ldlearn.tables.column_types import CellReport, find_column_types, find_date_format, split_dates
 from ldlearn.tables.files import Dialect
 from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.values import read_numbers
@@ -181,7 +181,7 @@ def test_malformed_cells_of_new_rows_trigger_a_warning():
 def test_dates_become_year_month_weekday_and_days(date_format):
     iso, local = column(sample_dates()), column(sample_dates(date_format))
     assert find_date_format(local, "when") == ("%Y-%m-%d" if date_format.startswith("%Y") else date_format)
-    parts, malformed = date_parts(local, date_format)
+    parts, malformed = split_dates(local, date_format)
     when = pd.to_datetime(iso)
     assert not malformed.any()
     assert list(parts) == ["year", "month", "weekday", "days"]
@@ -203,7 +203,7 @@ def test_dates_become_year_month_weekday_and_days(date_format):
 )
 def test_times_give_hours_and_fractional_days(cell):
     date_format = find_date_format(column([cell]), "when")
-    parts = date_parts(column([cell, None]), date_format)[0]
+    parts = split_dates(column([cell, None]), date_format)[0]
     assert parts["hour"][0] == pytest.approx(15.5)
     assert parts["days"][0] == pytest.approx((pd.Timestamp("2024-05-06 15:30") - pd.Timestamp(0)) / pd.Timedelta("1D"))
     assert np.isnan(parts["days"][1])
@@ -226,13 +226,13 @@ def test_ambiguous_dates_in_other_formats_than_in_training_are_rejected():
         model.predict(with_columns(when=sample_dates("%m/%d/%Y")))
     iso = model.predict(with_columns(when=sample_dates()))
     np.testing.assert_array_equal(iso, model.predict(with_columns(when=sample_dates("%d.%m.%Y"))))
-    assert date_parts(column(["13.05.2024"]), "%m.%d.%Y")[1].all()  # the format is given by the user
+    assert split_dates(column(["13.05.2024"]), "%m.%d.%Y")[1].all()  # the format is given by the user
 
 
 def test_dates_outside_the_nanosecond_range():
     old = pd.Series(np.array(["1500-01-01", "1500-01-02T06:00"], dtype="datetime64[us]"))
-    assert np.diff(date_parts(old, find_date_format(old, "when"))[0]["days"]).tolist() == [1.25]
-    parts, malformed = date_parts(column(["1500-01-01", "2024-01-02T06:00"]), "%Y-%m-%d %H:%M")
+    assert np.diff(split_dates(old, find_date_format(old, "when"))[0]["days"]).tolist() == [1.25]
+    parts, malformed = split_dates(column(["1500-01-01", "2024-01-02T06:00"]), "%Y-%m-%d %H:%M")
     assert np.isnan(parts["days"]).tolist() == malformed.tolist()
 
 
@@ -248,7 +248,7 @@ def test_unseen_categories_are_reported_and_surrounding_spaces_ignored():
     for term in ("'place'", "2 cells", "not seen in training", "row 2 'moon'", "row 5 'moon'"):
         assert term in message
     model.predict(new)  # no warning for so few
-    with pytest.warns(UserWarning, match="Column 'place': 120 cells count as none of the categories"):
+    with pytest.warns(UserWarning, match="Column 'place': 120 cells count as a category not seen"):
         model.predict(new.assign(place="moon"))
 
 
@@ -560,7 +560,7 @@ def test_codes_with_leading_zeros_are_categorical(tmp_path):
 def test_too_many_malformed_numbers_are_rejected():
     cells = [f"{i}.5" if i % 5 else f"?{i}" for i in range(N)]
     with pytest.raises(
-        TableError, match=rf"column 'a': {N // 5} of {N} values are not numbers, first row 0 '\?0'.*numeric"
+        TableError, match=rf"row 0, column 'a': {N // 5} of {N} values are not numbers \('\?0'\).*numeric"
     ):
         find_column_types(with_columns(a=cells), ["a"])
     assert "a" in TableModel.fit(with_columns(a=cells), LABELS, estimator=QUICK, numeric=["a"]).numeric

@@ -16,7 +16,7 @@ from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables import delimited, fit_table, load_model, predict_table
 from ldlearn.tables.delimited import _RowLengthCheck, detect_dialect
-from ldlearn.tables.files import Dialect
+from ldlearn.tables.files import Dialect, Input
 from ldlearn.tables.formats import open_table, write_table
 from ldlearn.tables.values import read_numbers
 
@@ -26,7 +26,7 @@ GERMAN = "höhe;place;sky\n1,5;küste;1\n-2,25;land;0\n"
 
 def read_valid(path, **options):
     messages = []
-    with open_table(str(path), on_message=messages.append, **options) as table:
+    with open_table(Input(str(path), on_message=messages.append, **options)) as table:
         frame = table.read({"höhe": "any", "place": "text", "sky": "any"})
     assert frame["höhe"].tolist() == [1.5, -2.25]
     assert frame["place"].tolist() == ["küste", "land"]
@@ -74,7 +74,10 @@ def test_gzip_tables_are_read_and_written(tmp_path):
     rows = {"höhe": np.array([1.5, -2.25]), "place": np.array(["küste", "land"]), "sky": np.array([1, 0])}
     write_table(str(tmp_path / "y.tsv.gz"), [rows])
     assert read_valid(tmp_path / "y.tsv.gz") == ""
-    with pytest.raises(TableError, match=r"the suffix '\.gz' is none of"), open_table(str(tmp_path / "x.npz.gz")):
+    with (
+        pytest.raises(TableError, match=r"the ending '\.gz' is not supported"),
+        open_table(Input(str(tmp_path / "x.npz.gz"))),
+    ):
         pass
 
 
@@ -114,7 +117,7 @@ def test_read_dataset_warns_and_takes_options(tmp_path):
     ],
 )
 def test_ambiguous_dialects_use_the_defaults(text, delimiter, decimal):
-    dialect = detect_dialect(text.encode(), Dialect(), ",")
+    dialect = detect_dialect(text.encode(), Input("x.csv"), ",")
     assert (dialect.delimiter, dialect.decimal) == (delimiter, decimal)
 
 
@@ -124,7 +127,7 @@ def test_ambiguous_dialects_use_the_defaults(text, delimiter, decimal):
 )
 def test_dialect_of_numbers_with_decimal_points_is_detected(rows, delimiter):
     lines = [delimiter.join(["a", "b", "c"])] + [delimiter.join(f"{x:.2f}" for x in row) for row in rows]
-    dialect = detect_dialect("\n".join(lines).encode(), Dialect(), ",")
+    dialect = detect_dialect("\n".join(lines).encode(), Input("x.csv"), ",")
     assert (dialect.delimiter, dialect.decimal, dialect.encoding) == (delimiter, ".", "utf-8")
 
 
@@ -143,7 +146,7 @@ def test_invalid_dialect_options_raise(options, message):
 
 def test_spaces_around_names_are_stripped(tmp_path):
     (tmp_path / "x.csv").write_text("height, sky ,sea\n1,1,0\n")
-    with open_table(str(tmp_path / "x.csv")) as table:
+    with open_table(Input(str(tmp_path / "x.csv"))) as table:
         assert table.names == ["height", "sky", "sea"]
 
 
@@ -151,7 +154,7 @@ def test_rows_beyond_the_sample_are_parsed_alike(tmp_path):
     rows = 200_000
     (tmp_path / "x.csv").write_text("a;b\n" + "".join(f"{i},5;é\n" for i in range(rows)), encoding="cp1252")
     messages = []
-    with open_table(str(tmp_path / "x.csv"), on_message=messages.append) as table:
+    with open_table(Input(str(tmp_path / "x.csv"), on_message=messages.append)) as table:
         frame = table.read({"a": "any", "b": "text"})
     np.testing.assert_array_equal(frame["a"], np.arange(rows) + 0.5)
     assert set(frame["b"]) == {"é"}
@@ -190,7 +193,7 @@ def test_every_command_reads_semicolons_and_decimal_commas(tmp_path, monkeypatch
 
 def read_any(path, dialect=None):
     messages = []
-    with open_table(str(path), on_message=messages.append, dialect=dialect) as table:
+    with open_table(Input(str(path), on_message=messages.append, dialect=dialect)) as table:
         frame = table.read(dict.fromkeys(table.names, "any"))
     return frame, " ".join(messages)
 
@@ -221,7 +224,7 @@ def test_dates_and_texts_are_unchanged_by_decimal_commas(tmp_path):
 
 def read_table(path, kinds=None, **options):
     messages = []
-    with open_table(str(path), on_message=messages.append, **options) as source:
+    with open_table(Input(str(path), on_message=messages.append, **options)) as source:
         names = list(source.names)
         frame = source.read(kinds or dict.fromkeys(names, "any"))
     return frame, [text.removeprefix(f"{path}: ") for text in messages]
@@ -252,7 +255,7 @@ def test_header_is_not_taken_for_a_title(tmp_path, header):
     path = tmp_path / "x.csv"
     path.write_text(header + "\n1,2,3\n4,5,6\n7,8,\n")
     messages = []
-    with open_table(str(path), by_name=False, on_message=messages.append) as source:
+    with open_table(Input(str(path), on_message=messages.append), by_name=False) as source:
         assert source.names == header.split(",")
     assert messages == []
 
@@ -316,7 +319,7 @@ def test_late_text_in_a_numeric_column_keeps_all_values(late_text, monkeypatch):
     assert np.delete(numbers, ROWS - 5).tolist() == [i + 0.5 for i in range(ROWS) if i != ROWS - 5]
     assert frame["b"].iloc[ROWS - 5] == "moist"
     monkeypatch.setattr(delimited, "CHUNK_ROWS", 1000)
-    with open_table(str(late_text)) as source:
+    with open_table(Input(str(late_text))) as source:
         pieces = list(source.chunks({"b": "any", "a": "any"}))
     assert len(pieces) == ROWS // 1000
     assert pieces[0]["b"].dtype == np.float64
@@ -379,7 +382,7 @@ def test_binary_files_are_rejected(tmp_path, magic_bytes):
 
 def test_error_for_unclosed_quote_is_short(tmp_path):
     (tmp_path / "x.csv").write_text('"' + table(DATA * 9))
-    with open_table(str(tmp_path / "x.csv")) as source, pytest.raises(TableError, match="--delimiter") as caught:
+    with open_table(Input(str(tmp_path / "x.csv"))) as source, pytest.raises(TableError, match="--delimiter") as caught:
         source.find("sky")
     assert len(str(caught.value)) < 300
 
@@ -432,7 +435,7 @@ def test_header_size_is_limited(tmp_path, header):
     path = tmp_path / "x.csv"
     path.write_bytes(header + b"\n1\n")
     with pytest.raises(TableError, match="first line is longer than 4 MB or has more than 1,000,000 columns"):
-        open_table(str(path)).__enter__()
+        open_table(Input(str(path))).__enter__()
 
 
 @pytest.mark.parametrize("function", ["read", "_check"])
@@ -444,7 +447,7 @@ def test_keyboard_interrupt_propagates_through_pandas(tmp_path, monkeypatch, fun
         raise KeyboardInterrupt
 
     monkeypatch.setattr(_RowLengthCheck, function, interrupted)
-    with pytest.raises(KeyboardInterrupt), open_table(str(path)) as table:
+    with pytest.raises(KeyboardInterrupt), open_table(Input(str(path))) as table:
         table.read({"a": "any"})
 
 

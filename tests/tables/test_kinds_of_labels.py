@@ -250,7 +250,7 @@ def test_label_list_column_is_expanded(tables, form, tmp_path):
     save_model(model, tmp_path / "m.ldl")
     loaded = load_table_model(tmp_path / "m.ldl")
     np.testing.assert_array_equal(loaded.enhance(table), plain.enhance(add_columns(features, counts > 0)))
-    with pytest.raises(TableError, match="row 2, column 'tags': 'moon' is none of the labels 'hill', 'sea', 'sky'"):
+    with pytest.raises(TableError, match="row 2, column 'tags': 'moon' is not one of the labels 'hill', 'sea', 'sky'"):
         loaded.enhance(table.assign(tags=[["moon"] if i == 2 else cell for i, cell in enumerate(lists)]))
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -92,3 +96,22 @@ def test_codes_stay_unchanged_if_texts_occur_in_a_later_chunk(tmp_path):
     table.to_csv(tmp_path / "late.csv", index=False)
     model = fit_table(str(tmp_path / "late.csv"), "a,b", method="PriorLE+MeanLDL", holdout=0)
     assert model.preprocessing.categories == [["1.50", "2.50", "high", "low"]]
+
+
+@pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs pipes with names")
+def test_a_pipe_with_a_name_is_read_once():
+    """As in ``ldlearn fit <(zcat data.csv.gz) --from csv``: a second reading finds nothing, or waits for ever."""
+    n = 20_000
+    cells = ["1.50", "2.50"] * (n // 4) + ["low", "high"] * (n // 4)
+    table = pd.DataFrame({"code": cells, "a": np.arange(n) % 2, "b": 1}).to_csv(index=False)
+    read_end, write_end = map(os.fdopen, os.pipe(), "rw")
+
+    def write():
+        with write_end:
+            write_end.write(table)
+
+    with read_end, ThreadPoolExecutor() as threads:
+        threads.submit(write)
+        name = f"/dev/fd/{read_end.fileno()}"
+        model = fit_table(name, "a,b", format="csv", method="PriorLE+MeanLDL", holdout=0)
+    assert model.categorical == ("code",)

@@ -13,7 +13,7 @@ from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import Features, reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty import vote_posterior as module
-from ldlearn.uncertainty.vote_intervals import _Votes, excess_variance
+from ldlearn.uncertainty.vote_intervals import _ConditionalVotes, excess_variance
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
 
@@ -42,7 +42,7 @@ def test_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
     features = Features(X)
     fit = vote_regression(features, Y, l2=l2, fixed_raters=fixed, tol=1e-12)
     part = {"Y": Y, "observed": None, "offset": 0.0}
-    found = module._Information.of(features, fit, fixed, part, observed=True).full_covariance(l2, scale=1.0)
+    found = module._Information.from_fit(features, fit, fixed, part, observed=True).full_covariance(l2, scale=1.0)
     v = np.concatenate([fit.coef.ravel(), fit.intercept + X.mean(axis=0) @ fit.coef, [fit.log_rate]])
     H = approx_fprime(v, lambda w: approx_fprime(w, loss, 1e-5, X, Y, l2, fixed), 1e-4)
     covariance = np.linalg.pinv((H + H.T) / 2, rcond=1e-5, hermitian=True)
@@ -58,7 +58,7 @@ def test_kronecker_covariance_is_exact_for_constant_predictions():
     X, votes, _ = rows_of_votes(300)
     Y, features, l2 = votes > 0, Features(X), 1e5  # with this penalty coefficients vanish and P is constant
     fit = vote_regression(features, Y, l2=l2, tol=1e-12)
-    information = module._Information.of(features, fit, False, {"Y": Y, "observed": None, "offset": 0.0})
+    information = module._Information.from_fit(features, fit, False, {"Y": Y, "observed": None, "offset": 0.0})
     contrast = np.eye(4) - 0.25
     rows = X[:6] - X.mean(axis=0)
     for penalty in (0.1, 10.0):
@@ -145,7 +145,8 @@ def test_variance_of_positive_labels_is_that_of_truncated_votes(kappa):
         mean = chances @ v
         theta = np.log(rate * np.array([[share, 1e6]]))  # so many votes for the second that they hardly vary
         positive = np.ones((1, 2), dtype=bool)
-        found = _Votes(theta, positive, positive, excess_variance(np.array([[rate]]), kappa)).variance_of_votes()[0, 0]
+        votes = _ConditionalVotes(theta, positive, positive, excess_variance(np.array([[rate]]), kappa))
+        found = votes.variance_of_votes()[0, 0]
         assert found == pytest.approx(chances @ (v - mean) ** 2 / mean**2, rel=1e-4)
 
 
@@ -208,15 +209,15 @@ def test_result_does_not_depend_on_the_first_penalty():
 
 def test_tiny_degrees_have_finite_votes_and_slopes():
     logP = np.array([[-1e4, -800.0, -700.0, -30.0, np.log(0.3), 0.0]])
-    theta, rise, bend = log_expected_votes(logP, fixed_raters=True)
+    theta, first, second = log_expected_votes(logP, fixed_raters=True)
     np.testing.assert_allclose(theta[0, :4], logP[0, :4])
     np.testing.assert_allclose(theta[0, 4], np.log(-np.log(0.7)))
-    np.testing.assert_allclose(rise[0, :4], 1.0)
-    np.testing.assert_allclose(bend[0, :4], 0.0, atol=1e-12)
+    np.testing.assert_allclose(first[0, :4], 1.0)
+    np.testing.assert_allclose(second[0, :4], 0.0, atol=1e-12)
     step = 1e-5
     ahead, behind = (log_expected_votes(logP[:, 3:5] + sign * step, True) for sign in (1, -1))
-    np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * step), rise[:, 3:5], rtol=1e-6)
-    np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * step), bend[:, 3:5], rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * step), first[:, 3:5], rtol=1e-6)
+    np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * step), second[:, 3:5], rtol=1e-4, atol=1e-9)
 
 
 def test_vote_fractions_of_many_votes_are_as_uncertain_as_degrees():

@@ -298,7 +298,7 @@ def raise_input_errors() -> Iterator[None]:
     except InvalidParameterError as error:
         raise ParameterError(str(error)) from None
     except ValueError as error:
-        raise InputError(_shorten(str(error))) from None
+        raise InputError(_shorten_message(str(error))) from None
 
 
 @contextmanager
@@ -314,7 +314,7 @@ def explain_overflow(X: Any) -> Iterator[None]:
         raise InputError(f"{problem}: divide its column, or correct it.") from None
 
 
-def _shorten(message: str) -> str:
+def _shorten_message(message: str) -> str:
     """A message of scikit-learn without the whole array, and without advice to use another library's classifier."""
     first, _, rest = message.partition("\n")
     if first == "Complex data not supported":

@@ -17,7 +17,7 @@ from ldlearn.core.targets import (
     check_matrix,
     split_observed,
 )
-from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
+from ldlearn.core.votes import label_weights, log_likelihood, profile_log_rate
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import per_row
 
@@ -146,20 +146,19 @@ class JointModel(Enhancer):
         if hasattr(self, "_enhance"):
             kept_X, kept_Y, kept_data, kept = drop_zero_weight_rows(X, Y, row_data)
         super()._fit_rows(kept_X, kept_Y, kept_data)
-        self._fit_votes(kept_X, kept_Y, kept_data.get("sample_weight"), kept_data.get("observed"))
+        self._fit_votes(kept_X, kept_Y, kept_data.get("observed"), kept_data.get("sample_weight"))
         if kept is not None:
             others = {name: value[~kept] for name, value in row_data.items() if name != "sample_weight"}
             D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
             D[kept], D[~kept] = self.label_distributions_, self._enhance(X[~kept], Y[~kept], **others)
             self.label_distributions_, self._fitted_rows = D, np.flatnonzero(kept)
 
-    def _fit_votes(self, X: Any, Y: Mask, sample_weight: SampleWeight | None, observed: Mask | None) -> None:
+    def _fit_votes(self, X: Any, Y: Mask, observed: Mask | None, sample_weight: SampleWeight | None) -> None:
         """Learn the number of votes per row, on some of the rows if they are many."""
-        rows, counts = vote_rows(*Y.shape), label_counts(sample_weight, observed)
-        counts = None if counts is None else counts[rows]
-        self.votes_per_row_ = float(
-            np.exp(profile_log_rate(log_degrees(self._predict(X[rows])), Y[rows], counts=counts))
-        )
+        rows, weights = vote_rows(*Y.shape), label_weights(sample_weight, observed)
+        weights = None if weights is None else weights[rows]
+        log_rate = profile_log_rate(log_degrees(self._predict(X[rows])), Y[rows], weights=weights)
+        self.votes_per_row_ = float(np.exp(log_rate))
         self._total_weight = float(len(Y) if sample_weight is None else sample_weight.sum())
 
     @available_if(lambda self: self.can_enhance)  # type: ignore[untyped-decorator]
@@ -215,12 +214,9 @@ class JointModel(Enhancer):
         predicted = self.predict(X)
         with raise_input_errors():
             check_consistent_length(predicted, Y)
-        return weighted_mean(self._label_likelihoods(predicted, Y, observed), sample_weight)
-
-    def _label_likelihoods(self, P: Array, Y: Mask, observed: Mask | None = None) -> Array:
-        """Log-likelihood of the 0/1 labels of each row under the predictions P."""
-        log_votes = log_degrees(P) + np.log(self.votes_per_row_)
-        return log_likelihood(log_votes, Y, n_seen=self._total_weight, observed=observed)
+        log_votes = log_degrees(predicted) + np.log(self.votes_per_row_)
+        values = log_likelihood(log_votes, Y, n_seen=self._total_weight, observed=observed)
+        return weighted_mean(values, sample_weight)
 
 
 def drop_zero_weight_rows(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, RowData, Mask | None]:

@@ -17,7 +17,7 @@ from ldlearn.evaluation.record import to_json
 from ldlearn.exceptions import escape_control_chars
 from ldlearn.metrics.against_baselines import Score
 from ldlearn.tables import WrittenTable
-from ldlearn.tables.files import PIPE, silent
+from ldlearn.tables.files import PIPE, no_progress
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
 
 
@@ -71,7 +71,7 @@ def progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterato
 
 def progress_unless_printed(output: str) -> Callable[..., Any]:
     """`progress`, unless rows are printed on the terminal, where a bar would be drawn between them."""
-    return silent if output == PIPE and sys.stdout.isatty() else progress
+    return no_progress if output == PIPE and sys.stdout.isatty() else progress
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_numeric: int = 0, title: str = "") -> None:

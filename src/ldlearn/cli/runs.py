@@ -87,7 +87,7 @@ def compare_methods(
     seed: Annotated[int, Option(help="Random seed of the splits.")] = 0,
     *,
     features: opt.FeatureOptions,
-    cells: opt.LabelOptions,
+    label_cells: opt.LabelOptions,
     dialect: opt.DialectOptions,
     jobs: opt.Jobs = 1,
     quiet: opt.Quiet = False,
@@ -104,9 +104,10 @@ def compare_methods(
     """
     if data == PIPE:
         raise BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
-    columns = vars(features) | vars(dialect) | {"blank": cells.blank, "empty_rows": cells.empty_rows}
+    columns = vars(features) | vars(dialect) | {"blank": label_cells.blank, "empty_rows": label_cells.empty_rows}
     how: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": console.log}
-    plan, table = experiments.plan_for_table(data, labels, methods=opt.split_names(methods), zeros=cells.zeros, **how)
+    how |= {"methods": opt.split_names(methods), "zeros": label_cells.zeros}
+    plan, table = experiments.plan_for_table(data, labels, **how)
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:
         for line in [*describe_types(table.types.describe()), *table.report.messages()]:
@@ -115,7 +116,7 @@ def compare_methods(
     found = run_and_report(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
     if not quiet and (best := best_method(plan, found.records)) is not None:
         spec, messages = best
-        given = {"labels": labels} | vars(features) | vars(dialect) | vars(cells)
+        given = {"labels": labels} | vars(features) | vars(dialect) | vars(label_cells)
         for line in [*messages, f"Fit it: ldlearn fit {quote(data)} {_fit_options(spec, given)} -o model.ldl"]:
             console.print_result(line)
     from ldlearn.reporting import write_report

@@ -33,7 +33,7 @@ def fit(
     method: opt.Method = None,
     set: opt.Settings = None,
     kind: opt.LabelKind = "auto",
-    cells: opt.LabelOptions,
+    label_cells: opt.LabelOptions,
     separator: opt.Separator = None,
     holdout: Annotated[float | None, Option(metavar="F", help="Fraction of held-out rows; default 0.2.")] = None,
     intervals: Annotated[bool, Option("--intervals", help="Store what predict --interval, --flag-far need.")] = False,
@@ -59,7 +59,7 @@ def fit(
         raise BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
     wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "params": dict(set or ()), **vars(features)}
     wanted["overwrite"] = not no_clobber
-    local = vars(cells) | {"kind": kind, "separator": separator, "intervals": intervals}
+    local = vars(label_cells) | {"kind": kind, "separator": separator, "intervals": intervals}
     if scheduler is not None:
         if (zeros := local.pop("zeros")) is not None:
             wanted["params"]["zeros"] = zeros
@@ -67,7 +67,7 @@ def fit(
         for name in (name for name, value in refused.items() if value not in (None, False, "auto", "error")):
             raise BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
         # only with a scheduler: it needs Dask
-        from ldlearn.tables.table_parts import fit_parts
+        from ldlearn.tables.dask_tables import fit_parts
 
         model = fit_parts(data, labels, output, scheduler=scheduler, **wanted)
     else:
@@ -102,7 +102,7 @@ def enhance(
     features: opt.FeatureOptions,
     method: opt.Method = None,
     set: opt.Settings = None,
-    cells: opt.LabelOptions,
+    label_cells: opt.LabelOptions,
     separator: opt.Separator = None,
     embedding: opt.Embedding = None,
     reading: opt.ReadingOptions,
@@ -123,7 +123,7 @@ def enhance(
         opt.import_trusted_code(model, embedding, trusted)
         method = None if trusted else method
     wanted: dict[str, Any] = {"labels": labels, "method": method, "params": dict(set or ()), "separator": separator}
-    wanted |= vars(cells) | vars(features) | writing.arguments() | reading.arguments(output)
+    wanted |= vars(label_cells) | vars(features) | writing.arguments() | reading.arguments(output)
     console.report_written(tables.enhance_table(data, output, model=model, **wanted), as_json)
 
 
@@ -153,7 +153,7 @@ def predict(
         written = tables.predict_table(data, output=output, **wanted)
     else:
         # only with a scheduler: it needs Dask
-        from ldlearn.tables.table_parts import predict_parts
+        from ldlearn.tables.dask_tables import predict_parts
 
         written = predict_parts(data, output=output, scheduler=scheduler, **wanted)
     console.report_written(written, as_json)

@@ -20,7 +20,7 @@ from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
 from ldlearn.base.parameters import Positive, estimator_dataclass
 from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.graph import common_offsets, subtract_offsets
-from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
+from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
 from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import Fold, validation_folds
@@ -117,7 +117,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
         seen = np.ones(Y.shape, dtype=bool) if observed is None else observed
         self.varied_ = np.flatnonzero(Y.any(axis=0) & (seen & ~Y).any(axis=0))
         self.shares_ = (counts @ Y + 0.5) / (counts @ seen + 1.0)
-        positive = PositiveLabels.of(*count_moments(Y, observed, sample_weight))
+        positive = PositiveLabels.from_moments(*count_moments(Y, observed, sample_weight))
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         self._positive_shares = positive.shares
         self._smallest_probability = 0.5 / (float(counts.sum()) + 1.0)
@@ -147,12 +147,12 @@ class FromClassifier(SampleWeightMixin, JointModel):
             P[:, self.varied_] = _positive_probabilities(self.classifier_.predict_proba(X))
         P = np.clip(P, self._smallest_probability, 1.0 - self._smallest_probability)
         shares = normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
-        return mix(shares, self._positive_shares, prediction_weight(self.kappa_, self.n_votes_) ** 2)
+        return mix_distributions(shares, self._positive_shares, prediction_weight(self.kappa_, self.n_votes_) ** 2)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
         P = self._predict(X)
         D = normalize_rows(P * (Y if observed is None else Y | ~observed))
-        return mix(D, P, prediction_weight(self.kappa_, self.n_votes_))
+        return mix_distributions(D, P, prediction_weight(self.kappa_, self.n_votes_))
 
 
 def _fit_classifier(classifier: Any, X: Any, y: Any, weights: SampleWeight | None, what: str) -> Any:

@@ -21,9 +21,9 @@ from ldlearn.base.parameters import Positive, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.kernels import make_feature_map
-from ldlearn.core.negative_labels import mix, prediction_weight
+from ldlearn.core.negative_labels import mix_distributions, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, clip_degrees, normalize_rows
-from ldlearn.core.votes import expected_votes, label_counts, profile_log_rate, vote_losses, vote_slopes
+from ldlearn.core.votes import expected_votes, label_weights, profile_log_rate, vote_losses, vote_slopes
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.joint.label_model import Fold, validation_folds
@@ -156,12 +156,12 @@ class StackedLDL(SampleWeightMixin, JointModel):
             fewest = min((fold.train for fold in folds), key=len)
             members = _default_members(teacher, votes, X[fewest])
         P = self._fit_members(members, folds, X, labels, teacher.label_distributions_, sample_weight)
-        label_weights = label_counts(sample_weight, observed)
+        weights = label_weights(sample_weight, observed)
         mean = np.log(P.mean(axis=0))
-        log_rate = profile_log_rate(mean, Y, counts=label_weights)
+        log_rate = profile_log_rate(mean, Y, weights=weights)
         by_votes = self._mix(normalize_rows(expected_votes(mean + log_rate, Y, observed)), np.exp(mean))
         neutral = (self._recover(np.exp(mean), Y, observed) + by_votes) / 2.0
-        likeliest = minimize_on_simplex(vote_loss(P, Y, log_rate, label_weights), len(P))
+        likeliest = minimize_on_simplex(vote_loss(P, Y, log_rate, weights), len(P))
         nearest = minimize_on_simplex(degree_loss(P, neutral, sample_weight), len(P))
         self.member_weights_ = (likeliest + nearest) / 2.0
         self.label_distributions_ = self._recover(np.tensordot(self.member_weights_, P, axes=1), Y, observed)
@@ -205,7 +205,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
         return self._mix(np.ascontiguousarray(newton_simplex(np.log(P), support, beta=self.beta_).D), P)
 
     def _mix(self, D: Array, P: Array) -> Array:
-        return mix(D, P, prediction_weight(self.kappa_, self.n_votes_))
+        return mix_distributions(D, P, prediction_weight(self.kappa_, self.n_votes_))
 
     def _predict(self, X: Any) -> Array:
         P = np.zeros((X.shape[0], len(self.label_names_)))

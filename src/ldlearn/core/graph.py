@@ -134,7 +134,7 @@ def nearest_in_graph(graph: Any, n_neighbors: int, *, exclude_self: bool = False
     return distances, indices
 
 
-Found: TypeAlias = tuple[Array, Indices]
+DistancesAndIndices: TypeAlias = tuple[Array, Indices]
 
 
 class SharedNeighbors:
@@ -159,7 +159,7 @@ class SharedNeighbors:
     def __init__(self, max_searches: int = 4) -> None:
         self.max_searches = max_searches
         self.n_searches = 0
-        self._found: OrderedDict[tuple[str, int], Found] = OrderedDict()
+        self._found: OrderedDict[tuple[str, int], DistancesAndIndices] = OrderedDict()
         self._tokens: list[Token[SharedNeighbors | None]] = []
 
     def __enter__(self) -> Self:
@@ -169,7 +169,7 @@ class SharedNeighbors:
     def __exit__(self, *error: object) -> None:
         _active.reset(self._tokens.pop())
 
-    def look_up(self, index: NearestNeighbors, X: Any) -> Found:
+    def look_up(self, index: NearestNeighbors, X: Any) -> DistancesAndIndices:
         """Distances and indices of the neighbours of each row of X, given the index of X."""
         key = joblib.hash(X), int(index.n_neighbors)
         if key not in self._found:
@@ -187,7 +187,7 @@ class SharedNeighbors:
 _active: ContextVar[SharedNeighbors | None] = ContextVar("shared_neighbors", default=None)
 
 
-def neighbors_of_rows(index: NearestNeighbors, X: Any) -> Found:
+def neighbors_of_rows(index: NearestNeighbors, X: Any) -> DistancesAndIndices:
     """Distances and indices of the nearest rows of each row of X, itself excluded.
 
     Parameters

@@ -45,7 +45,7 @@ def mean_distance(X: Array, weights: Array | None = None) -> float:
     2.0
     """
     n = len(X)
-    X = _centred(X, X)
+    X = _subtract_mean(X, X)
     total, pairs = 0.0, n * (n - 1) / 2
     if weights is not None:
         # Pairs of different rows, and pairs of copies of a row with weight above 1.
@@ -93,12 +93,12 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
     [(3, 3)]
     """
     Z = X if Z is None else Z
-    X, Z = _centred(X, Z), _centred(Z, Z)
+    X, Z = _subtract_mean(X, Z), _subtract_mean(Z, Z)
     for rows in row_batches(len(X), len(Z), _BLOCK_ENTRIES):
-        yield rows, _gaussian(squared_distances(X[rows], Z), width)
+        yield rows, _gaussian_similarities(squared_distances(X[rows], Z), width)
 
 
-def _gaussian(squares: Array, width: float) -> Array:
+def _gaussian_similarities(squares: Array, width: float) -> Array:
     if width == 0:
         return np.asarray(squares == 0, dtype=np.float64)
     squares *= -0.5 / width**2
@@ -106,7 +106,7 @@ def _gaussian(squares: Array, width: float) -> Array:
     return squares
 
 
-def _centred(X: Array, reference: Array) -> Array:
+def _subtract_mean(X: Array, reference: Array) -> Array:
     """X minus the mean of the reference: distances stay the same, and large offsets cause no cancellation."""
     return np.asarray(X, dtype=np.float64) - np.mean(reference, axis=0, dtype=np.float64)
 

@@ -17,23 +17,22 @@ _CONCENTRATIONS = (2.0, 0.25)
 Moments = tuple[float, Array, float]
 
 
-def count_moments(Y: Mask, observed: Mask | None = None, sample_weight: SampleWeight | None = None) -> Moments:
+def count_moments(
+    Y: Mask, observed: Mask | None = None, sample_weight: SampleWeight | None = None, rates: Array | None = None
+) -> Moments:
     """Sums over rows: weights, positive labels, and squares of the number of positive labels of a row.
 
-    An unknown label counts as its rate of positives.
+    An unknown label counts as its rate of positives: see `fill_unknown`. With given ``rates``, the sums of blocks of
+    rows add up.
 
     Examples
     --------
     >>> count_moments(np.array([[True, True, False], [False, True, False]]))
     (2.0, array([1., 2., 0.]), 5.0)
     """
-    return sum_moments(fill_unknown(Y, observed, sample_weight), sample_weight)
-
-
-def sum_moments(Y: Array, sample_weight: SampleWeight | None) -> Moments:
-    """The sums of `count_moments` for labels without unknown ones; those of blocks of rows add up."""
+    filled = fill_unknown(Y, observed, sample_weight, rates)
     weights = np.ones(len(Y)) if sample_weight is None else sample_weight
-    return float(weights.sum()), weights @ Y, float(weights @ Y.sum(axis=1) ** 2)
+    return float(weights.sum()), weights @ filled, float(weights @ filled.sum(axis=1) ** 2)
 
 
 def prediction_weight(kappa: float, n_votes: float) -> float:
@@ -41,7 +40,7 @@ def prediction_weight(kappa: float, n_votes: float) -> float:
     return kappa / (kappa + n_votes)
 
 
-def mix(D: Array, P: Array, weight: float | Array) -> Array:
+def mix_distributions(D: Array, P: Array, weight: float | Array) -> Array:
     """``(1 - weight) D + weight P``."""
     return np.asarray((1.0 - weight) * D + weight * P)
 
@@ -62,7 +61,7 @@ class PositiveLabels:
 
     Examples
     --------
-    >>> found = PositiveLabels.of(*count_moments(~np.eye(3, dtype=bool)))
+    >>> found = PositiveLabels.from_moments(*count_moments(~np.eye(3, dtype=bool)))
     >>> found.per_row, found.dispersion, found.is_selection
     (2.0, 0.0, True)
     """
@@ -72,7 +71,7 @@ class PositiveLabels:
     dispersion: float
 
     @classmethod
-    def of(cls, total: float, positives: Array, squares: float) -> PositiveLabels:
+    def from_moments(cls, total: float, positives: Array, squares: float) -> PositiveLabels:
         """From the sums of `count_moments`."""
         frequencies, per_row = positives / total, float(positives.sum() / total)
         independent = float((frequencies * (1.0 - frequencies)).sum())

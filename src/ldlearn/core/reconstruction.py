@@ -102,7 +102,7 @@ def reconstruction_weights(X: Any, n_neighbors: int, reg: float = 1e-3) -> spars
     indices = nearest_rows(X, n_neighbors)
     weights = np.empty(indices.shape)
     for rows in row_batches(len(indices), n_neighbors * max(X.shape[1], n_neighbors), _BLOCK_ENTRIES):
-        weights[rows] = affine_weights(_grams_of(X, indices, rows), reg)
+        weights[rows] = affine_weights(_block_grams(X, indices, rows), reg)
     return weights_to_csr(weights, indices)
 
 
@@ -131,7 +131,7 @@ def local_grams(X: Any, indices: Indices) -> Array:
     n, k = indices.shape
     grams = np.empty((n, k, k))
     for rows in row_batches(n, k * X.shape[1], _BLOCK_ENTRIES):
-        grams[rows] = _grams_of(X, indices, rows)
+        grams[rows] = _block_grams(X, indices, rows)
     return grams
 
 
@@ -161,7 +161,7 @@ def simplex_weights(grams: Array, start: Mask | None = None) -> Array:
     return np.asarray(V / V.sum(axis=1, keepdims=True))
 
 
-def _grams_of(X: Any, indices: Indices, rows: slice) -> Array:
+def _block_grams(X: Any, indices: Indices, rows: slice) -> Array:
     neighbors = to_dense(X[indices[rows].ravel()]).reshape(-1, indices.shape[1], X.shape[1])
     differences = np.subtract(neighbors, to_dense(X[rows])[:, None, :], dtype=np.float64)
     return np.asarray(differences @ differences.transpose(0, 2, 1))

@@ -1,12 +1,14 @@
 """Validation of targets: logical labels and label distributions, and the names of the labels."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.simplex import Array, Mask, SampleWeight
 from ldlearn.exceptions import InputError, describe_rows, format_list, nearest_names
 
 SUM_TOLERANCE = 1e-3  # tolerated deviation of a row sum from 1: printed tables round to three digits
@@ -147,10 +149,38 @@ def split_observed(Y: Array) -> tuple[Mask, Mask | None]:
     return observed & (Y > 0), None if observed.all() else observed
 
 
-def fill_unknown(Y: Mask, observed: Mask | None, weights: Array | None = None) -> Array:
+class RowTargets(NamedTuple):
+    """Targets of rows, which of them are observed, and sample weights.
+
+    Examples
+    --------
+    >>> RowTargets(np.array([[1, 0], [0, 1]]), sample_weight=np.array([1.0, 2.0])).take([1])
+    RowTargets(values=array([[0, 1]]), observed=None, sample_weight=array([2.]))
+    """
+
+    values: Any  # 0/1 labels or degrees, of shape (n_samples, n_labels)
+    observed: Mask | None = None  # mask of the observed labels; None if all are
+    sample_weight: SampleWeight | None = None  # None if all are 1
+
+    def take(self, rows: Any) -> RowTargets:
+        """The targets of some rows."""
+        return RowTargets(*(None if part is None else part[rows] for part in self))
+
+    def row_weights(self) -> SampleWeight:
+        """The sample weights, 1 if there are none."""
+        return np.ones(len(self.values)) if self.sample_weight is None else self.sample_weight
+
+
+def possible_labels(Y: Mask, observed: Mask | None) -> Mask:
+    """Mask of the labels that may have a positive degree: positive or unknown."""
+    return Y if observed is None else Y | ~observed
+
+
+def fill_unknown(Y: Mask, observed: Mask | None, weights: Array | None = None, rates: Array | None = None) -> Array:
     """Labels as floats; an unknown label is replaced by the fraction of positives among its observed values.
 
-    For k positives in n (weighted) rows that fraction is ``(k + 1/2) / (n + 1)``, which is never 0 or 1.
+    For k positives in n (weighted) rows that fraction is ``(k + 1/2) / (n + 1)``, which is never 0 or 1. ``rates`` are
+    these fractions, if known already.
 
     Examples
     --------
@@ -162,7 +192,8 @@ def fill_unknown(Y: Mask, observed: Mask | None, weights: Array | None = None) -
     """
     if observed is None:
         return Y.astype(np.float64)
-    return np.where(observed, Y, positive_rates(*count_positives(Y, observed, weights)))
+    rates = positive_rates(*count_positives(Y, observed, weights)) if rates is None else rates
+    return np.where(observed, Y, rates)
 
 
 def count_positives(Y: Mask, observed: Mask | None, weights: Array | None = None) -> tuple[Array, Array]:

@@ -29,15 +29,15 @@ def log_expected_votes(logP: Array, fixed_raters: bool) -> tuple[Array, Array | 
     # the ratio tends to 1 as P underflows
     P = np.maximum(np.exp(logP), np.finfo(np.float64).tiny)
     ratio = -np.log1p(-P) / P
-    rise = 1.0 / ((1.0 - P) * ratio)
-    return logP + np.log(ratio), rise, rise**2 * (ratio - 1.0)
+    first_derivative = 1.0 / ((1.0 - P) * ratio)
+    return logP + np.log(ratio), first_derivative, first_derivative**2 * (ratio - 1.0)
 
 
-def label_counts(weights: Array | None, observed: Mask | None) -> Array | None:
+def label_weights(sample_weight: Array | None, observed: Mask | None) -> Array | None:
     """Sample weight of each label of a row, 0 where it is unknown, broadcastable to Y; None if all are 1."""
     if observed is None:
-        return None if weights is None else weights[:, None]
-    return observed.astype(np.float64) if weights is None else observed * weights[:, None]
+        return None if sample_weight is None else sample_weight[:, None]
+    return observed.astype(np.float64) if sample_weight is None else observed * sample_weight[:, None]
 
 
 def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, observed: Mask | None = None) -> Array:
@@ -76,23 +76,23 @@ def expected_votes(theta: Array, Y: Mask, observed: Mask | None = None) -> Array
     return np.asarray(expected if observed is None else np.where(observed, expected, votes))
 
 
-def profile_log_rate(logP: Array, Y: Mask, counts: Array | None = None) -> float:
+def profile_log_rate(logP: Array, Y: Mask, weights: Array | None = None) -> float:
     """Maximum likelihood estimate of ln(lambda) if label j gets ``lambda P_j`` votes on average.
 
     The loss is convex in ln(lambda); Newton's method with steps of at most 1. If all labels are positive the estimate
-    is infinite, and a large value is returned. ``counts`` are the weights of the labels (`label_counts`).
+    is infinite, and a large value is returned. ``weights`` are those of the labels (`label_weights`).
     """
-    positive, count = Y.astype(np.float64), np.ones((1, 1)) if counts is None else counts
+    positive, weights = Y.astype(np.float64), np.ones((1, 1)) if weights is None else weights
     # Start from the solution in closed form for equal degrees.
-    size = float(np.broadcast_to(count, Y.shape).sum())
-    n_positive = float((count * positive).sum())
+    size = float(np.broadcast_to(weights, Y.shape).sum())
+    n_positive = float((weights * positive).sum())
     # At least half a label away from none and from all, where the logarithm is infinite.
     density = min(max(n_positive, 0.5) / max(size, 1.0), 1.0 - 0.5 / max(size, 1.0))
     log_rate = float(np.log(-np.log1p(-density) * Y.shape[1]))
     for _ in range(100):
         slope, curvature = vote_slopes(logP + log_rate, positive)
-        total = float((count * curvature).sum())
-        step = float(np.clip(-(count * slope).sum() / max(total, np.finfo(float).tiny), -1.0, 1.0))
+        total = float((weights * curvature).sum())
+        step = float(np.clip(-(weights * slope).sum() / max(total, np.finfo(float).tiny), -1.0, 1.0))
         # The squared Newton decrement per row.
         if total * step * step <= 1e-10 * size / Y.shape[1] or not -LARGEST_THETA < log_rate + step < LARGEST_THETA:
             break

@@ -8,13 +8,13 @@ from dask import delayed
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
-from ldlearn.core.negative_labels import mix
+from ldlearn.core.negative_labels import mix_distributions
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
 from ldlearn.core.simplex import Array, Indices, SampleWeight, log_softmax, normalize_rows
-from ldlearn.core.targets import positive_rates
+from ldlearn.core.targets import RowTargets, fill_unknown, positive_rates, possible_labels
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns, BlockObjective, Coefficients
-from ldlearn.dask.training import BlockTargets, TrainingBlocks
+from ldlearn.dask.training import TrainingBlocks
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms
 from ldlearn.solvers.features import Features
@@ -24,8 +24,8 @@ from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize
 class _Degrees(NamedTuple):
     """The degrees of a block, the sample weights of its rows, and the D-step that led to them (None at the start)."""
 
-    T: Array
-    weights: SampleWeight | None
+    values: Array
+    sample_weight: SampleWeight | None
     step: DegreeStep | None = None
 
 
@@ -53,7 +53,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
     gap_ : Dask array of shape (n_samples,)
     n_rounds_ : int
         Number of rounds over all blocks.
-    coef_, intercept_, objective_, objective_path_, weights_gap_, converged_, alpha_, beta_, gamma_, ...
+    coef_, intercept_, objective_, objective_path_, coef_gap_, converged_, alpha_, beta_, gamma_, ...
         Those of `ldlearn.DLDL`.
 
     See Also
@@ -97,7 +97,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         W = self._alternate(steps, positive).W
         self.coef_, self.intercept_ = W.coef.T, W.intercept
         self.graph_ = self.sigma_ = self._index = None
-        degrees = [delayed(np.ascontiguousarray, pure=False)(block.T, training.dtype) for block in steps.D]
+        degrees = [delayed(np.ascontiguousarray, pure=False)(block.values, training.dtype) for block in steps.D]
         gaps = [block.step.gap for block in steps.D]
         width = (len(self.label_names_),)
         self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
@@ -109,7 +109,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
             return None
         # The smallest number of positive labels has to be found over all blocks first.
         runner, targets = training.runner, training.targets
-        fewest = np.min(runner.map_compute(lambda block: fewest_positives(block.T), targets), axis=0)
+        fewest = np.min(runner.map_compute(lambda block: fewest_positives(block.values), targets), axis=0)
         sums, counts = runner.map_sum(_prototype_sums, training.X, targets, common=fewest)
         return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
 
@@ -136,7 +136,7 @@ class _BlockSteps:
         converged = all(step.converged for step in steps)
         return DegreeStep(None, np.empty(0), objective, n_iter, converged, terms, change)
 
-    def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
+    def mix_degrees(self, P: Array | SoftmaxFit, weight: float) -> None:
         common = self._coefficients(P) if isinstance(P, SoftmaxFit) else P, weight
         self.D = self.runner.map_persist(_mix_degrees, self.columns.blocks, self.D, common=common)
 
@@ -148,28 +148,27 @@ class _BlockSteps:
 # Functions of a block.
 
 
-def _initial_degrees(X: Array, targets: BlockTargets, common: tuple[Array | None, Any]) -> _Degrees:
-    (Y, observed, weights), (prototypes, rates) = targets, common
-    D = Y.astype(float) if observed is None else np.where(observed, Y, rates)
+def _initial_degrees(X: Array, targets: RowTargets, common: tuple[Array | None, Any]) -> _Degrees:
+    prototypes, rates = common
+    D = fill_unknown(*targets, rates)
     if prototypes is not None:
-        D = pseudo_distributions(X, Y, prototypes=prototypes) * D
-    return _Degrees(normalize_rows(D), weights)
+        D = pseudo_distributions(X, targets.values, prototypes=prototypes) * D
+    return _Degrees(normalize_rows(D), targets.sample_weight)
 
 
-def _degree_rows(targets: BlockTargets) -> DegreeRows:
+def _degree_rows(targets: RowTargets) -> DegreeRows:
     Y, observed, weights = targets
-    # An unknown label may have a positive degree.
-    return DegreeRows(Y if observed is None else Y | ~observed, sample_weight=weights)
+    return DegreeRows(possible_labels(Y, observed), sample_weight=weights)
 
 
-def _evaluate_terms(degrees: _Degrees, targets: BlockTargets, terms: DegreeTerms) -> float:
-    return terms.value(degrees.T, _degree_rows(targets))
+def _evaluate_terms(degrees: _Degrees, targets: RowTargets, terms: DegreeTerms) -> float:
+    return terms.value(degrees.values, _degree_rows(targets))
 
 
-def _update_degrees(X: Array, targets: BlockTargets, degrees: _Degrees, common: Any) -> _Degrees:
+def _update_degrees(X: Array, targets: RowTargets, degrees: _Degrees, common: Any) -> _Degrees:
     terms, coefficients, tol = common
-    step = terms.minimize(_log_predictions(X, coefficients), _degree_rows(targets), degrees.T, tol)
-    return _Degrees(step.D, targets.weights, step)
+    step = terms.minimize(_log_predictions(X, coefficients), _degree_rows(targets), degrees.values, tol)
+    return _Degrees(step.D, targets.sample_weight, step)
 
 
 def _log_predictions(X: Array, coefficients: Coefficients) -> Array:
@@ -180,8 +179,8 @@ def _log_predictions(X: Array, coefficients: Coefficients) -> Array:
 def _mix_degrees(X: Array, degrees: _Degrees, common: tuple[Coefficients | Array, float]) -> _Degrees:
     P, weight = common
     P = np.exp(_log_predictions(X, P)) if isinstance(P, Coefficients) else P
-    return degrees._replace(T=mix(degrees.T, P, weight))
+    return degrees._replace(values=mix_distributions(degrees.values, P, weight))
 
 
-def _prototype_sums(X: Array, targets: BlockTargets, fewest: Indices) -> tuple[Array, Array]:
-    return prototype_sums(X, targets.T, fewest, targets.weights)
+def _prototype_sums(X: Array, targets: RowTargets, fewest: Indices) -> tuple[Array, Array]:
+    return prototype_sums(X, targets.values, fewest, targets.sample_weight)

@@ -164,7 +164,7 @@ class DaskEstimator(LabelEstimator):
         self._fit(X)
         if isinstance(self, JointModel):  # votes are fitted on the same sample of rows as in memory
             rows, targets = X.fetch_rows(np.arange(X.n)[vote_rows(X.n, len(self.label_names_))])
-            self._fit_votes(rows, targets.T, targets.weights, targets.observed)
+            self._fit_votes(rows, *targets)
             self._total_weight = float(X.total)  # of all rows, not only of the sample
         self.n_rounds_ = X.runner.n_rounds
 
@@ -211,7 +211,7 @@ class DaskJointModel(DaskEstimator):
             return training.X, training.sums
         if isinstance(self.feature_map, str):
             self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
-        sample = tr.LazyRows(training, "X", self._offsets)
+        sample = tr.LazyFeatures(training, self._offsets)
         unfitted = make_feature_map(self.feature_map, sample)
         if not isinstance(unfitted.random_state, Integral):  # used twice below
             unfitted.random_state = check_random_state(unfitted.random_state).randint(2**31 - 1)

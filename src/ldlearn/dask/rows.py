@@ -9,7 +9,8 @@ import numpy as np
 
 from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, refine_moments
 from ldlearn.core.simplex import Array, Indices
-from ldlearn.dask.training import BlockTargets, LazyRows, TrainingBlocks
+from ldlearn.core.targets import RowTargets
+from ldlearn.dask.training import TrainingBlocks
 from ldlearn.joint.label_model import project_rows, third_moments
 from ldlearn.solvers.features import CentredColumns, Features, reduce_to_row_space
 from ldlearn.solvers.softmax_objective import LocalObjective
@@ -28,7 +29,7 @@ class BlockColumns(CentredColumns):
         self.training, self.blocks = training, X
         n, total, weighted = training.n, float(training.n), weighted and training.has_weights
         if weighted:
-            total, (sums,) = training.total, self.sum_blocks(lambda X, targets: [column_sums(X, targets.weights)[1]])
+            total, (sums,) = training.total, self.sum_blocks(lambda X, rows: [column_sums(X, rows.sample_weight)[1]])
         away, squares = self.sum_blocks(_block_deviations, (sums / total, weighted))
         mean, squares = refine_moments(total, sums / total, away, squares, training.dtype)
         # Offsets need the squares of n rows; these are weighted.
@@ -42,24 +43,21 @@ class BlockColumns(CentredColumns):
         """See `CentredColumns.scatter_matrix`."""
         return np.asarray(self.sum_blocks(_block_scatter, self.statistics())[0])
 
-    def selection_rows(self) -> tuple[Any, Any, Any]:
-        """Features, labels and mask of observed labels for model selection; fetched lazily if rows are many."""
-        if self.n <= _MAX_LOCAL_ROWS:
-            X, targets = self.training.fetch_rows(np.arange(self.n), self.blocks)
-            return reduce_to_row_space(Features(X, self.fit_intercept, targets.weights)), targets.T, targets.observed
-        observed = LazyRows(self.training, "observed") if self.training.has_unknown else None
-        return self, LazyRows(self.training, "T"), observed
+    def selection_rows(self) -> tuple[Any, Any]:
+        """Features and labels for model selection; if rows are many, objects that fetch those that are taken."""
+        if self.n > _MAX_LOCAL_ROWS:
+            return self, self.training
+        X, targets = self.training.fetch_rows(np.arange(self.n), self.blocks)
+        return reduce_to_row_space(Features(X, self.fit_intercept, targets.sample_weight)), targets
 
     def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
         """See `CentredColumns.take_rows`."""
         X, targets = self.training.fetch_rows(rows, self.blocks)
-        return X, targets.weights
+        return X, targets.sample_weight
 
     def third_moments(self) -> Array:
         """See `ldlearn.joint.label_model.third_moments`."""
-        common = self.statistics()
-        (moments,) = self.sum_blocks(lambda X, targets, columns: [third_moments(X, columns, targets.weights)], common)
-        return np.asarray(moments)
+        return np.asarray(self.sum_blocks(_block_third_moments, self.statistics())[0])
 
     def project_rows(self, direction: Array) -> Array:
         """See `ldlearn.joint.label_model.project_rows`."""
@@ -98,8 +96,8 @@ class BlockObjective:
     @property
     def degree_sums(self) -> Array:
         """Column sums of D, in one round."""
-        (sums,) = self.runner.map_sum(lambda degrees: [column_sums(degrees.T, degrees.weights)[1]], self.degrees)
-        return np.asarray(sums)
+        sums = self.runner.map_sum(lambda block: [column_sums(block.values, block.sample_weight)[1]], self.degrees)
+        return np.asarray(sums[0])
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
         """The objective at coefficients, in one round; ``logits`` are not needed."""
@@ -116,7 +114,7 @@ class BlockObjectiveAt:
         self.rows, self.coefficients, self.exact = rows, coefficients, coefficients.exact
         self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum_blocks(_block_derivatives)
 
-    def excess(self) -> Array:
+    def prediction_excess(self) -> Array:
         """Column sums of ``P - D``."""
         return np.asarray(self._excess)
 
@@ -133,9 +131,9 @@ class BlockObjectiveAt:
         hW, hb = self._sum_blocks(lambda at, W, b: at.hessian_times(W, b), W, b)
         return hW, hb
 
-    def scatters(self) -> Iterable[Array]:
+    def label_scatters(self) -> Iterable[Array]:
         """See `ObjectiveAt`."""
-        return self._sum_blocks(lambda at: list(at.scatters()))
+        return self._sum_blocks(lambda at: list(at.label_scatters()))
 
     def _sum_blocks(self, function: Any, *arguments: Array) -> list[Any]:
         """The sums over blocks of ``function(objective of a block at these coefficients, *arguments)``."""
@@ -148,24 +146,28 @@ class BlockObjectiveAt:
         return lambda t: self.rows.at(at.W if W is None else at.W + t * W, at.b + t * b, exact=at.exact)
 
 
-# Functions of a block. ``degrees`` has the attributes T (degrees) and weights (sample weights or None).
+# Functions of a block. ``degrees`` has the attributes ``values`` and ``sample_weight``.
 
 
-def _block_deviations(X: Array, targets: BlockTargets, common: tuple[Array, bool]) -> Sequence[Any]:
+def _block_deviations(X: Array, targets: RowTargets, common: tuple[Array, bool]) -> Sequence[Any]:
     mean, weighted = common
-    return deviation_sums(X, mean, targets.weights if weighted else None)
+    return deviation_sums(X, mean, targets.sample_weight if weighted else None)
 
 
-def _block_scatter(X: Array, targets: BlockTargets, columns: CentredColumns) -> Sequence[Any]:
-    return [Features(X, sample_weight=targets.weights, block_of=columns).scatter_matrix()]
+def _block_third_moments(X: Array, targets: RowTargets, columns: CentredColumns) -> Sequence[Any]:
+    return [third_moments(X, columns, targets.sample_weight)]
+
+
+def _block_scatter(X: Array, targets: RowTargets, columns: CentredColumns) -> Sequence[Any]:
+    return [Features(X, sample_weight=targets.sample_weight, block_of=columns).scatter_matrix()]
 
 
 def _evaluate_block(X: Array, degrees: Any, common: tuple[Coefficients, Any, Any]) -> Sequence[Any]:
     (columns, W, b, exact), function, arguments = common
-    objective = LocalObjective(Features(X, sample_weight=degrees.weights, block_of=columns), degrees.T)
+    objective = LocalObjective(Features(X, sample_weight=degrees.sample_weight, block_of=columns), degrees.values)
     return list(function(objective.at(W, b, exact=exact), *arguments))
 
 
 def _block_derivatives(at: Any) -> Sequence[Any]:
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
-    return [at.loss, *at.gradient(), at.excess(), at.objective.n * at.mean_curvature()]
+    return [at.loss, *at.gradient(), at.prediction_excess(), at.objective.n * at.mean_curvature()]

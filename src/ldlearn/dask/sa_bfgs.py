@@ -25,7 +25,7 @@ class DaskSABFGS(DaskEstimator, learning.SABFGS):
 
     Attributes
     ----------
-    coef_, intercept_, objective_, weights_gap_, n_iter_, converged_, label_names_
+    coef_, intercept_, objective_, coef_gap_, n_iter_, converged_, label_names_
         Those of `ldlearn.SABFGS`.
     n_rounds_ : int
         Number of rounds over all blocks.
@@ -40,5 +40,5 @@ class DaskSABFGS(DaskEstimator, learning.SABFGS):
         rows = BlockObjective(columns, training.targets)
         fit = minimize(rows, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter)
         self.coef_, self.intercept_ = fit.coef.T, fit.intercept
-        self.objective_, self.weights_gap_ = fit.loss, fit.gap
+        self.objective_, self.coef_gap_ = fit.loss, fit.gap
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged

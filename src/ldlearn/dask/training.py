@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import dask.array as da
 import numpy as np
 from dask import delayed, is_dask_collection
 
 from ldlearn.core.graph import subtract_offsets
-from ldlearn.core.negative_labels import Moments, PositiveLabels, sum_moments
+from ldlearn.core.negative_labels import PositiveLabels, count_moments
 from ldlearn.core.scaling import column_sums
-from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight
-from ldlearn.core.targets import check_labels_seen, count_positives, split_observed
+from ldlearn.core.simplex import Array, Indices, SampleWeight
+from ldlearn.core.targets import RowTargets, check_labels_seen, count_positives, split_observed
 from ldlearn.dask.cluster import BlockRunner
 from ldlearn.exceptions import InputError
-
-
-class BlockTargets(NamedTuple):
-    """Targets and sample weights of the rows of a block, or of some rows."""
-
-    T: Any  # 0/1 labels or degrees
-    observed: Mask | None = None  # mask of the observed labels; None if all are
-    weights: SampleWeight | None = None  # sample weights; None if all are 1
-
-    def take(self, places: Indices) -> BlockTargets:
-        """The targets of the rows at these positions."""
-        parts: list[Any] = [None if part is None else part[places] for part in self]
-        return BlockTargets(*parts)
-
-    def count_positives(self) -> tuple[Array, Array]:
-        """Weighted counts of positive and of observed labels in each column."""
-        return count_positives(*self)
-
-    def count_moments(self, rates: Array | None = None) -> Moments:
-        """Moments of the number of positive labels; unknown labels count as their rate of positives."""
-        Y: Any = self.T.astype(float) if self.observed is None else np.where(self.observed, self.T, rates)
-        return sum_moments(Y, self.weights)
 
 
 class TrainingBlocks:
@@ -47,10 +25,10 @@ class TrainingBlocks:
     ----------
     runner : BlockRunner
     X, targets : list
-        The blocks, on the cluster: arrays, and `BlockTargets` for each.
+        The blocks, on the cluster: arrays, and `RowTargets` for each.
     lengths : ndarray of int
         Rows of each block.
-    n, m, n_labels : int
+    n, m : int
     total : float
         Sum of the sample weights.
     dtype : dtype
@@ -65,7 +43,7 @@ class TrainingBlocks:
         """Validate all rows in one round by the methods of ``checks``, the local estimator."""
         check_collection(X, "X")
         check_collection(y, "y")
-        self.runner, self.m, self.n_labels = runner, int(X.shape[1]), int(y.shape[1])
+        self.runner, self.m = runner, int(X.shape[1])
         self.dtype, self.has_weights = float_type(X), sample_weight is not None
         of_X, of_y = align_blocks(X, y)
         X_blocks = runner.persist([delayed(np.asarray, pure=False)(block, dtype=self.dtype) for block in of_X])
@@ -86,15 +64,19 @@ class TrainingBlocks:
 
     def count_positives(self, label_names: Array) -> tuple[Array, Array]:
         """Weighted numbers of rows in which each label is positive, and in which it is observed: never none."""
-        positives, counts = self.runner.map_sum(BlockTargets.count_positives, self.targets)
+        positives, counts = self.runner.map_sum(lambda targets: count_positives(*targets), self.targets)
         check_labels_seen(label_names, counts)
         return positives, counts
 
     def find_positive_labels(self, rates: Array | None) -> PositiveLabels:
         """How many labels of a row are positive, and which; unknown labels count as their rate of positives."""
-        return PositiveLabels.of(*self.runner.map_sum(BlockTargets.count_moments, self.targets, common=rates))
+        return PositiveLabels.from_moments(*self.runner.map_sum(_block_moments, self.targets, common=rates))
 
-    def fetch_rows(self, positions: Indices, X: Sequence[Any] | None = None) -> tuple[Array, BlockTargets]:
+    def take(self, positions: Indices) -> RowTargets:
+        """Targets of the rows at the given positions, sorted, counted over all blocks."""
+        return self.fetch_rows(positions)[1]
+
+    def fetch_rows(self, positions: Indices, X: Sequence[Any] | None = None) -> tuple[Array, RowTargets]:
         """Features and targets of the rows at the given positions, sorted, counted over all blocks."""
         ends = np.cumsum(self.lengths)
         places = np.split(positions, np.searchsorted(positions, ends[:-1]))
@@ -105,37 +87,29 @@ class TrainingBlocks:
         return np.concatenate([X for X, _ in found]), _concatenate_targets([targets for _, targets in found])
 
 
-def _concatenate_targets(parts: Sequence[BlockTargets]) -> BlockTargets:
+def _concatenate_targets(parts: Sequence[RowTargets]) -> RowTargets:
     """Concatenate the targets of several parts."""
-    T = np.concatenate([part.T for part in parts])
+    values = np.concatenate([part.values for part in parts])
     observed = weights = None
     if any(part.observed is not None for part in parts):
-        observed = np.concatenate([np.ones(p.T.shape, dtype=bool) if p.observed is None else p.observed for p in parts])
-    if parts[0].weights is not None:
-        weights = np.concatenate([part.weights for part in parts if part.weights is not None])
-    return BlockTargets(T, observed, weights)
+        known = [np.ones_like(part.values) if part.observed is None else part.observed for part in parts]
+        observed = np.concatenate(known)
+    if parts[0].sample_weight is not None:
+        weights = np.concatenate([part.row_weights() for part in parts])
+    return RowTargets(values, observed, weights)
 
 
-class LazyRows:
-    """Rows in blocks with the interface of an array; indexing fetches only the requested rows.
+class LazyFeatures:
+    """Features in blocks, less offsets, with the interface of an array; indexing fetches only the requested rows."""
 
-    ``part`` is "X", from which offsets may be subtracted, or a field of `BlockTargets`.
-    """
+    def __init__(self, training: TrainingBlocks, offsets: Array | None) -> None:
+        self.training, self.offsets = training, offsets
+        self.shape = training.n, training.m
 
-    def __init__(self, training: TrainingBlocks, part: str, offsets: Array | None = None) -> None:
-        self.training, self.part, self.offsets = training, part, offsets
-        self.shape = training.n, training.m if part == "X" else training.n_labels
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
-    def __getitem__(self, positions: Indices) -> Any:
+    def __getitem__(self, positions: Indices) -> Array:
         unique, inverse = np.unique(positions, return_inverse=True)
-        X, targets = self.training.fetch_rows(unique)
-        if self.part == "X":
-            return (X if self.offsets is None else subtract_offsets(X, self.offsets))[inverse]
-        found = getattr(targets, self.part)
-        return (np.ones(targets.T.shape, dtype=bool) if found is None else found)[inverse]  # all observed
+        X, _ = self.training.fetch_rows(unique)
+        return (X if self.offsets is None else subtract_offsets(X, self.offsets))[inverse]
 
 
 # Functions of a block.
@@ -147,7 +121,7 @@ def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
         if part is not None and len(part) != len(X):
             return f"X has {len(X)} rows here and {name} has {len(part)}; partition them alike."
     if not len(X):
-        return BlockTargets(np.empty((0, y.shape[1])))
+        return RowTargets(np.empty((0, y.shape[1])))
     try:
         checks._validate_features(X, reset=True)
         targets = checks._check_targets(y)
@@ -155,7 +129,7 @@ def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
     except InputError as error:
         return str(error)
     T, observed = split_observed(targets) if checks.capabilities().unknown_labels else (targets, None)
-    return BlockTargets(T, observed, weights)
+    return RowTargets(T, observed, weights)
 
 
 def _check_weights(sample_weight: Any) -> SampleWeight:
@@ -165,12 +139,15 @@ def _check_weights(sample_weight: Any) -> SampleWeight:
     return weights
 
 
+def _block_moments(targets: RowTargets, rates: Array | None = None) -> Sequence[Any]:
+    return count_moments(*targets, rates)
+
+
 def _describe_block(X: Array, targets: Any) -> tuple[int, str, Array, bool, float]:
     """Number of rows, error message, column sums, whether labels are unknown, and the sum of the sample weights."""
     if isinstance(targets, str):
         return len(X), targets, np.zeros(X.shape[1]), False, 0.0
-    total = float(len(X)) if targets.weights is None else float(targets.weights.sum())
-    return len(X), "", column_sums(X)[1], targets.observed is not None, total
+    return len(X), "", column_sums(X)[1], targets.observed is not None, float(targets.row_weights().sum())
 
 
 _NUMBERS = "biuf"  # kinds of numpy's types

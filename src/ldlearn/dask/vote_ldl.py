@@ -7,16 +7,16 @@ import numpy as np
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
-from ldlearn.core.negative_labels import mix, prediction_weight
+from ldlearn.core.negative_labels import mix_distributions, prediction_weight
 from ldlearn.core.simplex import Array
-from ldlearn.core.targets import positive_rates
-from ldlearn.core.votes import label_counts
+from ldlearn.core.targets import RowTargets, positive_rates
+from ldlearn.core.votes import label_weights
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns, BlockObjective
-from ldlearn.dask.training import BlockTargets, TrainingBlocks
+from ldlearn.dask.training import TrainingBlocks
 from ldlearn.solvers import softmax_regression
 from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.vote_regression import Competing, Derivatives, Point, VoteObjective, minimize
+from ldlearn.solvers.vote_regression import CompetingLabels, Derivatives, VoteObjective, VoteObjectiveAt, minimize
 
 
 @estimator_dataclass
@@ -90,15 +90,15 @@ class _BlockVotes(VoteObjective):
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
         super().__init__(columns, len(label_names))
         positives, counts = columns.training.count_positives(label_names)
-        self.total = float(counts.max()) + 1.0  # as `Independent.total`, including the added row
+        self.total = float(counts.max()) + 1.0  # as `IndependentLabels.total`, including the added row
         self.rates = positive_rates(positives, counts)
-        self.added = Competing(np.full((1, self.c), 0.5), None)
+        self.added = CompetingLabels(np.full((1, self.c), 0.5), None)
 
     def best_constant(self) -> tuple[Any, float]:
         """The best intercepts and ln(lambda) without features."""
-        return Competing(self.rates[None], None).best_constant()
+        return CompetingLabels(self.rates[None], None).best_constant()
 
-    def at(self, v: Any) -> Point:
+    def at(self, v: Any) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters, in one round."""
         _, b, log_rate = self.split_parameters(v)
         parameters: _Parameters = self.features.statistics(), *self.split_parameters(v)
@@ -115,43 +115,44 @@ class _BlockVotes(VoteObjective):
         slope, added_rate_slope = added.gradient
         gradient = self.join_parameters(gW, gb, rate_slope + added_rate_slope, slope[0])
         found = Derivatives(gradient, hessian_times, (curvature + added.mean_curvature) / self.total)
-        return Point(v, float(loss) + added_loss, lambda: found, lambda d: lambda t: self.at(v + t * d))
+        return VoteObjectiveAt(v, float(loss) + added_loss, lambda: found, lambda d: lambda t: self.at(v + t * d))
 
 
 # Functions of a block.
 
 
-def _evaluate_block(X: Array, targets: BlockTargets, parameters: _Parameters) -> tuple[Any, ...]:
+def _evaluate_block(X: Array, targets: RowTargets, parameters: _Parameters) -> tuple[Any, ...]:
     """Features, link, loss and derivatives in the scores."""
     columns, W, b, log_rate = parameters
     features = Features(X, block_of=columns)
-    link = Competing(targets.T.astype(np.float64), label_counts(targets.weights, targets.observed))
+    link = CompetingLabels(targets.values.astype(np.float64), label_weights(targets.sample_weight, targets.observed))
     loss, derivatives = link.at(features.times(W, b), log_rate)
     return features, link, loss, derivatives()
 
 
-def _block_derivatives(X: Array, targets: BlockTargets, parameters: _Parameters) -> Sequence[Any]:
+def _block_derivatives(X: Array, targets: RowTargets, parameters: _Parameters) -> Sequence[Any]:
     features, link, loss, (gradient, _, curvature) = _evaluate_block(X, targets, parameters)
     slope, rate_slope = gradient
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
     return [loss, *features.transpose_times(slope), rate_slope, link.total * curvature]
 
 
-def _block_hessian_times(X: Array, targets: BlockTargets, common: tuple[_Parameters, Any]) -> Sequence[Any]:
+def _block_hessian_times(X: Array, targets: RowTargets, common: tuple[_Parameters, Any]) -> Sequence[Any]:
     parameters, (W, b, rate) = common
     features, *_, derivatives = _evaluate_block(X, targets, parameters)
     curved, curved_rate = derivatives.hessian_times(features.times(W, b), rate)
     return [*features.transpose_times(curved), curved_rate]
 
 
-def _smooth_targets(X: Array, targets: BlockTargets, common: tuple[joint.VoteLDL, Array]) -> BlockTargets:
+def _smooth_targets(X: Array, targets: RowTargets, common: tuple[joint.VoteLDL, Array]) -> RowTargets:
     """The targets of the predictor if ``zeros="less"``."""
     model, mean = common
     scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
-    D = model._vote_shares(scores, targets.T, 0.0, targets.observed)
-    return BlockTargets(mix(D, mean, prediction_weight(model.kappa_, model.n_votes_) ** 2), weights=targets.weights)
+    D = model._vote_shares(scores, targets.values, 0.0, targets.observed)
+    weight = prediction_weight(model.kappa_, model.n_votes_) ** 2
+    return RowTargets(mix_distributions(D, mean, weight), sample_weight=targets.sample_weight)
 
 
-def _recover_degrees(X: Array, targets: BlockTargets, model: joint.VoteLDL) -> Array:
+def _recover_degrees(X: Array, targets: RowTargets, model: joint.VoteLDL) -> Array:
     scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
-    return np.ascontiguousarray(model._degrees(scores, targets.T, 0.0, targets.observed), dtype=X.dtype)
+    return np.ascontiguousarray(model._degrees(scores, targets.values, 0.0, targets.observed), dtype=X.dtype)

@@ -17,7 +17,7 @@ from ldlearn.datasets.catalogue import CatalogueFile, Checksum, DatasetInfo, cat
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.files import read_dataset
 from ldlearn.exceptions import DatasetError
-from ldlearn.tables.files import OnMessage, naming_system_errors, writing
+from ldlearn.tables.files import OnMessage, atomic_write, convert_os_errors
 
 Progress = Callable[[int, int | None], None]
 
@@ -208,13 +208,13 @@ def download(
     """
     target, reason = folder / file_name, ""
     report = partial(_print_progress, file_name) if progress is True else progress or (lambda done, total: None)
-    with naming_system_errors(folder, "written"):
+    with convert_os_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         for attempt in range(retries + 1):
             if attempt:
                 time.sleep(pause * 2 ** (attempt - 1))
             try:
-                with writing(target) as file:
+                with atomic_write(target) as file:
                     _receive(url, file, expected, timeout, report)
                     file.flush()
                     if problem := expected.find_problem(Path(file.name)):

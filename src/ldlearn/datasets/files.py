@@ -10,7 +10,7 @@ import scipy.sparse
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, TableError, format_list
 from ldlearn.tables.columns import Columns, strip_mark
-from ldlearn.tables.files import DEFAULT_MAX_BYTES, Dialect, sha256_of
+from ldlearn.tables.files import DEFAULT_MAX_BYTES, Dialect, Input, sha256_of
 from ldlearn.tables.formats import TEXT_FIELDS, DatasetContent, open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.source import Source, to_matrix
@@ -101,8 +101,8 @@ def read_dataset(
     path, dialect = Path(path), Dialect(delimiter, decimal, encoding)
     try:
         # Not by name: columns may also be selected by position, where names are missing or occur twice.
-        opened = open_table(str(path), max_bytes=max_bytes, by_name=False, dialect=dialect)
-        with opened as source, source.given.reading():
+        opened = open_table(Input(str(path), dialect=dialect, max_bytes=max_bytes), by_name=False)
+        with opened as source, source.input.convert_errors():
             parts = _select_columns(source, features, labels)
             if separator is not None:
                 X, labels_read, label_names = _read_lists(source, parts, separator)
@@ -151,7 +151,7 @@ def _read_matrices(
     """Features, fields of labels and their names, of a file with a column for each label."""
     label_field = next(field for field in parts if field != "X")
     label_names = _names_in_file(source, label_field, parts[label_field])
-    matrices = source.matrices(parts)
+    matrices = source.read_matrices(parts)
     X, fields = matrices.pop("X"), dict[str, Any]()
     for field, matrix in matrices.items():
         # A file may state what its matrices contain: one-hot degrees must not be taken for 0/1 labels.

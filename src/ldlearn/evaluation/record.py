@@ -16,7 +16,7 @@ from typing import Any, Literal, Self, TypeAlias, TypeGuard
 
 from ldlearn.exceptions import FileError, InputError, format_list
 from ldlearn.metrics import HEADLINE_METRICS
-from ldlearn.tables.files import FilePath, naming_system_errors
+from ldlearn.tables.files import FilePath, convert_os_errors
 
 __all__ = ["Record", "GridPoint", "SampleRows", "Convergence", "Task", "TASKS"]
 __all__ += ["read_records", "append_records", "RunFolderError"]
@@ -326,7 +326,7 @@ def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
         def append(record: Record) -> None:
             """Write a record and wait until it is on the disk."""
             line = record.encoded()
-            with naming_system_errors(path, "written"):
+            with convert_os_errors(path, "written"):
                 # One call: a crash leaves the whole line, or a torn one at the very end that the next run removes.
                 written = file.write(line)
                 if written != len(line):

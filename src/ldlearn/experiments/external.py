@@ -9,6 +9,7 @@ import numpy as np
 import scipy.io
 from numpy.typing import NDArray
 
+from ldlearn.core.scaling import to_dense
 from ldlearn.core.targets import check_distributions
 from ldlearn.evaluation import Record, append_records, read_records
 from ldlearn.evaluation.record import CELLS, RECORDS
@@ -20,8 +21,8 @@ from ldlearn.experiments.search import describe_degrees
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.experiments.splits import Split, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
-from ldlearn.tables.files import DEFAULT_MAX_BYTES, FilePath, write_file
-from ldlearn.tables.formats import open_table, to_dense
+from ldlearn.tables.files import FilePath, Input, write_file
+from ldlearn.tables.formats import open_table
 from ldlearn.tables.mat import read_mat
 
 PREDICTION, RECOVERY = "prediction", "recovery"  # the arrays that are imported
@@ -146,14 +147,15 @@ def _read_arrays(stem: Path, labels: list[str]) -> tuple[dict[str, NDArray[Any]]
         problem = "there are several files" if present else "there is no file"
         raise FileError(f"{stem}: {problem} with predictions of this split; write one: .npz, .mat, .npy or .csv.")
     (path,) = present
+    input = Input(str(path))
     match path.suffix:
         case ".npz":
-            return read_npz(path, DEFAULT_MAX_BYTES), path
+            return read_npz(input), path
         case ".mat":
-            return read_mat(path, DEFAULT_MAX_BYTES), path
+            return read_mat(input), path
         case ".npy":
-            return {PREDICTION: read_npy(path, DEFAULT_MAX_BYTES)}, path
-    with open_table(str(path)) as source:
+            return {PREDICTION: read_npy(input)}, path
+    with open_table(input) as source:
         if set(source.names) != set(labels):
             raise InputError(f"{path}: its header must have the names of the labels: {', '.join(labels)}.")
         frame = source.read(dict.fromkeys(source.names, "any"))

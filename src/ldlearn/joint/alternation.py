@@ -21,7 +21,7 @@ class DegreeRows:
     """The constraints and weights of the degrees of some rows."""
 
     support: Any  # Mask or Support: labels that may have a degree, positive or unknown
-    laplacian: Any = None  # G
+    laplacian: Any = None  # alpha G
     sample_weight: SampleWeight | None = None
     fixed: Mask | None = None  # rows whose degrees are given and stay as they start
 
@@ -39,13 +39,13 @@ class DegreeStep(SimplexSolution):
     change: float  # largest change of a degree
 
 
-def roughness(n_labels: int) -> Array:
+def second_difference_penalty(n_labels: int) -> Array:
     """The matrix Q with ``d' Q d = |second differences of d|^2``; zero if there are fewer than three labels.
 
     Examples
     --------
     >>> d = np.array([1.0, 2.0, 3.0, 4.0])
-    >>> float(d @ roughness(4) @ d), float(np.eye(4)[1] @ roughness(4) @ np.eye(4)[1])
+    >>> float(d @ second_difference_penalty(4) @ d), float(np.eye(4)[1] @ second_difference_penalty(4) @ np.eye(4)[1])
     (0.0, 5.0)
     """
     S = np.diff(np.eye(n_labels), n=2, axis=0) if n_labels > 2 else np.zeros((1, n_labels))
@@ -60,13 +60,12 @@ class DegreeTerms:
     term is not weighted.
     """
 
-    alpha: float
     beta: float
     ordered: float
 
     def between_labels(self, n_labels: int) -> Array | None:
         """Q times its penalty; None if labels are not ordered."""
-        return self.ordered * roughness(n_labels) if self.ordered else None
+        return self.ordered * second_difference_penalty(n_labels) if self.ordered else None
 
     def value(self, D: Any, rows: DegreeRows) -> float:
         """The terms at D."""
@@ -78,7 +77,7 @@ class DegreeTerms:
         w = rows.sample_weight
         if w is not None:
             values *= np.repeat(w, np.diff(D.indptr)) if sparse.issparse(D) else w[:, None]
-        graph_term = 0.0 if rows.laplacian is None else self.alpha * float(np.vdot(D, rows.laplacian @ D))
+        graph_term = 0.0 if rows.laplacian is None else float(np.vdot(D, rows.laplacian @ D))
         return graph_term + float(values.sum())
 
     def minimize(self, logP: Any, rows: DegreeRows, start: Any, tol: float) -> DegreeStep:
@@ -93,7 +92,6 @@ class DegreeTerms:
             logP,
             rows.support,
             laplacian=rows.laplacian,
-            alpha=self.alpha,
             beta=self.beta,
             sample_weight=rows.sample_weight,
             between_labels=self.between_labels(logP.shape[1]),
@@ -119,7 +117,7 @@ class DegreeTerms:
         if rows.laplacian is not None:
             # G is symmetric: <D_free, G D_fixed> occurs twice. The prior of a row is multiplied by its weight, the
             # graph is not.
-            coupling = 2.0 * self.alpha * (rows.laplacian[free][:, fixed] @ fixed_D)
+            coupling = 2.0 * (rows.laplacian[free][:, fixed] @ fixed_D)
             prior = prior - (coupling if w is None else coupling / w[free, None])
         found = self._solve(prior, rows.take(free), start[free], tol)
         D, gap = start.copy(), np.zeros(len(start))
@@ -141,7 +139,7 @@ class Steps(Protocol):
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
         """Minimise the objective over D, given W and b."""
 
-    def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
+    def mix_degrees(self, P: Array | SoftmaxFit, weight: float) -> None:
         """Replace D by ``(1 - weight) D + weight P``; P is one distribution for all rows, or the predictor of each."""
 
 
@@ -196,10 +194,10 @@ def alternate(
         W = steps.update_W(W, rtol=min(1e4 * tol, 0.1) if n_iter + 1 < max_iter else 0.0)
     if smoothing is not None:
         (mean, weight), last_D = smoothing, steps.D
-        steps.mix(mean, weight**2)
+        steps.mix_degrees(mean, weight**2)
         W = steps.update_W(W, rtol=0.0)
         steps.D = last_D
         D = steps.update_D(W)
-        steps.mix(W, weight)
+        steps.mix_degrees(W, weight)
     solved = bool(W.converged and D.converged)
     return Alternation(first_W, W, np.array(path), n_newton, solved, converged and solved)

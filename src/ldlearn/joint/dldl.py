@@ -12,10 +12,10 @@ from sklearn.base import clone
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity, subtract_offsets
-from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
+from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
-from ldlearn.core.targets import check_some_degrees, fill_unknown
+from ldlearn.core.targets import RowTargets, check_some_degrees, fill_unknown, possible_labels
 from ldlearn.joint.alternation import Alternation, DegreeRows, DegreeStep, DegreeTerms, Steps, alternate
 from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
@@ -57,10 +57,10 @@ class _LocalSteps:
         self.D, self.gap = step.D, step.gap
         return step
 
-    def mix(self, P: Array | SoftmaxFit, weight: float) -> None:
+    def mix_degrees(self, P: Array | SoftmaxFit, weight: float) -> None:
         fixed = self.rows.fixed
         weights = weight if fixed is None else np.where(fixed, 0.0, weight)[:, None]
-        self.D = mix(self.D, softmax(P.logits) if isinstance(P, SoftmaxFit) else P, weights)
+        self.D = mix_distributions(self.D, softmax(P.logits) if isinstance(P, SoftmaxFit) else P, weights)
 
 
 @estimator_dataclass
@@ -103,7 +103,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         degrees of a row around P, which "less" selects by the variance of the number of positive labels.
     ordered : bool or float, default=False
         Whether the labels are ordered, as ratings and ages are. Adds ``ordered * |second differences of d|^2`` along
-        the labels to each row, so that degrees change evenly from label to label; True chooses the weight by the
+        the labels to each row, so that degrees change evenly from label to label; True selects the penalty by the
         likelihood of held-out labels, given beta and gamma.
     n_neighbors : int, default=20
         k of the graph.
@@ -123,7 +123,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         Maximum number of outer iterations (a W-step and a D-step each). Stopping early is part of the method: with a
         small beta, many iterations sharpen the degrees towards one label per row.
     tol : float, default=1e-6
-        Accuracy of each step, per row: certified gaps, ``gap_`` for D and ``weights_gap_`` for W (if gamma is 0 there
+        Accuracy of each step, per row: certified gaps, ``gap_`` for D and ``coef_gap_`` for W (if gamma is 0 there
         is none for W, and an estimate takes its place). W-steps between the first and the last are only solved until
         ``1e4 * tol`` of what they gain is left, a tenth at most. The outer iterations end when further ones are
         expected to change no degree by more than ``sqrt(tol)``.
@@ -148,7 +148,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     gap_ : ndarray of shape (n_samples,)
         Frank-Wolfe gap of each row after the last D-step (with a graph, a bound of it). Their sum bounds from above how
         far the objective is from its minimum over D.
-    weights_gap_ : float
+    coef_gap_ : float
         Duality gap of the last W-step: a bound from above of how far the objective was from its minimum over W and b.
         Infinite if gamma is 0.
     steps_converged_ : bool
@@ -158,15 +158,15 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         iterations, if their changes went on shrinking at the last rate. Usually False after ``max_iter=5`` iterations,
         without a warning: stopping early is part of the method.
     alpha_, beta_, gamma_ : float
-        The weights used.
+        The penalties used.
     kappa_ : float
         The concentration used; 0 if ``zeros="none"``.
     n_votes_ : float
         Mean number of positive labels of a row.
     ordered_ : float
-        The weight of the second differences; 0 if labels are not ordered.
+        The penalty of the second differences; 0 if labels are not ordered.
     selection_summary_ : str
-        What was concluded from the labels to choose beta and gamma, and why; empty if both were given.
+        What was concluded from the labels to select beta and gamma, and why; empty if both were given.
     sigma_ : float or None
         The width used; None if alpha is 0.
     feature_map_ : transformer or None
@@ -192,7 +192,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
 
     Departures from the paper: an unpenalised intercept (without one, centred features cannot even express the mean
     distribution); the graph is symmetrised, as the printed identity requires, and off by default; the D-step is
-    solved by Newton's method to a certified gap instead of a few gradient steps; beta and gamma are chosen by
+    solved by Newton's method to a certified gap instead of a few gradient steps; beta and gamma are selected by
     the labels unless given. ``DLDL(alpha=..., beta=..., gamma=..., fit_intercept=False, init="pseudo")`` is the
     paper's setting. The released code does something else: what it recovers does not depend on X. Confidence: certain.
 
@@ -217,7 +217,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     path_params = ("alpha", "beta", "gamma")
     _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
-        {"max_iter": 2},  # weights are chosen here; where they are given, a fit takes a tenth of the time
+        {"max_iter": 2},  # penalties are selected here; where they are given, a fit takes a tenth of the time
         {"alpha": 0.1, "beta": 10.0, "gamma": 1.0, "n_neighbors": 1, "init": "pseudo", "fit_intercept": False},
         {"alpha": 0.01, "beta": 1.0, "gamma": 1.0, "n_neighbors": 1, "sigma": 1.0, "max_iter": 2},
         {"beta": 10.0, "gamma": 1.0, "feature_map": "rbf"},
@@ -322,9 +322,10 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         work = self.__dict__.pop("_work", None) or _SharedWork()
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work, sample_weight)
-        positive = PositiveLabels.of(*count_moments(Y, observed, sample_weight))
-        self._select_penalties(positive, lambda: (features, Y, observed))
-        rows, D = self._initial_degrees(X, Y, G, sample_weight, observed, degrees)
+        labels = RowTargets(Y, observed, sample_weight)
+        positive = PositiveLabels.from_moments(*count_moments(*labels))
+        self._select_penalties(positive, lambda: (features, labels))
+        rows, D = self._initial_degrees(X, labels, G, degrees)
         steps = _LocalSteps(features, rows, D, self._degree_terms(), self.gamma_, self.tol)
         found = self._alternate(steps, positive, work.first_W)
         work.first_W = found.first_W
@@ -333,9 +334,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         # Degrees of many labels are large: they take the precision of X at once.
         D = steps.D.astype(features.original.X.dtype).toarray() if sparse.issparse(steps.D) else steps.D
         self.label_distributions_, self.gap_ = np.ascontiguousarray(D), steps.gap
-        self._posterior_state = TrainingRows(X, Y, sample_weight, observed, features=features)
+        self._posterior_state = TrainingRows(X, labels, features=features)
 
-    def _select_penalties(self, positive: PositiveLabels, selection_rows: Callable[[], tuple[Any, Any, Any]]) -> None:
+    def _select_penalties(self, positive: PositiveLabels, selection_rows: Callable[[], tuple[Any, Any]]) -> None:
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         beta: Any = self.beta
         gamma: Any = self.gamma
@@ -360,15 +361,15 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         limits: dict[str, Any] = {"gamma": self.gamma_, "tol": self.tol, "max_iter": self.max_iter}
         found = alternate(steps, **limits, start=start, smoothing=smoothing)
         self.objective_path_, self.objective_ = found.objective_path, float(found.objective_path[-1])
-        self.n_newton_, self.n_iter_, self.weights_gap_ = found.n_newton, len(found.n_newton), found.W.gap
+        self.n_newton_, self.n_iter_, self.coef_gap_ = found.n_newton, len(found.n_newton), found.W.gap
         self.steps_converged_, self.converged_ = found.steps_converged, found.converged
         return found
 
     def _degree_terms(self) -> DegreeTerms:
-        return DegreeTerms(self.alpha_, self.beta_, self.ordered_)
+        return DegreeTerms(self.beta_, self.ordered_)
 
     def _fit_graph(self, X: Any, work: _SharedWork) -> Any:
-        """Similarity graph A (Eq. 2) and its Laplacian G; nothing if alpha is 0."""
+        """Make the similarity graph A (Eq. 2); returns its Laplacian times alpha, or None if alpha is 0."""
         self.graph_: sparse.csr_array | None = None
         self.sigma_: float | None = None
         self._index: Any = None
@@ -377,7 +378,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         if work.graph is None:
             work.graph = neighbor_graph(X, self.n_neighbors, self.sigma, self.neighbors)
         self.graph_, self.sigma_, self._index, self._offsets = work.graph
-        return laplacian(self.graph_)
+        return self.alpha * laplacian(self.graph_)
 
     def _fit_features(self, X: Any, work: _SharedWork, weights: SampleWeight | None) -> Features:
         if work.features is None:
@@ -388,19 +389,18 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self._offsets = self._offsets if work.offsets is None else work.offsets
         return work.features
 
-    def _initial_degrees(
-        self, X: Any, Y: Mask, G: Any, sample_weight: SampleWeight | None, observed: Mask | None, degrees: Array | None
-    ) -> tuple[DegreeRows, Any]:
+    def _initial_degrees(self, X: Any, labels: RowTargets, G: Any, degrees: Array | None) -> tuple[DegreeRows, Any]:
         """The constraints of D, and the first D; it is sparse if positive labels are few among very many."""
+        Y, observed, sample_weight = labels
         simple = self.alpha == 0 and not self.ordered and self.init == "uniform" and not self.kappa_
         if simple and observed is None and degrees is None and has_few_positives(Y):
             support = Support(Y)
             return DegreeRows(support, sample_weight=sample_weight), support.equal_shares()
-        D: Array = fill_unknown(Y, observed, sample_weight)
+        D: Array = fill_unknown(*labels)
         if self.init == "pseudo":
             D = pseudo_distributions(X, Y, sample_weight) * D
         D = normalize_rows(D)
-        mask = Y if observed is None else Y | ~observed
+        mask = possible_labels(Y, observed)
         if degrees is not None:
             fixed = np.asarray(np.isfinite(degrees).all(axis=1))
             return DegreeRows(mask, G, sample_weight, fixed), np.where(fixed[:, None], degrees, D)
@@ -437,10 +437,11 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             neighbor_sums = np.einsum("ik,ikj->ij", similarities, self.label_distributions_[nearest])
             logP = logP + 2.0 * self.alpha_ * neighbor_sums
             beta = self.beta_ + self.alpha_ * similarities.sum(axis=1)
-        support = Y if observed is None else Y | ~observed
+        support = possible_labels(Y, observed)
         Q = self._degree_terms().between_labels(Y.shape[1])
         found = newton_simplex(logP, support, beta=beta, between_labels=Q, tol=self.tol)
-        D = mix(np.ascontiguousarray(found.D), np.exp(predicted), prediction_weight(self.kappa_, self.n_votes_))
+        weight = prediction_weight(self.kappa_, self.n_votes_)
+        D = mix_distributions(np.ascontiguousarray(found.D), np.exp(predicted), weight)
         return D if degrees is None else np.where(np.isfinite(degrees), degrees, D)
 
 
@@ -459,8 +460,8 @@ def dldl_path(
 
     Parameters
     ----------
-    X : array-like of shape (n, m)
-    y : array-like of shape (n, c)
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples, n_labels)
         Logical labels.
     alpha, beta, gamma : iterables of float
         The grid, gamma varying slowest and beta fastest.

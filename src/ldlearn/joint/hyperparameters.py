@@ -8,16 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from ldlearn.core.resources import limit_blas_threads
-from ldlearn.core.simplex import Array, Mask, log_softmax, normalize_rows
-from ldlearn.core.targets import fill_unknown
-from ldlearn.core.votes import competing_votes, expected_votes, label_counts, profile_log_rate
-from ldlearn.joint.alternation import roughness
+from ldlearn.core.simplex import Array, log_softmax, normalize_rows
+from ldlearn.core.targets import RowTargets, fill_unknown, possible_labels
+from ldlearn.core.votes import competing_votes, expected_votes, label_weights, profile_log_rate
+from ldlearn.joint.alternation import second_difference_penalty
 from ldlearn.joint.label_model import (
     VALIDATION_TOL,
     Split,
     ValidatedModel,
     compare_models,
-    paired_z,
+    paired_z_score,
     validate_vote_model,
     validation_splits,
     validation_weights,
@@ -44,8 +44,7 @@ class Hyperparameters(NamedTuple):
 @limit_blas_threads()
 def select_hyperparameters(
     features: Features,
-    Y: Mask,
-    observed: Mask | None = None,
+    labels: RowTargets,
     *,
     beta: float | None = None,
     gamma: float | None = None,
@@ -65,9 +64,8 @@ def select_hyperparameters(
     ----------
     features : Features
         What the predictor works on, with sample weights.
-    Y : boolean ndarray of shape (n_samples, n_labels)
-    observed : boolean ndarray of shape (n_samples, n_labels), default=None
-        Which labels are observed; all by default.
+    labels : RowTargets
+        0/1 labels, with the same sample weights.
     beta, gamma : float or None
         Given values are kept.
     label_model : {"auto", "votes", "presence"}, default="auto"
@@ -76,7 +74,7 @@ def select_hyperparameters(
         Outer iterations of DLDL.
     """
     default = default_gamma(features, warn=gamma is None)
-    splits = validation_splits(features, Y, observed)
+    splits = validation_splits(features, labels)
     if not splits:
         message = "too few rows to select hyperparameters: beta and gamma are defaults"
         return Hyperparameters(1.0 if beta is None else beta, default if gamma is None else gamma, message)
@@ -88,7 +86,7 @@ def select_hyperparameters(
         gamma = ratio * default
         messages.append(f"gamma={gamma:.3g}: {target} are predicted best at {ratio:.2g} times the default")
     if beta is None:
-        beta = _BETAS[-1] if votes is None else _select_beta(features, Y, observed, splits, votes, gamma, max_iter)
+        beta = _BETAS[-1] if votes is None else _select_beta(features, labels, splits, votes, gamma, max_iter)
         messages.append(f"beta={beta:.2g}: nearest to {target}")
     _log.info("%s", "; ".join(messages))
     return Hyperparameters(float(beta), float(gamma), "; ".join(messages))
@@ -127,39 +125,34 @@ def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> fl
 def _split_targets(split: Split, votes: ValidatedModel | None, k: int) -> tuple[Array, Array]:
     """Target degrees of the training rows and of the validation rows of split k."""
     if votes is None:
-        return (
-            normalize_rows(fill_unknown(split.Y, split.observed, split.features.sample_weight)),
-            normalize_rows(fill_unknown(split.Y_test, split.observed_test, split.weights_test)),
-        )
+        return normalize_rows(fill_unknown(*split.labels)), normalize_rows(fill_unknown(*split.labels_test))
     fit = votes.fits[k]
     theta = competing_votes(fit.scores, fit.log_rate)
-    return (
-        normalize_rows(expected_votes(theta, split.Y, split.observed)),
-        normalize_rows(expected_votes(votes.thetas[k], split.Y_test, split.observed_test)),
-    )
+    return _vote_degrees(theta, split.labels), _vote_degrees(votes.thetas[k], split.labels_test)
+
+
+def _vote_degrees(theta: Array, labels: RowTargets) -> Array:
+    """Expected shares of the votes given the labels."""
+    return normalize_rows(expected_votes(theta, labels.values, labels.observed))
 
 
 def _select_beta(
-    features: Features,
-    Y: Mask,
-    observed: Mask | None,
-    splits: list[Split],
-    votes: ValidatedModel,
-    gamma: float,
-    max_iter: int,
+    features: Features, labels: RowTargets, splits: list[Split], votes: ValidatedModel, gamma: float, max_iter: int
 ) -> float:
     """The beta whose degrees have the largest mean intersection with those of the vote model.
 
     On all rows; on the training rows of one split where not all rows are used.
     """
-    if len(Y) > sum(len(split.Y_test) for split in splits):
-        features, Y, observed, fit = splits[0].features, splits[0].Y, splits[0].observed, votes.fits[0]
+    fit = votes.fits[0]
+    if len(validation_weights(splits)) < features.n:
+        features, labels = splits[0].features, splits[0].labels
     else:
         l2 = votes.penalty_ratio * default_gamma(features)
-        fit = vote_regression(features, Y, l2=l2, observed=observed, start=votes.fits[0], tol=VALIDATION_TOL)
-    target = normalize_rows(expected_votes(competing_votes(fit.scores, fit.log_rate), Y, observed))
-    support = Support(Y if observed is None else Y | ~observed)
-    start = normalize_rows(fill_unknown(Y, observed, features.sample_weight))
+        Y, observed, _ = labels
+        fit = vote_regression(features, Y, l2=l2, observed=observed, start=fit, tol=VALIDATION_TOL)
+    target = _vote_degrees(competing_votes(fit.scores, fit.log_rate), labels)
+    support = Support(possible_labels(labels.values, labels.observed))
+    start = normalize_rows(fill_unknown(*labels))
     first_W = softmax_regression(features, start, l2=gamma, tol=VALIDATION_TOL)  # the same for every beta
 
     def agreement(beta: float) -> float:
@@ -189,7 +182,7 @@ _PENALTIES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 def select_ordered_penalty(
-    features: Features, Y: Mask, observed: Mask | None, *, beta: float, gamma: float, max_iter: int
+    features: Features, labels: RowTargets, *, beta: float, gamma: float, max_iter: int
 ) -> tuple[float, str]:
     """The smallest penalty whose held-out likelihood is within one standard error of the best, and a message.
 
@@ -197,7 +190,7 @@ def select_ordered_penalty(
     which beta is selected, do not help here: that model knows no order, and a penalty of 0 is nearest to it.)
     Penalties are tried from 0 upwards until the likelihood falls; at most 2,000 rows are used.
     """
-    splits = validation_splits(features, Y, observed)
+    splits = validation_splits(features, labels)
     if not splits:
         return 0.0, "too few rows to select the penalty of ordered labels: it is 0"
     weights = validation_weights(splits)
@@ -207,7 +200,7 @@ def select_ordered_penalty(
         if tried and np.average(values - tried[-1], weights=weights) <= 0.0:
             break
         tried.append(values)
-    best = next(k for k, values in enumerate(tried) if paired_z(tried[-1] - values, weights) <= 1.0)
+    best = next(k for k, values in enumerate(tried) if paired_z_score(tried[-1] - values, weights) <= 1.0)
     gain = float(np.average(tried[best] - tried[0], weights=weights))
     message = f"ordered={_PENALTIES[best]:g}: held-out log-likelihood per row higher by {gain:.3f} than without"
     return _PENALTIES[best], message
@@ -215,15 +208,15 @@ def select_ordered_penalty(
 
 def _held_out_likelihoods(split: Split, penalty: float, beta: float, gamma: float, max_iter: int) -> Array:
     """Vote log-likelihoods of the validation rows; lambda is that of the training rows."""
-    features, Y, observed = split.features, split.Y, split.observed
-    support = Y if observed is None else Y | ~observed
-    Q = penalty * roughness(Y.shape[1])
-    D: Array = normalize_rows(fill_unknown(Y, observed, features.sample_weight))
+    features, (Y, observed, sample_weight) = split.features, split.labels
+    support = possible_labels(Y, observed)
+    Q = penalty * second_difference_penalty(Y.shape[1])
+    D: Array = normalize_rows(fill_unknown(*split.labels))
     # As DLDL alternates, but ending with W, because predictions are evaluated.
     W = softmax_regression(features, D, l2=gamma, tol=VALIDATION_TOL)
     for _ in range(1, max_iter):
         D = newton_simplex(log_softmax(W.logits), support, beta=beta, between_labels=Q, start=D, tol=VALIDATION_TOL).D
         W = softmax_regression(features, D, l2=gamma, start=W, tol=VALIDATION_TOL)
-    log_rate = profile_log_rate(log_softmax(W.logits), Y, counts=label_counts(features.sample_weight, observed))
+    log_rate = profile_log_rate(log_softmax(W.logits), Y, weights=label_weights(sample_weight, observed))
     Z = np.asarray(split.X_test @ W.coef + W.intercept, dtype=np.float64)
     return split.log_likelihoods(competing_votes(Z, log_rate))

@@ -19,6 +19,7 @@ from ldlearn.core.reconstruction import (
     weights_to_csr,
 )
 from ldlearn.core.simplex import Array, Mask, SampleWeight, project_simplex, softmax
+from ldlearn.core.targets import possible_labels
 from ldlearn.solvers.nuclear_regression import NuclearFit, nuclear_regression
 from ldlearn.solvers.spd import solve_operator
 
@@ -47,14 +48,14 @@ class L2(SampleWeightMixin, JointModel):
     Parameters
     ----------
     alpha : float, default=1e-3
-        Weight of the reconstruction by neighbours. 0 needs no graph.
+        Penalty of the reconstruction by neighbours. 0 needs no graph.
     beta : float, default=1e-4
-        Weight of the agreement between degrees and predictor.
+        Penalty of the squared distance between degrees and predictor.
     gamma : float, default=1e-3
-        Weight of the nuclear norm; a large one makes W = 0, a constant predictor. The other terms are sums over rows:
+        Penalty of the nuclear norm; a large one makes W = 0, a constant predictor. The other terms are sums over rows:
         what is large for hundreds of rows is small for thousands.
     lam : float, default=1e-3
-        The weight lambda of the logical labels; to infinity, D = Y.
+        Penalty lambda of the distance from the logical labels; to infinity, D = Y.
     n_neighbors : int, default=20
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0, the published form.
@@ -162,7 +163,7 @@ class L2(SampleWeightMixin, JointModel):
             S = weights_to_csr(weights, neighbors)
         w, seen = np.ones(len(Y)) if sample_weight is None else sample_weight, 1.0 if observed is None else observed
         rows = _Rows(features - mean, Y, w, seen)
-        D = propagated_labels(S, Y if observed is None else Y | ~observed)
+        D = propagated_labels(S, possible_labels(Y, observed))
         W, b = self._initial_coefficients(rows, D)
         P = softmax(rows.X @ W + b)
         path: list[float] = []

@@ -14,8 +14,8 @@ from sklearn.utils import check_array, check_consistent_length
 from ldlearn.base.estimator import explain_overflow, raise_input_errors
 from ldlearn.core.resources import in_threads
 from ldlearn.core.scaling import row_blocks, without_offsets
-from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight
-from ldlearn.core.targets import check_logical, fill_unknown, split_observed
+from ldlearn.core.simplex import Array, Indices, SampleWeight
+from ldlearn.core.targets import RowTargets, check_logical, fill_unknown, split_observed
 from ldlearn.core.votes import competing_votes, log_likelihood
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import CentredColumns, Features
@@ -111,15 +111,12 @@ def _inverse_deviations(columns: CentredColumns) -> Array:
 
 @dataclass(frozen=True)
 class Split:
-    """The rows of a fold in the form in which models use them."""
+    """Training rows and validation rows in the form in which models use them."""
 
-    features: Features
-    Y: Mask
+    features: Features  # of the training rows
+    labels: RowTargets
     X_test: Any
-    Y_test: Mask
-    observed: Mask | None  # None if all labels are observed
-    observed_test: Mask | None
-    weights_test: SampleWeight
+    labels_test: RowTargets
 
     @cached_property
     def default_gamma(self) -> float:
@@ -128,26 +125,25 @@ class Split:
 
     def log_likelihoods(self, theta: Array) -> Array:
         """Log-likelihood of the observed labels of each validation row."""
-        return log_likelihood(theta, self.Y_test, n_seen=self.features.total, observed=self.observed_test)
+        Y, observed, _ = self.labels_test
+        return log_likelihood(theta, Y, n_seen=self.features.total, observed=observed)
 
 
-def validation_splits(features: Features, Y: Mask, observed: Mask | None = None) -> list[Split]:
+def validation_splits(features: Features, labels: RowTargets) -> list[Split]:
     """Split features and labels by `validation_folds`."""
     splits = []
     for train, test in validation_folds(features.original):
-        X_test, weights = features.take_rows(test)
-        weights = np.ones(len(test)) if weights is None else weights
-        seen, seen_test = (None, None) if observed is None else (observed[train], observed[test])
-        splits.append(Split(features.subset(train), Y[train], X_test, Y[test], seen, seen_test, weights))
+        X_test, _ = features.take_rows(test)
+        splits.append(Split(features.subset(train), labels.take(train), X_test, labels.take(test)))
     return splits
 
 
 def validation_weights(splits: list[Split]) -> SampleWeight:
     """How often each of the validation rows of all splits counts."""
-    return np.concatenate([split.weights_test for split in splits])
+    return np.concatenate([split.labels_test.row_weights() for split in splits])
 
 
-def paired_z(difference: Array, weights: SampleWeight) -> float:
+def paired_z_score(difference: Array, weights: SampleWeight) -> float:
     """Weighted mean of paired differences over its standard error, to which the accuracy of the fits contributes."""
     n = float(weights.sum())
     if len(difference) < 2 or n <= 1.0:
@@ -162,7 +158,7 @@ _PENALTY_RATIOS = tuple((10.0 ** np.arange(5.5, -1.5, -0.5)).tolist())  # to DLD
 
 @dataclass(frozen=True)
 class ValidatedModel:
-    """The vote model with the penalty under which held-out labels are likeliest."""
+    """A model of 0/1 labels, fitted and evaluated on each split."""
 
     penalty_ratio: float  # to DLDL's default gamma
     log_likelihoods: Array  # of the validation rows of all splits
@@ -171,35 +167,38 @@ class ValidatedModel:
 
 
 def validate_vote_model(splits: list[Split]) -> ValidatedModel:
-    """Try penalties from large to small, each fit starting from the last, until the held-out likelihood falls."""
+    """The vote model with the penalty under which held-out labels are likeliest.
+
+    Penalties are tried from large to small, each fit starting from the last, until the held-out likelihood falls.
+    """
     best, best_mean = ValidatedModel(1.0, np.empty(0), (), ()), -np.inf
     fits: Sequence[VoteFit | None] = [None] * len(splits)
     for ratio in _PENALTY_RATIOS if splits else ():
-        parts, thetas, fits = _validate_on_splits(splits, ratio, fits)
-        mean = float(np.average(parts, weights=validation_weights(splits)))
+        model = _validate_on_splits(splits, ratio, fits)
+        mean = float(np.average(model.log_likelihoods, weights=validation_weights(splits)))
         if mean < best_mean:
             break
-        best, best_mean = ValidatedModel(ratio, parts, thetas, fits), mean
+        best, best_mean, fits = model, mean, model.fits
     return best
 
 
 def _validate_on_splits(
     splits: list[Split], ratio: float, starts: Sequence[VoteFit | None], **options: Any
-) -> tuple[Array, tuple[Array, ...], tuple[VoteFit, ...]]:
-    """Log-likelihoods of all validation rows; theta of the validation rows and the fit of each split."""
+) -> ValidatedModel:
+    """Fit a model of 0/1 labels on the training rows of each split, and evaluate it on the validation rows."""
 
     def validate(pair: tuple[Split, VoteFit | None]) -> tuple[Array, Array, VoteFit]:
         split, start = pair
-        l2 = ratio * split.default_gamma
-        labels: dict[str, Any] = {"Y": split.Y, "observed": split.observed}
-        fit = vote_regression(split.features, **labels, l2=l2, start=start, tol=VALIDATION_TOL, **options)
+        Y, observed, _ = split.labels
+        steps: dict[str, Any] = {"l2": ratio * split.default_gamma, "start": start, "tol": VALIDATION_TOL}
+        fit = vote_regression(split.features, Y, observed=observed, **steps, **options)
         Z = np.asarray(split.X_test @ fit.coef + fit.intercept, dtype=np.float64)
         theta = competing_votes(Z, fit.log_rate) if options.get("competing", True) else Z
         return split.log_likelihoods(theta), theta, fit
 
     pairs = list(zip(splits, starts, strict=True))
     parts, thetas, fits = zip(*in_threads(validate, pairs), strict=True)
-    return np.concatenate(parts), thetas, fits
+    return ValidatedModel(ratio, np.concatenate(parts), thetas, fits)
 
 
 @dataclass(frozen=True)
@@ -270,12 +269,12 @@ def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float
     False
     """
     check_fraction("level", level)
-    Y, observed = split_observed(check_logical(y, nan="allow"))
+    labels = RowTargets(*split_observed(check_logical(y, nan="allow")))
     with raise_input_errors():
         X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_consistent_length(X, Y)
+        check_consistent_length(X, labels.values)
     with explain_overflow(X):
-        splits = validation_splits(Features(X, fit_intercept), Y, observed)
+        splits = validation_splits(Features(X, fit_intercept), labels)
         return compare_models(splits, validate_vote_model(splits), level)
 
 
@@ -285,12 +284,12 @@ def compare_models(splits: list[Split], competing: ValidatedModel, level: float 
         return CompetitionResult(True, False, 0.0, 0.5, 0, "too few rows to test whether labels compete")
     # Under both priors: where nearly all labels are positive, each of them alone may decide.
     ratio, cold, weights = competing.penalty_ratio, [None] * len(splits), validation_weights(splits)
-    votes, *_ = _validate_on_splits(splits, ratio, competing.fits, weak_prior=True)
-    differences = [
-        _validate_on_splits(splits, ratio, cold, competing=False, weak_prior=True)[0] - votes,
-        _validate_on_splits(splits, ratio, cold, competing=False)[0] - competing.log_likelihoods,
-    ]
-    z, difference = min(((paired_z(each, weights), each) for each in differences), key=itemgetter(0))
+    weak_competing = _validate_on_splits(splits, ratio, competing.fits, weak_prior=True)
+    weak_independent = _validate_on_splits(splits, ratio, cold, competing=False, weak_prior=True)
+    independent = _validate_on_splits(splits, ratio, cold, competing=False)
+    pairs = (weak_independent, weak_competing), (independent, competing)
+    differences = [first.log_likelihoods - second.log_likelihoods for first, second in pairs]
+    z, difference = min(((paired_z_score(each, weights), each) for each in differences), key=itemgetter(0))
     gain = float(np.average(difference, weights=weights))
     p_value = float(norm.sf(z))
     fixed = _has_fixed_cardinality(splits)
@@ -307,7 +306,7 @@ def compare_models(splits: list[Split], competing: ValidatedModel, level: float 
 
 def _has_fixed_cardinality(splits: list[Split]) -> bool:
     """Whether the number of positives of a row has less than a tenth of the variance of independent labels."""
-    Y = np.vstack([fill_unknown(split.Y_test, split.observed_test, split.weights_test) for split in splits])
+    Y = np.vstack([fill_unknown(*split.labels_test) for split in splits])
     weights = validation_weights(splits)
     frequency = np.average(Y, axis=0, weights=weights)
     variance = np.average((Y.sum(axis=1) - frequency.sum()) ** 2, weights=weights)

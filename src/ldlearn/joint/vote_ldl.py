@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.estimator import wrap_output
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
-from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix, prediction_weight
+from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
 from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
+from ldlearn.core.targets import RowTargets
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import validate_vote_model, validation_splits
@@ -232,16 +233,17 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         n_raters: Array | None = None,
     ) -> None:
         self._fitted_with_raters = n_raters is not None
-        offset = np.zeros(1) if n_raters is None else n_raters
+        offset: float | Array = 0.0 if n_raters is None else n_raters
         # New rows without a number of raters get the geometric mean of those of the training rows.
         self._typical_offset = float(np.average(offset, weights=None if n_raters is None else sample_weight))
         self.feature_map_, mapped = self._fit_feature_map(X)
         features = reduce_to_row_space(Features(mapped, self.fit_intercept, sample_weight))
-        self.gamma_ = self._select_gamma(features, Y, observed) if self.gamma is None else float(self.gamma)
-        labels: dict[str, Any] = {"observed": observed, "offset": 0.0 if n_raters is None else offset}
-        fit = vote_regression(features, Y, l2=self.gamma_, **labels, tol=self.tol, max_iter=self.max_iter)
+        labels = RowTargets(Y, observed, sample_weight)
+        self.gamma_ = self._select_gamma(features, labels) if self.gamma is None else float(self.gamma)
+        options: dict[str, Any] = {"l2": self.gamma_, "tol": self.tol, "max_iter": self.max_iter}
+        fit = vote_regression(features, Y, observed=observed, offset=offset, **options)
         self.lambda_ = float(np.exp(fit.log_rate))
-        positive = PositiveLabels.of(*count_moments(Y, observed, sample_weight))
+        positive = PositiveLabels.from_moments(*count_moments(*labels))
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         if n_raters is not None and self.kappa_:
             self.n_votes_ = float(np.exp(self._typical_offset))
@@ -251,7 +253,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         coef, intercept, scores = fit.coef, fit.intercept, fit.scores
         if self.kappa_:
             weight = prediction_weight(self.kappa_, self.n_votes_) ** 2
-            T = mix(self._vote_shares(scores, Y, offset, observed), positive.shares, weight)
+            T = mix_distributions(self._vote_shares(scores, Y, offset, observed), positive.shares, weight)
             W = softmax_regression(features, T, l2=self.gamma_, tol=self.tol)
             coef, intercept, scores = W.coef, W.intercept, W.logits
         coef, self.intercept_ = features.to_original(coef, intercept)
@@ -260,14 +262,15 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         # If the numbers of raters are given, lambda is that of one rater and the offset makes it that of the row.
         self.label_distributions_ = self._degrees(scores, Y, offset, observed)
-        self._posterior_state = TrainingRows(X, Y, sample_weight, **labels, features=features)
+        self._posterior_state = TrainingRows(X, labels, offset, features)
 
-    def _select_gamma(self, features: Features, Y: Mask, observed: Mask | None) -> float:
-        splits = validation_splits(features, Y, observed)
+    def _select_gamma(self, features: Features, labels: RowTargets) -> float:
+        splits = validation_splits(features, labels)
         return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
-        return mix(self._vote_shares(Z, Y, offset, observed), softmax(Z), prediction_weight(self.kappa_, self.n_votes_))
+        weight = prediction_weight(self.kappa_, self.n_votes_)
+        return mix_distributions(self._vote_shares(Z, Y, offset, observed), softmax(Z), weight)
 
     def _vote_shares(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
         """Expected shares of the votes given the 0/1 labels."""

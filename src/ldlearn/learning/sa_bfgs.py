@@ -44,7 +44,7 @@ class SABFGS(SampleWeightMixin, Learner):
     intercept_ : ndarray of shape (n_labels,)
     objective_ : float
         Without its constant: ``-sum D ln P + l2 |W|^2``.
-    weights_gap_ : float
+    coef_gap_ : float
         Duality gap: a bound from above of how far the objective is from its minimum. Infinite (nothing is certain) if
         l2 is 0 or the solver "lbfgs".
     n_iter_ : int
@@ -92,7 +92,7 @@ class SABFGS(SampleWeightMixin, Learner):
         if self.solver == "newton":
             fit = softmax_regression(features, D, l2=self.l2, tol=self.tol, max_iter=self.max_iter)
             self.coef_, self.intercept_ = fit.coef.T, fit.intercept
-            self.objective_, self.weights_gap_ = fit.loss, fit.gap
+            self.objective_, self.coef_gap_ = fit.loss, fit.gap
             self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         else:
             self._fit_from_identity(features, D)
@@ -110,7 +110,7 @@ class SABFGS(SampleWeightMixin, Learner):
         # b is the intercept of centred features.
         self.coef_, self.intercept_ = W.T, b - features.mean @ W
         # Stopped early: nothing certifies how far the minimum is.
-        self.objective_, self.weights_gap_ = found.loss, np.inf
+        self.objective_, self.coef_gap_ = found.loss, np.inf
         self.n_iter_, self.converged_ = found.n_iter, found.converged
 
     def _predict(self, X: Any) -> Array:

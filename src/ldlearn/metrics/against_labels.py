@@ -5,7 +5,7 @@ from scipy.stats import rankdata
 
 from ldlearn.core.simplex import Array, Mask, log_degrees
 from ldlearn.core.targets import split_observed
-from ldlearn.core.votes import label_counts, log_likelihood, profile_log_rate
+from ldlearn.core.votes import label_weights, log_likelihood, profile_log_rate
 from ldlearn.metrics.inputs import round_for_ranking
 from ldlearn.metrics.registry import register
 
@@ -113,7 +113,7 @@ def vote_likelihood(D_true: Array, D_pred: Array) -> Array:
     """
     positive, observed = split_observed(D_true)
     log_shares = log_degrees(D_pred)  # what a share of 0 may cost is limited by the likelihood below
-    theta = log_shares + profile_log_rate(log_shares, positive, counts=label_counts(None, observed))
+    theta = log_shares + profile_log_rate(log_shares, positive, weights=label_weights(None, observed))
     # Only rows with an observed label count.
     n_seen = len(positive) if observed is None else int(observed.any(axis=1).sum())
     return log_likelihood(theta, positive, n_seen=n_seen, observed=observed)

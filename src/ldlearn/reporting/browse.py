@@ -14,7 +14,7 @@ from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.reporting.page import page_assets, script_json, template_environment
 from ldlearn.tables import TableModel, WrittenTable
 from ldlearn.tables.files import write_file
-from ldlearn.tables.table_files import ModelRows, RowOptions, label_losses, read_model_rows
+from ldlearn.tables.table_files import ModelRowOptions, ModelRows, label_losses, read_model_rows
 
 MAX_ROWS = 100_000  # of a page that phones can still open
 _MAX_CHARS = 1000  # of a cell
@@ -34,7 +34,7 @@ def write_browse_page(
     *,
     interval: float = 0.9,
     raters: float | None = None,
-    **options: Unpack[RowOptions],
+    **options: Unpack[ModelRowOptions],
 ) -> WrittenTable:
     """Write a page to browse the rows of a table with: one HTML file that loads nothing from the network.
 

@@ -33,13 +33,14 @@ def default_gamma(features: Features, *, warn: bool = False) -> float:
     near = np.ones(features.n, dtype=bool)
     if isinstance(features, Features):
         distances = _squared_distances(features)
-        near = distances <= _OUTLYING * _median(distances)
+        near = distances <= _OUTLYING * _median_of_positive(distances)
     rows = features if near.all() else features.subset(near)
     variances = rows.spread / rows.total
-    largest = _OUTLYING * _median(variances)
+    largest = _OUTLYING * _median_of_positive(variances)
     if warn:
-        _warn("Row", np.flatnonzero(~near), "far from all others", "correct or remove such rows")
-        _warn("Column", np.flatnonzero(variances > largest), "on a much larger scale", "standardise the features")
+        columns = np.flatnonzero(variances > largest)
+        _warn_outliers("Row", np.flatnonzero(~near), "far from all others", "correct or remove such rows")
+        _warn_outliers("Column", columns, "on a much larger scale", "standardise the features")
     return float(0.03 * np.minimum(variances, largest).sum())
 
 
@@ -55,13 +56,13 @@ def _squared_distances(features: Features) -> Array:
     return found
 
 
-def _median(values: Array) -> float:
+def _median_of_positive(values: Array) -> float:
     """Of the values above 0; infinite if there are none."""
     positive = values[values > 0.0]
     return float(np.median(positive)) if len(positive) else np.inf
 
 
-def _warn(kind: str, places: Indices, what: str, advice: str) -> None:
+def _warn_outliers(kind: str, places: Indices, what: str, advice: str) -> None:
     if len(places):
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
         message = f"{kind} {places[0]}{more} of X (counted from 0): {what}; it may dominate the fit, so {advice}."

@@ -36,8 +36,6 @@ class CentredColumns:
         Subtracted from X before products, so that no digits are lost; see `removable_offsets`.
     fit_intercept : bool, default=True
         If not, nothing is subtracted and ``mean`` is 0.
-    scatter : ndarray of shape (n_features, n_features), default=None
-        ``(X - mean)' (X - mean)``, if already computed.
     total : float, default=None
         Sum of the sample weights; n by default.
 
@@ -80,14 +78,14 @@ class CentredColumns:
         """``(X - mean)' (X - mean)``."""
         raise NotImplementedError
 
-    def sample(self) -> Features | None:
+    def hessian_sample(self) -> Features | None:
         """Rows for an approximate second derivative, in single precision; None if X has not many more.
 
         Drawn at random with a fixed seed, and centred by the statistics of all rows.
         """
         # One row in 16, but at most 2e7 entries: a larger sample is hardly better.
         size = max(self.sampled_rows_per_feature * self.m, min(self.n // 16, 2 * 10**7 // self.m))
-        if self._sample is None and 2 * size <= self.n and self.fit_single_precision():
+        if self._sample is None and 2 * size <= self.n and self.fits_float32():
             rows = np.random.default_rng(0).choice(self.n, size, replace=False, shuffle=False)
             X, sample_weight = self.take_rows(np.sort(rows))
             rest = self.mean - self.offsets
@@ -105,7 +103,7 @@ class CentredColumns:
         X, sample_weight = self.take_rows(rows)
         return Features(X, self.fit_intercept, sample_weight, orthogonal=self.orthogonal)
 
-    def fit_single_precision(self) -> bool:
+    def fits_float32(self) -> bool:
         """Whether the centred columns and their squares can be represented in single precision."""
         deviations = np.sqrt(self.spread[self.spread > 0.0])
         return bool(np.all((deviations < 1e30) & (deviations > 1e-30)))
@@ -117,9 +115,9 @@ class CentredColumns:
         If all columns have similar spreads, one scale suffices for all, and then one basis for every ridge. Beyond
         `max_factorised` features only the diagonal is used.
         """
-        ridge = 0.0 if self.are_alike else ridge
+        ridge = 0.0 if self.has_similar_spreads else ridge
         if self._spectrum is None or self._spectrum[0] != ridge:
-            diagonal = np.full(self.m, self.spread.max()) if self.are_alike else self.spread + ridge
+            diagonal = np.full(self.m, self.spread.max()) if self.has_similar_spreads else self.spread + ridge
             self._spectrum = ridge, self._scaled_spectrum(diagonal, ridge)
         return self._spectrum[1]
 
@@ -137,7 +135,7 @@ class CentredColumns:
         return solve
 
     @property
-    def are_alike(self) -> bool:
+    def has_similar_spreads(self) -> bool:
         """Whether the spreads of columns differ so little that rounding errors do no harm to the smallest."""
         varying = self.spread[self.spread > 0.0]
         return len(varying) > 0 and bool(varying.max() <= 1e4 * varying.min())
@@ -431,7 +429,7 @@ def reduce_to_row_space(features: Features, max_rows: int = 2000) -> Features:
     Columns must have similar spreads: beside a very large one, the others would be lost in rounding. Sparse rows stay
     as they are, because products with them are fast.
     """
-    is_wide = 2 <= features.n <= max_rows and 2 * features.n <= features.m and features.are_alike
+    is_wide = 2 <= features.n <= max_rows and 2 * features.n <= features.m and features.has_similar_spreads
     is_positive = features.sample_weight is None or bool((features.sample_weight > 0.0).all())
     if not (is_wide and is_positive and not sparse.issparse(features.X) and np.isfinite(features.spread.sum())):
         return features

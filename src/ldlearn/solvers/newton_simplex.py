@@ -45,13 +45,13 @@ class Support:
         rows, labels = np.nonzero(Y)
         self.indices = labels.astype(np.int32)
         self.indptr = np.searchsorted(rows, np.arange(len(Y) + 1))
-        self.blocks = _blocks(np.diff(self.indptr))
+        self.blocks = _equal_count_blocks(np.diff(self.indptr))
         self._flat_positions: dict[int, Indices] = {}
 
     def equal_shares(self) -> sparse.csr_array:
         """Equal degrees of the positive labels of each row."""
         counts = np.diff(self.indptr)
-        return self.csr(np.repeat(1.0 / np.maximum(counts, 1), counts))
+        return self.to_csr(np.repeat(1.0 / np.maximum(counts, 1), counts))
 
     def entry_positions(self, rows: Indices) -> Indices:
         """Positions of the entries of these rows in ``indices``, one column per row."""
@@ -67,9 +67,9 @@ class Support:
 
     def mask(self) -> Mask:
         """A boolean array, True at the positive labels."""
-        return np.asarray(self.csr(np.ones(len(self.indices), dtype=bool)).toarray())
+        return np.asarray(self.to_csr(np.ones(len(self.indices), dtype=bool)).toarray())
 
-    def csr(self, values: Array) -> sparse.csr_array:
+    def to_csr(self, values: Array) -> sparse.csr_array:
         """A sparse array with these values, given row by row."""
         return sparse.csr_array((values, self.indices, self.indptr), shape=self.shape)
 
@@ -80,7 +80,7 @@ def has_few_positives(Y: Mask) -> bool:
     return c >= 64 and bool(8 * np.count_nonzero(Y) <= n * c)
 
 
-def _blocks(counts: Indices) -> list[Indices]:
+def _equal_count_blocks(counts: Indices) -> list[Indices]:
     order = np.argsort(counts, kind="stable")
     ends = np.flatnonzero(np.diff(counts[order])) + 1
     blocks = []
@@ -100,7 +100,7 @@ class SimplexSolution:
     converged: bool
 
 
-class _Problem:
+class _SimplexProblem:
     """Value, gradient and Hessian of U in the coordinates of the solver."""
 
     def __init__(
@@ -108,50 +108,46 @@ class _Problem:
         log_prior: Array,
         support: Mask | None,
         laplacian: Any = None,
-        alpha: float = 0.0,
         beta: float | Array = 0.0,
         sample_weight: Array | None = None,
         between_labels: Array | None = None,
     ) -> None:
         self.support = None if support is None else np.asfortranarray(support)  # None: every label of every row
-        self.L = self.on_support(np.asfortranarray(log_prior), 0.0)
-        self.G = laplacian if alpha > 0 else None
-        self.alpha = alpha
+        self.L = self.fill_off_support(np.asfortranarray(log_prior), 0.0)
+        self.G = None if laplacian is None else 2.0 * laplacian
         self.weight = None if sample_weight is None else sample_weight[:, None]  # of a row's entropy, prior and beta
-        self.curvature = self.apply_weights(
-            2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1))
-        )  # separable quadratic
+        self.curvature = self.apply_weights(2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1)))
         self.Q = None if between_labels is None else 2.0 * between_labels
         self.diagonal = self.curvature
         if self.Q is not None:
             self.diagonal = self.diagonal + self.apply_weights(np.diag(self.Q)[None, :])
         if self.G is not None:
-            self.diagonal = self.diagonal + 2.0 * alpha * np.asarray(self.G.diagonal())[:, None]
+            self.diagonal = self.diagonal + np.asarray(self.G.diagonal())[:, None]
 
     def apply_weights(self, A: Array) -> Array:
         """Rows times their sample weights."""
         return A if self.weight is None else np.asarray(self.weight * A)
 
-    def on_support(self, A: Array, elsewhere: float) -> Array:
+    def fill_off_support(self, A: Array, elsewhere: float) -> Array:
         return A if self.support is None else np.where(self.support, A, elsewhere)
 
     def quadratic_gradient(self, D: Array) -> Array:
-        """Gradient of the quadratic part: ``2 alpha G D + 2 beta D + 2 D Q``."""
+        """Gradient of the quadratic part: ``2 G D + 2 beta D + 2 D Q``."""
         gradient = np.asarray(self.curvature * D)
         if self.Q is not None:
             gradient += self.apply_weights(D @ self.Q)
         if self.G is not None:
-            gradient = np.asarray(np.asfortranarray(self.G @ (2.0 * self.alpha * D)) + gradient)
+            gradient = np.asarray(np.asfortranarray(self.G @ D) + gradient)
         return gradient
 
-    def row_values(self, D: Array, logD: Array, quadratic: Array) -> Array:
+    def row_objectives(self, D: Array, logD: Array, quadratic: Array) -> Array:
         """Objective row by row (the graph term divided among its rows), given the quadratic part's gradient."""
         # A quadratic form is half the product of D with its gradient.
         return np.asarray(np.einsum("ij,ij->i", D, self.apply_weights(logD - self.L) + 0.5 * quadratic))
 
     def gap(self, D: Array, gradient: Array) -> Array:
         """Frank-Wolfe gap of each row: ``<g_i, d_i> - min_j g_ij`` over the support."""
-        smallest = self.on_support(gradient, np.inf).min(axis=1)
+        smallest = self.fill_off_support(gradient, np.inf).min(axis=1)
         return np.asarray(np.einsum("ij,ij->i", D, gradient - smallest[:, None]))
 
 
@@ -160,7 +156,6 @@ def newton_simplex(
     support: Mask | Support,
     *,
     laplacian: Any = None,
-    alpha: float = 0.0,
     beta: float | Array = 0.0,
     sample_weight: Array | None = None,
     between_labels: Array | None = None,
@@ -172,14 +167,14 @@ def newton_simplex(
 
     .. math::
 
-        U(D) = \sum_i w_i (\sum_j D_{ij} (\ln D_{ij} - L_{ij}) + \beta_i |d_i|^2 + d_i^T Q d_i) + \alpha\, tr(D^T G D)
+        U(D) = \sum_i w_i (\sum_j D_{ij} (\ln D_{ij} - L_{ij}) + \beta_i |d_i|^2 + d_i^T Q d_i) + tr(D^T G D)
 
     With ``L = ln P`` this is the D-step of DLDL. U is strictly convex for a Laplacian G.
 
     The iterate is kept as ``ln D``, so that no entry can leave the interior. The direction V = dD / D is found by
     conjugate gradients in the inner product weighted by D, restricted to ``sum_j D_ij V_ij = 0``, and
     preconditioned by the diagonal of the Hessian together with that constraint (closed form per row). The step
-    along V inverts the separable part ``ln d + q d`` exactly, so that with ``alpha = 0`` only one multiplier per row
+    along V inverts the separable part ``ln d + q d`` exactly, so that without a graph only one multiplier per row
     remains to be found.
 
     Parameters
@@ -190,8 +185,7 @@ def newton_simplex(
     support : boolean ndarray of shape (n_samples, n_labels), or Support
         At least one True in each row. Pass a `Support` to solve repeatedly with the same one.
     laplacian : sparse array of shape (n_samples, n_samples), default=None
-        G, symmetric positive semi-definite. Ignored if ``alpha`` is 0.
-    alpha : float, default=0
+        G, symmetric positive semi-definite: the Laplacian of a graph, times its penalty.
     beta : float or ndarray of shape (n_samples,), default=0
         One value, or one for each row.
     sample_weight : ndarray of shape (n_samples,), default=None
@@ -219,19 +213,20 @@ def newton_simplex(
     >>> newton_simplex(np.log(P), Y, beta=1e6).D.round(3)
     array([[0.5, 0.5, 0. ]])
     """
-    if (laplacian is not None and alpha > 0) or between_labels is not None:
+    if laplacian is not None or between_labels is not None:
         laplacian = None if laplacian is None else sparse.csr_array(laplacian)  # no copy if it is one
         mask = support.mask() if isinstance(support, Support) else support
-        problem = _Problem(log_prior, mask, laplacian, alpha, beta, sample_weight, between_labels)
+        problem = _SimplexProblem(log_prior, mask, laplacian, beta, sample_weight, between_labels)
         return _solve(problem, start, tol, max_iter)
     # Without a graph rows are independent: solve blocks of rows with equally many positive labels.
     support = support if isinstance(support, Support) else Support(support)
     n = support.shape[0]
     if sparse.issparse(log_prior):
-        D: Any = support.csr(np.zeros(len(support.indices)))
+        D: Any = support.to_csr(np.zeros(len(support.indices)))
     else:
         D = np.zeros(support.shape, order="F")
-    priors, starts, degrees = _entries(log_prior), None if start is None else _entries(start), _entries(D)
+    priors, degrees = _stored_values(log_prior), _stored_values(D)
+    starts = None if start is None else _stored_values(start)
     gap = np.zeros(n)
     betas = np.broadcast_to(np.asarray(beta, dtype=float), n)
 
@@ -240,7 +235,7 @@ def newton_simplex(
         places = support.entry_positions(rows) if sparse.issparse(D) else support.flat_positions(k)
         prior, first = priors[places], None if starts is None else starts[places]
         weight = None if sample_weight is None else sample_weight[rows]
-        problem = _Problem(prior.T, None, beta=betas[rows], sample_weight=weight)
+        problem = _SimplexProblem(prior.T, None, beta=betas[rows], sample_weight=weight)
         found = _solve(problem, None if first is None else first.T, tol, max_iter)
         degrees[places] = found.D.T
         gap[rows] = found.gap
@@ -251,17 +246,17 @@ def newton_simplex(
     return SimplexSolution(D, gap, objective, n_iter, all(block.converged for block in found))
 
 
-def _entries(A: Any) -> Array:
+def _stored_values(A: Any) -> Array:
     """The stored entries of A as a vector, by rows if A is sparse, else in Fortran order; not a copy."""
     return np.asarray(A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1))
 
 
-def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
+def _solve(problem: _SimplexProblem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
     goals = tol * (np.ones(len(problem.L)) if problem.weight is None else problem.weight[:, 0])
     logD, D, quadratic, values = _starting_point(problem, start)
     n_iter, converged, previous_gap = 0, False, np.inf
     while True:
-        gradient = problem.on_support(problem.apply_weights(logD - problem.L + 1.0) + quadratic, 0.0)
+        gradient = problem.fill_off_support(problem.apply_weights(logD - problem.L + 1.0) + quadratic, 0.0)
         gap = problem.gap(D, gradient)
         converged = bool(gap.sum() <= goals.sum())
         # Without a graph every row stops by itself: its result must not depend on other rows.
@@ -282,26 +277,26 @@ def _solve(problem: _Problem, start: Array | None, tol: float, max_iter: int) ->
     return SimplexSolution(D, gap, float(values.sum()), n_iter, converged)
 
 
-_Point = tuple[Array, Array, Array, Array]
+_SimplexPoint = tuple[Array, Array, Array, Array]
 
 
-def _point(problem: _Problem, logD: Array) -> _Point:
+def _evaluate(problem: _SimplexProblem, logD: Array) -> _SimplexPoint:
     """Renormalise ``logD`` and evaluate U there."""
-    logD = problem.on_support(logD, -np.inf)
+    logD = problem.fill_off_support(logD, -np.inf)
     logD = logD - logD.max(axis=1, keepdims=True)
     D = np.exp(logD)
     total = D.sum(axis=1, keepdims=True)
     D /= total
-    logD = problem.on_support(logD - np.log(total), 0.0)
+    logD = problem.fill_off_support(logD - np.log(total), 0.0)
     quadratic = problem.quadratic_gradient(D)
-    return logD, D, quadratic, problem.row_values(D, logD, quadratic)
+    return logD, D, quadratic, problem.row_objectives(D, logD, quadratic)
 
 
-def _starting_point(problem: _Problem, start: Array | None) -> _Point:
-    prior = _point(problem, problem.L)
+def _starting_point(problem: _SimplexProblem, start: Array | None) -> _SimplexPoint:
+    prior = _evaluate(problem, problem.L)
     if start is None:
         return prior
-    warm = _point(problem, log_degrees(np.asfortranarray(start)))
+    warm = _evaluate(problem, log_degrees(np.asfortranarray(start)))
     if problem.G is not None:
         return warm if warm[3].sum() < prior[3].sum() else prior
     lower = warm[3] < prior[3]
@@ -309,7 +304,7 @@ def _starting_point(problem: _Problem, start: Array | None) -> _Point:
     return logD, D, quadratic, np.where(lower, warm[3], prior[3])
 
 
-def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
+def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Array:
     """Solve ``w V + Q(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate gradients."""
     # In V = dD / D and the inner product weighted by D the Hessian of the entropy is w times the identity, however
     # small a degree is: in dD it would be w / D, and the system hopelessly scaled.
@@ -335,7 +330,7 @@ def _newton_direction(problem: _Problem, D: Array, gradient: Array) -> Array:
     return np.asarray(conjugate_gradients(hessian_times, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot)[0])
 
 
-def _retract(problem: _Problem, logD: Array, D: Array, V: Array) -> Array:
+def _retract(problem: _SimplexProblem, logD: Array, D: Array, V: Array) -> Array:
     """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``: exact for the separable part of U."""
     q = problem.diagonal if problem.weight is None else problem.diagonal / problem.weight
     log_q = np.log(np.maximum(q, 1e-30))  # q is 0 for an isolated row without beta
@@ -362,14 +357,14 @@ def _log_omega(z: Array) -> Array:
 
 
 def _line_search(
-    problem: _Problem, logD: Array, D: Array, V: Array, slopes: Array, values: Array, rounding: Array
-) -> _Point | None:
+    problem: _SimplexProblem, logD: Array, D: Array, V: Array, slopes: Array, values: Array, rounding: Array
+) -> _SimplexPoint | None:
     """Backtrack until U decreases; without a graph every row has its own step length."""
     t = np.ones((len(D), 1))
     for _ in range(40):
-        point = _point(problem, _retract(problem, logD, D, t * V))
-        rise = point[3] - values - 1e-4 * t.ravel() * slopes
-        failed = rise > rounding if problem.G is None else rise.sum(keepdims=True) > rounding.sum()
+        point = _evaluate(problem, _retract(problem, logD, D, t * V))
+        increase = point[3] - values - 1e-4 * t.ravel() * slopes
+        failed = increase > rounding if problem.G is None else increase.sum(keepdims=True) > rounding.sum()
         if not failed.any():
             return point
         t[np.broadcast_to(failed, len(D))] *= 0.5

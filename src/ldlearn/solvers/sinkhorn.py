@@ -65,14 +65,14 @@ def sinkhorn(
     log_u = np.zeros(H.shape) if start is None else start - start.max(axis=1, keepdims=True)
     error = np.empty(len(H))
     for rows in row_batches(len(H), M.size, _BLOCK_ENTRIES):
-        log_u[rows], error[rows] = _newton(H[rows], D[rows], E, log_u[rows], tol, max_iter)
-    return Transport(log_u, _log_v(log_u, D, E), float(error.max()))
+        log_u[rows], error[rows] = _maximise_dual(H[rows], D[rows], E, log_u[rows], tol, max_iter)
+    return Transport(log_u, _matching_log_v(log_u, D, E), float(error.max()))
 
 
-def _newton(H: Array, D: Array, E: Array, x: Array, tol: float, max_iter: int) -> tuple[Array, Array]:
+def _maximise_dual(H: Array, D: Array, E: Array, x: Array, tol: float, max_iter: int) -> tuple[Array, Array]:
     """Maximise the dual ``<x, h> - <d, log sum_a exp(x_a - E_ab)>`` of every row over x = log u."""
     found, error = np.array(x), np.empty(len(x))
-    shares, dual = _fractions(H, D, E, x)
+    shares, dual = _transport_fractions(H, D, E, x)
     active = np.arange(len(x))
     for left in range(max_iter, -1, -1):
         reached = np.maximum(np.einsum("iab,ib->ia", shares, D), np.finfo(np.float64).tiny)
@@ -83,17 +83,17 @@ def _newton(H: Array, D: Array, E: Array, x: Array, tol: float, max_iter: int) -
         if not go_on.all():
             active, H, D, x = active[go_on], H[go_on], D[go_on], x[go_on]
             shares, reached, dual = shares[go_on], reached[go_on], dual[go_on]
-        stepped = x + _newton_step(H, D, shares, reached)
-        shares, new_dual = _fractions(H, D, E, stepped)
+        stepped = x + _dual_newton_step(H, D, shares, reached)
+        shares, new_dual = _transport_fractions(H, D, E, stepped)
         fails = ~(new_dual >= dual)
         if fails.any():  # a sweep never decreases the dual
             stepped[fails] = x[fails] + np.log(H[fails]) - np.log(reached[fails])
-            shares[fails], new_dual[fails] = _fractions(H[fails], D[fails], E, stepped[fails])
+            shares[fails], new_dual[fails] = _transport_fractions(H[fails], D[fails], E, stepped[fails])
         x, dual = stepped, new_dual
     return found, error
 
 
-def _fractions(H: Array, D: Array, E: Array, x: Array) -> tuple[Array, Array]:
+def _transport_fractions(H: Array, D: Array, E: Array, x: Array) -> tuple[Array, Array]:
     """Fractions of the mass of each label b that come from the labels a, shape (n, a, b); and the dual of each row."""
     shares = x[:, :, None] - E
     peak = shares.max(axis=1)
@@ -104,7 +104,7 @@ def _fractions(H: Array, D: Array, E: Array, x: Array) -> tuple[Array, Array]:
     return shares, np.einsum("ia,ia->i", x, H) - np.einsum("ib,ib->i", D, np.log(total) + peak)
 
 
-def _newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Array:
+def _dual_newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Array:
     """Solve ``(diag(r) - S diag(d) S') step = h - r``, scaled to a unit diagonal; constants are in its null space."""
     root = np.sqrt(reached)
     scaled = shares * np.sqrt(D)[:, None, :] / root[:, :, None]
@@ -118,7 +118,7 @@ def _newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Array:
     return np.asarray(step * np.where(length > 1.0, np.log1p(length) / np.maximum(length, 1.0), 1.0))
 
 
-def _log_v(log_u: Array, D: Array, E: Array) -> Array:
+def _matching_log_v(log_u: Array, D: Array, E: Array) -> Array:
     """The v that meets d exactly."""
     with np.errstate(divide="ignore"):
         log_v = np.log(D)

@@ -68,7 +68,7 @@ class _LocalObjectiveAt:
     def logits(self) -> Array:
         return np.asarray(self.Z, dtype=np.float64)
 
-    def excess(self) -> Array:
+    def prediction_excess(self) -> Array:
         return np.asarray(self.sums - self.objective.degree_sums)
 
     def gradient(self) -> tuple[Array, Array]:
@@ -80,7 +80,7 @@ class _LocalObjectiveAt:
 
         (product,) = sum_in_threads(block_gradient, self.objective.blocks)
         self.objective.n_products += 1
-        return features.centre_product(product, self.excess())
+        return features.centre_product(product, self.prediction_excess())
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
         features, P = self.objective.features, self.P
@@ -102,7 +102,7 @@ class _LocalObjectiveAt:
         outer = self.P.T @ self.objective.features.apply_weights(self.P)
         return np.asarray((np.diag(self.sums) - outer) / self.objective.n)
 
-    def scatters(self) -> Iterable[Array]:
+    def label_scatters(self) -> Iterable[Array]:
         weigh, scatter = self.objective.features.apply_weights, self.objective.features.weighted_scatter
         # Weights rounded to single precision, summed in two ways, would make a nearly singular matrix indefinite.
         P = self.P.astype(np.float64, copy=False)
@@ -164,7 +164,7 @@ class SparseObjective:
         self.n = features.total
         self.n_products = 0
         # Single precision suffices for centred columns, not for columns far from zero or of extreme scales.
-        single = features.fit_intercept and features.fit_single_precision()
+        single = features.fit_intercept and features.fits_float32()
         self.precision: Any = np.float32 if single else np.float64
         self.blocks = list(row_batches(D.shape[0], D.shape[1], self.block_entries))
         self.keeps_predictions = np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= self.max_cached_bytes
@@ -222,12 +222,12 @@ class _SparseObjectiveAt:
         Z -= Z.max(axis=1, keepdims=True)
         return Z
 
-    def excess(self) -> Array:
+    def prediction_excess(self) -> Array:
         return np.asarray(self.sums - self.objective.degree_sums)
 
     def gradient(self) -> tuple[Array, Array]:
         predicted, _ = self.objective.features.centre_product(self._product, self.sums)
-        excess = self.excess()
+        excess = self.prediction_excess()
         gb = excess if self.objective.features.fit_intercept else np.zeros_like(excess)
         return predicted - self.objective.target_products, gb
 
@@ -277,14 +277,14 @@ class _SparseObjectiveAt:
         present = self.objective.degree_sums > 0
         factors = np.ones_like(self.sums)
         for _ in range(_MAX_SWEEPS):
-            before, sums = factors, self.sums - self._lost_by_normalising(factors)
+            before, sums = factors, self.sums - self._decrease_by_normalisation(factors)
             correction = self.objective.degree_sums / np.maximum(sums, _SMALLEST_SUM)
             factors = np.where(present, np.clip(correction, 1.0 / max_factor, max_factor), 1.0)
             if np.abs(factors / before - 1.0).max() <= accuracy:
                 break
         return np.asarray(np.log(factors))
 
-    def _lost_by_normalising(self, factors: Array) -> Array:
+    def _decrease_by_normalisation(self, factors: Array) -> Array:
         """Decrease of the sum of each label, before its own factor, when rows are normalised again."""
         weights, change = self.objective.features.sample_weight, (factors - 1.0).astype(self.objective.precision)
 
@@ -308,7 +308,9 @@ def _softmax(Z: Array) -> Array:
     return np.asarray(totals)
 
 
-def balance_labels(at: _SparseObjectiveAt, n: float, l2: float, goal: float) -> tuple[_SparseObjectiveAt, Array, float]:
+def match_label_sums(
+    at: _SparseObjectiveAt, n: float, l2: float, goal: float
+) -> tuple[_SparseObjectiveAt, Array, float]:
     """Change b so that predictions have nearly the column sums of D; returns that change and what is added to the gap.
 
     A remaining excess, at most a part e of a label's predictions, is mixed away: ``Q = (1 - e) P + e E``, E being the
@@ -318,7 +320,7 @@ def balance_labels(at: _SparseObjectiveAt, n: float, l2: float, goal: float) -> 
     shift = np.zeros_like(at.b)
     present, accuracy = at.objective.degree_sums > 0, at.objective.balance_accuracy * goal / n
     for _ in range(_MAX_SWEEPS):
-        part = float(np.max(at.excess()[present] / np.maximum(at.sums[present], _SMALLEST_SUM)))
+        part = float(np.max(at.prediction_excess()[present] / np.maximum(at.sums[present], _SMALLEST_SUM)))
         if part <= accuracy:
             break
         step = at.balancing_shift(0.1 * accuracy)

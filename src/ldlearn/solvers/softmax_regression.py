@@ -12,7 +12,7 @@ from scipy import linalg, sparse
 from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
-from ldlearn.solvers.softmax_objective import LabelCurvatures, LocalObjective, SparseObjective, balance_labels
+from ldlearn.solvers.softmax_objective import LabelCurvatures, LocalObjective, SparseObjective, match_label_sums
 from ldlearn.solvers.spd import conjugate_gradients
 
 # Shapes: X (n_samples, n_features), D and P (n_samples, n_labels), coef W (n_features, n_labels), intercept b
@@ -104,7 +104,7 @@ def softmax_regression(
     steps: dict[str, Any] = {"l2": l2, "start": start, "tol": tol, "rtol": rtol, "max_iter": max_iter}
     with limit_blas_threads():
         if sparse.issparse(D):
-            return minimize(SparseObjective(features, D), **steps, balance=balance_labels)
+            return minimize(SparseObjective(features, D), **steps, balance=match_label_sums)
         return minimize(LocalObjective(features, D), **steps)
 
 
@@ -121,7 +121,7 @@ class ObjectiveAt(Protocol):
     def logits(self) -> Any:
         """State for a warm start, opaque to the solver."""
 
-    def excess(self) -> Array:
+    def prediction_excess(self) -> Array:
         """Column sums of ``P - D``."""
 
     def gradient(self) -> tuple[Array, Array]:
@@ -181,7 +181,7 @@ def minimize(
     preconditioner, if they have at most ``max_block_entries`` entries.
     """
     goal = tol * objective.n
-    problem = _Problem(objective, l2, goal, balance or _balance_intercept)
+    problem = _SoftmaxProblem(objective, l2, goal, balance or _balance_intercept)
     point = problem.start(start)
     initial = point.loss
     blocks: _Solve | None = None
@@ -252,7 +252,7 @@ class _Direction:
     is_last: bool  # expected to reach the tolerance
 
 
-class _Problem:
+class _SoftmaxProblem:
     """Loss, gradient and Hessian with the penalty, and the steps of the solver."""
 
     def __init__(self, objective: Objective, l2: float, goal: float, balance: _Balance) -> None:
@@ -263,13 +263,13 @@ class _Problem:
         self.goal = goal  # distance to the minimum that is asked for
         self.certifies = True  # whether the goal has to be certified
         # For second derivatives; None if they turn out to be too inaccurate. A sample may miss one of many labels.
-        self.sample = objective.features.sample() if balance is _balance_intercept else None
+        self.sample = objective.features.hessian_sample() if balance is _balance_intercept else None
         self.secants: list[tuple[Array, Array, float]] = []  # steps, changes of the gradient, their inner products
 
     def start(self, fit: SoftmaxFit | None) -> _Point:
         """An earlier fit, or zero coefficients and the optimal intercept for them."""
         if fit is not None:
-            theta = np.vstack([_centre_labels(fit.coef), fit.intercept + self.features.mean @ fit.coef])
+            theta = np.vstack([_subtract_label_means(fit.coef), fit.intercept + self.features.mean @ fit.coef])
             return self.point(theta, self.objective.at(theta[:-1], theta[-1], logits=fit.logits))
         degrees = self.objective.degree_sums / self.objective.n
         theta = np.zeros((self.features.m + 1, len(degrees)))
@@ -279,7 +279,7 @@ class _Problem:
         return self.point(theta, self.objective.at(theta[:-1], theta[-1]))
 
     def point(self, theta: Array, objective: ObjectiveAt) -> _Point:
-        gradient = _centre_labels(self.penalised(np.vstack(objective.gradient()), theta))
+        gradient = _subtract_label_means(self.add_penalty_derivative(np.vstack(objective.gradient()), theta))
         point = _Point(theta, objective, self.loss(theta, objective), gradient, np.inf)
         if self.l2 > 0:
             point.bound = point.squared_slope / (4.0 * self.l2)
@@ -288,7 +288,7 @@ class _Problem:
     def loss(self, theta: Array, objective: ObjectiveAt) -> float:
         return objective.loss + self.l2 * float(np.vdot(theta[:-1], theta[:-1]))
 
-    def penalised(self, product: Array, theta: Array) -> Array:
+    def add_penalty_derivative(self, product: Array, theta: Array) -> Array:
         """A derivative of the loss without the penalty, to which that of the penalty is added."""
         product[:-1] += 2.0 * self.l2 * theta[:-1]
         return product
@@ -326,7 +326,7 @@ class _Problem:
             at, factor = rows.at(point.theta[:-1], point.theta[-1]), self.objective.n / rows.n
 
         def hessian_times(s: Array) -> Array:
-            return self.penalised(factor * np.vstack(at.hessian_times(s[:-1], s[-1])), s)
+            return self.add_penalty_derivative(factor * np.vstack(at.hessian_times(s[:-1], s[-1])), s)
 
         max_steps = self.features.m * r.shape[1]
         theta, r, n_steps = conjugate_gradients(
@@ -378,12 +378,12 @@ class _Problem:
             def solve(g: Array) -> Array:
                 step = decoupled(np.vstack([g[:-1] - means * g[-1], g[-1]]))
                 step[-1] -= np.einsum("ij,ij->j", means, step[:-1])
-                return _centre_labels(step)
+                return _subtract_label_means(step)
 
             return solve
         values, U = np.linalg.eigh(curvature)
         decoupled = self._diagonal_solve(values)
-        return lambda g: _centre_labels(decoupled(g @ U) @ U.T)
+        return lambda g: _subtract_label_means(decoupled(g @ U) @ U.T)
 
     def _diagonal_solve(self, curvature: Array) -> _Solve:
         """`preconditioner` for a diagonal C, coefficients and intercept separately."""
@@ -397,17 +397,18 @@ class _Problem:
         Directions in which all labels change alike are not in the blocks; they are projected out.
         """
         objective: Any = point.objective
-        blocks = [_block_solver(scatter, self.l2) for scatter in objective.scatters()]
+        blocks = [_block_solver(scatter, self.l2) for scatter in objective.label_scatters()]
 
         def solve(g: Array) -> Array:
-            step = _centre_labels(np.column_stack([block(column) for block, column in zip(blocks, g.T, strict=True)]))
+            steps = [block(column) for block, column in zip(blocks, g.T, strict=True)]
+            step = _subtract_label_means(np.column_stack(steps))
             step[-1] *= self.features.fit_intercept
             return step
 
         return solve
 
 
-def _centre_labels(A: Array) -> Array:
+def _subtract_label_means(A: Array) -> Array:
     """A minus its mean over labels: predictions do not depend on it, and it vanishes at the optimum."""
     return np.asarray(A - A.sum(axis=-1, keepdims=True) / A.shape[-1])  # `mean` does the same in twice the time
 
@@ -418,9 +419,9 @@ def _balance_intercept(objective: ObjectiveAt, n: float, l2: float, goal: float)
     If these sums are not reached, infinity is added to the bound of the distance to the minimum.
     """
     balanced = 1e-13 * n  # up to rounding
-    total = np.zeros_like(objective.excess())
+    total = np.zeros_like(objective.prediction_excess())
     for _ in range(_MAX_HALVINGS):
-        excess = objective.excess()
+        excess = objective.prediction_excess()
         if np.abs(excess).max() <= balanced:
             break
         values, U = np.linalg.eigh(objective.mean_curvature())
@@ -431,7 +432,7 @@ def _balance_intercept(objective: ObjectiveAt, n: float, l2: float, goal: float)
             if objective.loss <= before.loss + _ROUNDING * (abs(before.loss) + n):
                 break
         total += t * step
-    return objective, total, 0.0 if np.abs(objective.excess()).max() <= balanced else np.inf
+    return objective, total, 0.0 if np.abs(objective.prediction_excess()).max() <= balanced else np.inf
 
 
 def _block_solver(scatter: Array, l2: float) -> _Solve:

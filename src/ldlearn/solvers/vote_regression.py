@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import label_counts, log_expected_votes, vote_losses, vote_slopes
+from ldlearn.core.votes import label_weights, log_expected_votes, vote_losses, vote_slopes
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.spd import conjugate_gradients
 
@@ -99,16 +99,18 @@ def vote_regression(
     array([[2.48, 0.61],
            [0.61, 2.48]])
     """
-    counts = label_counts(features.sample_weight, observed)
+    weights = label_weights(features.sample_weight, observed)
     labels: dict[str, Any] = {
         "Y": np.vstack([Y, np.full(Y.shape[1], 0.5)]),
-        "counts": None if counts is None else np.vstack([counts, np.ones((1, counts.shape[1]))]),
+        "weights": None if weights is None else np.vstack([weights, np.ones((1, weights.shape[1]))]),
         "weak_prior": weak_prior,
     }
     offsets = np.asarray(offset, dtype=np.float64)
     if offsets.ndim:  # the added row has the mean
         offsets = np.append(offsets, np.average(offsets, weights=features.sample_weight))
-    link = Competing(**labels, offset=offsets, fixed_raters=fixed_raters) if competing else Independent(**labels)
+    link = IndependentLabels(**labels)
+    if competing:
+        link = CompetingLabels(**labels, offset=offsets, fixed_raters=fixed_raters)
     fit = minimize(_LocalVotes(features, link), l2=l2, start=start, tol=tol, max_iter=max_iter)
     return replace(fit, scores=fit.scores[:-1])
 
@@ -119,7 +121,7 @@ def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, t
     path = [point.loss + l2 * votes.squared_norm(point.v)]
     while True:
         derivatives = point.derivatives()
-        gradient = votes.penalised(derivatives.gradient, point.v, l2)
+        gradient = votes.add_penalty_derivative(derivatives.gradient, point.v, l2)
         direction = _newton_direction(votes, derivatives, gradient, l2)
         decrement = -float(gradient @ direction)
         converged = decrement <= 2.0 * tol * votes.features.total
@@ -145,7 +147,7 @@ def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, t
 
 def _newton_direction(votes: VoteObjective, derivatives: Derivatives, gradient: Array, l2: float) -> Array:
     def hessian_times(s: Array) -> Array:
-        return votes.penalised(derivatives.hessian_times(s), s, l2)
+        return votes.add_penalty_derivative(derivatives.hessian_times(s), s, l2)
 
     solve, max_steps = votes.preconditioner(derivatives.mean_curvature, l2), min(200, len(gradient))
     return np.asarray(conjugate_gradients(hessian_times, solve, -gradient, rtol=0.1, max_steps=max_steps)[0])
@@ -159,13 +161,13 @@ class Derivatives(NamedTuple):
     mean_curvature: Array  # (c + 1, c + 1): mean over rows in scores and ln(lambda), no negative part
 
 
-class Point(NamedTuple):
+class VoteObjectiveAt(NamedTuple):
     """The loss at some parameters and, computed on demand, its derivatives."""
 
     v: Array
     loss: float
     derivatives: Callable[[], Derivatives]
-    along: Callable[[Array], Callable[[float], Point]]  # the point v + t d, given d, as a function of t
+    along: Callable[[Array], Callable[[float], VoteObjectiveAt]]  # the point v + t d, given d, as a function of t
     scores: Any = None
 
 
@@ -178,7 +180,7 @@ class VoteObjective:
         free = np.append(np.full(n_labels, features.fit_intercept), True)
         self._free = np.outer(free, free)  # pairs of intercepts, ln(lambda) last, that are not fixed at 0
 
-    def at(self, v: Array) -> Point:
+    def at(self, v: Array) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters."""
         raise NotImplementedError
 
@@ -207,7 +209,7 @@ class VoteObjective:
         """``|W|^2``."""
         return float(v[: self.n_coef] @ v[: self.n_coef])
 
-    def penalised(self, product: Array, v: Array, l2: float) -> Array:
+    def add_penalty_derivative(self, product: Array, v: Array, l2: float) -> Array:
         """A derivative of the loss at v, or along v, to which that of the penalty is added."""
         product[: self.n_coef] += 2.0 * l2 * v[: self.n_coef]
         return product
@@ -236,32 +238,32 @@ def _pseudo_inverse(M: Array) -> Array:
 class _LocalVotes(VoteObjective):
     """Rows in memory, followed by a row of mean features."""
 
-    def __init__(self, features: Features, link: Independent) -> None:
+    def __init__(self, features: Features, link: IndependentLabels) -> None:
         super().__init__(features, link.Y.shape[1])
         self.link = link
 
     def best_constant(self) -> tuple[Array, float]:
         return self.link.best_constant()
 
-    def at(self, v: Array) -> Point:
-        return self._point(v, *self._scores(v))
+    def at(self, v: Array) -> VoteObjectiveAt:
+        return self._evaluate(v, *self._scores(v))
 
-    def _point(self, v: Array, Z: Array, rate: float) -> Point:
+    def _evaluate(self, v: Array, Z: Array, rate: float) -> VoteObjectiveAt:
         loss, derivatives = self.link.at(Z, rate)
 
-        def in_parameters() -> Derivatives:
+        def parameter_derivatives() -> Derivatives:
             found = derivatives()
             return Derivatives(
-                self._gradient_in_parameters(*found.gradient),
-                lambda s: self._gradient_in_parameters(*found.hessian_times(*self._scores(s))),
+                self._parameter_gradient(*found.gradient),
+                lambda s: self._parameter_gradient(*found.hessian_times(*self._scores(s))),
                 found.mean_curvature,
             )
 
-        def along(d: Array) -> Callable[[float], Point]:
+        def along(d: Array) -> Callable[[float], VoteObjectiveAt]:
             dZ, drate = self._scores(d)
-            return lambda t: self._point(v + t * d, Z + t * dZ, rate + t * drate)
+            return lambda t: self._evaluate(v + t * d, Z + t * dZ, rate + t * drate)
 
-        return Point(v, loss, in_parameters, along, Z)
+        return VoteObjectiveAt(v, loss, parameter_derivatives, along, Z)
 
     def _scores(self, v: Array) -> tuple[Array, float]:
         W, b, rate = self.split_parameters(v)
@@ -269,7 +271,7 @@ class _LocalVotes(VoteObjective):
         Z[:-1], Z[-1] = self.features.times(W, b), b
         return Z, rate
 
-    def _gradient_in_parameters(self, R: Array, rate: float) -> Array:
+    def _parameter_gradient(self, R: Array, rate: float) -> Array:
         """The gradient in the parameters, given that in the scores and in ln(lambda)."""
         gW, gb = self.features.transpose_times(R[:-1])
         return self.join_parameters(gW, gb, rate, R[-1])
@@ -279,14 +281,14 @@ _LinkAt = tuple[float, Callable[[], Derivatives]]  # the loss at scores and ln(l
 
 
 @dataclass(frozen=True)
-class Independent:
+class IndependentLabels:
     """theta = Z: the likelihood of independent labels given scores, and what it shares with other links.
 
-    ``counts`` are the weights of the labels (`label_counts`); the last row may be that of a weak prior.
+    ``weights`` are those of the labels (`label_weights`); the last row may be that of a weak prior.
     """
 
     Y: Array
-    counts: Array | None
+    weights: Array | None
     weak_prior: bool = False
 
     def at(self, Z: Array, log_rate: float) -> _LinkAt:
@@ -294,7 +296,7 @@ class Independent:
         return self.loss(Z), lambda: self._derivatives(Z)
 
     def _derivatives(self, Z: Array) -> Derivatives:
-        slope, curvature = self.slopes(Z)
+        slope, curvature = self.loss_derivatives(Z)
         mean = np.diag(np.append(curvature.sum(axis=0) / self.total, 0.0))
         return Derivatives((slope, 0.0), lambda dZ, drate: (curvature * dZ, 0.0), mean)
 
@@ -307,30 +309,30 @@ class Independent:
         found = vote_losses(theta, self.Y)
         if self.weak_prior:
             found[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
-        return float((found if self.counts is None else found * self.counts).sum())
+        return float((found if self.weights is None else found * self.weights).sum())
 
-    def slopes(self, theta: Array) -> tuple[Array, Array]:
+    def loss_derivatives(self, theta: Array) -> tuple[Array, Array]:
         """First and second derivatives of the loss of each label."""
         first, second = vote_slopes(theta, self.Y)
         if self.weak_prior:
             tanh = np.tanh(0.5 * theta[-1])
             first[-1], second[-1] = 0.5 * tanh, 0.25 * (1.0 - tanh**2)
-        return (first, second) if self.counts is None else (first * self.counts, second * self.counts)
+        return (first, second) if self.weights is None else (first * self.weights, second * self.weights)
 
     @property
     def total(self) -> float:
         """Largest sum of weights of a label; the number of rows without weights."""
-        return float(len(self.Y)) if self.counts is None else float(self.counts.sum(axis=0).max())
+        return float(len(self.Y)) if self.weights is None else float(self.weights.sum(axis=0).max())
 
     def constant_votes(self) -> Array:
         """Expected votes of each label without features."""
-        counts = np.broadcast_to(np.ones((1, 1)) if self.counts is None else self.counts, self.Y.shape)
-        means = (counts * self.Y).sum(axis=0) / counts.sum(axis=0)
+        weights = np.broadcast_to(np.ones((1, 1)) if self.weights is None else self.weights, self.Y.shape)
+        means = (weights * self.Y).sum(axis=0) / weights.sum(axis=0)
         return np.asarray(-np.log1p(-means))
 
 
 @dataclass(frozen=True)
-class Competing(Independent):
+class CompetingLabels(IndependentLabels):
     """theta = log_expected_votes(log_softmax(Z)) + log_rate + offset: labels compete for the votes of a row."""
 
     offset: float | Array = 0.0
@@ -339,14 +341,14 @@ class Competing(Independent):
     def at(self, Z: Array, log_rate: float) -> _LinkAt:
         """Negative log-likelihood and its derivatives."""
         logP = log_softmax(Z)
-        theta, rise, bend = log_expected_votes(logP, self.fixed_raters)
+        theta, dtheta, d2theta = log_expected_votes(logP, self.fixed_raters)
         theta = theta + np.reshape(log_rate + self.offset, (-1, 1))
-        return self.loss(theta), lambda: self._vote_derivatives(np.exp(logP), theta, rise, bend)
+        return self.loss(theta), lambda: self._vote_derivatives(np.exp(logP), theta, dtheta, d2theta)
 
-    def _vote_derivatives(self, P: Array, theta: Array, rise: Array | float, bend: Array | float) -> Derivatives:
-        u, h = self.slopes(theta)  # in theta; d theta = rise (dZ - <P, dZ>) + drate
-        s, f, r = u * rise, h * rise**2, h * rise
-        k = f + u * bend
+    def _vote_derivatives(self, P: Array, theta: Array, dtheta: Array | float, d2theta: Array | float) -> Derivatives:
+        u, h = self.loss_derivatives(theta)  # in theta, whose derivatives in ln p are dtheta and d2theta
+        s, f, r = u * dtheta, h * dtheta**2, h * dtheta
+        k = f + u * d2theta
         U, h_total = s.sum(axis=1, keepdims=True), h.sum()
 
         def hessian_times(dZ: Array, drate: float) -> tuple[Array, float]:
@@ -355,7 +357,7 @@ class Competing(Independent):
             change = dZ - mean
             v = k * change + r * drate
             V = v.sum(axis=1, keepdims=True)
-            # The last term comes from the softmax's own curvature; it and `bend` alone can be negative.
+            # The last term comes from the softmax's own curvature; it and `d2theta` alone can be negative.
             return v - P * V - U * (weighted - P * mean), float((r * change).sum() + h_total * drate)
 
         curvature = vote_curvature(P, f, r, h, np.maximum(-U, 0.0))

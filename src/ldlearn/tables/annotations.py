@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ldlearn.exceptions import FileError, TableError, check_choice, format_list
 from ldlearn.tables.annotation_formats import Annotation, as_task, find_long_format, is_empty, is_task, parse_tasks
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
-from ldlearn.tables.files import Dialect, Input, naming
+from ldlearn.tables.files import Dialect, Input, prefix_errors
 from ldlearn.tables.formats import format_of, open_table
 from ldlearn.tables.json_tables import parse_lines, parse_list
 from ldlearn.tables.values import import_pandas
@@ -76,7 +76,7 @@ def read_annotations(
         The columns of a long table; by default those with usual names. In exports of Label Studio and Argilla, `label`
         is the name of the question, needed where there are several.
     format : str, optional
-        Format of the files if their names do not show it.
+        Format of the files, if it cannot be inferred from the names.
     dialect : Dialect, optional
         Separator, decimal mark and encoding of a text table, if it is not to be detected.
 
@@ -113,11 +113,11 @@ def read_annotations(
     annotations: list[Annotation] = []
     messages: list[str] = []
     for path in files:
-        with naming(path):
+        with prefix_errors(path):
             found, message, id = _read_file(path, format, dialect, given, len(files) == 1)
         annotations += found
         messages.append(message)
-    with naming(files[0]):
+    with prefix_errors(files[0]):
         return _count_raters(annotations, kind, id, list(dict.fromkeys(messages)))
 
 
@@ -133,7 +133,7 @@ def _read_file(
     rows: dict[int, dict[str, Any]]
     if (kind := format_of(path, format)) in ("json", "jsonl"):
         opened = Input(path, title="JSON")
-        with opened.stack, opened.reading():
+        with opened.stack, opened.convert_errors():
             objects = [as_task(found) for found in (parse_list if kind == "json" else parse_lines)(opened)]
         if not any(objects):
             raise TableError("the file is empty, or all of its objects are.")
@@ -142,7 +142,7 @@ def _read_file(
         rows = dict(enumerate(objects, start=1))
         columns = find_long_format(list(dict.fromkeys(name for row in objects for name in row)), given, single_file)
     else:
-        with open_table(path, format, dialect=dialect) as source:
+        with open_table(Input(path, format, dialect)) as source:
             columns = find_long_format(source.names, given, single_file)
             # As texts: the item 007 stays 007.
             texts = columns.roles.values()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, check_distinct, is_number, mark_if_ambiguous
-from ldlearn.tables.files import PIPE, Input, Output, check_declared, check_total
+from ldlearn.tables.files import Input, Output, check_declared_size, check_memory_limit
 from ldlearn.tables.formats import DatasetContent, Format
 from ldlearn.tables.source import Kind, RowSource
 from ldlearn.tables.values import import_pandas, to_numbers
@@ -41,9 +41,9 @@ class ArffSource(RowSource):
     MEKA puts into the name of the relation.
     """
 
-    def __init__(self, given: Input) -> None:
-        super().__init__(given)
-        self._file = given.stack.enter_context(given.path.open(encoding="utf-8-sig", newline=""))
+    def __init__(self, input: Input) -> None:
+        super().__init__(input)
+        self._file = input.stack.enter_context(input.path.open(encoding="utf-8-sig", newline=""))
         self._relation, self._label_field = "", "auto"
         self.names = []
         self._categories: list[Categories] = []
@@ -80,14 +80,14 @@ class ArffSource(RowSource):
         raise TableError("it has no line @data.")
 
     def _mulan_labels(self) -> list[int]:
-        companion = Path(self.given.name).with_suffix(".xml")
-        if self.given.name == PIPE or not companion.is_file():
+        companion = Path(self.input.table).with_suffix(".xml")
+        if not self.input.has_path or not companion.is_file():
             return []
         found = _XML_LABEL.findall(companion.read_text(encoding="utf-8-sig"))
         return self.find([html.unescape(name[1:-1]) for name in found], companion.name) if found else []
 
     def _meka_labels(self) -> list[int]:
-        # The last one: the name of the set, which stands before it, may hold the like.
+        # The last one: the name of the set, which stands before it, may contain similar text.
         count = int((_MEKA_COUNT.findall(self._relation) or ["0"])[-1])
         positions = list(range(len(self.names)))
         # Below 0 the labels stand last: MEKA's convention.
@@ -128,10 +128,10 @@ class ArffSource(RowSource):
             raise TableError(f"{text[:30]!r} is no value of this attribute.", row=row, column=self.names[position])
         return text
 
-    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
-        """See `Source.matrices`; features of a sparse file stay sparse."""
+    def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.read_matrices`; features of a sparse file stay sparse."""
         if not self._is_sparse:
-            return super().matrices(parts)
+            return super().read_matrices(groups)
         values: list[float] = []
         columns: list[int] = []
         starts = [0]
@@ -140,14 +140,14 @@ class ArffSource(RowSource):
             values += [float(self._read_cell(text, column, row) or "nan") for column, text in cells.items()]
             starts.append(len(values))
             # A value and its column have 8 bytes each.
-            check_total(len(values) * 16, self.given.max_bytes)
+            check_memory_limit(len(values) * 16, self.input.max_bytes)
         shape = (len(starts) - 1, len(self.names))
         whole = scipy.sparse.csr_matrix((np.array(values), np.array(columns, dtype=np.int64), starts), shape=shape)
         made: dict[str, Any] = {}
-        for field, positions in parts.items():
+        for field, positions in groups.items():
             # Labels become dense; a sparse row of a few bytes must not stand for thousands of them.
             if field != "X":
-                check_declared(8 * shape[0] * len(positions), 8 * self.given.size)
+                check_declared_size(8 * shape[0] * len(positions), 8 * self.input.size)
             made[field] = whole[:, positions] if field == "X" else whole[:, positions].toarray()
         return made
 

@@ -10,6 +10,7 @@ import math
 import os
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,10 +19,11 @@ import scipy.sparse
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
+from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import TableError, normalize_name
 from ldlearn.tables.columns import MARKS, Columns, mark_if_ambiguous
-from ldlearn.tables.files import MOST_NAMES, PIPE, Input, Output, check_declared, check_total
-from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta, to_dense
+from ldlearn.tables.files import MOST_NAMES, PIPE, Input, Output, check_declared_size, check_memory_limit
+from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta
 from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
 
 # In any case of letters, with or without underscores and a "train" before them.
@@ -40,13 +42,13 @@ class ArraySource(Source):
 
     Parameters
     ----------
-    given : Input
+    input : Input
     arrays : dict of str to array
         Vectors and matrices, X perhaps sparse; arrays with other numbers of dimensions are passed over.
     """
 
-    def __init__(self, given: Input, arrays: dict[str, Any]) -> None:
-        super().__init__(given)
+    def __init__(self, input: Input, arrays: dict[str, Any]) -> None:
+        super().__init__(input)
         known, own = _pop_names(arrays)
         self.texts = known.pop("texts", {})
         self._arrays = {name: array for name, array in arrays.items() if _is_column_or_matrix(array)}
@@ -97,12 +99,12 @@ class ArraySource(Source):
         frame = make_frame(columns, 1).reindex(range(1, n_rows + 1))  # a frame without columns has no rows
         yield SparseTable(frame, scipy.sparse.csr_array(self._select_columns(sparse)), sparse) if sparse else frame
 
-    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
-        """See `Source.matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
-        for name in {self._array_columns[i][0] for positions in parts.values() for i in positions}:
+    def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.read_matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
+        for name in {self._array_columns[i][0] for positions in groups.values() for i in positions}:
             if self._arrays[name].dtype.kind not in "biuf":
                 raise TableError(f"the array {name!r} holds no numbers.")
-        found = {field: self._select_columns(positions) for field, positions in parts.items()}
+        found = {field: self._select_columns(positions) for field, positions in groups.items()}
         return {field: matrix if field == "X" else to_dense(matrix) for field, matrix in found.items()}
 
     def _select_columns(self, positions: list[int]) -> Any:
@@ -124,7 +126,7 @@ class ArraySource(Source):
             if m != n:
                 raise TableError(f"the array {first!r} has {n} rows, but {other!r} has {m}; all need as many.")
         # What is sparse in the file may become dense.
-        check_total(8 * n * len(positions), self.given.max_bytes)
+        check_memory_limit(8 * n * len(positions), self.input.max_bytes)
         return int(n)
 
 
@@ -152,15 +154,15 @@ def _first_present(field: str, present: Sequence[str]) -> str:
     return next((spelled[name] for name in _USUAL_NAMES[field] if name in spelled), "")
 
 
-def arrays_of(content: DatasetContent) -> dict[str, Any]:
+def to_arrays(content: DatasetContent) -> dict[str, Any]:
     """The arrays that a data set is stored as."""
     features = {"X": content.X} if content.X.shape[1] else {}
     return {**features, **content.labels, META: content.meta()}
 
 
-def read_npz(path: Path, max_bytes: int) -> dict[str, NDArray[Any]]:
+def read_npz(input: Input) -> dict[str, NDArray[Any]]:
     """All arrays of an .npz archive."""
-    with zipfile.ZipFile(path) as archive:
+    with zipfile.ZipFile(input.path) as archive:
         members = archive.infolist()
         for member in members:
             if not member.filename.endswith(".npy"):
@@ -168,9 +170,7 @@ def read_npz(path: Path, max_bytes: int) -> dict[str, NDArray[Any]]:
             # NumPy itself writes no other kinds.
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or member.flag_bits & 1:
                 raise TableError(f"{member.filename!r} is packed or encrypted in a way no NumPy archive is.")
-        declared = sum(member.file_size for member in members)
-        check_declared(declared, path.stat().st_size)
-        check_total(declared, max_bytes)
+        input.check_size(sum(member.file_size for member in members))
         arrays = {}
         for member in members:
             with archive.open(member) as file:
@@ -179,12 +179,11 @@ def read_npz(path: Path, max_bytes: int) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def read_npy(path: Path, max_bytes: int) -> NDArray[Any]:
+def read_npy(input: Input) -> NDArray[Any]:
     """The array of an .npy file."""
-    size = path.stat().st_size
-    check_total(size, max_bytes)
-    with path.open("rb") as file:
-        return read_array(file, size)
+    input.check_size(input.size)
+    with input.path.open("rb") as file:
+        return read_array(file, input.size)
 
 
 def read_array(file: IO[bytes], size: int, what: str = "the array") -> NDArray[Any]:
@@ -216,32 +215,32 @@ class NpySource(ArraySource):
     file is one matrix; then `find` also takes the path of another .npy file, whose columns join it.
     """
 
-    def __init__(self, given: Input) -> None:
-        path = Path(given.name)
-        parts = {field: _part_path(path, field) for field in ("X", *MARKS)} if given.name != PIPE else {}
+    def __init__(self, input: Input) -> None:
+        path = Path(input.table)
+        parts = {field: _part_path(path, field) for field in ("X", *MARKS)} if input.has_path else {}
         found = {field: part for field, part in parts.items() if part.is_file()}
         if "X" in found and len(found) > 1:
-            arrays = {field: read_npy(part, given.max_bytes) for field, part in found.items()}
+            arrays = {field: read_npy(replace(input, table=str(part))) for field, part in found.items()}
             # The endings of the names show what the labels are, as the description in a file of ours would.
-            super().__init__(given, arrays | {META: "{}"})
+            super().__init__(input, arrays | {META: "{}"})
             return
-        matrix = read_npy(given.path, given.max_bytes)
+        matrix = read_npy(input)
         if matrix.ndim != 2:
             raise TableError(f"it holds no matrix but an array of shape {matrix.shape}.")
-        super().__init__(given, {"column": matrix})
+        super().__init__(input, {"column": matrix})
 
     def find(self, choice: Columns, option: str = "labels") -> list[int]:
         """See `ArraySource.find`."""
         if not isinstance(choice, str | os.PathLike) or not os.fspath(choice).endswith(".npy"):
             return super().find(choice, option)
-        path = Path(choice) if Path(choice).is_file() else Path(self.given.name).parent / choice
-        labels = Input(str(path), max_bytes=self.given.max_bytes, title=self.given.title)
-        with labels.reading():
-            matrix = read_npy(labels.path, labels.max_bytes)
+        path = Path(choice) if Path(choice).is_file() else Path(self.input.table).parent / choice
+        labels = replace(self.input, table=str(path))
+        with labels.convert_errors():
+            matrix = read_npy(labels)
             if matrix.ndim != 2:
                 raise TableError(f"a matrix with a column for each label is needed, not the shape {matrix.shape}.")
         # The columns of both files are named and numbered anew.
-        ArraySource.__init__(self, self.given, self._arrays | {"label": matrix})
+        ArraySource.__init__(self, self.input, self._arrays | {"label": matrix})
         return self._groups["label"]
 
 
@@ -249,8 +248,8 @@ def _part_path(path: Path, field: str) -> Path:
     return path.with_name(f"{path.stem.removesuffix('_X')}_{field}.npy")
 
 
-def _read_npz(given: Input) -> ArraySource:
-    arrays: dict[str, Any] = read_npz(given.path, given.max_bytes)
+def _read_npz(input: Input) -> ArraySource:
+    arrays: dict[str, Any] = read_npz(input)
     if arrays.keys() >= {*_SPARSE}:
         data, indices, starts, shape, format = (arrays.pop(name) for name in _SPARSE)
         if format.item() != b"csr":
@@ -259,12 +258,12 @@ def _read_npz(given: Input) -> ArraySource:
         # scipy does not check indices, and its compiled loops would go beyond the arrays.
         X.check_format(full_check=True)
         arrays = {"X": X} | arrays
-    return ArraySource(given, arrays)
+    return ArraySource(input, arrays)
 
 
 def _write_npz(output: Output, content: DatasetContent) -> None:
     """Write an archive: a data set with names and origin; of a table the degrees as ``D`` with ``label_names``."""
-    arrays = arrays_of(content)
+    arrays = to_arrays(content)
     if scipy.sparse.issparse(X := content.X):
         del arrays["X"]
         arrays |= zip(_SPARSE, (X.data, X.indices, X.indptr, X.shape, b"csr"), strict=True)
@@ -286,7 +285,7 @@ def _write_npy(output: Output, content: DatasetContent) -> None:
         raise TableError("features and labels are two .npy files, no pipe can hold them; use .npz.")
     # all files are complete before the first takes its place
     for field, matrix in {"X": content.X, **content.labels}.items():
-        np.save(output.beside(_part_path(Path(output.name), field)), matrix, allow_pickle=False)
+        np.save(output.open_sibling(_part_path(Path(output.name), field)), matrix, allow_pickle=False)
 
 
 NPZ = Format("NPZ", _read_npz, write_content=_write_npz)
@@ -296,15 +295,15 @@ NPY = Format("a NumPy array", NpySource, write_content=_write_npy)
 class LibsvmSource(ArraySource):
     """Features (sparse) and logical labels; label numbers in ascending order become the columns."""
 
-    def __init__(self, given: Input) -> None:
+    def __init__(self, input: Input) -> None:
         from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
         from sklearn.preprocessing import MultiLabelBinarizer
 
-        comment = _read_own_comment(given.path)
+        comment = _read_own_comment(input.path)
         known = parse_meta(comment or "{}")
         # The lines show neither last features that are 0 everywhere, nor whether indices begin at 0.
         own = {"n_features": len(known["feature_names"]), "zero_based": False} if known["feature_names"] else {}
-        X, targets = load_svmlight_file(str(given.path), multilabel=True, **own)
+        X, targets = load_svmlight_file(str(input.path), multilabel=True, **own)
         if X.shape[1] > MOST_NAMES:
             raise TableError(f"a feature index is beyond {MOST_NAMES:,}.")
         numbers = sorted({number for row in targets for number in row})
@@ -316,10 +315,10 @@ class LibsvmSource(ArraySource):
                 raise TableError(f"it has the label {min(unnamed):g}, which has no name.")
             numbers = [float(j) for j in range(len(known["label_names"]))]
         # The labels are made dense.
-        check_declared(X.shape[0] * len(numbers), given.size)
+        check_declared_size(X.shape[0] * len(numbers), input.size)
         Y = MultiLabelBinarizer(classes=numbers).fit_transform(targets).astype(np.int8)
         names = {"feature_names": [f"x{j}" for j in range(X.shape[1])], "label_names": [f"{n:g}" for n in numbers]}
-        super().__init__(given, {"X": X, "Y": Y, META: comment or json.dumps(names)})
+        super().__init__(input, {"X": X, "Y": Y, META: comment or json.dumps(names)})
 
 
 def _read_own_comment(path: Path) -> str:

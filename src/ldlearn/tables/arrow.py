@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
-from ldlearn.tables.columns import check_distinct, marked_labels
-from ldlearn.tables.files import MOST_NAMES, Input, Output, check_total
+from ldlearn.tables.columns import check_distinct, find_marked_labels
+from ldlearn.tables.files import MOST_NAMES, Input, Output, check_memory_limit
 from ldlearn.tables.formats import META, Format, Table, parse_meta
 from ldlearn.tables.source import CHUNK_ROWS, Kind, Source, as_column, make_frame
 
@@ -22,14 +22,14 @@ _TEXTS = ("string", "large_string", "string_view", "null", "bool")
 class ArrowSource(Source):
     """A column table; only the columns asked for are read. A column of lists of numbers becomes several."""
 
-    def __init__(self, given: Input, format: str) -> None:
-        super().__init__(given)
+    def __init__(self, input: Input, format: str) -> None:
+        super().__init__(input)
         self._types = import_optional("pyarrow", "tables", "Tables").types
         from pyarrow import dataset
 
         # Without buffers: a damaged page would get one of the size that it announces.
         options = dataset.ParquetFileFormat(pre_buffer=False) if format == "parquet" else format
-        self._file = dataset.dataset(str(given.path), format=options)
+        self._file = dataset.dataset(str(input.path), format=options)
         self._n_rows = self._file.count_rows()
         check_distinct(self._file.schema.names)
         self.names = []
@@ -62,11 +62,11 @@ class ArrowSource(Source):
         """Labels and origin of a data set that this library wrote."""
         text = (self._file.schema.metadata or {}).get(META.encode())
         if text is None:
-            return marked_labels(self.names), {}
+            return find_marked_labels(self.names), {}
         meta = parse_meta(text.decode())
         m, c = len(meta["feature_names"]), len(meta["label_names"])
         if len(self.names) != m + c * len(meta["fields"]):
-            return marked_labels(self.names), meta["texts"]
+            return find_marked_labels(self.names), meta["texts"]
         return {f: list(range(m + k * c, m + (k + 1) * c)) for k, f in enumerate(meta["fields"])}, meta["texts"]
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
@@ -77,8 +77,7 @@ class ArrowSource(Source):
             places = ((i, *self._file_columns[i]) for i in kinds)
             yield make_frame({i: arrays[name] if k is None else arrays[name][:, k] for i, name, k in places}, row)
             row += batch.num_rows
-            if self.given.on_progress is not None:
-                self.given.on_progress(self.given.size * batch.num_rows // max(self._n_rows, 1))
+            self.input.on_progress(self.input.size * batch.num_rows // max(self._n_rows, 1))
         if row - 1 != self._n_rows:
             raise TableError(f"it announces {self._n_rows:,} rows and holds another number.")
 
@@ -86,20 +85,20 @@ class ArrowSource(Source):
         options = {"use_threads": False, "batch_readahead": 0, "fragment_readahead": 0}
         return iter(self._file.to_batches(columns=names, batch_size=CHUNK_ROWS, **options))
 
-    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
-        """See `Source.matrices`.
+    def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
+        """See `Source.read_matrices`.
 
         In passes over a twelfth of the columns: Parquet's reader keeps some of every column that it is asked for, and
         one pass over a file of 50,000 x 105 numbers took 6.5 times the memory of the result.
         """
         matrices = {}
-        for field, positions in parts.items():
-            check_total(8 * self._n_rows * len(positions), self.given.max_bytes)
+        for field, positions in groups.items():
+            check_memory_limit(8 * self._n_rows * len(positions), self.input.max_bytes)
             types = {str(self._file.schema.field(self._file_columns[i][0]).type) for i in positions}
             dtype = np.float32 if types == {"float"} else np.float64
             matrices[field] = np.empty((self._n_rows, len(positions)), dtype=dtype)
             for columns in np.array_split(np.arange(len(positions)), min(12, len(positions))):
-                some = super().matrices({field: [positions[j] for j in columns]})
+                some = super().read_matrices({field: [positions[j] for j in columns]})
                 matrices[field][:, columns] = some[field]
         return matrices
 
@@ -137,7 +136,7 @@ class ArrowSource(Source):
         return rows
 
 
-def arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
+def to_arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
     """An Arrow table whose types depend on those of the columns only, so that empty and full pieces agree."""
     pa = import_optional("pyarrow", "tables", "Tables")
     texts = {name: values.dtype.kind in "OU" for name, values in columns.items()}
@@ -153,7 +152,7 @@ def _write_arrow(output: Output, tables: Iterator[Table], format: str) -> None:
     from pyarrow import ipc, parquet
 
     metadata = {META: output.meta} if output.meta else None
-    pieces = (arrow_table(table).replace_schema_metadata(metadata) for table in tables)
+    pieces = (to_arrow_table(table).replace_schema_metadata(metadata) for table in tables)
     first = next(pieces)
     with (parquet.ParquetWriter if format == "parquet" else ipc.new_file)(output.file, first.schema) as writer:
         for piece in chain([first], pieces):

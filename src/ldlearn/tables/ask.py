@@ -10,11 +10,12 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
 
+from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import ParameterError, TableError, check_choice, import_optional
 from ldlearn.tables.files import PIPE, write_file
-from ldlearn.tables.formats import format_of, to_dense, write_table
-from ldlearn.tables.table_files import RowOptions, label_losses, read_model_rows
+from ldlearn.tables.formats import format_of, write_table
+from ldlearn.tables.table_files import ModelRowOptions, label_losses, read_model_rows
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import WrittenTable
@@ -33,14 +34,14 @@ def ask_table(
     *,
     n: int = 50,
     to: str | None = None,
-    **options: Unpack[RowOptions],
+    **options: Unpack[ModelRowOptions],
 ) -> WrittenTable:
     """Write the rows that should be annotated next, and the labels that look wrong.
 
     The table has the identifier, the texts (or what ``keep`` names), ``rank`` (see `choose_rows`), ``expected_error``
-    (see `expected_errors`), and ``suspicious``: labels that look wrong (see `find_suspicious`), with the probability
-    of what is given. The `n` rows to annotate come first, then up to `n` other rows with suspicious labels, without a
-    rank.
+    (see `expected_errors`), and ``suspicious``: labels that look wrong (see `find_suspicious_labels`), with the
+    probability of what is given. The `n` rows to annotate come first, then up to `n` other rows with suspicious labels,
+    without a rank.
 
     Parameters
     ----------
@@ -70,7 +71,7 @@ def ask_table(
     if rows.recovered.sum() >= _MIN_ROWS:
         labels = np.where(rows.recovered[:, None], rows.labels, np.nan)  # type: ignore[arg-type]
         probabilities = held_out_probabilities(rows.model.estimator, rows.X, labels)
-        suspicious = find_suspicious(labels, probabilities)
+        suspicious = find_suspicious_labels(labels, probabilities)
         for i, j in np.argwhere(suspicious):
             note = f"{rows.model.labels[j]}={labels[i, j]:.0f} ({probabilities[i, j]:.2f})"
             notes[i] = f"{notes[i]}; {note}" if notes[i] else note
@@ -164,7 +165,7 @@ def held_out_probabilities(estimator: Any, X: Any, labels: Array) -> Array:
     return found
 
 
-def find_suspicious(labels: Array, probabilities: Array) -> NDArray[np.bool_]:
+def find_suspicious_labels(labels: Array, probabilities: Array) -> NDArray[np.bool_]:
     """0/1 labels that look wrong, by confident learning for each label (as in cleanlab).
 
     A label is suspicious if the opposite value is likelier than the given one, and at least as likely as it is on
@@ -194,7 +195,7 @@ def write_suggestions(
     *,
     program: str,
     question: str = "label",
-    **options: Unpack[RowOptions],
+    **options: Unpack[ModelRowOptions],
 ) -> WrittenTable:
     """Write the degrees of the rows of a table for an annotation tool, or for training.
 

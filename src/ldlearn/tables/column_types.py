@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.source import SparseTable
-from ldlearn.tables.values import NumberColumn, import_pandas, is_missing, is_padded, read_numbers, repr_cell
+from ldlearn.tables.values import cell_error, has_leading_zero, import_pandas, is_missing, read_numbers, repr_cell
 
 MAX_CATEGORIES = 1000
 EMPTY, CONSTANT = "no value in any row", "the same value in every row"
@@ -68,27 +68,24 @@ class CellReport:
         found = read_numbers(series, self.decimal, unit)
         if unit is None:
             self.units[column] = found.unit
-            self._report_mixed_units(found, column)
+            n_numbers = int(np.count_nonzero(~np.isnan(found.values)))
+            if 0 < found.n_with_unit < n_numbers:
+                some = f"{found.n_with_unit:,} of {n_numbers:,} numbers have the unit {found.unit}"
+                self.mixed_units[column] = f"Column {column!r}: {some}, which is assumed for the others too."
         if found.malformed.any():
             known = "" if unit is None else f", with {f'the unit {unit}' if unit else 'no unit'} as in training"
             check_malformed(series, column, found.malformed, f"are the columns named correctly{known}?")
             self.add(self.malformed, series, column, found.malformed)
         return found.values
 
-    def _report_mixed_units(self, found: NumberColumn, column: str) -> None:
-        n_numbers = int(np.count_nonzero(~np.isnan(found.values)))
-        if 0 < found.n_with_unit < n_numbers:
-            some = f"{found.n_with_unit:,} of {n_numbers:,} numbers have the unit {found.unit}"
-            self.mixed_units[column] = f"Column {column!r}: {some}, which is assumed for the others too."
-
     def messages(self) -> list[str]:
         """One sentence for each column."""
-        treated = {"as missing": self.malformed, "as none of the categories, not seen in training": self.unseen}
-        cells = [_message(column, cells, how) for how, found in treated.items() for column, cells in found.items()]
+        treated = {"as missing": self.malformed, "as a category not seen in training": self.unseen}
+        cells = [_describe_cells(*item, how) for how, found in treated.items() for item in found.items()]
         return [*self.mixed_units.values(), *cells]
 
 
-def _message(column: str, cells: list[str], how: str) -> str:
+def _describe_cells(column: str, cells: list[str], how: str) -> str:
     named = [cell for cell in cells if cell][:3]
     more = f" and {len(cells) - len(named):,} more" if len(cells) > len(named) else ""
     count = "1 cell counts" if len(cells) == 1 else f"{len(cells):,} cells count"
@@ -136,9 +133,11 @@ def find_column_types(
         If a column looks like an identifier, which carries no information about other rows.
     """
     if isinstance(table, SparseTable):
-        rest = [name for name in features if name not in table.place]
+        rest = [name for name in features if name not in table.column_positions]
         others = find_column_types(table.frame, rest, decimal=decimal, **given)
-        return _with_sparse(others, table.take_columns([name for name in features if name in table.place]))
+        return _add_sparse_columns(
+            others, table.take_columns([name for name in features if name in table.column_positions])
+        )
     types = {name: type_ for type_, names in given.items() for name in names}
     numbers = {name for name, dtype in zip(table.columns, table.dtypes, strict=True) if dtype.kind in "iuf"}
     inferred = [name for name in features if name not in types]
@@ -157,7 +156,7 @@ def find_column_types(
     return ColumnTypes(numeric, categorical, dates, text, left_out)
 
 
-def _with_sparse(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
+def _add_sparse_columns(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
     """The types of the other columns, and before them the numbers of a sparse matrix; columns of zeros are constant."""
     # Zeros may be stored, too.
     filled = np.bincount(table.matrix.indices[table.matrix.data != 0], minlength=len(table.names))
@@ -222,22 +221,16 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
     if 0 < malformed.mean() < 0.5:
         problem = f"{malformed.sum():,} of {len(present):,} values are not numbers"
         advice = "correct them, name the column as numeric to treat them as missing, or leave it out (ignore)"
-        raise TableError(f"{problem}, first {_first_cell(present, malformed)}; {advice}.", column=column)
+        raise cell_error(present, column, malformed, f"{problem} ({{}}); {advice}.")
     texts = f"{count:,} different texts in {len(series):,} rows, such as {repr_cell(present.iloc[0])}"
     advice = "name the column as id, categorical or text, or leave it out (ignore)"
     raise TableError(f"{texts}, look like an identifier; {advice}.", column=column)
 
 
-def _first_cell(series: Any, marked: Mask) -> str:
-    """The first of the marked cells, as messages name it."""
-    first = int(np.argmax(marked))
-    return f"row {series.index[first]} {repr_cell(series.iloc[first])}"
-
-
 def _has_leading_zeros(present: Any) -> bool:
     """Whether a column holds codes of digits, some of which begin with 0."""
     cells = present.tolist()
-    return all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells) and any(map(is_padded, cells))
+    return all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells) and any(map(has_leading_zero, cells))
 
 
 def _is_nearly_numeric(present: Any, decimal: str | None) -> bool:
@@ -266,10 +259,8 @@ def check_malformed(series: Any, column: str, malformed: Mask, advice: str) -> N
     count, present = int(malformed.sum()), int((~is_missing(series)).sum())
     # Of a few cells, as in a row or two to be predicted, most may be malformed by chance.
     if present >= 2 * _MIN_CELLS and count > present / 2:
-        first = int(np.argmax(malformed))
         problem = f"{count:,} of {present:,} values do not have the type of the column"
-        cell = repr_cell(series.iloc[first])
-        raise TableError(f"{problem} ({cell}); {advice}", row=series.index[first], column=column)
+        raise cell_error(series, column, malformed, f"{problem} ({{}}); {advice}")
 
 
 def columns_by_type(types: Mapping[str, str]) -> dict[str, list[str]]:
@@ -296,18 +287,18 @@ def find_date_format(series: Any, column: str) -> str | None:
     first = present.head(50)  # most columns are no dates, and a few cells show it
     if 2 * sum(isinstance(cell, str) and _LIKE_A_DATE.match(cell) is not None for cell in first) <= len(first):
         return None
-    likely = [form for form in _FORMATS if 2 * _parse(first, form).notna().sum() >= len(first)]
-    counts = {form: int(_parse(present, form).notna().sum()) for form in likely}
+    likely = [form for form in _FORMATS if 2 * _parse_dates(first, form).notna().sum() >= len(first)]
+    counts = {form: int(_parse_dates(present, form).notna().sum()) for form in likely}
     found = [form for form in likely if counts[form] == max(counts.values()) >= 0.9 * len(present)]
     if not found:
         return None
     if found[0].translate(_DAY_AND_MONTH_SWAPPED) in found[1:]:
         problem = f"its dates may begin with the day or with the month ({present.iloc[0]!r})"
         raise TableError(f"{problem}; write them as 2024-03-31, or leave the column out (ignore).", column=column)
-    return _ISO_TIME if found[0] == _ISO and _has_times(_parse(present, _ISO)) else found[0]
+    return _ISO_TIME if found[0] == _ISO and _has_times(_parse_dates(present, _ISO)) else found[0]
 
 
-def date_parts(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.bool_]]:
+def split_dates(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.bool_]]:
     """Year, month, weekday (Monday is 0), days, and the hour if there are times; and which cells are malformed.
 
     Days are counted from 1970, with fractions. A method that standardises its features sees days since the first.
@@ -316,8 +307,8 @@ def date_parts(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], 
         when = series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz is not None else series
     else:
         # ISO 8601 cannot be mistaken for another format.
-        when = _parse(series, form)
-        when = when.fillna(_parse(series[when.isna()], _ISO))
+        when = _parse_dates(series, form)
+        when = when.fillna(_parse_dates(series[when.isna()], _ISO))
     days = (when - import_pandas().Timestamp(0).as_unit("us")).dt.total_seconds().to_numpy(dtype=np.float64) / 86_400
     parts = {"year": when.dt.year, "month": when.dt.month, "weekday": when.dt.day_of_week, "days": days}
     if "%H" in form or "%I" in form:
@@ -326,7 +317,7 @@ def date_parts(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], 
     return {name: np.asarray(values, dtype=np.float64) for name, values in parts.items()}, malformed
 
 
-def _parse(series: Any, form: str) -> Any:
+def _parse_dates(series: Any, form: str) -> Any:
     """The cells as times of UTC without a zone, NaT where they have another format."""
     pandas_format = "ISO8601" if form in (_ISO, _ISO_TIME) else form
     texts = series.astype(str).str.strip()

@@ -161,7 +161,7 @@ def _check_disjoint(names: Sequence[str], found: Mapping[str, list[int]], option
             seen[i] = option
 
 
-def find_kept(source: Source, keep: Columns | None, id: str | None, labels: Sequence[str]) -> list[str]:
+def find_columns_to_keep(source: Source, keep: Columns | None, id: str | None, labels: Sequence[str]) -> list[str]:
     """The columns that are written beside the degrees, the id aside; their names must be free."""
     chosen = [] if keep is None else [source.names[i] for i in source.find(keep, "keep")]
     if both := [name for name in chosen if name in labels]:
@@ -221,14 +221,14 @@ def _find_by_text(names: Sequence[str], part: str, option: str) -> list[int]:
         raise TableError(f"{option}: no column begins with {part[:-1]!r}; the columns are {format_list(names)}.")
     if ":" in part:
         first, _, last = part.partition(":")
-        start, stop = _range_end(names, first, 0, option), _range_end(names, last, len(names) - 1, option)
+        start, stop = _find_range_end(names, first, 0, option), _find_range_end(names, last, len(names) - 1, option)
         if start > stop:
             raise TableError(f"{option}: in the range {part!r} the first column comes after the last.")
         return list(range(start, stop + 1))
-    raise _no_such_column(names, part, option)
+    raise _missing_column_error(names, part, option)
 
 
-def _range_end(names: Sequence[str], end: str, default: int, option: str) -> int:
+def _find_range_end(names: Sequence[str], end: str, default: int, option: str) -> int:
     if not (end := end.strip()):
         return default
     # Before positions: a column may be called 3.
@@ -236,10 +236,10 @@ def _range_end(names: Sequence[str], end: str, default: int, option: str) -> int
         return list(names).index(end)
     if end.isascii() and end.isdigit() and int(end) < len(names):
         return int(end)
-    raise _no_such_column(names, end, option)
+    raise _missing_column_error(names, end, option)
 
 
-def _no_such_column(names: Sequence[str], part: str, option: str) -> TableError:
+def _missing_column_error(names: Sequence[str], part: str, option: str) -> TableError:
     advice = suggest_name(part, names, "the columns are")
     # The usual cause of a table with one column is a separator that was not found.
     if len(names) == 1:
@@ -247,7 +247,7 @@ def _no_such_column(names: Sequence[str], part: str, option: str) -> TableError:
     return TableError(f"{option}: there is no column {part!r}; {advice}")
 
 
-def marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
+def find_marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
     """Positions of the columns that are marked as labels, by what they hold."""
     found = {f: [i for i, name in enumerate(names) if name.startswith(mark)] for f, mark in MARKS.items()}
     return {field: positions for field, positions in found.items() if positions}

@@ -10,7 +10,9 @@ from ldlearn.exceptions import TableError, check_choice, format_list
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
-from ldlearn.tables.labelled_table import ReadingOptions, TableInput
+from ldlearn.tables.files import Input
+from ldlearn.tables.formats import open_table
+from ldlearn.tables.labelled_table import ReadingOptions
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import describe_repeated, import_pandas, to_numbers, to_texts
 
@@ -60,12 +62,12 @@ def compare_tables(
     convention : {"exact", "pyldl", "dldl", "dldl-recovery"}, default="exact"
         What happens to zeros.
     format : str, optional
-        Format of the tables if their names do not show it.
+        Format of the tables, if it cannot be inferred from the names.
     dialect, on_message
         As for `fit_table`.
     """
     check_choice("convention", convention, CONVENTIONS)
-    D, P = (_read_degrees(TableInput(file, **reading), labels, id) for file in (truth, other))
+    D, P = (_read_degrees(Input(file, **reading), labels, id) for file in (truth, other))
     if len(unmatched := D.columns.symmetric_difference(P.columns)):
         owner = truth if unmatched[0] in D.columns else other
         raise TableError(
@@ -83,9 +85,9 @@ def compare_tables(
     return Comparison(len(D), list(D.columns), id, scores)
 
 
-def _read_degrees(table_input: TableInput, labels: Columns, id: str | None) -> Any:
+def _read_degrees(input: Input, labels: Columns, id: str | None) -> Any:
     """The label columns of a file as a data frame of degrees, with the ids, or the positions, as index."""
-    with table_input.opened("rows") as source:
+    with open_table(input) as source:
         chosen = range(len(source.names)) if labels is None else source.find(labels, "labels")
         names = [source.names[i] for i in chosen if source.names[i] != id]
         check_columns(source.names, [] if id is None else [id], "id")

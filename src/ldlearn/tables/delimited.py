@@ -22,7 +22,7 @@ from ldlearn.tables.columns import is_number
 from ldlearn.tables.files import BUFFER_BYTES, MOST_NAMES, Dialect, Input, Output
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import CHUNK_BYTES, CHUNK_ROWS, Kind, Source, make_frame
-from ldlearn.tables.values import MISSING, import_pandas, is_padded, with_decimal_point
+from ldlearn.tables.values import MISSING, has_leading_zero, import_pandas, with_decimal_point
 
 _LONGEST_ROW = 16 << 20
 _QUOTE, _NEWLINE = b'"\n'
@@ -40,24 +40,24 @@ _BESIDE_NUMBERS = " \t%$€£¥()°µ²³/" + ascii_letters
 class DelimitedSource(Source):
     """A text table. Its first row names the columns, unless it holds only numbers; titles above it are skipped."""
 
-    def __init__(self, given: Input, delimiter: str) -> None:
-        super().__init__(given)
+    def __init__(self, input: Input, delimiter: str) -> None:
+        super().__init__(input)
         import_pandas()  # or a message how to install it
-        start = given.file.peek(BUFFER_BYTES)
+        start = input.file.peek(BUFFER_BYTES)
         line = start.partition(b"\n")[0]
         if len(line) == BUFFER_BYTES or max(map(line.count, b",;\t|")) >= MOST_NAMES:
             raise TableError(f"its first line is longer than 4 MB or has more than {MOST_NAMES:,} columns.")
         sample = start[: max(1 << 20, 2 * len(line))]
         self._is_whole = len(sample) == len(start) < BUFFER_BYTES
-        self._dialect = detect_dialect(sample, given.dialect, delimiter, is_whole=self._is_whole)
+        self._dialect = detect_dialect(sample, input, delimiter, is_whole=self._is_whole)
         if self._dialect.messages:
-            given.log(", and ".join(self._dialect.messages))
+            input.log(", and ".join(self._dialect.messages))
         self.decimal = self._dialect.decimal
         header, *self._first_rows = self._dialect.rows or [[]]
         _check_header(header, sample, self._dialect.encoding)
-        self._file = given.file
+        self._file = input.file
         if codecs.lookup(self._dialect.encoding.removesuffix("-sig")).name != "utf-8":
-            self._file = io.BufferedReader(_AsUtf8(given.file, self._dialect.encoding), BUFFER_BYTES)
+            self._file = io.BufferedReader(_AsUtf8(input.file, self._dialect.encoding), BUFFER_BYTES)
         has_header = not _is_row_of_numbers(header)
         # A spreadsheet shows a name that has line breaks in one row; other lines between header and table are empty.
         header_rows = self._dialect.header_lines - sum(name.count("\n") for name in header)
@@ -66,7 +66,7 @@ class DelimitedSource(Source):
             self._file.readline()
         if not has_header:
             self._first_rows = self._dialect.rows
-        self._take_names(header if has_header else [f"column{i}" for i in range(len(header))])
+        self._set_names(header if has_header else [f"column{i}" for i in range(len(header))])
         self._width = len(header)  # of a row; names of empty columns at the end are dropped
         self._drop_empty_end()
         row_bytes = len(sample) // (sample.count(b"\n") + 1)
@@ -87,7 +87,7 @@ class DelimitedSource(Source):
         """
         if self._is_whole and not self._file.peek().strip():
             return
-        codes = {i for row in self._first_rows for i, cell in enumerate(row) if is_padded(cell)}
+        codes = {i for row in self._first_rows for i, cell in enumerate(row) if has_leading_zero(cell)}
         texts = {i: object for i, kind in kinds.items() if kind == "text" or i in codes}
         pandas = import_pandas()
         options: dict[str, Any] = {}
@@ -115,24 +115,24 @@ class DelimitedSource(Source):
                 **options,
             )
             with reader:
-                yield from (self._block(frame, kinds, file.empty_rows) for frame in reader if len(frame))
+                yield from (self._to_block(frame, kinds, file.empty_rows) for frame in reader if len(frame))
         except pandas.errors.ParserError as error:
             if "Calling read(" in str(error):  # pandas passes on errors of the file, but replaces Ctrl-C
                 raise KeyboardInterrupt from None
             raise
 
-    def _block(self, frame: Any, kinds: Mapping[int, Kind], empty_rows: list[int]) -> Any:
+    def _to_block(self, frame: Any, kinds: Mapping[int, Kind], empty_rows: list[int]) -> Any:
         numeric = [i for i, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind in "iuf"]
         # Converted at once: a call for each of 10,000 columns is slow.
         matrix = (frame if len(numeric) == frame.shape[1] else frame[numeric]).to_numpy(np.float64)
         columns = dict(zip(numeric, matrix.T, strict=True))
-        columns |= {i: self._texts(frame[i], kinds[i]) for i in frame.columns.difference(numeric)}
+        columns |= {i: self._convert_texts(frame[i], kinds[i]) for i in frame.columns.difference(numeric)}
         block = make_frame({i: columns[i] for i in kinds}, int(frame.index[0]) + self.first_row)
         if empty_rows:  # which pandas does not count
             block.index += np.searchsorted(empty_rows, frame.index, side="right")
         return block
 
-    def _texts(self, column: Any, kind: Kind) -> NDArray[Any]:
+    def _convert_texts(self, column: Any, kind: Kind) -> NDArray[Any]:
         if column.dtype == bool:
             return np.asarray(column)
         cells: NDArray[Any] = column.to_numpy(dtype=object)
@@ -256,25 +256,26 @@ class DetectedDialect(NamedTuple):
     messages: list[str]  # what differs from the default
 
 
-def detect_dialect(sample: bytes, wanted: Dialect, usual: str, *, is_whole: bool = True) -> DetectedDialect:
+def detect_dialect(sample: bytes, input: Input, usual: str, *, is_whole: bool = True) -> DetectedDialect:
     """Find the dialect of a table.
 
     Parameters
     ----------
     sample : bytes
         How the table begins.
-    wanted : Dialect
-        What the user gives; it has priority.
+    input : Input
+        Has the dialect that the user gives, which has priority.
     usual : str
         The separator that the format usually has.
     is_whole : bool
         Whether the sample is the whole table; otherwise its last row may be incomplete and is left out.
     """
+    wanted = input.dialect or Dialect()
     encoding = wanted.encoding or _find_encoding(sample)
     text = sample.decode(encoding, errors="replace").rstrip("\r\n")
     delimiter = wanted.delimiter or _find_delimiter(text, usual, is_whole)
     lines_above, header_lines, rows = _read_first_rows(text, delimiter, is_whole)
-    decimal = wanted.decimal or _find_decimal_mark(rows[1:], "." if delimiter == "," else wanted.likely_decimal)
+    decimal = wanted.decimal or _find_decimal_mark(rows[1:], "." if delimiter == "," else input.likely_decimal)
     messages = []
     if not wanted.encoding and not encoding.startswith("utf-8"):
         messages.append(f"its text is {encoding}, not UTF-8")
@@ -369,7 +370,7 @@ def write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> 
     """Write a text table, with enough digits to read the same numbers back."""
     from pyarrow import csv as arrow_csv
 
-    from ldlearn.tables.arrow import arrow_table
+    from ldlearn.tables.arrow import to_arrow_table
 
     special = re.compile(f'["\\n\\r\\0{delimiter}]')
     options = arrow_csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
@@ -379,12 +380,12 @@ def write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> 
             output.file.write((delimiter.join(quoted) + "\n").encode())
         # A float32 has fewer digits than the float64 that it is read back as.
         columns = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in table.items()}
-        arrow_csv.write_csv(arrow_table(columns), output.file, options)
+        arrow_csv.write_csv(to_arrow_table(columns), output.file, options)
 
 
-def _format(delimiter: str) -> Format:
+def _delimited_format(delimiter: str) -> Format:
     source, write = partial(DelimitedSource, delimiter=delimiter), partial(write_delimited, delimiter=delimiter)
     return Format("a text table", source, write, is_text=True)
 
 
-CSV, TSV = _format(","), _format("\t")
+CSV, TSV = _delimited_format(","), _delimited_format("\t")

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.compose.method_names import method_name
+from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import softmax
 from ldlearn.exceptions import ParameterError, TableError, import_optional
-from ldlearn.tables.column_types import columns_by_type
+from ldlearn.tables.column_types import CellReport, columns_by_type
 from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
-from ldlearn.tables.files import sha256_of, write_file
-from ldlearn.tables.formats import to_dense
-from ldlearn.tables.labelled_table import ReadingOptions, TableInput
+from ldlearn.tables.files import Input, sha256_of, write_file
+from ldlearn.tables.formats import open_table
+from ldlearn.tables.labelled_table import ReadingOptions
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_files import columns_to_read
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
@@ -211,9 +212,9 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
             "fit DLDL, VoteLDL or SABFGS, without a feature map."
         )
     coef, intercept = linear
-    table_input = TableInput(data, **reading, likely_decimal=loaded.decimal)
-    report = table_input.new_report()
-    with table_input.opened("rows") as source:
+    input = Input(data, **reading, likely_decimal=loaded.decimal)
+    report = CellReport(input.decimal)
+    with open_table(input) as source:
         frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
     x = to_dense(loaded.transform(frame, report))[0]
     means = loaded.preprocessing.feature_means
@@ -236,20 +237,16 @@ def _find_row(chunks: Iterator[Any], row: Any) -> Any:
 
 def _name_parts(model: TableModel, frame: Any, x: Matrix) -> list[str]:
     """For each feature the column with its value, or the word; words that the row does not have are one part."""
-    steps, parts = model.preprocessing, []
-    # In the order of the features: numbers and parts of dates, categories, texts.
-    columns = [name if name in model.numeric else name.rpartition(" (")[0] for name in steps.numbers]
-    for name, values in zip(steps.categorical, steps.categories, strict=True):
-        columns += [name] * len(values)
-    for name in columns:
-        cell = frame[name].iloc[0]
-        parts.append(f"{name} {cell:.4g}" if isinstance(cell, float) else f"{name} {repr_cell(cell)}")
-    for name, encoder in steps.encoders.items():
-        if isinstance(encoder, TfidfEncoder):
-            words = zip(encoder.vocabulary, x[len(parts) :], strict=False)
-            parts += [f"{name}: {word}" if value else f"{name}: (absent words)" for word, value in words]
+    encoders, columns, parts = model.preprocessing.encoders, set(model.features), []
+    for (column, feature), value in zip(model.preprocessing.features_with_columns(), x, strict=True):
+        if isinstance(encoders.get(column), TfidfEncoder):
+            parts.append(feature if value else f"{column}: (absent words)")
+        elif column in encoders:
+            parts.append(column)
         else:
-            parts += [name] * encoder.transform([""]).shape[1]
+            column = column if column in columns else column.rpartition(" (")[0]  # a part of a date
+            cell = frame[column].iloc[0]
+            parts.append(f"{column} {cell:.4g}" if isinstance(cell, float) else f"{column} {repr_cell(cell)}")
     return parts
 
 

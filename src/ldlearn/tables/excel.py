@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
-from ldlearn.tables.files import Input, Output, check_declared, check_total, naming_system_errors
+from ldlearn.tables.files import Input, Output, check_memory_limit, convert_os_errors
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import Kind, RowSource, as_column
 from ldlearn.tables.values import repr_cell
@@ -31,12 +31,12 @@ _VALUE = re.compile(rb"<(?:[\w.-]+:)?v(?:\s[^<>]*)?>\s*\+?0*(\d{1,9})\s*<")  # p
 class ExcelSource(RowSource):
     """The first sheet that holds a table; its header is the first row that is nearly as full as the others."""
 
-    def __init__(self, given: Input) -> None:
-        super().__init__(given)
+    def __init__(self, input: Input) -> None:
+        super().__init__(input)
         calamine = import_optional("python_calamine", "tables", "Excel files")
-        _check_size(given)
+        _check_size(input)
         try:
-            book = calamine.CalamineWorkbook.from_filelike(given.stack.enter_context(given.path.open("rb")))
+            book = calamine.CalamineWorkbook.from_filelike(input.stack.enter_context(input.path.open("rb")))
             sheet, header, rows = self._find_table(book)
         except BaseException as error:
             if type(error).__name__ == "PanicException":  # of Rust, which is no Exception
@@ -47,12 +47,12 @@ class ExcelSource(RowSource):
         self._rows = (rows[k] for k in self._filled)
         self.first_row = header + 2
         if max(map(_count_filled, rows[header:])) > len(self._columns):
-            given.log("columns without a name in the header are left out")
+            input.log("columns without a name in the header are left out")
         if len(book.sheet_names) > 1:
-            given.log(f"the table is on the sheet {sheet!r}")
+            input.log(f"the table is on the sheet {sheet!r}")
         if header:
-            given.log(f"the header is row {header + 1} of the sheet")
-        self._take_names([str(_to_plain_value(rows[header][j])) for j in self._columns])
+            input.log(f"the header is row {header + 1} of the sheet")
+        self._set_names([str(_to_plain_value(rows[header][j])) for j in self._columns])
 
     def _find_table(self, book: Any) -> tuple[str, int, list[Row]]:
         """Name of the sheet, position of its header, and its rows."""
@@ -81,19 +81,17 @@ class ExcelSource(RowSource):
         return as_column([_to_plain_value(row[j]) for row in rows], kind)
 
 
-def _check_size(given: Input) -> None:
+def _check_size(input: Input) -> None:
     """Refuse a workbook that would take too much memory, by whatever name it calls its parts.
 
     Calamine makes a matrix that reaches to the last row and column of a sheet, in which every cell has its own copy of
     a shared text, and ends the process if that does not fit: a file with two cells could ask for 500 GB.
     """
-    limit = min(given.max_bytes, 2 << 30)
+    limit = min(input.max_bytes, 2 << 30)
     values: Counter[bytes] = Counter()
     text_sizes: list[int] = []
-    with zipfile.ZipFile(given.path) as archive:
-        declared = sum(member.file_size for member in archive.infolist())
-        check_declared(declared, given.size)
-        check_total(declared, given.max_bytes)
+    with zipfile.ZipFile(input.path) as archive:
+        input.check_size(sum(member.file_size for member in archive.infolist()))
         for member in archive.infolist():
             xml = archive.read(member)
             if _DOCTYPE.search(xml):
@@ -102,11 +100,11 @@ def _check_size(given: Input) -> None:
             n_cells = max(len(_CELL.findall(row)) for row in _ROW.split(xml))  # cells may have no reference
             n_columns = max([n_cells, *map(_column_number, columns)])
             n_rows = max(map(int, set(re.findall(rb"""\br\s*=\s*["'][A-Za-z]*(\d{1,18})""", xml))), default=0)
-            check_total(32 * n_rows * n_columns, limit)
+            check_memory_limit(32 * n_rows * n_columns, limit)
             values.update(_VALUE.findall(xml))
             sizes = map(len, _SHARED_TEXT.split(xml)[1:])
             text_sizes = [max(pair) for pair in zip_longest(text_sizes, sizes, fillvalue=0)]
-    check_total(sum(n * text_sizes[int(k)] for k, n in values.items() if int(k) < len(text_sizes)), limit)
+    check_memory_limit(sum(n * text_sizes[int(k)] for k, n in values.items() if int(k) < len(text_sizes)), limit)
 
 
 def _invalid_cell_error(cell: str, where: str | None = None) -> TableError:
@@ -153,7 +151,7 @@ def _write_workbook(output: Output, tables: Iterator[Table]) -> None:
     with closing(sheet):
         for k, table in enumerate(tables):
             # openpyxl keeps the rows in a file of its own, which may find no room before ours does.
-            with naming_system_errors(output.name, "written"):
+            with convert_os_errors(output.name, "written"):
                 if k == 0:
                     sheet.append([make_cell(name) for name in table])
                 for row in zip(*(column.tolist() for column in table.values()), strict=True):

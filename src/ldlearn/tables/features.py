@@ -10,9 +10,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ldlearn.core.scaling import column_moments
+from ldlearn.core.scaling import column_moments, to_dense
 from ldlearn.exceptions import TableError, format_list
-from ldlearn.tables.column_types import WORD, CellReport, ColumnTypes, check_malformed, columns_by_type, date_parts
+from ldlearn.tables.column_types import WORD, CellReport, ColumnTypes, check_malformed, columns_by_type, split_dates
 from ldlearn.tables.embedding import NamedEmbedding
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.values import import_pandas, to_texts
@@ -90,7 +90,7 @@ class TablePreprocessing:
         encoders = {name: _fit_encoder(cleaned[name], name, embedding) for name in types.texts}
         learned = (medians, means, scales, modes, categories, encoders, np.empty(0))
         preprocessing = cls(tuple(names), types.categorical, types.texts, *learned)
-        parts = preprocessing._parts(cleaned)
+        parts = preprocessing._transform_parts(cleaned)
         size = sum(part.shape[0] * part.shape[1] for part in parts)
         nonzero = sum(part.nnz if scipy.sparse.issparse(part) else part.size for part in parts)
         # A sparse table stays sparse: made dense, it may not fit into memory.
@@ -109,24 +109,28 @@ class TablePreprocessing:
 
         Categories that training did not have are added to ``report``.
         """
-        return self._join(self._parts(cleaned, report))
+        return self._join(self._transform_parts(cleaned, report))
 
     def feature_names(self) -> list[str]:
         """Names of the features that the estimator sees."""
-        names = list(self.numbers)
+        return [name for _, name in self.features_with_columns()]
+
+    def features_with_columns(self) -> list[tuple[str, str]]:
+        """For each feature that the estimator sees, its column of the cleaned table, and its name."""
+        names = [(name, name) for name in self.numbers]
         for name, values in zip(self.categorical, self.categories, strict=True):
-            names += [f"{name}_{value}" for value in values]
+            names += [(name, f"{name}_{value}") for value in values]
         for name, encoder in self.encoders.items():
             named = getattr(encoder, "get_feature_names_out", None)
             # What the user brings may not name its features; an empty text shows how many there are.
             words = range(encoder.transform([""]).shape[1]) if named is None else named()
-            names += [f"{name}: {word}" for word in words]
+            names += [(name, f"{name}: {word}") for word in words]
         return names
 
-    def _parts(self, cleaned: Any, report: CellReport | None = None) -> list[Any]:
+    def _transform_parts(self, cleaned: Any, report: CellReport | None = None) -> list[Any]:
         if isinstance(cleaned, SparseTable) and self.means[: len(cleaned.names)].any():
             cleaned = cleaned.to_frame()  # of a model whose numbers had no such zeros
-        parts = [self._scaled(values, which) for values, which in _number_blocks(cleaned, self.numbers)]
+        parts = [self._scale(values, which) for values, which in _number_blocks(cleaned, self.numbers)]
         for name, mode, values in zip(self.categorical, self.modes, self.categories, strict=True):
             known = import_pandas().Index(values, dtype=object)
             codes = np.asarray(known.get_indexer(cleaned[name].where(cleaned[name].notna(), mode)))
@@ -135,7 +139,7 @@ class TablePreprocessing:
                 report.add(report.unseen, cleaned[name], name, codes < 0)
         return parts + [encoder.transform(cleaned[name].tolist()) for name, encoder in self.encoders.items()]
 
-    def _scaled(self, values: Any, which: slice) -> Any:
+    def _scale(self, values: Any, which: slice) -> Any:
         scales = self.scales[which]
         if scipy.sparse.issparse(values):  # their means are 0
             parts = (values.data / scales[values.indices], values.indices, values.indptr)
@@ -149,20 +153,20 @@ class TablePreprocessing:
     def _join(self, parts: list[Any]) -> Any:
         if self.sparse:
             return scipy.sparse.hstack([scipy.sparse.csr_array(part) for part in parts], format="csr")
-        dense = [part.toarray() if scipy.sparse.issparse(part) else np.asarray(part) for part in parts]
+        dense = [to_dense(part) for part in parts]
         return dense[0] if len(dense) == 1 else np.hstack(dense)
 
 
 def _number_blocks(cleaned: Any, names: Sequence[str]) -> list[tuple[Any, slice]]:
     """The numbers of a cleaned table, as one array or as a sparse one and an array; and which columns they are."""
     if not isinstance(cleaned, SparseTable):
-        return [(_select(cleaned, list(names)).to_numpy(dtype=np.float64), slice(None))] if names else []
+        return [(_select_columns(cleaned, list(names)).to_numpy(dtype=np.float64), slice(None))] if names else []
     k = len(cleaned.names)
     rest = _number_blocks(cleaned.frame, names[k:])
     return [(cleaned.matrix, slice(0, k)), *((values, slice(k, None)) for values, _ in rest)]
 
 
-def _select(frame: Any, names: list[str]) -> Any:
+def _select_columns(frame: Any, names: list[str]) -> Any:
     """Some columns of a frame, without a copy if they are all of them."""
     return frame if list(frame.columns) == names else frame[names]
 
@@ -259,8 +263,8 @@ def clean_features(table: Any, types: ColumnTypes, report: CellReport) -> Any:
     """The feature columns of a table, cleaned: floats with NaN, categories with NaN, texts."""
     pandas = import_pandas()
     if isinstance(table, SparseTable):
-        rest = replace(types, numeric=tuple(name for name in types.numeric if name not in table.place))
-        sparse = table.take_columns([name for name in types.numeric if name in table.place])
+        rest = replace(types, numeric=tuple(name for name in types.numeric if name not in table.column_positions))
+        sparse = table.take_columns([name for name in types.numeric if name in table.column_positions])
         _check_sparse(sparse)
         return replace(sparse, frame=clean_features(table.frame, rest, report))
     parts = [_clean_numbers(table, types, report)]
@@ -286,7 +290,7 @@ def _check_sparse(table: SparseTable) -> None:
 def _clean_numbers(table: Any, types: ColumnTypes, report: CellReport) -> Any:
     """All numeric columns as one block, because work on every column by itself would take most of the time."""
     names = list(types.numeric)
-    chosen = _select(table, names)
+    chosen = _select_columns(table, names)
     if all(dtype.kind in "iuf" for dtype in set(chosen.dtypes)):
         values = chosen.astype(np.float64).to_numpy()  # without a copy; to_numpy(na_value=...) makes one
     else:
@@ -304,7 +308,7 @@ def _clean_numbers(table: Any, types: ColumnTypes, report: CellReport) -> Any:
 def _clean_dates(table: Any, types: ColumnTypes, report: CellReport) -> Any:
     columns: dict[str, Matrix] = {}
     for name, form in types.dates.items():
-        numbers, malformed = date_parts(table[name], form)
+        numbers, malformed = split_dates(table[name], form)
         advice = f"dates were written as {date(2024, 3, 31):{form}} in training; write them so, or as 2024-03-31."
         check_malformed(table[name], name, malformed, advice)
         report.add(report.malformed, table[name], name, malformed)

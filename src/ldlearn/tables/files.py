@@ -44,10 +44,14 @@ class Progress(Protocol):
         """Begin a task of this size; None if that is unknown."""
 
 
+def report_nothing(_: object) -> None:
+    """Ignore an amount of work, or a message."""
+
+
 @contextmanager
-def silent(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[OnProgress]:
+def no_progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[OnProgress]:
     """Report nothing."""
-    yield lambda amount: None
+    yield report_nothing
 
 
 def warn(sentence: str) -> None:
@@ -55,18 +59,18 @@ def warn(sentence: str) -> None:
     warnings.warn(sentence, UserWarning, stacklevel=2)
 
 
-def check_declared(declared: int, stored: int) -> None:
+def check_declared_size(declared: int, stored: int) -> None:
     """Refuse a file that announces far more bytes than it can hold, before anything is allocated."""
     if declared > max(ALWAYS_ALLOWED, MOST_EXPANSION * stored):
         problem = f"it announces {declared:,} bytes of data in {stored:,} bytes of file"
         raise TableError(f"{problem}; it is refused as broken or malicious.")
 
 
-def check_total(declared: int, max_bytes: int) -> None:
+def check_memory_limit(declared: int, max_bytes: int) -> None:
     """Refuse a file whose arrays would not fit into what the caller allows."""
     if declared > max_bytes:
         problem = f"it would take {declared:,} bytes of memory, more than the limit {max_bytes:,}"
-        raise TableError(f"{problem}; raise max_bytes if that is meant.")
+        raise TableError(f"{problem}; raise max_bytes if that is intended.")
 
 
 @dataclass(frozen=True)
@@ -81,14 +85,11 @@ class Dialect:
         What stands before the fraction of a number.
     encoding : str or None
         Any name that Python knows, such as "utf-8" or "cp1252".
-    likely_decimal : {".", ","}
-        The decimal mark if the numbers do not show it.
     """
 
     delimiter: str | None = None
     decimal: str | None = None
     encoding: str | None = None
-    likely_decimal: str = "."
 
     def __post_init__(self) -> None:
         delimiter = _SEPARATOR_NAMES.get(self.delimiter or "", self.delimiter)
@@ -107,60 +108,84 @@ class Dialect:
 
 @dataclass
 class Input:
-    """Where a table comes from: a file, or a pipe.
+    """A table to read: a file, standard input, or a data frame. It is opened by `ldlearn.tables.formats.open_table`.
 
     Attributes
     ----------
-    name : str
-        The file, or "-" for standard input.
-    on_progress : callable, optional
-        Called with the number of bytes of every read.
+    table : str or DataFrame
+        The file, "-" for standard input, or the table itself.
+    format : str, optional
+        Format of the file, if it cannot be inferred from its name.
+    dialect : Dialect, optional
+        Dialect of a text table, as far as the user gives it.
+    on_message : callable, optional
+        Called with messages about anything unusual in the file; by default they become warnings.
+    progress : callable
+        Reports the progress of reading.
+    likely_decimal : {".", ","}
+        The decimal mark of a text table, if it cannot be inferred from the numbers.
+    label_file : str, optional
+        A file of labels, which are joined to the columns of a NumPy array.
     max_bytes : int
         The largest number of bytes that arrays may take.
     title : str
         What the format is called in messages.
-    dialect : Dialect
-        Dialect of a text table, as far as the user gives it.
-    on_message : callable
-        Called with messages about anything unusual in the file; by default they become warnings.
+    on_progress : callable
+        Called with the number of bytes of every read.
     stack : ExitStack
         What was opened.
     """
 
-    name: str
-    on_progress: OnProgress | None = None
+    table: Any
+    format: str | None = None
+    dialect: Dialect | None = None
+    on_message: OnMessage | None = None
+    progress: Progress = no_progress
+    likely_decimal: str = "."
+    label_file: str | None = None
     max_bytes: int = DEFAULT_MAX_BYTES
     title: str = "a table"
-    dialect: Dialect = field(default_factory=Dialect)
-    on_message: OnMessage = warn
-    stack: ExitStack = field(default_factory=ExitStack)
+    on_progress: OnProgress = report_nothing
+    stack: ExitStack = field(default_factory=ExitStack, init=False)
 
     @property
     def where(self) -> str:
         """The name of the table in messages."""
-        return "standard input" if self.name == PIPE else self.name
+        if not isinstance(self.table, str):
+            return "table"
+        return "standard input" if self.table == PIPE else self.table
+
+    @property
+    def has_path(self) -> bool:
+        """Whether it is a file or a named pipe."""
+        return isinstance(self.table, str) and self.table != PIPE
+
+    @property
+    def decimal(self) -> str | None:
+        """The decimal mark, if the user gives it."""
+        return None if self.dialect is None else self.dialect.decimal
 
     @cached_property
     def file(self) -> io.BufferedReader:
         """The bytes, from the first to the last; those of a packed file are unpacked."""
-        raw = sys.stdin.buffer if self.name == PIPE else self.stack.enter_context(self.path.open("rb", buffering=0))
-        file = counted(cast(IO[bytes], raw), self.on_progress or (lambda amount: None))
-        if not is_gzip(self.name):
+        raw = self.stack.enter_context(self.path.open("rb", buffering=0)) if self.has_path else sys.stdin.buffer
+        file = count_reads(cast(IO[bytes], raw), self.on_progress)
+        if not is_gzip(self.table):
             return file
         unpacked = 0
 
         def check(amount: int) -> None:
             nonlocal unpacked
             unpacked += amount
-            check_declared(unpacked, self.size)
+            check_declared_size(unpacked, self.size)
 
-        return counted(cast(IO[bytes], gzip.GzipFile(fileobj=file)), check)
+        return count_reads(cast(IO[bytes], gzip.GzipFile(fileobj=file)), check)
 
     @cached_property
     def path(self) -> Path:
         """A file that can be read from its end, which a pipe does not have: that is copied first."""
-        if self.name != PIPE:
-            path = Path(self.name)
+        if self.has_path:
+            path = Path(self.table)
             if path.is_dir() or not path.exists():
                 problem = "it is a folder, not a table" if path.is_dir() else "there is no such file"
                 raise FileError(f"{path}: {problem}.")
@@ -176,23 +201,30 @@ class Input:
         return self.path.stat().st_size
 
     def log(self, message: str) -> None:
-        """Report what differs from the default."""
-        self.on_message(f"{self.where}: {message}.")
+        """Report something unusual about a file."""
+        if isinstance(self.table, str):
+            (self.on_message or warn)(f"{self.where}: {message}.")
+
+    def check_size(self, declared: int) -> None:
+        """Refuse arrays of so many bytes if the file cannot hold them, or if they are more than the caller allows."""
+        check_declared_size(declared, self.size)
+        check_memory_limit(declared, self.max_bytes)
 
     @contextmanager
-    def reading(self) -> Iterator[None]:
+    def convert_errors(self) -> Iterator[None]:
         """Turn whatever goes wrong while the file is read into one sentence that names the file.
 
         Parsers of foreign formats raise many kinds of exceptions on broken files; the caller needs one.
         """
         try:
-            with naming(self.where), naming_system_errors(self.where, "read"):
+            with prefix_errors(self.where), convert_os_errors(self.where, "read"):
                 yield
         # These contain their remedy; a missing package is no fault of the file.
         except (LDLearnError, ImportError):
             raise
         except UnicodeError:
-            problem = f"its text is not {self.dialect.encoding or 'UTF-8'}; name its encoding (encoding=, --encoding)."
+            encoding = (self.dialect or Dialect()).encoding or "UTF-8"
+            problem = f"its text is not {encoding}; name its encoding (encoding=, --encoding)."
             raise TableError(problem, where=self.where) from None
         except Exception as error:
             reason = " ".join(str(error).split())[:160] or type(error).__name__
@@ -214,7 +246,7 @@ class _CountedReads(io.RawIOBase):
         return count
 
 
-def counted(file: IO[bytes], on_read: OnProgress) -> io.BufferedReader:
+def count_reads(file: IO[bytes], on_read: OnProgress) -> io.BufferedReader:
     """A file whose first ``BUFFER_BYTES`` can be looked at by ``peek``; ``on_read`` is called with amounts of bytes."""
     return io.BufferedReader(_CountedReads(file, on_read), BUFFER_BYTES)
 
@@ -225,17 +257,17 @@ def is_gzip(name: str) -> bool:
 
 
 @contextmanager
-def naming(where: str) -> Iterator[None]:
+def prefix_errors(where: str) -> Iterator[None]:
     """Put the name of the file before the message of a `TableError`."""
     try:
         yield
     except TableError as error:
-        raise error.within(where) from None
+        raise error.with_file(where) from None
 
 
 @contextmanager
-def naming_system_errors(path: FilePath, done: str) -> Iterator[None]:
-    """Turn an error of the system into a `FileError` that names the file; ``done`` is "read" or "written".
+def convert_os_errors(path: FilePath, action: str) -> Iterator[None]:
+    """Turn an error of the system into a `FileError` that names the file; ``action`` is "read" or "written".
 
     A broken pipe stays what it is: that the reader has left is no fault of the file.
     """
@@ -247,7 +279,7 @@ def naming_system_errors(path: FilePath, done: str) -> Iterator[None]:
         if error.errno in (None, errno.EINVAL):  # not of the system: parsers of broken files end so
             raise
         reason = (error.strerror or type(error).__name__).lower()
-        raise FileError(f"{os.fspath(path)}: it cannot be {done} ({reason}).") from error
+        raise FileError(f"{os.fspath(path)}: it cannot be {action} ({reason}).") from error
 
 
 @dataclass
@@ -271,15 +303,15 @@ class Output:
     @cached_property
     def file(self) -> IO[bytes]:
         """The file, to be written from the first byte to the last."""
-        file = sys.stdout.buffer if self.name == PIPE else self.beside(Path(self.name))
+        file = sys.stdout.buffer if self.name == PIPE else self.open_sibling(Path(self.name))
         if not is_gzip(self.name):
             return file
         # without a date, so that the same table is the same file
         return cast(IO[bytes], self.stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)))
 
-    def beside(self, path: Path) -> IO[bytes]:
+    def open_sibling(self, path: Path) -> IO[bytes]:
         """A further file of the same table."""
-        return self.stack.enter_context(writing(path))
+        return self.stack.enter_context(atomic_write(path))
 
     def save(self, write: Callable[[IO[bytes]], object]) -> None:
         """Write by a function that also goes back in the file, which a pipe cannot do."""
@@ -290,7 +322,7 @@ class Output:
 
 
 @contextmanager
-def writing(path: FilePath) -> Iterator[IO[bytes]]:
+def atomic_write(path: FilePath) -> Iterator[IO[bytes]]:
     """A binary file that takes the place of ``path`` when the block ends, and vanishes if the block fails.
 
     The draft lies in the same folder, because only a rename within one file system is atomic. What is no file, such as
@@ -306,7 +338,7 @@ def writing(path: FilePath) -> Iterator[IO[bytes]]:
         If the system does not let the file be written: no space, no permission, no such folder.
     """
     target = Path(os.path.realpath(path))  # a link keeps pointing where it points
-    with naming_system_errors(path, "written"):
+    with convert_os_errors(path, "written"):
         if target.exists() and not target.is_file():
             with target.open("wb") as file:
                 yield file
@@ -329,7 +361,7 @@ def writing(path: FilePath) -> Iterator[IO[bytes]]:
 
 def write_file(path: FilePath, content: str | bytes) -> Path:
     """Write a whole file, or leave what was there; a text is written as UTF-8."""
-    with writing(path) as file:
+    with atomic_write(path) as file:
         file.write(content.encode() if isinstance(content, str) else content)
     return Path(path)
 

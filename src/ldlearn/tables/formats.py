@@ -16,19 +16,8 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import FileError, TableError, format_list
 from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
-from ldlearn.tables.files import (
-    DEFAULT_MAX_BYTES,
-    PIPE,
-    Dialect,
-    Input,
-    OnMessage,
-    OnProgress,
-    Output,
-    is_gzip,
-    naming,
-    warn,
-)
-from ldlearn.tables.source import CHUNK_ROWS, Source
+from ldlearn.tables.files import PIPE, Dialect, Input, Output, is_gzip, prefix_errors
+from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
 # read_dataset, write_dataset and every command. Modules are imported when their format is met.
@@ -141,11 +130,6 @@ def parse_meta(text: str) -> dict[str, Any]:
     return names | {"texts": {key: str(meta[key]) for key in TEXT_FIELDS if key in meta}}
 
 
-def to_dense(matrix: Any) -> NDArray[Any]:
-    """A matrix as an array."""
-    return np.asarray(matrix.toarray() if scipy.sparse.issparse(matrix) else matrix)
-
-
 @dataclass(frozen=True)
 class Format:
     """How a kind of file is read and written.
@@ -171,27 +155,27 @@ class Format:
     is_text: bool = False
 
 
-def format_of(name: str, given: str | None = None) -> str:
-    """The format of a table: the one given, or that of its ending (``.csv`` of ``.csv.gz``); a pipe is CSV."""
-    if given is not None and given not in FORMATS:
-        raise TableError(f"the format {given!r} is none of {', '.join(FORMATS)}.")
+def format_of(name: str, format: str | None = None) -> str:
+    """The format of a table: that given, or that of its ending (``.csv`` of ``.csv.gz``); a pipe is CSV."""
+    if format is not None and format not in FORMATS:
+        raise TableError(f"the format {format!r} is not supported; supported are {', '.join(FORMATS)}.")
     if name == PIPE:
-        return given or "csv"
+        return format or "csv"
     packed = Path(name[:-3]).suffix.lower() if is_gzip(name) else ""
     suffix = packed if packed in _PACKABLE else Path(name).suffix.lower()
-    if given is not None:
+    if format is not None:
         # Compared by what they stand for: .svm and .libsvm are one format.
-        if suffix[1:] in FORMATS and FORMATS[suffix[1:]] != FORMATS[given]:
-            problem = f"its ending says {suffix[1:]}, but {given} was asked for; leave that out, or change the ending."
+        if suffix[1:] in FORMATS and FORMATS[suffix[1:]] != FORMATS[format]:
+            problem = f"its ending is {suffix}, but {format} was asked for; leave that out, or change the ending."
             raise TableError(problem, where=name)
-        return given
+        return format
     if suffix[1:] not in FORMATS:
         if Path(name).is_dir():
             raise FileError(f"{name}: it is a folder, not a table.")
-        problem = f"the suffix {suffix!r} is none of" if suffix else "its name has no ending that shows the format:"
+        problem = f"the ending {suffix!r} is not supported" if suffix else "its name has no ending that shows a format"
         known = ", ".join("." + ending for ending in FORMATS)
         advice = "save a spreadsheet as .xlsx; a text table may be read with --from csv."
-        raise TableError(f"{problem} {known}; {advice}", where=name)
+        raise TableError(f"{problem}; supported are {known}; {advice}", where=name)
     return suffix[1:]
 
 
@@ -202,48 +186,37 @@ def find_format(name: str) -> Format:
 
 
 @contextmanager
-def open_table(
-    name: str,
-    given: str | None = None,
-    on_progress: OnProgress | None = None,
-    *,
-    max_bytes: int = DEFAULT_MAX_BYTES,
-    by_name: bool = True,
-    dialect: Dialect | None = None,
-    on_message: OnMessage | None = None,
-) -> Iterator[Source]:
-    """A table to read, from a file or, for "-", from standard input.
+def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Iterator[Source]:
+    """Open a table; reading it reports the progress of the task.
 
     Parameters
     ----------
-    name : str
-        The file, or "-".
-    given : str, optional
-        The format, if the ending does not show it.
-    on_progress : callable, optional
-        Called with the number of bytes of every read.
-    max_bytes : int
-        Largest number of bytes that the arrays of a file may take.
+    input : Input
+    task : str
+        What progress is reported of.
     by_name : bool
         Whether the columns are going to be found by their names, which then must be there and be distinct.
-    dialect : Dialect, optional
-        Separator, decimal mark and encoding of a text table; by default detected in its first rows.
-    on_message : callable, optional
-        Called with messages about anything unusual in the file; by default they become warnings.
     """
-    format = find_format(format_of(name, given))
-    if dialect and (dialect.delimiter or dialect.decimal or dialect.encoding) and not format.is_text:
+    if not isinstance(input.table, str):
+        yield FrameSource(input)
+        return
+    format = find_format(format_of(input.table, input.format))
+    if input.dialect not in (None, Dialect()) and not format.is_text:
         problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
-        raise TableError(problem, where=name)
-    source = Input(name, on_progress, max_bytes, format.title, dialect or Dialect(), on_message or warn)
-    with source.stack:
-        with source.reading():
-            table = format.source(source)
+        raise TableError(problem, where=input.table)
+    input.title = format.title
+    size = path.stat().st_size if (path := Path(input.table)).is_file() else None
+    with input.progress(task, size, is_bytes=True) as on_progress, input.stack:
+        input.on_progress = on_progress
+        with input.convert_errors():
+            source = format.source(input)
             if by_name:
-                _check_names(table)
+                _check_names(source)
         # Errors of the caller are not errors of the file: only a `TableError` gets the name of the file.
-        with naming(source.where):
-            yield table
+        with prefix_errors(input.where):
+            if input.label_file is not None:
+                source.find(input.label_file)
+            yield source
 
 
 def _check_names(table: Source) -> None:
@@ -251,7 +224,7 @@ def _check_names(table: Source) -> None:
     if nameless := [i for i, name in enumerate(table.names) if not name]:
         table.names = [name or f"column{i}" for i, name in enumerate(table.names)]
         made_up = format_list([table.names[i] for i in nameless])
-        table.given.log(f"columns without a name in the header are called by their positions: {made_up}")
+        table.input.log(f"columns without a name in the header are called by their positions: {made_up}")
     check_distinct(table.names)
 
 
@@ -274,7 +247,7 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
     path = Path(name)
     if path.is_file():
         for other in inputs:
-            if _is_input(path, other):
+            if _is_same_file(path, other):
                 raise FileError(f"{name}: it is the same file as the input {other}, which would be lost; name another.")
         if not overwrite:
             raise FileError(f"{name}: there is such a file already, and it is not to be replaced; name another.")
@@ -284,14 +257,14 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
         raise FileError(f"{name}: the folder {str(path.parent)!r} does not exist; make it first.")
 
 
-def _is_input(path: Path, given: str) -> bool:
+def _is_same_file(path: Path, given: str) -> bool:
     try:
         return os.path.samestat(os.fstat(sys.stdin.fileno()) if given == PIPE else os.stat(given), path.stat())
     except (AttributeError, OSError, ValueError):  # there is no such file, or standard input is closed
         return False
 
 
-def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), given: str | None = None) -> None:
+def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), format: str | None = None) -> None:
     """Write a table, complete or not at all; to standard output for "-".
 
     Parameters
@@ -302,30 +275,30 @@ def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), gi
         The rows in chunks, at least one.
     labels : sequence of str
         The columns that hold degrees of labels, for formats that keep them apart.
-    given : str, optional
-        The format, if the ending does not show it.
+    format : str, optional
+        The format, if it cannot be inferred from the name.
     """
     chunks = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
-    _write(Output(name), given, chunks, lambda: content_of_table(chunks, labels))
+    _write(Output(name), format, chunks, lambda: content_of_table(chunks, labels))
 
 
 def write_content(name: str, content: DatasetContent) -> None:
     """Write a data set as `write_table` writes a table."""
-    with naming(name):
+    with prefix_errors(name):
         _write(Output(name, content.meta()), None, content.chunks(), lambda: content)
 
 
-def _write(output: Output, given: str | None, rows: Iterator[Table], content: Callable[[], DatasetContent]) -> None:
+def _write(output: Output, format: str | None, rows: Iterator[Table], content: Callable[[], DatasetContent]) -> None:
     """Write rows, or the whole content where the format needs that."""
-    format = find_format(format_of(output.name, given))
+    found = find_format(format_of(output.name, format))
     with output.stack:
-        if format.write_content is not None:
+        if found.write_content is not None:
             whole = content()
-            with naming(output.name):
-                format.write_content(output, whole)
-        elif format.write_rows is not None:
-            format.write_rows(output, rows)
+            with prefix_errors(output.name):
+                found.write_content(output, whole)
+        elif found.write_rows is not None:
+            found.write_rows(output, rows)
         else:
-            raise TableError(f"{format.title} can only be read; write JSON lines, .jsonl.", where=output.name)
+            raise TableError(f"{found.title} can only be read; write JSON lines, .jsonl.", where=output.name)
         if output.name == PIPE:
             sys.stdout.buffer.flush()

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.annotation_formats import is_task
-from ldlearn.tables.columns import marked_labels
-from ldlearn.tables.files import PIPE, Input, Output, check_total
+from ldlearn.tables.columns import find_marked_labels
+from ldlearn.tables.files import Input, Output, check_memory_limit
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column
 
@@ -27,9 +27,9 @@ class JsonSource(RowSource):
     The columns are the keys of the first rows.
     """
 
-    def __init__(self, given: Input, parse: Callable[[Input], Iterable[dict[str, Any]]]) -> None:
-        super().__init__(given)
-        rows = iter(parse(given))
+    def __init__(self, input: Input, parse: Callable[[Input], Iterable[dict[str, Any]]]) -> None:
+        super().__init__(input)
+        rows = iter(parse(input))
         first = list(islice(rows, CHUNK_ROWS))  # an object may leave out keys, so that one alone does not have all
         if not first:
             raise TableError("the file is empty; one JSON object per line is needed.")
@@ -37,10 +37,10 @@ class JsonSource(RowSource):
             from ldlearn.tables.annotations import count_tasks
 
             found = count_tasks([*first, *rows])
-            given.log("; ".join(found.messages))
+            input.log("; ".join(found.messages))
             first = found.table.to_dict("records")
         self.names = list(dict.fromkeys(name for row in first for name in row))
-        self.labels = marked_labels(self.names)
+        self.labels = find_marked_labels(self.names)
         self._rows = chain(first, rows)
 
     def _column(self, rows: list[dict[str, Any]], position: int, kind: Kind, first: int) -> NDArray[Any]:
@@ -53,10 +53,10 @@ class JsonSource(RowSource):
         return as_column(cells, kind)
 
 
-def parse_lines(given: Input) -> Iterator[dict[str, Any]]:
+def parse_lines(input: Input) -> Iterator[dict[str, Any]]:
     """The objects of the lines; empty lines are skipped."""
     number = 0
-    while line := given.file.readline(_LONGEST_LINE):
+    while line := input.file.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE:
             raise TableError(f"the line is longer than {_LONGEST_LINE >> 20} MB.", row=number + 1)
         if line.strip():
@@ -67,11 +67,11 @@ def parse_lines(given: Input) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def parse_list(given: Input) -> list[dict[str, Any]]:
+def parse_list(input: Input) -> list[dict[str, Any]]:
     """The objects of a JSON file: a list of them, or one."""
-    if given.name != PIPE:  # whose size is known only when it has been read
-        check_total(given.size, given.max_bytes)
-    found = _parse_json(given.file.read(), "file")
+    if input.has_path:  # the size of standard input is known only when it has been read
+        check_memory_limit(input.size, input.max_bytes)
+    found = _parse_json(input.file.read(), "file")
     rows = [found] if isinstance(found, dict) else found
     if not isinstance(rows, list) or not any(rows) or not all(isinstance(row, dict) for row in rows):
         raise TableError('a list of JSON objects is needed, such as [{"id": 1, "label": "joy"}].')

@@ -24,8 +24,8 @@ class LabelList(NamedTuple):
     separator: str
 
     def describe(self, names: Sequence[str]) -> str:
-        """A sentence for the user."""
-        return f"column {self.column!r} holds lists of labels, separated by {self.separator!r}: {format_list(names)}."
+        """What was found, for messages."""
+        return f"column {self.column!r} holds lists of labels, separated by {self.separator!r}: {format_list(names)}"
 
 
 def expand_label_list(
@@ -71,7 +71,7 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
     cells = _parse_cells(table[found.column], found)
     for row, cell in zip(table.index, cells, strict=True):
         if unknown := [name for name in cell if name not in names]:
-            problem = f"{unknown[0]!r} is none of the labels {format_list(names)}."
+            problem = f"{unknown[0]!r} is not one of the labels {format_list(names)}; correct it, or fit again."
             raise TableError(problem, row=row, column=found.column)
     Y = MultiLabelBinarizer(classes=list(names)).fit_transform(cells).astype(np.float64)
     rest = table.drop(columns=[found.column])

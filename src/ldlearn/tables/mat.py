@@ -7,7 +7,6 @@ compares every size with the bytes present before memory is taken, and skips cel
 import math
 import struct
 import zlib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
-from ldlearn.tables.arrays import ArraySource, arrays_of
-from ldlearn.tables.files import Input, Output, check_declared, check_total
+from ldlearn.tables.arrays import ArraySource, to_arrays
+from ldlearn.tables.files import Input, Output, check_declared_size, check_memory_limit
 from ldlearn.tables.formats import DatasetContent, Format
 
 _HDF5, _PREFACE = b"\x89HDF\r\n\x1a\n", 512
@@ -60,28 +59,27 @@ class _ElementReader:
         return np.frombuffer(content, dtype=dtype)
 
 
-def read_mat5(path: Path, max_bytes: int) -> dict[str, Any]:
+def read_mat5(input: Input) -> dict[str, Any]:
     """Numeric matrices (and texts, as str) of a file; cells, structures and objects are passed over."""
-    size, arrays = path.stat().st_size, {}
-    with path.open("rb") as file:
+    arrays = {}
+    with input.path.open("rb") as file:
         endian = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:])
         if endian is None:
             raise TableError("this is no MATLAB file of version 5")
         while tag := file.read(8):
             kind, length = _read_tag(tag, endian)
-            if file.tell() + length > size:
+            if file.tell() + length > input.size:
                 raise TableError("the file is cut off")
             content = file.read(length)
             if kind == _COMPRESSED:
                 # Decompressed to at most the size that the tag of the matrix announces.
                 kind, length = _read_tag(zlib.decompressobj().decompress(content, 8), endian)
-                check_declared(length, size)
-                check_total(length, max_bytes)
+                input.check_size(length)
                 content = zlib.decompressobj().decompress(content, 8 + length)[8:]
             if kind != _MATRIX:
                 raise TableError("the file is not made of matrices")
-            check_total(len(content), max_bytes)
-            if content and (named := _read_matrix(_ElementReader(content, endian), size)):
+            check_memory_limit(len(content), input.max_bytes)
+            if content and (named := _read_matrix(_ElementReader(content, endian), input.size)):
                 name, arrays[name] = named
     return arrays
 
@@ -116,7 +114,7 @@ def _read_matrix(parts: _ElementReader, size: int) -> tuple[str, Any] | None:
         return name, "".join(map(chr, np.frombuffer(content, parts.endian + _DTYPES[kind]).tolist()))
     if array_class == _SPARSE:
         # Rows without entries take memory, too, once the matrix is stored by rows.
-        check_declared(8 * shape[0], size)
+        check_declared_size(8 * shape[0], size)
         rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
         n_stored = int(starts[-1])  # there may be more room than entries (MATLAB's nzmax)
         return name, checked_csr(values[:n_stored].astype(np.float64), rows[:n_stored], starts, shape)
@@ -133,13 +131,13 @@ def checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> 
     return matrix.tocsr()
 
 
-def read_mat(path: Path, max_bytes: int) -> dict[str, Any]:
+def read_mat(input: Input) -> dict[str, Any]:
     """Numeric matrices (and texts, as str) of a file of either version."""
-    with path.open("rb") as file:
+    with input.path.open("rb") as file:
         start = file.read(_PREFACE + len(_HDF5))
     # HDF5, with or without MATLAB's preface
     is_version_7 = start.startswith(_HDF5) or start.endswith(_HDF5)
-    return (_read_mat73 if is_version_7 else read_mat5)(path, max_bytes)
+    return _read_mat73(input) if is_version_7 else read_mat5(input)
 
 
 def _write_mat(output: Output, content: DatasetContent) -> None:
@@ -148,16 +146,16 @@ def _write_mat(output: Output, content: DatasetContent) -> None:
     size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
     if size >= 1 << 31:
         raise TableError("a MATLAB file of version 5 holds no array of 2 GB or more; write .npz.")
-    output.save(lambda file: scipy.io.savemat(file, arrays_of(content), do_compression=True))
+    output.save(lambda file: scipy.io.savemat(file, to_arrays(content), do_compression=True))
 
 
-def _read_mat73(path: Path, max_bytes: int) -> dict[str, Any]:
+def _read_mat73(input: Input) -> dict[str, Any]:
     h5py = import_optional("h5py", "tables", "MATLAB 7.3 files")
     arrays = {}
-    with h5py.File(path, "r") as file:
+    with h5py.File(input.path, "r") as file:
         # MATLAB keeps what cells and objects refer to under names such as #refs#.
         for name in (name for name in file if not name.startswith("#")):
-            if (value := _load_item(h5py, _get_item(h5py, file, name), path, max_bytes)) is not None:
+            if (value := _load_item(h5py, _get_item(h5py, file, name), input)) is not None:
                 arrays[name] = value
     return arrays
 
@@ -169,12 +167,12 @@ def _get_item(h5py: Any, group: Any, name: str) -> Any:
     return group.get(name)
 
 
-def _load_item(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
+def _load_item(h5py: Any, item: Any, input: Input) -> Any:
     if isinstance(item, h5py.Group):
-        return _load_sparse(h5py, item, path, max_bytes) if "MATLAB_sparse" in item.attrs else None
+        return _load_sparse(h5py, item, input) if "MATLAB_sparse" in item.attrs else None
     if item.dtype.kind not in "biuf":
         return None
-    values = _load_numbers(item, path, max_bytes)
+    values = _load_numbers(item, input)
     matlab_class = item.attrs.get("MATLAB_class", b"")
     if "MATLAB_empty" in item.attrs:
         # Of an empty array MATLAB stores the shape in place of the numbers; a file may lie about being empty.
@@ -187,32 +185,26 @@ def _load_item(h5py: Any, item: Any, path: Path, max_bytes: int) -> Any:
     return values.T  # MATLAB stores columns first, HDF5 rows first
 
 
-def _load_numbers(item: Any, path: Path, max_bytes: int) -> Any:
+def _load_numbers(item: Any, input: Input) -> Any:
     """Values of an array, after its declared size and where its bytes come from have been looked at."""
     if item.external or item.is_virtual or item.compression not in _FILTERS:
         raise TableError(f"{item.name!r} lies in another file or is packed in an unusual way.")
-    declared = item.size * item.dtype.itemsize if item.shape is not None else 0
-    check_declared(declared, path.stat().st_size)
-    check_total(declared, max_bytes)
+    input.check_size(item.size * item.dtype.itemsize if item.shape is not None else 0)
     return np.asarray(item[()])
 
 
-def _load_sparse(h5py: Any, group: Any, path: Path, max_bytes: int) -> Any:
+def _load_sparse(h5py: Any, group: Any, input: Input) -> Any:
     n_rows = int(group.attrs["MATLAB_sparse"])
     # Rows without entries take memory, too, once the matrix is stored by rows.
-    check_declared(8 * n_rows, path.stat().st_size)
+    check_declared_size(8 * n_rows, input.size)
     items = [_get_item(h5py, group, key) for key in ("data", "ir", "jc")]
     if not isinstance(items[2], h5py.Dataset):
         raise TableError(f"the sparse array {group.name!r} has no columns.")
-    starts = np.ravel(_load_numbers(items[2], path, max_bytes))
+    starts = np.ravel(_load_numbers(items[2], input))
     if not all(isinstance(item, h5py.Dataset) for item in items):  # MATLAB leaves them out if all is zero
         return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
-    values, rows = (np.ravel(_load_numbers(item, path, max_bytes)) for item in items[:2])
+    values, rows = (np.ravel(_load_numbers(item, input)) for item in items[:2])
     return checked_csr(values, rows, starts, (n_rows, len(starts) - 1))
 
 
-def _open_mat(given: Input) -> ArraySource:
-    return ArraySource(given, read_mat(given.path, given.max_bytes))
-
-
-MAT = Format("a MATLAB file", _open_mat, write_content=_write_mat)
+MAT = Format("a MATLAB file", lambda input: ArraySource(input, read_mat(input)), write_content=_write_mat)

@@ -24,9 +24,10 @@ from scipy import sparse
 
 from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import installed_versions
+from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import FileError, ModelFileError
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.files import naming_system_errors, writing
+from ldlearn.tables.files import atomic_write, convert_os_errors
 from ldlearn.tables.model_schema import find_schema, import_method, is_record, schema_of
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
@@ -73,7 +74,7 @@ def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = Fa
         "model": encoder.encode(model, type(model).__name__),
         "probe": encoder.encode(_probe_predictions(model), "probe"),
     }
-    with writing(Path(path)) as file:
+    with atomic_write(Path(path)) as file:
         _write_file(file, content, encoder.arrays)
 
 
@@ -102,7 +103,7 @@ def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
     """
     path, imported = Path(path), set() if method is None else import_method(method)
     try:
-        with naming_system_errors(path, "read"), path.open("rb") as file:
+        with convert_os_errors(path, "read"), path.open("rb") as file:
             content, arrays = _read_file(file)
         decoder = _Decoder(arrays)
         model, expected = decoder.decode(content["model"]), decoder.decode(content["probe"])
@@ -317,7 +318,7 @@ def _read_array(file: BufferedReader, end: int, code: str, shape: list[int], col
     is_possible = len(code) <= len("<f16") and all(type(n) is int and n >= 0 for n in shape)
     # An array without numbers may not have lengths that the others cannot have: results would have them.
     if not is_possible or math.prod(n or 1 for n in shape) > end or (dtype := np.dtype(code)).kind not in _ARRAY_KINDS:
-        raise ModelFileError("it holds an array that is none of numbers, or of an impossible shape")
+        raise ModelFileError("it holds a non-numeric array, or one of an impossible shape")
     size = math.prod(shape)
     if size * dtype.itemsize > end - file.tell():
         raise ModelFileError("it lists arrays of more bytes than it has")
@@ -334,11 +335,12 @@ def _probe_predictions(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
     estimator = _estimator_of(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if isinstance(model, TableModel) and not model.preprocessing.embedded:  # which is not there at loading
+        # A named embedding is not there at loading.
+        if isinstance(model, TableModel) and not model.preprocessing.embedded:
             X = model.transform(_made_up_table(model), CellReport())
         elif X is None:
             X = np.random.default_rng(0).normal(size=(3, int(estimator.n_features_in_)))
-        X = X.toarray() if sparse.issparse(X) else X
+        X = to_dense(X)
         found = {"X": X}
         if hasattr(estimator, "predict"):
             found["predict"] = np.asarray(estimator.predict(X))

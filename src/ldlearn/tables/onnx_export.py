@@ -12,12 +12,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
 from ldlearn.compose import StackedLDL
+from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import ModelFileError, import_optional
 from ldlearn.learning import MLPLDL, BoostedLDL
 from ldlearn.learning.boosted_ldl import read_trees
 from ldlearn.tables.description import linear_softmax
 from ldlearn.tables.files import write_file
-from ldlearn.tables.formats import to_dense
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import TRUTH_SPELLINGS
 

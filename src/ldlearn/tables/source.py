@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.columns import Columns, find_columns, marked_labels
-from ldlearn.tables.files import Input, check_total
+from ldlearn.tables.columns import Columns, check_distinct, find_columns, find_marked_labels
+from ldlearn.tables.files import Input, check_memory_limit
 from ldlearn.tables.values import import_pandas, to_numbers
 
 CHUNK_ROWS = 8192
@@ -56,8 +56,8 @@ class Source:
     decimal: str = "."
     texts: Mapping[str, str] = {}
 
-    def __init__(self, given: Input) -> None:
-        self.given = given
+    def __init__(self, input: Input) -> None:
+        self.input = input
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """The rows in one or more data frames with the columns in ``kinds``, named by their positions.
@@ -67,36 +67,36 @@ class Source:
         """
         raise NotImplementedError
 
-    def matrices(self, parts: Mapping[str, list[int]]) -> dict[str, Any]:
+    def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
         """Groups of columns as matrices of numbers; features may come sparse."""
         matrices: dict[str, NDArray[Any]] = {}
-        n_rows, wanted = 0, [i for positions in parts.values() for i in positions]
+        n_rows, wanted = 0, [i for positions in groups.values() for i in positions]
         for block in self._read_blocks(dict.fromkeys(wanted, "any")):
-            check_total((n_rows + len(block)) * len(wanted) * 8, self.given.max_bytes)
-            for field, positions in parts.items():
+            check_memory_limit((n_rows + len(block)) * len(wanted) * 8, self.input.max_bytes)
+            for field, positions in groups.items():
                 piece = to_matrix(block[positions], [self.names[i] for i in positions])
                 matrix = matrices.setdefault(field, np.empty((0, len(positions)), dtype=piece.dtype))
                 matrix.resize((n_rows + len(piece), len(positions)), refcheck=False)  # moves pages, copies nothing
                 matrix[n_rows:] = piece
             n_rows += len(block)
-        return matrices or {field: np.empty((0, len(positions))) for field, positions in parts.items()}
+        return matrices or {field: np.empty((0, len(positions))) for field, positions in groups.items()}
 
     def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         """The columns in ``kinds`` in tables of a limited number of rows: frames, or a `SparseTable` each."""
-        for table in self._tables(kinds):
+        for table in self._read_tables(kinds):
             for start in range(0, len(table), CHUNK_ROWS):
                 yield table.iloc[start : start + CHUNK_ROWS]
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
         """All rows in one frame, or in a `SparseTable` where there is one and ``sparse`` allows it; at least one."""
-        tables = [table for table in self._tables(kinds) if len(table)]
+        tables = [table for table in self._read_tables(kinds) if len(table)]
         if not tables:
             raise TableError("the table has no rows.")
         if len(tables) == 1:
             return tables[0].to_frame() if isinstance(tables[0], SparseTable) and not sparse else tables[0]
         return import_pandas().concat(tables)
 
-    def _tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+    def _read_tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         # Reversed, so that of two columns of one name the first is taken.
         place = {name: i for i, name in reversed(list(enumerate(self.names)))}
         for block in self._read_blocks({place[name]: kind for name, kind in kinds.items()}):
@@ -116,16 +116,16 @@ class Source:
         """The blocks; only errors while a block is read are errors of the file."""
         blocks = self.blocks(kinds)
         while True:
-            with self.given.reading():
+            with self.input.convert_errors():
                 block = next(blocks, None)
             if block is None:
                 return
             yield block
 
-    def _take_names(self, names: list[str]) -> None:
+    def _set_names(self, names: list[str]) -> None:
         """Take the names of a header without spaces around them, and find those that mark labels."""
         self.names = [name.strip() for name in names]
-        self.labels = marked_labels(self.names)
+        self.labels = find_marked_labels(self.names)
 
 
 class RowSource(Source):
@@ -221,12 +221,12 @@ class SparseTable:
         return len(self.frame)
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self.place:
+        if name not in self.column_positions:
             return self.frame[name]
-        return import_pandas().Series(self.matrix[:, [self.place[name]]].toarray()[:, 0], index=self.index)
+        return import_pandas().Series(self.matrix[:, [self.column_positions[name]]].toarray()[:, 0], index=self.index)
 
     @cached_property
-    def place(self) -> dict[str, int]:
+    def column_positions(self) -> dict[str, int]:
         """Where in the matrix each of its columns is."""
         return {name: j for j, name in enumerate(self.names)}
 
@@ -239,7 +239,7 @@ class SparseTable:
         # Choosing columns of a matrix by rows copies all of it.
         if names == self.names:
             return self
-        return replace(self, matrix=self.matrix[:, [self.place[name] for name in names]], names=names)
+        return replace(self, matrix=self.matrix[:, [self.column_positions[name] for name in names]], names=names)
 
     def to_frame(self) -> Any:
         """All columns as a frame, zeros included."""
@@ -248,6 +248,31 @@ class SparseTable:
         names = pandas.Index(self.names, dtype=object)
         dense = pandas.DataFrame(self.matrix.toarray(), index=self.index, columns=names)
         return pandas.concat([dense, self.frame], axis=1)
+
+
+class FrameSource(Source):
+    """A table in memory, read as a file is."""
+
+    def __init__(self, input: Input) -> None:
+        super().__init__(input)
+        self._frame = as_frame(input.table)
+        self.names = list(self._frame.columns)
+
+    def _read_tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+        yield self._frame
+
+
+def as_frame(table: Any) -> Any:
+    """A pandas frame with distinct text names; frames of other libraries are converted."""
+    if isinstance(table, SparseTable):
+        return table
+    if not isinstance(table, import_pandas().DataFrame):
+        if not hasattr(table, "to_pandas"):
+            raise TableError(f"A table with named columns is needed (a data frame), got {type(table).__name__}.")
+        table = table.to_pandas()
+    names = [str(name) for name in table.columns]
+    check_distinct(names)
+    return table.set_axis(names, axis=1) if names != list(table.columns) else table
 
 
 def rename_columns(table: Any, names: Sequence[str]) -> Any:

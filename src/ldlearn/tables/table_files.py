@@ -9,21 +9,15 @@ from numpy.typing import NDArray
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.core.targets import split_observed
-from ldlearn.core.votes import label_counts, profile_log_rate, vote_losses
+from ldlearn.core.votes import label_weights, profile_log_rate, vote_losses
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
-from ldlearn.tables.columns import Columns, check_columns, find_kept
-from ldlearn.tables.files import PIPE, naming
-from ldlearn.tables.formats import check_output, write_table
-from ldlearn.tables.labelled_table import (
-    FitOptions,
-    LabelledTable,
-    ReadingOptions,
-    TableInput,
-    read_labelled,
-    split_options,
-)
+from ldlearn.tables.column_types import CellReport
+from ldlearn.tables.columns import Columns, check_columns, find_columns_to_keep
+from ldlearn.tables.files import PIPE, Input, prefix_errors
+from ldlearn.tables.formats import check_output, open_table, write_table
+from ldlearn.tables.labelled_table import FitOptions, LabelledTable, ReadingOptions, read_labelled, split_options
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.source import Kind, Source
 from ldlearn.tables.table_fit import describe_classifier
@@ -67,7 +61,7 @@ class Evaluation:
 
 
 class _PredictOptions(ReadingOptions, WritingOptions, total=False):
-    pass
+    """The table to predict, and the table to write."""
 
 
 def predict_table(
@@ -86,7 +80,7 @@ def predict_table(
     id : str, optional
         The identifier column; by default that of the fit, if the table has it.
     format, to : str, optional
-        Formats of the two tables where their names do not show them.
+        Formats of the two tables, if they cannot be inferred from the names.
     dialect, on_message
         As for `fit_table`.
     round : int, optional
@@ -109,13 +103,12 @@ def predict_table(
     reading, writing = split_options(options, ReadingOptions, WritingOptions)
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    return _write_in_chunks(
-        TableInput(data, **reading, likely_decimal=loaded.decimal), loaded, loaded.predict, (), writer, id
-    )
+    input = Input(data, **reading, likely_decimal=loaded.decimal)
+    return _write_in_chunks(input, loaded, loaded.predict, (), writer, id)
 
 
 class _EnhanceOptions(FitOptions, WritingOptions, total=False):
-    pass
+    """The table to fit a method on or to apply a model to, and the table to write."""
 
 
 def enhance_table(
@@ -156,8 +149,8 @@ def enhance_table(
         estimator = make_enhancer(method or DEFAULT_METHOD, params, zeros)
         table = read_labelled(data, labels, fitting, writer.keep)
         written = _enhance_by_fitting(table, estimator, writer)
-        if table.source.on_message is not None and zeros is None and "zeros" not in (params or {}):
-            table.labels.report_zeros(estimator, table.source.on_message)
+        if table.input.on_message is not None and zeros is None and "zeros" not in (params or {}):
+            table.labels.report_zeros(estimator, table.input.on_message)
         return written
     id, blank, empty_rows = (fitting.pop(name, None) for name in ("id", "blank", "empty_rows"))
     of_a_fit, reading = split_options(fitting, FitOptions, ReadingOptions)
@@ -165,15 +158,15 @@ def enhance_table(
     for name in (name for name, value in of_a_fit.items() if value is not None and name not in reading):
         raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
     loaded = load_table_model(model)
-    with naming(model if isinstance(model, str) else "the model"):
+    with prefix_errors(model if isinstance(model, str) else "the model"):
         loaded.check_can_enhance()
 
     def with_labels(frame: Any) -> Any:
         labels, rows = loaded.read_labels(frame, blank).handle_empty_rows(empty_rows or "error")
         return frame.iloc[rows].assign(**dict(zip(loaded.labels, labels.values.T, strict=True)))
 
-    source = TableInput(data, **reading, label_file=label_file, likely_decimal=loaded.decimal)
-    found = _write_in_chunks(source, loaded, loaded.enhance, loaded.labels, writer, id, with_labels)
+    input = Input(data, **reading, label_file=label_file, likely_decimal=loaded.decimal)
+    found = _write_in_chunks(input, loaded, loaded.enhance, loaded.labels, writer, id, with_labels)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -207,7 +200,7 @@ def evaluate_table(
     blank : float, optional
         Value of empty label cells; by default they are unknown.
     format : str, optional
-        Format of the table if its name does not show it.
+        Format of the table, if it cannot be inferred from the name.
     dialect, on_message
         As for `fit_table`.
     progress : callable, optional
@@ -218,10 +211,10 @@ def evaluate_table(
     if labels is not None and not _is_label_file(labels):
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
-    table_input = TableInput(data, **reading, label_file=labels, likely_decimal=loaded.decimal)
+    input = Input(data, **reading, label_file=labels, likely_decimal=loaded.decimal)
     truths, predictions, rows, by_classifier = [], [], [], list[Any]()
-    report = table_input.new_report()
-    with table_input.opened("rows") as source:
+    report = CellReport(input.decimal)
+    with open_table(input) as source:
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
             truths.append(loaded.read_labels(frame, blank).values)
             X = loaded.transform(frame, report)
@@ -231,7 +224,7 @@ def evaluate_table(
             rows.extend(frame.index)
         if not rows:
             raise TableError("the table has no rows.")
-        truth, weights, logical, left_out = TableLabels(loaded.labels, np.concatenate(truths), rows, kind).truth()
+        truth, weights, logical, left_out = TableLabels(loaded.labels, np.concatenate(truths), rows, kind).to_truth()
     if not scorable_rows(truth, logical).any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
     classifier = np.concatenate(by_classifier) if by_classifier else None
@@ -256,18 +249,18 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) ->
         raise ParameterError(
             "interval and flag_far are for 0/1 labels, not for votes or known degrees; leave them out."
         )
-    with naming(table.source.name):
+    with prefix_errors(table.input.where):
         model, X, targets = TableModel.fit_labelled(table, estimator, None)
     # What the fit recovered: not every method can enhance rows as if they were new.
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     degrees = degrees.assign(**uncertainty.columns(model.estimator, X, targets.y))
-    rows = writer.rows(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
+    rows = writer.arrange_columns(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
     write_table(writer.output, [rows], columns.labels, writer.format)
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
 
 
 def _write_in_chunks(
-    table_input: TableInput,
+    input: Input,
     model: TableModel,
     apply: Callable[..., Any],
     labels: tuple[str, ...],
@@ -276,13 +269,13 @@ def _write_in_chunks(
     prepare: Callable[[Any], Any] = lambda frame: frame,
 ) -> WrittenTable:
     """Apply a model to a table in chunks; ``labels`` are columns needed besides the features."""
-    count, report, n_labels = 0, table_input.new_report(), len(model.labels)
+    count, report, n_labels = 0, CellReport(input.decimal), len(model.labels)
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     ids: list[Any] = []
-    with table_input.opened("rows") as source:
+    with open_table(input) as source:
         id = find_id_column(source, model, id)
-        kept = find_kept(source, writer.keep, id, model.labels)
+        kept = find_columns_to_keep(source, writer.keep, id, model.labels)
         kinds = columns_to_read(source, model, labels, id, kept)
 
         def tables() -> Iterator[Any]:
@@ -290,11 +283,11 @@ def _write_in_chunks(
             for frame in map(prepare, source.chunks(kinds)):
                 count += len(frame)
                 ids.extend([frame[id]] if labels and id is not None else [])  # predict needs constant memory
-                yield writer.rows(frame, apply(frame, report, uncertainty=uncertainty), id, kept, n_labels)
+                yield writer.arrange_columns(frame, apply(frame, report, uncertainty=uncertainty), id, kept, n_labels)
             if not count:  # a table without rows still has columns
                 pandas, degrees = import_pandas(), [*model.labels, *uncertainty.names]
                 frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
-                yield writer.rows(frame, nothing, id, kept, n_labels)
+                yield writer.arrange_columns(frame, nothing, id, kept, n_labels)
 
         write_table(writer.output, tables(), model.labels, writer.format)
     repeated = describe_repeated(import_pandas().concat(ids)) if ids else []
@@ -368,7 +361,7 @@ class ModelRows:
     messages: list[str]
 
 
-class RowOptions(ReadingOptions, total=False):
+class ModelRowOptions(ReadingOptions, total=False):
     """Which columns are shown, what the labels hold, and whether the output is replaced: see `write_browse_page`."""
 
     id: str | None
@@ -377,19 +370,19 @@ class RowOptions(ReadingOptions, total=False):
     overwrite: bool
 
 
-def read_model_rows(data: Any, model: str | TableModel, output: str, **options: Unpack[RowOptions]) -> ModelRows:
+def read_model_rows(data: Any, model: str | TableModel, output: str, **options: Unpack[ModelRowOptions]) -> ModelRows:
     """Read all rows of a file or a data frame, and apply a model; refuses an ``output`` that cannot be written."""
-    given, reading = split_options(options, RowOptions, ReadingOptions)
+    given, reading = split_options(options, ModelRowOptions, ReadingOptions)
     inputs = [name for name in (data, model) if isinstance(name, str)]
     check_output(output, inputs, overwrite=given.get("overwrite", True))
     model = load_table_model(model)
-    table_input = TableInput(data, **reading, likely_decimal=model.decimal)
-    report, kind = table_input.new_report(), given.get("kind", "auto")
-    with table_input.opened("rows") as source:
+    input = Input(data, **reading, likely_decimal=model.decimal)
+    report, kind = CellReport(input.decimal), given.get("kind", "auto")
+    with open_table(input) as source:
         id = find_id_column(source, model, given.get("id"))
         listed = [] if model.label_list is None else [model.label_list.column]
         has_labels = any(name in source.names for name in (*model.labels, *listed))
-        shown = find_kept(source, given.get("keep"), id, model.labels)
+        shown = find_columns_to_keep(source, given.get("keep"), id, model.labels)
         shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
         others = [name for name in shown if name not in model.features]
         frame = source.read(columns_to_read(source, model, model.labels if has_labels else (), id, others))
@@ -400,7 +393,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
         if has_labels:
             if kind == "auto" and model.facts.get("label_kind") == "votes":
                 kind = "votes"
-            truth, n_votes, logical, messages = model.read_labels(frame, kind=kind).truth()
+            truth, n_votes, logical, messages = model.read_labels(frame, kind=kind).to_truth()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if not logical:
                 degrees = truth
@@ -413,7 +406,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
                     degrees[recovered] = model.estimator.enhance(X[recovered], labels[recovered])
     names = as_strings(frame.index.to_series() if id is None else frame[id])
     known = (X, predicted, labels, degrees, n_votes, recovered, messages + report.messages())
-    return ModelRows(table_input.name, model, id or "row", names, frame[shown], *known)
+    return ModelRows(input.where, model, id or "row", names, frame[shown], *known)
 
 
 def label_losses(P: Matrix, labels: Matrix) -> Matrix:
@@ -430,6 +423,6 @@ def label_losses(P: Matrix, labels: Matrix) -> Matrix:
     """
     Y, observed = split_observed(labels)
     logP = np.log(np.maximum(P, 1e-12))
-    log_rate = profile_log_rate(logP, Y, counts=label_counts(None, observed))
+    log_rate = profile_log_rate(logP, Y, weights=label_weights(None, observed))
     found = vote_losses(logP + log_rate, Y.astype(np.float64))
     return np.asarray(found if observed is None else np.where(observed, found, np.nan), dtype=np.float64)

@@ -2,17 +2,21 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn.base.discovery import installed_versions
 from ldlearn.compose.from_classifier import FromClassifier, plain_classifier
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.exceptions import ParameterError, format_list
 from ldlearn.metrics.against_baselines import Score, clearly_better, scorable_rows, score_with_baselines
+from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns
-from ldlearn.tables.files import naming
+from ldlearn.tables.files import prefix_errors, sha256_of
 from ldlearn.tables.formats import check_output
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.model_files import save_model
@@ -121,16 +125,22 @@ def fit_table(
     if intervals:
         check_gives_intervals(estimator)
     table = read_labelled(data, labels, options)
-    source = table.source
-    with naming(source.name), source.progress("fitting", None):
+    with prefix_errors(table.input.where), table.input.progress("fitting", None):
         estimator = make_estimator(table.labels.is_logical)
         model = _fit_and_validate(table, estimator, embedding, holdout, seed)
-    model.facts["source"] = source.identity()
-    if source.on_message is not None and zeros is None and "zeros" not in (params or {}):
-        table.labels.report_zeros(estimator, source.on_message)
+    model.facts["source"] = describe_origin(table.input.where)
+    if table.input.on_message is not None and zeros is None and "zeros" not in (params or {}):
+        table.labels.report_zeros(estimator, table.input.on_message)
     if output is not None:
         save_model(model, output, intervals=intervals)
     return model
+
+
+def describe_origin(name: str) -> dict[str, str]:
+    """Name and checksum of a table file, date and version of ldlearn: for the card of a model."""
+    path, today, version = Path(name), f"{datetime.now(UTC):%Y-%m-%d}", installed_versions()["ldlearn"]
+    checksum = {"sha256": sha256_of(path)} if path.is_file() else {}
+    return {"file": path.name, "date": today, "ldlearn": version} | checksum
 
 
 def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int) -> TableModel:
@@ -140,7 +150,7 @@ def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, hold
         model, X, targets = TableModel.fit_labelled(table, estimator, embedding)
     if holdout > 0 and targets.kind == "0/1":
         model.classifier = _fit_classifier(model.estimator, X, targets.truth)
-    held = _hold_out(table, model, targets, embedding, holdout, seed) if holdout > 0 else "none were asked for"
+    held = _score_held_out(table, model, targets, embedding, holdout, seed) if holdout > 0 else "none were asked for"
     if isinstance(held, dict):
         model.facts["holdout"] = held
         scores = [] if held["better_than_baselines"] else [describe_signal(held)]
@@ -156,7 +166,7 @@ def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, hold
     return model
 
 
-def _hold_out(
+def _score_held_out(
     table: LabelledTable, model: TableModel, targets: TrainingTargets, embedding: Any, share: float, seed: int
 ) -> dict[str, Any] | str:
     """Scores of a model fitted without some of the rows on these rows, or why there are none."""
@@ -172,7 +182,7 @@ def _hold_out(
             # A clone of the estimator; the types of columns are those of all rows, so that both models see the same
             # features.
             part, X, _ = TableModel.fit_labelled(table.take(train), model.estimator, embedding, model.types)
-            X_test = part.transform(table.frame.iloc[test], table.source.new_report())
+            X_test = part.transform(table.frame.iloc[test], CellReport(table.input.decimal))
             P = np.asarray(part.estimator.predict(X_test))
     # Such as a label that is unknown in all remaining rows: then there is no check, but still a model.
     except ValueError as error:
@@ -201,14 +211,14 @@ def _fit_classifier(estimator: Any, X: Any, T: Matrix, max_size: int = 3_000_000
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = plain_classifier(_zeros_of(estimator)).fit(X[rows], T[rows])
+            found = plain_classifier(_meaning_of_zeros(estimator)).fit(X[rows], T[rows])
     except ValueError:
         return None
     del found.label_distributions_  # only its predictions are needed
     return found
 
 
-def _zeros_of(estimator: Any) -> Literal["none", "less"]:
+def _meaning_of_zeros(estimator: Any) -> Literal["none", "less"]:
     return "none" if estimator.capabilities().keeps_zeros else "less"
 
 
@@ -217,7 +227,7 @@ def describe_classifier(found: dict[str, Any], estimator: Any) -> str:
     gain, error = found["classifier_gain"], found["classifier_error"]
     if gain is None or not clearly_better(gain, error):
         return ""
-    option = "--zeros less" if _zeros_of(estimator) == "less" else "--set link=votes"
+    option = "--zeros less" if _meaning_of_zeros(estimator) == "less" else "--set link=votes"
     return (
         f"A plain classifier predicts held-out labels better (by {gain:.3g} per row, 95 % interval "
         f"{gain - 1.96 * error:.3g} to {gain + 1.96 * error:.3g}): use `--method FromClassifier` with `{option}`."

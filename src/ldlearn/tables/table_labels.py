@@ -116,7 +116,7 @@ class TableLabels:
         return TrainingTargets(y, row_data, y, "0/1" if are_logical(y) else "degrees", messages)
 
     def _vote_targets(self, estimator: Any) -> TrainingTargets:
-        degrees, n_votes, _, messages = self.truth()
+        degrees, n_votes, _, messages = self.to_truth()
         totals = np.asarray(n_votes, dtype=np.float64)
         voted = totals > 0
         if not voted.any():
@@ -152,16 +152,16 @@ class TableLabels:
         return replace(self, values=values), np.arange(len(values))
 
     def report_zeros(self, estimator: Any, on_message: OnMessage) -> None:
-        """Report that a 0 is taken for none, if the method assumes that, and how many labels are positive."""
+        """Report that a 0 is interpreted as degree 0, if the method assumes that, and how many labels are positive."""
         if not (self.is_logical and estimator.capabilities().keeps_zeros):
             return
-        found = PositiveLabels.of(*count_moments(*split_observed(_to_logical(self.values))))
+        found = PositiveLabels.from_moments(*count_moments(*split_observed(_to_logical(self.values))))
         n_labels = len(self.names)
-        message = f"0 is taken to mean none; rows have {found.per_row:.2g} of {n_labels} labels positive on average"
+        counts = f"rows have {found.per_row:.2g} of {n_labels} labels positive on average"
         if found.is_selection or 4 * found.per_row <= n_labels:
             reason = "and their number hardly varies" if found.is_selection else "which is few"
-            message += f", {reason}: use --zeros less if 0 means less, not among the main ones"
-        on_message(f"{message}.")
+            counts += f", {reason}; use --zeros less if a 0 only means 'not a main label'"
+        on_message(f"a 0 is interpreted as degree 0; {counts}.")
 
     def check(self, estimator: Any) -> Matrix:
         """The labels, which must be of the kind that the estimator takes."""
@@ -199,7 +199,7 @@ class TableLabels:
         is_rounded = (np.abs(sums - 1) <= _rounding_tolerance(self.values)).all()  # degrees sum to one but for rounding
         return to_dataset_fields(self.values / sums if is_rounded else self.values, kind, self.names, self.rows)
 
-    def truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:
+    def to_truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:
         """What predictions of other rows are compared with.
 
         Returns
@@ -225,12 +225,12 @@ class TableLabels:
 
     def check_all_known(self, advice: str = "write 0 or 1, or drop the row.") -> None:
         """Refuse empty label cells, naming the first."""
-        self._refuse_first(np.isnan(self.values), f"the label is missing; {advice}")
+        self._raise_at_first(np.isnan(self.values), f"the label is missing; {advice}")
 
     def check_zero_or_one(self, advice: str) -> None:
         """Refuse label columns that are neither 0/1 nor empty, naming the first cell."""
         bad = ~np.isin(self.values, (0.0, 1.0)) & ~np.isnan(self.values)
-        self._refuse_first(bad, "{} is neither 0 nor 1; " + advice)
+        self._raise_at_first(bad, "{} is neither 0 nor 1; " + advice)
 
     def check_degrees(self, *, may_be_missing: bool = False, advice: str = _OTHER_KINDS) -> Matrix:
         """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
@@ -260,7 +260,7 @@ class TableLabels:
         advice = (
             "use kind='mixed' (--kind mixed) for 0/1 labels with degrees of some rows, none for degrees of all rows."
         )
-        self._refuse_first(bad, "{} is no count of votes; " + advice)
+        self._raise_at_first(bad, "{} is no count of votes; " + advice)
 
     def _check_two_labels(self) -> None:
         """Refuse a single label: there is nothing to share."""
@@ -279,7 +279,7 @@ class TableLabels:
     def _empty_rows(self) -> NDArray[np.bool_]:
         return np.asarray((self.values == 0).all(axis=1))
 
-    def _refuse_first(self, bad: NDArray[np.bool_], problem: str) -> None:
+    def _raise_at_first(self, bad: NDArray[np.bool_], problem: str) -> None:
         """Name the first bad cell; the problem may contain its value."""
         if bad.any():
             i, j = np.argwhere(bad)[0]

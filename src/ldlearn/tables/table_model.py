@@ -15,7 +15,8 @@ from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
 from ldlearn.tables.label_lists import LabelList, with_label_columns
-from ldlearn.tables.labelled_table import FitOptions, LabelledTable, as_frame, read_labelled
+from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
+from ldlearn.tables.source import as_frame
 from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
 from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
 from ldlearn.tables.writing import Uncertainty
@@ -158,7 +159,7 @@ class TableModel:
         if table.label_list is not None:
             facts["label_list"] = table.label_list._asdict()
         names = (types.numeric, types.categorical, labels, table.columns.id)
-        formats = (dict(types.dates), types.texts, dict(types.units or {}), table.source.likely_decimal)
+        formats = (dict(types.dates), types.texts, dict(types.units or {}), table.input.likely_decimal)
         return cls(estimator, preprocessing, *names, facts, *formats), X, targets
 
     @property

@@ -42,7 +42,7 @@ def is_missing(series: Any) -> NDArray[np.bool_]:
 
 def is_numeric(series: Any) -> bool:
     """Whether every value that is not missing reads as a number (truth values do not)."""
-    return _is_plain_number(series) or bool(np.all(~np.isnan(_parse(series)) | is_missing(series)))
+    return _is_plain_number(series) or bool(np.all(~np.isnan(_parse_plain_numbers(series)) | is_missing(series)))
 
 
 class NumberColumn(NamedTuple):
@@ -80,7 +80,7 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
     unit : str, optional
         The unit or currency that numbers may have; by default the one that most of them have, or the only currency.
     """
-    numbers = _parse(series)
+    numbers = _parse_plain_numbers(series)
     if _is_plain_number(series):
         return NumberColumn(numbers, np.zeros(len(series), dtype=bool))
     malformed = np.isnan(numbers) & ~is_missing(series)
@@ -97,7 +97,7 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
     matches = [number.fullmatch(text) for text in texts]
     found = [match for match in matches if match is not None]
     unit = _find_unit(found, len(plain)) if unit is None else unit
-    numbers[malformed] = [np.nan if match is None else _value(match, mark, unit) for match in matches]
+    numbers[malformed] = [np.nan if match is None else _to_number(match, mark, unit) for match in matches]
     n_with_unit = sum(unit in _units_of(match) for match in found)
     return NumberColumn(numbers, malformed & np.isnan(numbers), unit, n_with_unit)
 
@@ -143,7 +143,7 @@ def _units_of(match: re.Match[str]) -> set[str]:
     return {_CURRENCY_SYMBOLS.get(sign, sign) for sign in (match["before"], match["after"]) if sign not in (None, "%")}
 
 
-def _value(match: re.Match[str], mark: str, unit: str) -> float:
+def _to_number(match: re.Match[str], mark: str, unit: str) -> float:
     if not _units_of(match) <= {unit}:
         return np.nan
     number = float(re.sub(rf"[^\d{mark}]", "", match["digits"]).replace(",", "."))
@@ -152,7 +152,7 @@ def _value(match: re.Match[str], mark: str, unit: str) -> float:
     return -number if match["debit"] or "-" in match[0] or "−" in match[0] else number
 
 
-def is_padded(value: Any) -> bool:
+def has_leading_zero(value: Any) -> bool:
     """Whether a cell is a code of digits that begins with 0: 01067 is no number."""
     return isinstance(value, str) and _PADDED.fullmatch(value.strip()) is not None
 
@@ -166,16 +166,14 @@ def to_numbers(series: Any, column: str) -> NDArray[np.float64]:
         Naming the first value that is no finite number.
     """
     advice = "correct it, or leave the cell empty if the value is unknown."
-    return _check_finite(_parse(series), series, column, advice)
+    return _check_finite(_parse_plain_numbers(series), series, column, advice)
 
 
 def _check_finite(numbers: NDArray[np.float64], series: Any, column: str, advice: str) -> NDArray[np.float64]:
     missing = is_missing(series)
     bad = ~np.isfinite(numbers) & ~missing
     if bad.any():
-        first = int(np.argmax(bad))
-        problem = f"{repr_cell(series.iloc[first])} is not a finite number; {advice}"
-        raise TableError(problem, row=series.index[first], column=column)
+        raise cell_error(series, column, bad, f"{{}} is not a finite number; {advice}")
     return np.where(missing, np.nan, numbers)
 
 
@@ -185,10 +183,10 @@ def to_texts(series: Any, column: str) -> list[Any]:
     Spaces around a text are not part of it.
     """
     cells = zip(series.tolist(), is_missing(series), series.index, strict=True)
-    return [np.nan if missing else _text(cell, row, column) for cell, missing, row in cells]
+    return [np.nan if missing else _to_text(cell, row, column) for cell, missing, row in cells]
 
 
-def _text(value: Any, row: object, column: str) -> str:
+def _to_text(value: Any, row: object, column: str) -> str:
     if isinstance(value, str):
         return TRUTH_SPELLINGS.get(value.strip(), value.strip())
     if isinstance(value, bool | np.bool_):
@@ -242,20 +240,26 @@ def _is_plain_number(series: Any) -> bool:
     return getattr(series.dtype, "kind", "O") in "iuf"
 
 
-def _parse(series: Any) -> NDArray[np.float64]:
+def _parse_plain_numbers(series: Any) -> NDArray[np.float64]:
     numbers = series
     if not _is_plain_number(series):
-        numbers = import_pandas().to_numeric(series.map(_spelled), errors="coerce")
+        numbers = import_pandas().to_numeric(series.map(_numeric_candidate), errors="coerce")
     return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
-def _spelled(value: Any) -> Any:
+def _numeric_candidate(value: Any) -> Any:
     """What may be read as a number: texts and numbers, not truth values (which pandas would count as 0 and 1)."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, int) and abs(value) > 10**308:  # no float can hold it
         return np.inf
     return np.nan if isinstance(value, bool | np.bool_) else value
+
+
+def cell_error(series: Any, column: str, bad: NDArray[np.bool_], problem: str) -> TableError:
+    """An error about the first bad cell of a column; its value takes the place of ``{}`` in the problem."""
+    first = int(np.argmax(bad))
+    return TableError(problem.format(repr_cell(series.iloc[first])), row=series.index[first], column=column)
 
 
 def repr_cell(value: Any) -> str:

@@ -143,7 +143,7 @@ class Writer:
         check_output(self.output, [name for name in self.inputs if isinstance(name, str)], overwrite=self.overwrite)
         self.format = format_of(self.output, self.to)
         if self.safe_csv and self.format not in _TEXT_FORMATS:
-            raise ParameterError(f"safe_csv is for CSV and TSV; {self.format} needs no such thing, leave it out.")
+            raise ParameterError(f"safe_csv is for CSV and TSV; {self.format} does not need it; leave it out.")
         if self.round is not None and not 0 <= self.round <= np.finfo(np.float64).precision:
             raise ParameterError(f"round must be from 0 to 15 decimals, got {self.round}.")
 
@@ -151,7 +151,7 @@ class Writer:
         """What is asked for besides the degrees of these labels."""
         return Uncertainty(labels, self.interval, self.flag_far, self.raters)
 
-    def rows(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int) -> Any:
+    def arrange_columns(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int) -> Any:
         """Degrees after the ids of their rows and the kept columns, and followed by uncertainty columns."""
         if self.round is not None:
             labels = list(degrees.columns[:n_labels])

@@ -75,7 +75,7 @@ class ConformalIntervals(BaseEstimator):
         known = ~np.isnan(truth).any(axis=1)
         if not known.any():
             raise InputError("the degrees of no row are known; conformal intervals need some to calibrate on.")
-        self.residuals_ = _residuals(predicted[known], truth[known], self.simultaneous)
+        self.residuals_ = _scaled_residuals(predicted[known], truth[known], self.simultaneous)
         return self
 
     @wrap_output
@@ -94,7 +94,7 @@ class ConformalIntervals(BaseEstimator):
             ``0 <= lower <= predict(X) <= upper <= 1``; data frames if `set_output` asks for them.
         """
         check_is_fitted(self, "residuals_")
-        return _intervals(self.residuals_, np.asarray(self.estimator.predict(X), dtype=np.float64), coverage)
+        return _conformal_bounds(self.residuals_, np.asarray(self.estimator.predict(X), dtype=np.float64), coverage)
 
 
 def conformal_intervals(
@@ -124,26 +124,26 @@ def conformal_intervals(
     >>> lower.round(3), upper.round(3)
     (array([[0.375, 0.375]]), array([[0.625, 0.625]]))
     """
-    residuals = _residuals(np.asarray(known, dtype=np.float64), check_distributions(truth), simultaneous)
-    return _intervals(residuals, np.asarray(new, dtype=np.float64), coverage)
+    residuals = _scaled_residuals(np.asarray(known, dtype=np.float64), check_distributions(truth), simultaneous)
+    return _conformal_bounds(residuals, np.asarray(new, dtype=np.float64), coverage)
 
 
-def _spread(P: Array) -> Array:
+def _degree_scale(P: Array) -> Array:
     """Standard deviation of a degree up to a factor: degrees near 0 and 1 vary less."""
     return np.asarray(np.sqrt(np.maximum(P * (1.0 - P), 0.01)))
 
 
-def _residuals(P: Array, D: Array, simultaneous: bool) -> Array:
+def _scaled_residuals(P: Array, D: Array, simultaneous: bool) -> Array:
     if P.shape != D.shape:
         raise InputError(f"there are degrees of shape {P.shape}, but true ones of shape {D.shape}.")
-    residuals = np.abs(D - P) / _spread(P)
+    residuals = np.abs(D - P) / _degree_scale(P)
     return np.asarray(np.sort(residuals.max(axis=1, keepdims=True) if simultaneous else residuals, axis=0))
 
 
-def _intervals(residuals: Array, P: Array, coverage: float) -> Bounds:
+def _conformal_bounds(residuals: Array, P: Array, coverage: float) -> Bounds:
     check_fraction("coverage", coverage)
     n = len(residuals)
     # The rank of a new row among n + 1 is uniformly distributed; rounding must not cost a rank.
     rank = math.ceil((n + 1) * coverage - 1e-9)
     reach = np.full(residuals.shape[1], np.inf) if rank > n else residuals[rank - 1]
-    return np.maximum(P - reach * _spread(P), 0.0), np.minimum(P + reach * _spread(P), 1.0)
+    return np.maximum(P - reach * _degree_scale(P), 0.0), np.minimum(P + reach * _degree_scale(P), 1.0)

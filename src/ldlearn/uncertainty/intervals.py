@@ -15,6 +15,7 @@ from ldlearn.base.estimator import wrap_output
 from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features, centred_blocks, reciprocal, reduce_to_row_space
@@ -29,14 +30,12 @@ _MAX_LABELS = 200
 class TrainingRows:
     """The rows of a fit, kept until the posterior is computed from them.
 
-    X and weights may be the caller's own arrays: copies of some rows are kept, to detect later changes.
+    X and the sample weights may be the caller's own arrays: copies of some rows are kept, to detect later changes.
     """
 
     X: Any
-    Y: Mask
-    weights: Array | None = None
-    observed: Mask | None = None
-    offset: float | Array = 0.0
+    labels: RowTargets
+    offset: float | Array = 0.0  # known part of ln(lambda) of each row
     features: Features | None = None  # of the fit; kept only if made by `reduce_to_row_space`: small, and slow to make
 
     def __post_init__(self) -> None:
@@ -53,7 +52,7 @@ class TrainingRows:
 
     def _sampled_rows(self) -> tuple[Any, Any]:
         rows = slice(None, None, -(-self.X.shape[0] // 200))
-        return self.X[rows], None if self.weights is None else self.weights[rows]
+        return self.X[rows], self.labels.take(rows).sample_weight
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ class LeverageModel:
     --------
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 3))
-    >>> LeverageModel.of(Features(rows)).is_far(np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 0.0]]), level=0.99)
+    >>> LeverageModel.from_features(Features(rows)).is_far(np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 0.0]]), level=0.99)
     array([False,  True])
     """
 
@@ -79,7 +78,7 @@ class LeverageModel:
     distances: Array  # of at most 2,000 training rows, sorted
 
     @classmethod
-    def of(cls, features: Features) -> LeverageModel:
+    def from_features(cls, features: Features) -> LeverageModel:
         """Compute the model of training rows."""
         # A direction without spread has the ridge instead: 1 % of the mean spread.
         ridge = max(0.01 * float(features.spread.mean()), np.finfo(float).tiny)
@@ -257,17 +256,16 @@ class IntervalMixin(JointModel):
         return state
 
     def _compute_posterior_state(self, rows: TrainingRows) -> PosteriorState:
-        features = rows.features
+        features, (Y, observed, sample_weight) = rows.features, rows.labels
         if features is None:  # the fit did not reduce its features
-            features = reduce_to_row_space(Features(self._apply_feature_map(rows.X), self.fit_intercept, rows.weights))
+            features = reduce_to_row_space(Features(self._apply_feature_map(rows.X), self.fit_intercept, sample_weight))
         l2 = 3.0 * default_gamma(features) or 1.0  # start of the search for the penalty; 1 for constant features
         # A kernel maps all distant rows to the same point, so leverages are those of the features themselves.
-        plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=rows.weights)
+        plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=sample_weight)
         posterior = None
-        if rows.Y.shape[1] <= _MAX_LABELS:
-            labels: dict[str, Any] = {"Y": rows.Y, "observed": rows.observed, "offset": rows.offset}
-            posterior = vote_posterior(features, **labels, l2=l2)
-        return PosteriorState(posterior, LeverageModel.of(plain))
+        if Y.shape[1] <= _MAX_LABELS:
+            posterior = vote_posterior(features, Y, l2=l2, observed=observed, offset=rows.offset)
+        return PosteriorState(posterior, LeverageModel.from_features(plain))
 
     def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:
         """The fitted feature map and the mapped features; None and X if there is no map."""

@@ -13,6 +13,7 @@ from scipy.special import betaincinv, betaln, expit, exprel
 from scipy.stats import norm
 
 from ldlearn.core.simplex import Array, Mask, log_degrees, log_softmax
+from ldlearn.core.targets import possible_labels
 from ldlearn.core.votes import LARGEST_THETA, log_expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import centred_blocks
@@ -146,13 +147,13 @@ class VotePosterior:
         the concentration (None: slightly); the distribution of a share is approximated by a Beta distribution.
         """
         bounds = np.empty((2, *Y.shape))
-        possible = Y if observed is None else Y | ~observed
+        possible = possible_labels(Y, observed)
         positive = possible if observed is None else Y & observed
         rates = self.log_rates[:, None] + np.broadcast_to(offset, len(Y))
         for rows, centred in centred_blocks(X, self.mean, self.covariance.numbers_per_row):
             scores = self._scores(centred)
             votes = [
-                _Votes(
+                _ConditionalVotes(
                     log_softmax(Z) + rate[rows, None],
                     possible[rows],
                     positive[rows],
@@ -181,7 +182,7 @@ class VotePosterior:
 
 
 @dataclass(frozen=True)
-class _Votes:
+class _ConditionalVotes:
     """Votes of labels given which got any: their means, variances and derivatives."""
 
     theta: Array  # log of the expected votes before any label was seen

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
-from ldlearn.core.votes import LARGEST_THETA, label_counts, log_expected_votes, vote_slopes
+from ldlearn.core.votes import LARGEST_THETA, label_weights, log_expected_votes, vote_slopes
 from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
 from ldlearn.solvers.vote_regression import VoteFit, vote_curvature, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
@@ -57,7 +57,7 @@ def vote_posterior(
     options: dict[str, Any] = {"weak_prior": True, "tol": 1e-4, **part}
     penalty, fit = l2, vote_regression(sample, l2=l2, **options)
     for _ in range(3):
-        penalty = _improve_penalty(_Information.of(sample, fit, False, part), fit, penalty, l2)
+        penalty = _improve_penalty(_Information.from_fit(sample, fit, False, part), fit, penalty, l2)
         fit = vote_regression(sample, l2=penalty, start=fit, **options)
     fits = {}
     for fixed in (False, True):  # each fit starts from the one before
@@ -69,17 +69,15 @@ def vote_posterior(
     # A link whose log-evidence is lower by 7 or more is left out.
     links = [fixed for fixed in sorted(fits, key=losses.__getitem__) if losses[fixed] - losses[best] < 7.0]
     probabilities = np.exp([losses[best] - losses[fixed] for fixed in links])
+    information = _Information.from_fit(sample, fits[best], best, part, observed=exact)
     if exact:
-        information = _Information.of(sample, fits[best], best, part, observed=True)
         covariance: Any = information.full_covariance(penalty, scale)
     elif isinstance(features, RowSpace):
-        covariance = _Information.of(features, fits[best], best, part).row_space_covariance(features, penalty)
+        covariance = information.row_space_covariance(features, penalty)
     else:
-        covariance = _Information.of(sample, fits[best], best, part).kronecker_covariance(features, penalty)
-    n_labels, weights = Y.shape[1], sample.sample_weight
-    counts = label_counts(weights, part["observed"])
-    P = np.exp(log_softmax(sample.times(fits[best].coef, fits[best].intercept + sample.mean @ fits[best].coef)))
-    P = P if weights is None else P[weights > 0]
+        covariance = information.kronecker_covariance(features, penalty)
+    n_labels, entry_weights = Y.shape[1], label_weights(sample.sample_weight, part["observed"])
+    entry_weights = None if entry_weights is None else np.broadcast_to(entry_weights, part["Y"].shape)
     return VotePosterior(
         mean=features.original.mean,
         coefs=np.stack([features.to_original(fits[fixed].coef, fits[fixed].intercept)[0] for fixed in links]),
@@ -88,9 +86,9 @@ def vote_posterior(
         fixed_raters=links,
         link_probabilities=probabilities / probabilities.sum(),
         covariance=covariance,
-        degree_quantiles=np.quantile(np.maximum(P, 1e-12), (np.arange(400) + 0.5) / 400),
+        degree_quantiles=np.quantile(np.maximum(information.P, 1e-12), (np.arange(400) + 0.5) / 400),
         score_variance=_mean_score_variance(covariance, features.original, rows, n_labels),
-        negative_frequency=float(np.average(~part["Y"], weights=None if counts is None else counts + 0.0 * P)),
+        negative_frequency=float(np.average(~part["Y"], weights=entry_weights)),
     )
 
 
@@ -113,7 +111,7 @@ def _negative_log_evidence(
 
     If every row has a positive label, the likelihood is conditional on that.
     """
-    information = _Information.of(some, fit, fixed_raters, part)
+    information = _Information.from_fit(some, fit, fixed_raters, part)
     values, _ = information.label_directions()
     _, _, scatter, identity = some.spectrum(ridge=2.0 * l2 * len(values))
     curvature = scale * np.outer(scatter, values) + 2.0 * l2 * identity[:, None]
@@ -140,11 +138,11 @@ class _Information:
     votes: Array  # expected
 
     @classmethod
-    def of(
+    def from_fit(
         cls, features: Features, fit: VoteFit, fixed_raters: bool, part: dict[str, Any], *, observed: bool = False
     ) -> _Information:
         logP = log_softmax(features.times(fit.coef, fit.intercept + features.mean @ fit.coef))
-        theta, rise, bend = log_expected_votes(logP, fixed_raters)
+        theta, dtheta, d2theta = log_expected_votes(logP, fixed_raters)
         theta = theta + np.reshape(fit.log_rate + part["offset"], (-1, 1))
         u, votes = np.zeros_like(theta), np.exp(np.minimum(theta, LARGEST_THETA))
         if observed:
@@ -152,9 +150,9 @@ class _Information:
         else:
             with np.errstate(over="ignore"):
                 i = votes / exprel(votes)  # votes^2 / (exp(votes) - 1)
-        counts = label_counts(features.sample_weight, part["observed"])
-        u, i = (u, i) if counts is None else (u * counts, i * counts)
-        return cls(features, np.exp(logP), i * rise**2 + u * bend, i * rise, i, (u * rise).sum(axis=1), votes)
+        entry_weights = label_weights(features.sample_weight, part["observed"])
+        u, i = (u, i) if entry_weights is None else (u * entry_weights, i * entry_weights)
+        return cls(features, np.exp(logP), i * dtheta**2 + u * d2theta, i * dtheta, i, (u * dtheta).sum(axis=1), votes)
 
     def mean_information(self) -> Array:
         """Mean over rows, of shape (n_labels + 1, n_labels + 1), ln(lambda) last."""

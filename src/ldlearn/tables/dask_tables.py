@@ -11,16 +11,18 @@ from typing import Any, Unpack
 import numpy as np
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
+from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import FileError, ParameterError, TableError, import_optional
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureOptions
-from ldlearn.tables.files import naming, silent
-from ldlearn.tables.formats import check_output, format_of, to_dense
-from ldlearn.tables.labelled_table import TableInput, ignore_message, read_labelled
+from ldlearn.tables.files import Input, no_progress, prefix_errors, report_nothing
+from ldlearn.tables.formats import check_output, format_of, open_table
+from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.table_files import columns_to_read, predict_table
+from ldlearn.tables.table_fit import describe_origin
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas, to_labels
@@ -87,7 +89,7 @@ def fit_parts(
         "mean_distribution": (distributions / n).tolist(),
         "missing": {},
         "warnings": ["Medians, scales and categories were learned on a sample, and no rows were held out for a check."],
-        "source": TableInput(data).identity(),
+        "source": describe_origin(data),
     }
     if output is not None:
         save_model(model, output)
@@ -126,7 +128,7 @@ def predict_parts(
     parts = _find_parts(data)
     folder = Path(output).resolve()  # workers stand elsewhere
     if output == "-" or folder.is_file():
-        raise FileError(f"On a cluster each file is predicted into a folder, and {output!r} is none; name one with -o.")
+        raise FileError(f"On a cluster each file is predicted into a folder; {output!r} is not one, name one with -o.")
     names = [Path(part).name if to is None else f"{Path(part).stem}.{to}" for part in parts]
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         raise FileError(f"Two files would be written to {repeated[0]!r}; predict them into different folders.")
@@ -140,7 +142,7 @@ def predict_parts(
     with client:
         cluster.check_workers(client)
         # What is unusual about a text table is not reported once for each file.
-        options |= {"to": to, "overwrite": overwrite, "on_message": ignore_message, "progress": silent}
+        options |= {"to": to, "overwrite": overwrite, "on_message": report_nothing, "progress": no_progress}
         written = cluster.BlockRunner(client).map_compute(_predict_part, parts, outputs, common=(loaded, options))
     messages = [f"{Path(table.output).name}: {text}" for table in written for text in table.messages]
     return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, messages)
@@ -164,7 +166,7 @@ def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureOptions, es
     # A set, since of one or two files these are the same; rows may be sorted, so that one file alone would mislead.
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
         table = read_labelled(name, labels, wanted)
-        with naming(name):  # an error in the joined frame would not name the file
+        with prefix_errors(name):  # an error in the joined frame would not name the file
             if table.label_list is not None:
                 raise TableError(
                     "on a cluster every label has a 0/1 column of its own.", column=table.label_list.column
@@ -175,7 +177,7 @@ def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureOptions, es
     if len(frame) > _SAMPLE_ROWS:
         frame = frame.sample(_SAMPLE_ROWS, random_state=0)
     found = TableLabels(table.labels.names, to_labels(frame, table.labels.names), frame.index)
-    with naming(parts[0]):
+    with prefix_errors(parts[0]):
         return TableModel.learn_columns(replace(table, frame=frame, labels=found), estimator)[0]
 
 
@@ -201,8 +203,7 @@ def _read_as_dask_arrays(parts: list[str], model: TableModel) -> tuple[Any, Any]
 
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
-    table_input = TableInput(name, on_message=ignore_message, likely_decimal=model.decimal)
-    with table_input.opened("rows") as source:
+    with open_table(Input(name, on_message=report_nothing, likely_decimal=model.decimal)) as source:
         frame = source.read(columns_to_read(source, model, model.labels))
         X = model.transform(frame, CellReport())
         labels = model.read_labels(frame)
