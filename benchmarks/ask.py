@@ -4,10 +4,10 @@
 
 Half of the rows are for training. Each has three raters, drawn from its real votes; its 0/1 labels are the labels
 that any of them chose. DLDL is fitted on these labels, and rows are chosen by its degrees. The chosen rows are
-answered with the shares of all their votes (`degrees` of ``fit``), or by one more rater. The error is the mean squared
-distance from the shares of all votes, relative to that without answers: of the degrees of the training rows, and of
-predictions for the other half. Choices: at random, by the largest expected error (`expected_errors`), and as
-`ldlearn ask` does, with diversity.
+annotated with the fractions of all their votes (`degrees` of ``fit``), or by one more rater. The error is the mean
+squared distance from the fractions of all votes, relative to that without annotations: of the degrees of the training
+rows, and of predictions for the other half. Rows are chosen at random, by the largest expected error
+(`expected_errors`), and as `ldlearn ask` does, with diversity.
 """
 
 import argparse
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from shared_data import SHARED
 
-ANSWERS = (50, 100, 200)
+ANNOTATIONS = (50, 100, 200)
 RATERS = 3
 PRIOR = 2.0  # votes that the prediction counts as
 
@@ -56,7 +56,7 @@ def choices(rng: np.random.Generator, predicted: Any, degrees: Any, X: Any) -> d
 
 
 def errors(X: Any, counts: Any, seed: int, n_rows: int) -> Iterator[tuple[str, str, int, float]]:
-    """Kind of answer and of error, choice, number of answers, relative error."""
+    """Kind of annotation and of error, selection, number of annotations, relative error."""
     rng = np.random.default_rng(seed)
     rows = rng.permutation(len(X))[:n_rows]
     train, test = np.array_split(rows, 2)
@@ -79,7 +79,7 @@ def errors(X: Any, counts: Any, seed: int, n_rows: int) -> Iterator[tuple[str, s
         "votes and prediction": distance(mixed(P, votes), train),
     }
     for choice, choose in choices(rng, P, first.label_distributions_, X[train]).items():
-        for n in ANSWERS:
+        for n in ANNOTATIONS:
             chosen = choose(n)
             known = np.full(Y.shape, np.nan)
             known[chosen] = truth[train][chosen]
@@ -100,8 +100,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rows", type=int, default=1500)
     given = parser.parse_args()
-    print("| data set | answer | error of | choice | " + " | ".join(f"{n} answers" for n in ANSWERS) + " |")
-    print("|---|---|---|---|" + "---|" * len(ANSWERS))
+    print("| data set | answer | error of | choice | " + " | ".join(f"{n} answers" for n in ANNOTATIONS) + " |")
+    print("|---|---|---|---|" + "---|" * len(ANNOTATIONS))
     for name, X, counts in data_sets():
         found: dict[tuple[str, str], dict[int, list[float]]] = {}
         for seed in range(given.seeds):

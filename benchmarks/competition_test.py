@@ -1,9 +1,9 @@
 """Size and power of `competition_test` on simulated labels.
 
 ``python benchmarks/competition_test.py [--simulations N] [--only WORD ...]`` prints a Markdown table: how often labels
-are called independent at the nominal level 0.05, with the standard error of the simulation. Labels are votes in the
-first part, where this is an error, and independent in the second. The real set is read from a folder beside the
-repository if it is there.
+are classified as independent at the nominal level 0.05, with the standard error of the simulation. Labels are votes in
+the first part, where this is an error, and independent in the second. The real data set is read from a folder beside
+the repository if it exists.
 """
 
 from __future__ import annotations
@@ -95,10 +95,10 @@ def main() -> int:
     for title, settings in (("votes", VOTES), ("independent labels", INDEPENDENT)):
         print(f"| {title}; rows, features, labels | called independent | standard error |\n|---|---|---|")
         for name, make in settings.items():
-            if any(word in name for word in options.only):
-                called = [not competition_test(*make(seed)).competing for seed in range(options.simulations)]
-                rate = np.mean(called)
-                print(f"| {name} | {rate:.3f} | {np.sqrt(rate * (1 - rate) / len(called)):.3f} |", flush=True)
+            if any(term in name for term in options.only):
+                classified = [not competition_test(*make(seed)).competing for seed in range(options.simulations)]
+                rate = np.mean(classified)
+                print(f"| {name} | {rate:.3f} | {np.sqrt(rate * (1 - rate) / len(classified)):.3f} |", flush=True)
         print()
     return 0
 

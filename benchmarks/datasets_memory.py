@@ -1,4 +1,4 @@
-"""Peak memory of reading a 1,000,000 x 100 parquet file, over the size of X; at most 2 is promised."""
+"""Peak memory of reading a 1,000,000 x 100 parquet file, over the size of X; the limit is 2."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-# a process of its own, and not its ru_maxrss, which can be inherited from the process that started it
+# a separate process; its ru_maxrss could be inherited from the parent
 READ = """
 import re, sys, time
 from pathlib import Path
@@ -18,8 +18,8 @@ def kilobytes(field):
     return int(re.search(field + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 
 warm, path = sys.argv[1:]
-read_dataset(warm)  # imports and pools are no part of the cost
-Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
+read_dataset(warm)  # imports and memory pools are not counted
+Path("/proc/self/clear_refs").write_text("5")  # reset the peak
 before, start = kilobytes("VmRSS"), time.perf_counter()
 data = read_dataset(path)
 print((kilobytes("VmHWM") - before) * 1024, data.X.nbytes, time.perf_counter() - start)
@@ -47,7 +47,7 @@ def write_table(path: Path, n_rows: int, n_features: int, n_labels: int, rows_pe
 
 
 def measure(path: Path, warm: Path) -> tuple[float, float]:
-    """Peak memory of a fresh process that reads the file, over the bytes of X; and the seconds it took."""
+    """Peak memory of a new process that reads the file, over the bytes of X; and its seconds."""
     out = subprocess.run([sys.executable, "-c", READ, warm, path], capture_output=True, text=True, check=True)
     peak, size, seconds = map(float, out.stdout.split())
     return peak / size, seconds

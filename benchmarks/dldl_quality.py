@@ -39,7 +39,7 @@ def scores(model: Any, split: Split) -> tuple[float, float]:
 
 
 def tuned(models: Iterable[DLDL], split: Split) -> tuple[float, float]:
-    """Recovery and prediction of the models that are best on the validation part, each for its own purpose."""
+    """Recovery and prediction of the models that are best on the validation part for each task."""
     recovery, prediction = (-1.0, 0.0), (-1.0, 0.0)
     for model in models:
         found = scores(model, split)

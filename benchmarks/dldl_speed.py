@@ -51,7 +51,7 @@ def synthetic(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def seconds(run: Callable[[], object], repeats: int = 5) -> float:
-    """The quickest of a few runs: the least disturbed one."""
+    """Seconds of the fastest of several runs."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -87,7 +87,7 @@ def resident_bytes() -> int:
 def memory(alpha: float) -> None:
     X, D = synthetic(40_000)
     Y = binarize(D)
-    DLDL(alpha=alpha).fit(X[:2000], Y[:2000])  # what the libraries load once does not count
+    DLDL(alpha=alpha).fit(X[:2000], Y[:2000])  # one-time allocations of libraries are not counted
     before, peak, done = resident_bytes(), 0, threading.Event()
 
     def watch() -> None:

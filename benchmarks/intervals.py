@@ -9,7 +9,7 @@ agree, with degrees q of the row's own. On new rows, the coverage and the mean w
 - intervals of ``enhance_interval`` for the shares of the votes of rows (positive labels in rows with two or more);
 - both with the number of raters (``n_raters=``), for q and for the shares of the votes.
 
-Where labels determine the coefficients too poorly, ``predict_interval`` refuses; the table says how often.
+Where labels determine the coefficients too poorly, ``predict_interval`` raises; the table shows how often.
 
 Real sets: labels where a degree exceeds 0.01, 60 % of the rows for the fit. The true degrees of a row differ from those
 of other rows with the same features; conformal intervals, calibrated on a fifth of the rows, are for these. Where
@@ -68,7 +68,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows: features, the mean shares p(x) if they are known, the row's own shares q, and votes."""
+    """Features, mean degrees p(x) if known, the row's own degrees q, and votes."""
 
     X: np.ndarray
     P: np.ndarray
@@ -91,7 +91,7 @@ def simulate(
     noise: int = 0,
     **made: Any,
 ) -> tuple[Rows, Rows]:
-    """Training rows and new rows. With a finite snr rows have degrees of their own, whose mean is not p(x)."""
+    """Training rows and new rows. With a finite snr rows have individual degrees, whose mean is not p(x)."""
     data = make_label_distributions(n + NEW_ROWS, m, c, snr=snr, random_state=seed, **made)
     rng = np.random.default_rng(seed)
     Q, totals = data.D, votes
@@ -106,8 +106,8 @@ def simulate(
     return rows.part(np.flatnonzero(some)[:n]), rows.part(np.flatnonzero(some)[n:])
 
 
-def covered(intervals: Callable[[], Any], truth: np.ndarray, where: Any = ...) -> tuple[float, float]:
-    """Empirical coverage and mean width; NaN if intervals are refused."""
+def empirical_coverage(intervals: Callable[[], Any], truth: np.ndarray, where: Any = ...) -> tuple[float, float]:
+    """Empirical coverage and mean width; NaN if intervals are not available."""
     try:
         lower, upper = intervals()
     except InputError:
@@ -117,7 +117,7 @@ def covered(intervals: Callable[[], Any], truth: np.ndarray, where: Any = ...) -
 
 
 def row(name: str, found: Sequence[Sequence[tuple[float, float]]]) -> str:
-    """A line of a table: means over seeds, widths in brackets, and how often intervals were refused."""
+    """A line of a table: means over seeds, widths in brackets, and how often intervals were not available."""
     cells = []
     for column in np.moveaxis(np.array(found), 1, 0):
         given = column[~np.isnan(column[:, 1])]
@@ -147,10 +147,10 @@ def simulated(make: type[DLDL | VoteLDL], seeds: int, coverage: float) -> None:
             known = {"coverage": coverage, "n_raters": setting["votes"]}
             found.append(
                 [
-                    covered(partial(model.predict_interval, new.X, coverage), new.P),
-                    covered(partial(model.enhance_interval, new.X, Y, coverage), shares, judged),
-                    covered(partial(model.predict_interval, new.X, **known), new.Q),
-                    covered(partial(model.enhance_interval, new.X, Y, **known), shares, judged),
+                    empirical_coverage(partial(model.predict_interval, new.X, coverage), new.P),
+                    empirical_coverage(partial(model.enhance_interval, new.X, Y, coverage), shares, judged),
+                    empirical_coverage(partial(model.predict_interval, new.X, **known), new.Q),
+                    empirical_coverage(partial(model.enhance_interval, new.X, Y, **known), shares, judged),
                 ]
             )
         n_features = setting["m"] + setting.get("noise", 0)
@@ -173,13 +173,15 @@ def real(names: list[str], seeds: int, coverage: float) -> None:
             blank = (np.nan, 0.0)
             found.append(
                 [
-                    covered(partial(model.predict_interval, new, coverage), split.D_test),
-                    covered(partial(model.enhance_interval, *given, coverage), split.D_test, judged),
-                    covered(partial(model.predict_interval, new, **known), split.D_test) if name in RATERS else blank,
-                    covered(partial(model.enhance_interval, *given, **known), split.D_test, judged)
+                    empirical_coverage(partial(model.predict_interval, new, coverage), split.D_test),
+                    empirical_coverage(partial(model.enhance_interval, *given, coverage), split.D_test, judged),
+                    empirical_coverage(partial(model.predict_interval, new, **known), split.D_test)
                     if name in RATERS
                     else blank,
-                    covered(partial(sure.predict_interval, new, coverage), split.D_test),
+                    empirical_coverage(partial(model.enhance_interval, *given, **known), split.D_test, judged)
+                    if name in RATERS
+                    else blank,
+                    empirical_coverage(partial(sure.predict_interval, new, coverage), split.D_test),
                 ]
             )
         print(row(name, found), flush=True)

@@ -2,7 +2,7 @@
 
     python benchmarks/kill_runs.py --kills 20 --jobs 1
 
-Prints how many kills hit a living run, how many left a torn line behind, and whether the records are the same; the exit
+Prints how many kills hit a running process, how many left a truncated line, and whether the records are equal; the exit
 code is 1 if they are not.
 """
 
@@ -32,7 +32,7 @@ def plan(repeats: int) -> Plan:
 
 
 def start(work: Plan, folder: Path, jobs: int) -> int:
-    """Run in a child process (a fork needs no second import of everything); returns its id."""
+    """Run in a forked child process, which needs no imports; return its id."""
     child = os.fork()
     if child:
         return child
@@ -45,42 +45,42 @@ def start(work: Plan, folder: Path, jobs: int) -> int:
 
 
 def end(child: int, kill: bool) -> bool:
-    """Wait for the child; True if it was killed, not done."""
+    """Wait for the child; True if it was killed before it finished."""
     if kill:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     return os.WIFSIGNALED(status)
 
 
-def is_torn(folder: Path) -> bool:
+def has_truncated_line(folder: Path) -> bool:
     path = folder / "records.jsonl"
     return path.is_file() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
 
 
 def compare(kills: int, repeats: int, jobs: int = 1, seed: int = 0, longest: float | None = None) -> tuple[bool, str]:
-    """Whether records of a run that was killed so often are those of one that was not, and what happened, in words."""
+    """Whether a run killed this often has the records of an uninterrupted run, and a summary."""
     work, rng = plan(repeats), random.Random(seed)
     with tempfile.TemporaryDirectory() as base:
         whole, killed = Path(base, "whole"), Path(base, "killed")
         started = time.monotonic()
         assert not end(start(work, whole, jobs), kill=False)
         seconds = time.monotonic() - started
-        hits = torn = 0
+        hits = truncated = 0
         for _ in range(kills):
             child = start(work, killed, jobs)
             time.sleep(rng.uniform(0.0, longest or 1.8 * seconds / kills))
             hits += end(child, kill=True)
-            torn += is_torn(killed)
+            truncated += has_truncated_line(killed)
         before = len(read_records(killed, history=True)) if (killed / "records.jsonl").is_file() else 0
         assert not end(start(work, killed, jobs), kill=False)
         same = [r.without_timing for r in read_records(whole)] == [r.without_timing for r in read_records(killed)]
-        once = len(read_records(killed, history=True)) == len(METHODS) * repeats
-    words = (
+        no_duplicates = len(read_records(killed, history=True)) == len(METHODS) * repeats
+    summary = (
         f"{len(METHODS) * repeats} cells, {seconds:.1f} s uninterrupted with {jobs} job(s)\n"
-        f"{hits} of {kills} kills hit a living run; {torn} left a torn line; {before} cells survived them\n"
-        f"records identical to the uninterrupted run's: {same}; no cell twice: {once}"
+        f"{hits} of {kills} kills hit a running process; {truncated} left a truncated line; {before} cells were kept\n"
+        f"records identical to the uninterrupted run's: {same}; no duplicate cells: {no_duplicates}"
     )
-    return bool(same and hits and once), words
+    return bool(same and hits and no_duplicates), summary
 
 
 def main() -> int:
@@ -90,9 +90,9 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--longest", type=float, help="seconds that a run may live (processes take some to start)")
-    as_it_should, words = compare(**vars(parser.parse_args()))
-    print(words)
-    return 0 if as_it_should else 1
+    is_equal, summary = compare(**vars(parser.parse_args()))
+    print(summary)
+    return 0 if is_equal else 1
 
 
 if __name__ == "__main__":

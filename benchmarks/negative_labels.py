@@ -44,10 +44,10 @@ CONCENTRATIONS = tuple(product((1.0, 1.5, 2.0, 3.0), (0.25, 0.5, 1.0)))
 
 
 def cells() -> Any:
-    """Name, way, and the training and test parts of X, D and Y."""
+    """Name, kind of labels, and the training and test parts of X, D and Y."""
     for name in (*EMBEDDED, *(n for n in FILES if (SHARED / "datasets" / f"{n}.mat").exists())):
         X, D = load(name)
-        X = X[:, np.random.default_rng(0).permutation(X.shape[1])[:300]]  # of Movie, to be quick
+        X = X[:, np.random.default_rng(0).permutation(X.shape[1])[:300]]  # of Movie, for speed
         for seed in range(3):
             rows = np.random.default_rng(seed).permutation(len(X))[:700]
             for way, make in WAYS.items():

@@ -42,7 +42,7 @@ CHECKED = (1_000_000, 100, 10, 50_000)
 FAR = {"rows": 10**9, "features": 100, "labels": 10, "block": 10**6, "workers": 100}
 
 
-# What a worker does: everything about a block follows from the place of its first row.
+# Functions of the workers: a block is determined by the position of its first row.
 
 
 def block_of_features(block_info: Any = None) -> np.ndarray:
@@ -56,16 +56,16 @@ def true_degrees(X: np.ndarray, c: int) -> np.ndarray:
 
 
 def votes(X: np.ndarray, c: int) -> np.ndarray:
-    """Labels that get any of about twenty votes; the largest degree gets one in any case."""
+    """Labels with at least one of about twenty votes; the largest degree always has one."""
     D = true_degrees(X, c)
-    seed = int.from_bytes(X[0, 0].tobytes())  # the same wherever and whenever the block is made
+    seed = int.from_bytes(X[0, 0].tobytes())  # reproducible on every worker
     Y = np.random.default_rng(seed).poisson(RATERS * D) > 0
     Y[np.arange(len(Y)), D.argmax(axis=1)] = True
     return Y
 
 
 def intersections(X: np.ndarray, Y: np.ndarray, D: np.ndarray, model: Any, mean: np.ndarray) -> np.ndarray:
-    """Sums over rows of the intersection with the truth: of what was recovered and predicted, and of the baselines."""
+    """Sums over rows of the intersection with the truth, for recovery, prediction and baselines."""
     truth = true_degrees(X, Y.shape[1])
     prior = normalize_rows(Y * mean)
     rows = (D, normalize_rows(Y.astype(float)), prior, model.predict(X), np.broadcast_to(mean, truth.shape))
@@ -77,7 +77,7 @@ def peak_memory() -> float:
     return next(float(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
 
 
-# What this process does.
+# Functions of this process.
 
 
 def collections(n: int, m: int, c: int, block: int) -> tuple[Any, Any]:
@@ -90,7 +90,7 @@ def measured_fit(n: int, m: int, c: int, block: int, workers: int, memory: str, 
     X, Y = collections(n, m, c, block)
     options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options, memory_limit=memory) as cluster, distributed.Client(cluster) as client:
-        client.run(np.random.default_rng)  # all are up
+        client.run(np.random.default_rng)  # all workers have started
         start = time.perf_counter()
         model = ld.DaskDLDL(**({} if chosen else WEIGHTS), client=client).fit(X, Y)
         seconds = time.perf_counter() - start
@@ -127,7 +127,7 @@ def quality(model: Any, X: Any, Y: Any) -> dict[str, float]:
 
 
 def work(run: dict[str, Any]) -> np.ndarray:
-    """What the coefficients of the model multiply: rounds, tasks, features read and labels predicted by one worker."""
+    """Terms of the cost model: rounds, tasks, features read and labels predicted by one worker."""
     rows, blocks = run["rows"] / run["workers"], -(-run["rows"] // run["block"])
     return run["rounds"] * np.array([1.0, blocks, rows * run["features"], rows * run["labels"]])
 
@@ -137,7 +137,7 @@ def cost_model(shrink: int) -> dict[str, Any]:
     runs = [measured_fit(*size, workers=2, memory="4GB", chosen=False) for size in sizes]
     A, seconds = np.array([work(run) for run in runs]), np.array([run["seconds"] for run in runs])
     scale = A[:-1].max(axis=0)
-    # Relative errors count, so that the short runs say as much as the long ones.
+    # Relative errors, so that short and long runs have the same weight.
     found, _ = nnls(A[:-1] / scale / seconds[:-1, None], np.ones(len(A) - 1))
     coefficients = found / scale
     far = {**FAR, "rounds": runs[-1]["rounds"]}

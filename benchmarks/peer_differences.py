@@ -57,7 +57,7 @@ def glle(X: np.ndarray, Y: np.ndarray) -> Variants:
         yield f"the exact minimum, lam = {lam:g}", GLLE(lam=lam).fit_enhance(X, Y)
     for steps in (5, 20):
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of stopping early, which is the purpose
+            warnings.simplefilter("ignore")  # about early stopping, which is intended
             model = GLLE(solver="lbfgs", max_iter=steps, random_state=0).fit(X, Y)
         yield f"{steps} steps of L-BFGS, lam = 0.01", model.label_distributions_
 

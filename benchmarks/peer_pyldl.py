@@ -57,7 +57,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "ldlear
 
 @dataclass(frozen=True)
 class Pair:
-    """A method that both libraries have, and what has to be known to compare them."""
+    """A method of both libraries, and the settings to compare them."""
 
     peer: str
     ours: str
@@ -158,7 +158,7 @@ PAIRS = (
 
 @dataclass(frozen=True)
 class Job:
-    """What `timed_fit` is told."""
+    """The input of `timed_fit`."""
 
     module: str
     method: str
@@ -173,7 +173,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a process reported; ``problem`` instead of a result if it did not end well."""
+    """The output of a process; ``problem`` instead of a result if it failed."""
 
     seconds: float
     memory: float = np.nan
@@ -196,7 +196,7 @@ class Data:
 
 
 def peer_python(folder: Path) -> Path:
-    """The interpreter of the peer's environment, which is made if it is not there."""
+    """The interpreter of the peer's environment, which is created if missing."""
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
         print(f"installing {PEER} and {BACKEND} into {folder}", file=sys.stderr)
@@ -233,7 +233,7 @@ def data_sets(folder: Path, chosen: Sequence[str], rows: int) -> Iterator[Data]:
 
 
 def execute(python: Path | str, job: Job) -> Outcome:
-    """Run one job with one thread, behind everything else that the machine has to do."""
+    """Run one job with one thread and low priority."""
     one_thread = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
     environment = {**os.environ, **one_thread, "KERAS_BACKEND": "torch", "TF_CPP_MIN_LOG_LEVEL": "3"}
     description = Path(job.output).with_suffix(".json")
@@ -245,7 +245,7 @@ def execute(python: Path | str, job: Job) -> Outcome:
         text=True,
         check=False,
     )
-    if done.returncode in (-24, 152):  # SIGXCPU, as seen with and without a program between
+    if done.returncode in (-24, 152):  # SIGXCPU, with and without an intermediate process
         return Outcome(job.limit, problem="limit")
     if done.returncode:
         lines = done.stderr.strip().splitlines()
@@ -270,7 +270,7 @@ def overlap(truth: np.ndarray | None, prediction: np.ndarray | None, digits: int
 
 
 def rows_sum_to_one(P: np.ndarray) -> np.ndarray:
-    """The peer's results are single precision, or a little off, or have rows without any positive degree."""
+    """Normalise the peer's results: single precision, inexact sums, or rows without a positive degree."""
     P = np.maximum(np.asarray(P, dtype=float), 0.0)
     sums = P.sum(axis=1, keepdims=True)
     return np.where(sums > 0, P / np.where(sums > 0, sums, 1.0), 1.0 / P.shape[1])
@@ -286,8 +286,8 @@ def cells(pair: Pair, setting: str, data: Data, peer: Outcome, ours: Outcome) ->
         f"{pair.peer} / {pair.ours}",
         data.name,
         setting,
-        shown(peer),
-        shown(ours),
+        formatted_seconds(peer),
+        formatted_seconds(ours),
         "" if peer.problem == ours.problem == "limit" else f"{sign} {number(ratio, '.3g')}".strip(),
         number(peer.memory, ".0f"),
         number(ours.memory, ".0f"),
@@ -304,7 +304,7 @@ def number(value: float, form: str) -> str:
     return "" if np.isnan(value) else f"{value:{form}}"
 
 
-def shown(outcome: Outcome) -> str:
+def formatted_seconds(outcome: Outcome) -> str:
     if np.isnan(outcome.seconds):
         return "failed"
     return f"> {outcome.seconds:.0f}" if outcome.problem else f"{outcome.seconds:.3g}"

@@ -1,8 +1,8 @@
-"""How far from the machine's limit is DLDL on one machine? Ratios to a peer or to bare products, taken in one run.
+"""Speed of DLDL on one machine, as ratios to a peer or to bare matrix products in the same run.
 
 ``python benchmarks/scale.py`` (``make bench-scale``) prints a table: what was measured, the figure, the target. Times
 of a row are taken in turn, each the least of a few runs, so that a busy machine disturbs all of them alike. The targets
-are for two idle cores; absolute figures are reported, not judged. Each part runs in a process of its own, whose largest
+are for two idle cores; absolute figures have no targets. Each part runs in a separate process, whose largest
 memory is the peak that is printed.
 
 ``--part NAME ...`` runs some parts only, ``--shrink K`` divides all numbers of rows by K (to try the script itself);
@@ -32,8 +32,8 @@ def cpu_and_wall(run: Callable[[], Any]) -> tuple[float, float]:
     return time.process_time() - cpu, time.perf_counter() - wall
 
 
-def least(*runs: Callable[[], Any], repeats: int = 5) -> list[tuple[float, float]]:
-    """CPU and wall seconds of each run, the least of a few, the runs taking turns."""
+def minimum_seconds(*runs: Callable[[], Any], repeats: int = 5) -> list[tuple[float, float]]:
+    """CPU and wall seconds of each run: the minimum over alternating repeats."""
     taken = [[cpu_and_wall(run) for run in runs] for _ in range(repeats)]
     return [tuple(np.min([turn[k] for turn in taken], axis=0)) for k in range(len(runs))]
 
@@ -65,7 +65,7 @@ def many_labels(n: int, c: int) -> tuple[np.ndarray, np.ndarray]:
     return X, Y
 
 
-def quietly(run: Callable[[], Any]) -> Any:
+def ignore_warnings(run: Callable[[], Any]) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return run()
@@ -79,12 +79,12 @@ def fits(n: int) -> None:
 
     X, Y, top = problem(n)
     runs = [
-        lambda: quietly(lambda: LogisticRegression(max_iter=100).fit(X, top)),
+        lambda: ignore_warnings(lambda: LogisticRegression(max_iter=100).fit(X, top)),
         lambda: DLDL(**WEIGHTS).fit(X, Y),
         lambda: DLDL().fit(X, Y),
         lambda: DLDL(0.01, **WEIGHTS).fit(X, Y),
     ]
-    peer, given, chosen, graph = least(*runs, repeats=3)
+    peer, given, chosen, graph = minimum_seconds(*runs, repeats=3)
     report("fit over LogisticRegression, 20,000 x 100 x 10", given, peer, "<= 1.0")
     report("the same, weights chosen by DLDL itself", chosen, peer, "<= 2.0")
     report("the same with a graph, exact neighbours", graph, peer, "<= 3.0")
@@ -105,11 +105,11 @@ def products(n: int) -> None:
 
     dldl.softmax_regression = counted
     W = np.random.default_rng(0).standard_normal((100, 10), dtype=np.float32)
-    fit, product = least(lambda: DLDL(**WEIGHTS).fit(X, Y), lambda: [X @ W for _ in range(10)], repeats=2)
+    fit, product = minimum_seconds(lambda: DLDL(**WEIGHTS).fit(X, Y), lambda: [X @ W for _ in range(10)], repeats=2)
     dldl.softmax_regression = solve
     count = sum(made) // 2
     ratio = fit[0] / (count * product[0] / 10)
-    tell(f"CPU of fit over its {count} products with X, 200,000 x 100 x 10", f"{ratio:.1f}", "<= 4", cpu=fit[0])
+    print_row(f"CPU of fit over its {count} products with X, 200,000 x 100 x 10", f"{ratio:.1f}", "<= 4", cpu=fit[0])
 
 
 def predictions(n: int) -> None:
@@ -128,7 +128,7 @@ def predictions(n: int) -> None:
         Z /= Z.sum(axis=1, keepdims=True)
         return Z
 
-    ours, theirs = least(lambda: model.predict(X), bare)
+    ours, theirs = minimum_seconds(lambda: model.predict(X), bare)
     report("predict over the bare product and softmax, 1,000,000 rows, float32", ours, theirs, "<= 1.25")
 
 
@@ -139,7 +139,7 @@ def large(n: int) -> None:
     X, Y, _ = problem(n, np.float32)
     for name, model, target in (("", DLDL(**WEIGHTS), "<= 30 s"), (", DLDL()", DLDL(), "<= 45 s")):
         cpu, wall = cpu_and_wall(lambda model=model: model.fit(X, Y))
-        tell(f"1,000,000 x 100 x 10, float32{name}: wall", f"{wall:.1f} s", target, cpu=cpu)
+        print_row(f"1,000,000 x 100 x 10, float32{name}: wall", f"{wall:.1f} s", target, cpu=cpu)
 
 
 def growth(n: int) -> None:
@@ -148,9 +148,9 @@ def growth(n: int) -> None:
 
     X, Y, _ = problem(n, np.float32)
     sizes = [n // 50, n // 10, n]
-    walls = [least(lambda k=k: DLDL(**WEIGHTS).fit(X[:k], Y[:k]), repeats=2)[0][1] for k in sizes]
+    walls = [minimum_seconds(lambda k=k: DLDL(**WEIGHTS).fit(X[:k], Y[:k]), repeats=2)[0][1] for k in sizes]
     exponent = np.polyfit(np.log(sizes), np.log(walls), 1)[0]
-    tell("growth exponent of fit, 20,000 to 1,000,000 rows", f"{exponent:.2f}", "<= 1.1")
+    print_row("growth exponent of fit, 20,000 to 1,000,000 rows", f"{exponent:.2f}", "<= 1.1")
 
 
 def thousand(n: int) -> None:
@@ -168,7 +168,7 @@ def _many(n: int, c: int, target: str) -> None:
 
     X, Y = many_labels(n, c)
     cpu, wall = cpu_and_wall(lambda: DLDL(**WEIGHTS).fit(X, Y))
-    tell(f"20,000 x 100, {c:,} labels, five positive: wall", f"{wall:.1f} s", target, cpu=cpu)
+    print_row(f"20,000 x 100, {c:,} labels, five positive: wall", f"{wall:.1f} s", target, cpu=cpu)
 
 
 def neighbours(n: int) -> None:
@@ -186,15 +186,15 @@ def neighbours(n: int) -> None:
     near = make_pipeline(PCA(8, random_state=0), KNeighborsTransformer(n_neighbors=20, n_jobs=-1))
     graphs: list[Any] = []
     cpu, wall = cpu_and_wall(lambda: graphs.append(near.fit_transform(X)))
-    tell(f"{n:,} x 100, 20 neighbours by 8 principal components: wall", f"{wall:.0f} s", "", cpu=cpu)
+    print_row(f"{n:,} x 100, 20 neighbours by 8 principal components: wall", f"{wall:.0f} s", "", cpu=cpu)
     model = DLDL(0.01, **WEIGHTS, neighbors=graphs[0])
     cpu, wall = cpu_and_wall(lambda: model.fit(X, Y))
-    tell("fit with that graph, 10 labels: wall", f"{wall:.0f} s", "", cpu=cpu)
-    tell("of the 20 nearest rows of a row, joined with it", f"{share_of_nearest(X, model.graph_, 20):.0%}", "")
+    print_row("fit with that graph, 10 labels: wall", f"{wall:.0f} s", "", cpu=cpu)
+    print_row("of the 20 nearest rows of a row, joined with it", f"{neighbour_recall(X, model.graph_, 20):.0%}", "")
 
 
-def share_of_nearest(X: np.ndarray, graph: Any, k: int, sample: int = 200) -> float:
-    """The share of the k nearest rows of some rows that a graph joins with them."""
+def neighbour_recall(X: np.ndarray, graph: Any, k: int, sample: int = 200) -> float:
+    """The fraction of the k nearest neighbours that are edges of the graph, for a sample of rows."""
     rows = np.random.default_rng(0).choice(len(X), sample, replace=False)
     squares = np.einsum("ij,ij->i", X, X)
     joined = 0
@@ -219,23 +219,23 @@ PARTS: dict[str, tuple[Callable[[int], None], int, bool]] = {
 
 
 def report(name: str, ours: tuple[float, float], theirs: tuple[float, float], target: str) -> None:
-    words = f"{ours[1] / theirs[1]:.2f} wall, {ours[0] / theirs[0]:.2f} CPU"
-    tell(name, words, target, cpu=ours[0], wall=ours[1])
+    ratios = f"{ours[1] / theirs[1]:.2f} wall, {ours[0] / theirs[0]:.2f} CPU"
+    print_row(name, ratios, target, cpu=ours[0], wall=ours[1])
 
 
-def tell(name: str, figure: str, target: str, **seconds: float) -> None:
-    """One row, as a line that the process that prints the table understands."""
+def print_row(name: str, figure: str, target: str, **seconds: float) -> None:
+    """Print one row as JSON for the parent process."""
     print(json.dumps({"name": name, "figure": figure, "target": target, "seconds": seconds}), flush=True)
 
 
 def measured(part: str, shrink: int) -> list[dict[str, Any]]:
-    """The rows of a part, measured in a process of its own, with its largest memory."""
+    """The rows of a part, measured in a separate process, with its peak memory."""
     command = [sys.executable, __file__, "--inside", part, "--shrink", str(shrink)]
     output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     return [json.loads(line) for line in output.splitlines()]
 
 
-def inside(part: str, shrink: int) -> None:
+def run_part(part: str, shrink: int) -> None:
     run, n, _ = PARTS[part]
     run(max(n // shrink, 200))
     print(json.dumps({"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}))
@@ -248,7 +248,7 @@ def main() -> int:
     parser.add_argument("--inside", choices=PARTS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.inside:
-        inside(options.inside, options.shrink)
+        run_part(options.inside, options.shrink)
         return 0
     if options.shrink > 1:
         print(f"Numbers of rows divided by {options.shrink}: these figures are no measurement.")

@@ -69,7 +69,7 @@ def stack_without_lightgbm(split: Split) -> StackedLDL:
 
 
 def changed_stack(split: Split, without: str = "", **added: Any) -> StackedLDL:
-    """A stack with the default members but one, and others."""
+    """A stack without one of the default members, with additional ones."""
     members = {name: clone(models[0]) for name, models in split.stack.members_.items() if name != without}
     return StackedLDL(list((members | added).items())).fit(split.X, split.Y)
 
@@ -169,7 +169,7 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, default=FOLDER, help="of more .mat files")
     given = parser.parse_args()
     globals()["FOLDER"] = given.folder
-    warnings.simplefilter("ignore")  # of convergence, on some of the data sets
+    warnings.simplefilter("ignore")  # convergence warnings on some data sets
     folders = (SHARED / "datasets", FOLDER)
     names = given.names or ["vader_tweets", *sorted({path.stem for folder in folders for path in folder.glob("*.mat")})]
     titles = COMPARED if given.stacks else PREDICTORS

@@ -21,15 +21,15 @@ OURS = {
 }
 
 
-def seconds(words: list[str]) -> float:
+def seconds(command: list[str]) -> float:
     start = time.perf_counter()
-    subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, *command], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - start
 
 
 def main() -> None:
-    # Rounds over all of them, so that a busy moment of the machine does not fall on one alone.
-    rounds = [{name: seconds(words) for name, words in (PEERS | OURS).items()} for _ in range(REPEATS)]
+    # Rounds over all commands, so that a busy moment of the machine does not affect only one.
+    rounds = [{name: seconds(command) for name, command in (PEERS | OURS).items()} for _ in range(REPEATS)]
     best = {name: min(found[name] for found in rounds) for name in rounds[0]}
     print(f"{'':28}{'seconds':>9}" + "".join(f"{'/ ' + peer:>18}" for peer in PEERS))
     for name, value in best.items():

@@ -44,11 +44,11 @@ def make_model(path: Path) -> None:
 
 
 def stream(model: Path, sizes: list[float]) -> Iterator[dict[str, float]]:
-    """Pipe a table through the command, and tell its peak memory whenever the table has reached one of the sizes."""
+    """Pipe a table through the command and report its peak memory at each of the sizes."""
     header, _, block = make_table(BLOCK_ROWS).to_csv(index=False).encode().partition(b"\n")
-    words = [sys.executable, "-m", "ldlearn.cli", "predict", "-", "--model", str(model)]
+    command = [sys.executable, "-m", "ldlearn.cli", "predict", "-", "--model", str(model)]
     started = time.perf_counter()
-    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     assert process.stdin is not None
     sent, rows = process.stdin.write(header + b"\n"), 0
     for size in sizes:
@@ -70,7 +70,7 @@ def stream(model: Path, sizes: list[float]) -> Iterator[dict[str, float]]:
 
 
 def _peak_so_far(process: subprocess.Popen[bytes]) -> int:
-    """Bytes, as Linux knows them of a process that runs; what it tells at the end holds the peak of the parent, too."""
+    """Peak memory of a running process in bytes; the value after its end would include that of the parent."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 

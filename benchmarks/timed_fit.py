@@ -1,4 +1,4 @@
-"""One fit in a process of its own: CPU seconds, memory and the distributions that came out.
+"""One fit in a separate process: CPU seconds, memory and the resulting distributions.
 
 ``python timed_fit.py JOB.json`` is run by ``peer_pyldl.py`` in either library's environment, so it imports nothing but
 numpy before the library that the job names. The job's keys are those of ``peer_pyldl.Job``; the measured numbers are
@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-REPEAT_FOR = 1.0  # CPU seconds: the clock may tick in hundredths, so short fits are repeated
+REPEAT_FOR = 1.0  # CPU seconds: short fits are repeated, since the clock may have a resolution of 0.01 s
 MEGABYTE = 2.0**20
 
 
 def limit_cpu(seconds: float) -> None:
-    """End this process by a signal once it has used so much more CPU time."""
+    """End this process by a signal after this much additional CPU time."""
     allowed = int(np.ceil(time.process_time() + seconds))
     resource.setrlimit(resource.RLIMIT_CPU, (allowed, allowed + 5))
 
@@ -33,12 +33,12 @@ def resident() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def forget_peak() -> None:
+def reset_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5")
 
 
 def peak() -> float:
-    """Most memory in use since `forget_peak`, in bytes."""
+    """Most memory in use since `reset_peak`, in bytes."""
     status = Path("/proc/self/status").read_text().splitlines()
     return next(float(line.split()[1]) * 1024 for line in status if line.startswith("VmHWM"))
 
@@ -55,7 +55,7 @@ def fitted(method: Any, job: dict[str, Any], arrays: dict[str, np.ndarray]) -> t
     if job["kind"] == "learner":
         model.fit(arrays["X"], arrays["D"])
         return model, np.asarray(model.predict(arrays["X_test"]))
-    model.fit(arrays["X"], arrays["Y"].copy())  # the peer's ML writes into its labels
+    model.fit(arrays["X"], arrays["Y"].copy())  # the peer's ML modifies its labels
     ours = hasattr(model, "label_distributions_")
     return model, np.asarray(model.label_distributions_ if ours else model.transform())
 
@@ -81,7 +81,7 @@ def main(job: dict[str, Any]) -> int:
     if job["warm_up"]:
         fitted(method, job, {name: values[:60] for name, values in arrays.items()})
     limit_cpu(job["limit"])
-    forget_peak()
+    reset_peak()
     before = resident()
     seconds, model, result = timed(method, job, arrays)
     memory = (peak() - before) / MEGABYTE

@@ -1,4 +1,4 @@
-"""Pages as people with a screen reader, a keyboard or weak eyes meet them: what axe-core has against a page."""
+"""Accessibility violations of pages, found by axe-core."""
 
 from __future__ import annotations
 
@@ -8,21 +8,24 @@ from typing import Any
 
 import pytest
 
-LOOKS = ((1280, "light"), (390, "dark"))  # every width and every scheme once
-SETTINGS = {"offline": True, "bypass_csp": True}  # of a context: the checker is a script that no page knows of
+APPEARANCES = ((1280, "light"), (390, "dark"))  # each width and colour scheme once
+SETTINGS = {
+    "offline": True,
+    "bypass_csp": True,
+}  # of a context: axe-core is injected, which the content security policy would block
 
 
-def looks(page: Any) -> Iterator[str]:
-    """Show an open page on a desk in light and on a phone in dark, which is quicker than to open it twice."""
-    for width, scheme in LOOKS:
+def appearances(page: Any) -> Iterator[str]:
+    """Set an open page to desktop width with light colours, then to phone width with dark colours."""
+    for width, scheme in APPEARANCES:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
-        page.evaluate("new Promise(requestAnimationFrame)")  # what waits for a change of the look has seen it then
+        page.evaluate("new Promise(requestAnimationFrame)")  # media-query listeners have run
         yield f"{scheme}, {width} px"
 
 
 def violations(page: Any) -> list[str]:
-    """What axe-core finds on an open page as it looks now, with everything unfolded, one line a rule."""
+    """Violations found by axe-core on an open page with all details expanded, one line per rule."""
     pytest.importorskip("axe_playwright_python", reason="axe-core comes with axe-playwright-python, of the extra dev")
     page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     if not page.evaluate("'axe' in window"):
@@ -35,9 +38,9 @@ def violations(page: Any) -> list[str]:
 
 
 def violations_of_file(browser: Any, path: Any) -> list[str]:
-    """The same of a file, in every look."""
+    """Violations of a file with each size and colour scheme."""
     page = browser.new_page(**SETTINGS)
     page.goto(path.as_uri())
-    found = [f"{path.name}, {look}: {line}" for look in looks(page) for line in violations(page)]
+    found = [f"{path.name}, {appearance}: {line}" for appearance in appearances(page) for line in violations(page)]
     page.close()
     return found

@@ -1,4 +1,4 @@
-"""Something new in a package, added as CONTRIBUTING.md says: one file, one import line and, where names are listed,
+"""Add a module to a package as described in CONTRIBUTING.md: one file, one import line and, where names are listed,
 one entry of ``__all__``.
 """
 
@@ -16,7 +16,7 @@ import pytest
 def add_to_package(
     monkeypatch: pytest.MonkeyPatch, folder: Path, package: ModuleType, module: str, source: str, name: str
 ) -> Any:
-    """What is called ``name`` in a new module of a package, until the test ends; its file lies in another folder."""
+    """Add a module to a package until the test ends and return its object ``name``; the file is in another folder."""
     (folder / f"{module}.py").write_text(source)
     before = inspect.getsource(package)
     line, entry = f"from {package.__name__}.{module} import {name} as {name}\n", f'    "{name}",\n'
@@ -25,7 +25,7 @@ def add_to_package(
     )
     assert len(changed.splitlines()) == len(before.splitlines()) + 1 + before.count("__all__ = [\n")
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(folder)])
-    # Set before they are there, so that they are gone afterwards.
+    # Set first, so that monkeypatch removes them afterwards.
     monkeypatch.setitem(sys.modules, f"{package.__name__}.{module}", None)
     monkeypatch.setattr(package, module, None, raising=False)
     del sys.modules[f"{package.__name__}.{module}"]

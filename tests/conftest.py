@@ -1,4 +1,4 @@
-"""Settings of the whole suite."""
+"""Settings of the test suite."""
 
 import gc
 import os
@@ -7,14 +7,14 @@ import shutil
 import pytest
 from hypothesis import settings
 
-# On CI the same examples every time; elsewhere new ones, which is how faults are found. Nowhere is an example timed:
-# the machine may be busy with something else.
+# The same examples on every CI run; new ones elsewhere, to find more faults. No deadlines:
+# the machine may be busy.
 settings.register_profile("ci", derandomize=True, deadline=None)
 settings.register_profile("new examples", deadline=None)
 settings.load_profile("ci" if os.environ.get("CI") else "new examples")
 
-# Nine thousand tests and the modules they import are never garbage, and looking for some among them takes a while.
-# What tests make is looked through less often than by default, which halves the time that it takes.
+# Collected tests and imported modules are never garbage; scanning them is slow.
+# A higher threshold halves the time of garbage collection.
 gc.disable()
 
 
@@ -26,20 +26,20 @@ def pytest_collection_finish():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
-    """Examples in docstrings are the package's; looking for some in tests takes a while and finds none."""
+    """Collect doctests only from the package; tests have none."""
     found = yield
     return [file for file in found if isinstance(file, pytest.Module)]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def no_waiting_for_the_disk():
-    """Nobody pulls the plug in a test, and to wait for the disk at every file takes seconds in all."""
+def no_fsync():
+    """Replace fsync, which takes seconds in total."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", os.fstat)  # what is no open file is an error as ever
+        patch.setattr(os, "fsync", os.fstat)  # invalid descriptors still raise
         yield
 
 
-# Four seconds and more each: begun first, so that no worker is left alone with one of them at the end.
+# Four seconds or more each: started first, so that no worker has to finish one alone at the end.
 SLOWEST = (
     "docs/test_site.py",
     "test_newcomer_walk.py",
@@ -56,7 +56,7 @@ def pytest_collection_modifyitems(items):
     items.sort(key=position)
 
 
-# Nobody waits for a page to scroll smoothly, or for Chromium's calls home.
+# No smooth scrolling, no background requests of Chromium.
 BROWSER = (
     "--no-sandbox",
     "--disable-gpu",
@@ -70,7 +70,7 @@ BROWSER = (
 
 @pytest.fixture(scope="module")
 def browser():
-    """Debian's Chromium. Not for the whole session: while its driver lives, no other event loop runs in this thread."""
+    """Debian's Chromium. Not session-scoped: its driver prevents other event loops in this thread."""
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("no browser")

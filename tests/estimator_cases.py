@@ -1,4 +1,4 @@
-"""Every estimator in each of its small test settings, and the targets to feed it."""
+"""Every estimator with each of its test settings, and suitable targets."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXACT: dict[type, dict[str, Any]] = {
 
 
 def solved_exactly(estimator: LabelEstimator) -> LabelEstimator:
-    """A copy, so that what is left of a difference between two fits is not where their solvers stopped."""
+    """A copy with strict tolerances, so that differences between fits do not come from early stopping."""
     return clone(estimator).set_params(**EXACT.get(type(estimator), {}))
 
 
@@ -54,15 +54,15 @@ def targets(estimator: LabelEstimator, D: np.ndarray, Y: np.ndarray) -> np.ndarr
     return D if estimator.kind == "learner" else Y
 
 
-def legal_targets(estimator: LabelEstimator, y: np.ndarray, n_labels: int = 3) -> np.ndarray:
+def valid_targets(estimator: LabelEstimator, y: np.ndarray, n_labels: int = 3) -> np.ndarray:
     """Turn the 1-D targets of scikit-learn's checks into logical labels or distributions of three labels.
 
-    A pure function of the values, so that whatever a check does to the rows is done to the targets too.
+    A pure function of the values, so that transformations of rows by a check apply to the targets, too.
     """
     if np.ndim(y) == 2:
         return y  # some checks call the hook twice
     if not np.issubdtype(np.asarray(y).dtype, np.number) or not np.isfinite(y).all():
-        return np.reshape(y, (-1, 1))  # a bad target stays bad
+        return np.reshape(y, (-1, 1))  # invalid targets stay invalid
     patterns = np.array([[1, 1, 0], [0, 1, 0], [1, 0, 1]])
     Y = patterns[np.unique(y, return_inverse=True)[1] % 3]
     if n_labels == 1:

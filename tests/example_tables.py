@@ -1,4 +1,4 @@
-"""A small table of the kind people have, and model files made by hand."""
+"""Small example tables, and manually built model files."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REASONS = ["price", "quality", "service", "location", "brand", "habit"]
 
 
 def make_survey(seed: int = 0, n: int = 1200, n_features: int = 6) -> tuple[pd.DataFrame, np.ndarray]:
-    """Answers to a survey, and the true degrees of six reasons: respondents name those with a degree above 0.2.
+    """A survey with the true degrees of six reasons: respondents name those with a degree above 0.2.
 
     Two rows name none.
     """
@@ -60,7 +60,7 @@ def content_of(model: bytes) -> dict[str, Any]:
 
 
 def with_text(text: bytes, arrays: bytes = b"", version: int = 1) -> bytes:
-    """A model file made by hand, its checksum right: what someone who knows the format can do."""
+    """A manually built model file with a valid checksum."""
     body = len(text).to_bytes(8, "little") + text + arrays
     return b"ldlearn-model %d\n%s\n" % (version, hashlib.sha256(body).hexdigest().encode()) + body
 

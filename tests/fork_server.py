@@ -1,12 +1,12 @@
-"""`ldlearn` as a process that is there at once: forked from one that has imported what most commands need.
+"""`ldlearn` as a process that starts at once: forked from a server that has imported what most commands need.
 
-A new interpreter imports for more than a second, and many tests need a process for its pipes, its terminal, its signals
-or its exit code. `command` gives the words that stand for ``python -m ldlearn.cli``; the program they start hands its
-arguments, folder, environment and open files to the process that forks, passes signals on, and ends as the command
-ends. That new interpreters do as well is for tests/cli/test_start_up.py, test_interrupts.py and test_streaming.py.
+Imports take a new interpreter more than a second, and many tests need a process for its pipes, terminal, signals
+or exit code. `command` returns a replacement for ``python -m ldlearn.cli``; that program sends its
+arguments, folder, environment and open files to the server, forwards signals, and exits as the command
+does. New interpreters are tested in tests/cli/test_start_up.py, test_interrupts.py and test_streaming.py.
 """
 
-# Nothing is imported at the top but what an interpreter without site-packages has at once.
+# Only fast imports of the standard library at the top.
 import json
 import os
 import signal
@@ -17,7 +17,7 @@ IMPORTED = ("matplotlib.figure", "pandas", "pyarrow.csv", "rich.progress", "ldle
 
 
 def command(python=sys.executable, environment=None):
-    """The words that start a command; the process that it is forked from lives as long as this one."""
+    """The beginning of a command line; its server lives as long as this process."""
     if not hasattr(os, "fork"):
         return [str(python), "-m", "ldlearn.cli"]
     key = str(python)
@@ -27,7 +27,7 @@ def command(python=sys.executable, environment=None):
 
 
 def write_script(path, **options):
-    """The same as a program, for the PATH of a shell."""
+    """Write the same as a program for the PATH of a shell."""
     from shlex import join
 
     with open(path, "w") as script:
@@ -46,17 +46,17 @@ def _start_server(python, environment):
     address = f"{tempfile.mkdtemp(prefix='warm')}/socket"
     server = subprocess.Popen(
         [python, "-c", SERVER.format(file=__file__, address=address)],
-        stdin=subprocess.PIPE,  # closed when this process ends, which is how the server knows
+        stdin=subprocess.PIPE,  # closed when this process ends, which stops the server
         stdout=subprocess.PIPE,
         env=environment,
         cwd=os.path.dirname(address),
     )
-    atexit.register(server.communicate)  # closes its input and waits for its end
+    atexit.register(server.communicate)  # closes its input and waits for its exit
     assert server.stdout.readline() == b"ready\n"
     return address
 
 
-# The frame around the commands has to be a main module without variables of its own.
+# The commands must run in a main module without other variables.
 SERVER = """
 import runpy
 runpy.run_path({file!r})["serve"]({address!r})
@@ -65,7 +65,7 @@ runpy.run_module("ldlearn.cli", run_name="__main__", alter_sys=True)
 
 
 def serve(address):
-    """Fork a process for each request, and return in that process alone: it goes on as the command."""
+    """Fork a process for each request; return only in that process, which then runs the command."""
     import gc
     import select
     from contextlib import suppress
@@ -78,18 +78,18 @@ def serve(address):
             import_module(name)
     for entry in COMMANDS:
         load_command(entry.name)
-    gc.freeze()  # what is shared stays shared
+    gc.freeze()  # keeps memory pages shared
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(address)
     listener.listen()
     print("ready", flush=True)
     while listener in select.select([listener, 0], [], [])[0]:
         connection, _ = listener.accept()
-        if os.fork() == 0 and _become_the_command(connection):
+        if os.fork() == 0 and _fork_command(connection):
             return
         connection.close()
         with suppress(ChildProcessError):
-            while os.waitpid(-1, os.WNOHANG)[0]:  # those that have ended
+            while os.waitpid(-1, os.WNOHANG)[0]:  # reap finished processes
                 pass
     with suppress(ChildProcessError):
         while os.wait():
@@ -99,10 +99,10 @@ def serve(address):
     os._exit(0)
 
 
-def _become_the_command(connection):
-    """In a fork of the fork, return true; in the first, wait for it, tell how it ended, and end."""
+def _fork_command(connection):
+    """Return true in a second fork; in the first one, wait for it, send its exit status, and exit."""
     request, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
-    words, folder, environment = json.loads(request)
+    arguments, folder, environment = json.loads(request)
     child = os.fork()
     if child:
         for file in (*files, 0, 1, 2):
@@ -118,24 +118,24 @@ def _become_the_command(connection):
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
-    sys.argv[1:], sys.path[0] = words, folder
+    sys.argv[1:], sys.path[0] = arguments, folder
     sys.stdout.reconfigure(line_buffering=os.isatty(1))
     return True
 
 
-def ask(address, words):
-    """Have a command run with the files of this process, pass signals on to it, and end as it ends."""
+def run_remotely(address, arguments):
+    """Run a command with the files of this process, forward signals, and exit with its status."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(address)
-    socket.send_fds(connection, [json.dumps([words, os.getcwd(), dict(os.environ)]).encode()], [0, 1, 2])
-    answers = connection.makefile()
-    child = int(answers.readline())
+    socket.send_fds(connection, [json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()], [0, 1, 2])
+    replies = connection.makefile()
+    child = int(replies.readline())
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, _: os.kill(child, number))
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for file in (0, 1, 2):  # or a reader would wait for this process too
+    for file in (0, 1, 2):  # otherwise readers would wait for this process, too
         os.dup2(nowhere, file)
-    code = int(answers.readline())
+    code = int(replies.readline())
     if code < 0:
         signal.signal(-code, signal.SIG_DFL)
         os.kill(os.getpid(), -code)
@@ -143,4 +143,4 @@ def ask(address, words):
 
 
 if __name__ == "__main__":
-    ask(sys.argv[1], sys.argv[2:])
+    run_remotely(sys.argv[1], sys.argv[2:])

@@ -1,13 +1,13 @@
-"""Processes that are there at once: forked from one that has imported what workers and runs need."""
+"""Processes that start at once: forked from a server that has imported what workers and runs need."""
 
 import multiprocessing
 
-# What is not installed is passed over.
+# Packages that are not installed are skipped.
 IMPORTED = ["ldlearn.experiments", "distributed", "dask.dataframe", "ldlearn.dask"]
 
 
 def context():
-    """A context of multiprocessing; all that ask for it share the process that forks."""
+    """A multiprocessing context; all callers share the fork server."""
     found = multiprocessing.get_context("forkserver")
     found.set_forkserver_preload(IMPORTED)
     return found

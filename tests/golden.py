@@ -1,4 +1,4 @@
-"""A small real problem and what each estimator answers to it, rounded for storing."""
+"""Stored results of each estimator on a small real problem, rounded."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ GOLDEN = Path(__file__).parent / "golden"
 ROWS = 6
 
 
-# What these settings make light, for checks that fit often, is as it comes here.
-AS_IT_COMES: dict[str, dict[str, Any]] = {
+# Test settings that reduce work for frequent fits are replaced by the defaults here.
+DEFAULTS: dict[str, dict[str, Any]] = {
     "DLDL-0": {"max_iter": 5},
     "L2-0": {"tol": 1e-3},
     "LDLSCL": {"tol": 1e-10},  # the default stops where rounding still changes degrees by 0.01
@@ -28,11 +28,11 @@ AS_IT_COMES: dict[str, dict[str, Any]] = {
 
 def golden_cases() -> dict[str, LabelEstimator]:
     cases = {case_id(estimator): estimator for estimator in instances()}
-    return {key: clone(estimator).set_params(**AS_IT_COMES.get(key, {})) for key, estimator in cases.items()}
+    return {key: clone(estimator).set_params(**DEFAULTS.get(key, {})) for key, estimator in cases.items()}
 
 
 def golden_result(estimator: LabelEstimator) -> dict[str, list[list[float]]]:
-    """First rows of what is recovered and predicted from 80 rows of the embedded tweets."""
+    """First rows of recovery and prediction for 80 embedded tweets."""
     data = load_vader_tweets()
     X, D = np.asarray(data.X[:120, :12], dtype=float), np.asarray(data.D[:120])
     X = 5.0 * X / np.abs(X).max()

@@ -17,9 +17,9 @@ def write_mat73(path, data):
     with h5py.File(path, "w", userblock_size=PREFACE) as content:
         for name, value in to_arrays(_as_content(data)).items():
             _store(content, name, value)
-    # As version 5 begins: 116 bytes of text, 8 of an offset, the version, the order of bytes.
+    # Header as in version 5: 116 bytes of text, 8 of an offset, the version, the byte order.
     preface = b"MATLAB 7.3 MAT-file, written by ldlearn".ljust(116) + bytes(8) + b"\x00\x02IM"
-    # HDF5 leaves the block before its content to others.
+    # HDF5 allows a user block before its content.
     with path.open("r+b") as file:
         file.write(preface.ljust(PREFACE, b"\x00"))
 

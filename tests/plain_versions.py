@@ -1,4 +1,4 @@
-"""The published methods as they are written down, slowly: loops, dense arrays, nothing of the library."""
+"""Direct implementations of published methods with loops and dense arrays, without the library."""
 
 from __future__ import annotations
 

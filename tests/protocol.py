@@ -1,4 +1,4 @@
-"""The split that quality is measured on."""
+"""The split for measuring quality."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ EMBEDDED = {"vader_tweets": load_vader_tweets, "uk_budget_shares": load_uk_budge
 
 @cache
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features and distributions of an embedded set, or of a file beside the project (skips without it).
+    """Features and distributions of an embedded data set or of a file outside the repository (skips without it).
 
-    Read once for all tests, which cannot change them.
+    Read once; the arrays are read-only.
     """
     if name in EMBEDDED:
         data = EMBEDDED[name]()

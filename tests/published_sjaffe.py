@@ -1,4 +1,4 @@
-"""The six learners of the MATLAB package on SJAFFE: what was published, and the same protocol here.
+"""The six learners of the MATLAB package on SJAFFE: published figures, and our results with the same protocol.
 
 The published figures are means over ten times ten folds, with a standard deviation of about 0.015 on Chebyshev and
 none known to us on the other metrics. We take the ratio of two metrics' spreads from our own folds:
@@ -46,7 +46,7 @@ def published_learner(name: str, seed: int = 0) -> Learner:
 
 
 def fold_scores(learner: Learner, seed: int = 0) -> np.ndarray:
-    """Ten folds: one row a fold, one column a metric."""
+    """Scores of ten folds: one row per fold, one column per metric."""
     X, D = sjaffe().X, sjaffe().D
     scores = []
     for train, test in KFold(10, shuffle=True, random_state=seed).split(X):
@@ -58,7 +58,7 @@ def fold_scores(learner: Learner, seed: int = 0) -> np.ndarray:
 
 
 def deviations(name: str, scores: np.ndarray) -> np.ndarray:
-    """How far our means are from the published ones, in the standard deviations explained above."""
+    """Differences of our means from the published ones, in the standard deviations explained above."""
     spread = scores.std(axis=0)
     return (scores.mean(axis=0) - PUBLISHED[name]) / (CHEBYSHEV_STD * spread / spread[0])
 
@@ -79,7 +79,7 @@ SMALLER_IS_BETTER = np.array([1, 1, 1, 1, -1, -1])
 
 
 def disagreements(name: str, scores: np.ndarray) -> list[str]:
-    """Why these scores are not those of the published method; none if they are."""
+    """Reasons why these scores differ from those of the published method; empty if they agree."""
     worse, better = ROOM[name]
     away = SMALLER_IS_BETTER * deviations(name, scores)
     found = [

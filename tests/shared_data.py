@@ -1,4 +1,4 @@
-"""Files that may lie beside the project but are no part of it: real data sets and the paper's tables."""
+"""Optional files outside the repository: real data sets and the paper's tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SJAFFE, where it lies beside the repository, as the benchmark of label enhancement uses it."""
+"""SJAFFE, an optional file outside the repository, as used in benchmarks of label enhancement."""
 
 from __future__ import annotations
 

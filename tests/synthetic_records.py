@@ -1,4 +1,4 @@
-"""Records of an experiment that never ran: invented distributions, computed scores."""
+"""Records of a simulated experiment: random distributions with their computed scores."""
 
 import copy
 import itertools
@@ -42,7 +42,7 @@ def make_records(datasets=DATASETS, methods=METHODS, repeats=3, n_rows=40, missi
     for d, (dataset, labels) in enumerate(datasets.items()):
         for repeat, (m, method) in itertools.product(range(repeats), enumerate(methods)):
             broken = (dataset, method) in failed and repeat == repeats - 1
-            # Many tests ask for the same records; each gets a copy that it may change.
+            # Cached; each caller gets a copy.
             record = copy.deepcopy(
                 _record(dataset, tuple(labels), method, methods[method], repeat, n_rows, (d, repeat, m))
             )
@@ -53,7 +53,7 @@ def make_records(datasets=DATASETS, methods=METHODS, repeats=3, n_rows=40, missi
 
 
 def only_metrics(records, metrics):
-    """The same without the other scores: of each metric a page has tables, all but those of one hidden."""
+    """The records with only these scores, for smaller pages."""
 
     def kept(scores):
         return scores and {name: score for name, score in scores.items() if name in metrics}
@@ -69,8 +69,8 @@ HOSTILE = [
 ]
 
 
-def hostile_records():
-    """Records in which whatever is text tries to be markup."""
+def malicious_records():
+    """Records in which all texts contain markup."""
     names = dict(zip(list(METHODS)[:4], HOSTILE, strict=True))
     methods = {names.get(name, name): facts for name, facts in METHODS.items()}
     records = make_records({HOSTILE[0]: HOSTILE, HOSTILE[1]: ["x", "y"]}, methods, repeats=1, missing=[HOSTILE[3]])
@@ -79,7 +79,7 @@ def hostile_records():
 
 
 def make_run(folder, records=None, **options):
-    """A run folder as the engine leaves it, but without a plan."""
+    """A run folder as written by the engine, but without a plan."""
     folder.mkdir(parents=True, exist_ok=True)
     lines = [record.encoded() for record in (make_records(**options) if records is None else records)]
     (folder / "records.jsonl").write_bytes(b"".join(lines))

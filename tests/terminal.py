@@ -1,11 +1,11 @@
-"""What a program shows on a terminal."""
+"""The output of a program on a terminal."""
 
 import os
 
 
 def read_terminal(leader: int) -> bytes:
-    """Everything written to a pseudo-terminal until its last writer is gone; closes it."""
-    shown = b""
+    """Read all output of a pseudo-terminal until its last writer closes it."""
+    output = b""
     while True:
         try:
             block = os.read(leader, 4096)
@@ -13,6 +13,6 @@ def read_terminal(leader: int) -> bytes:
             break
         if not block:
             break
-        shown += block
+        output += block
     os.close(leader)
-    return shown
+    return output

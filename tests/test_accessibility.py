@@ -1,4 +1,4 @@
-"""The report and the model card for everybody: axe-core finds nothing, and tables can be read on a phone."""
+"""Accessibility of the report and the model card: no violations of axe-core, readable tables on a phone."""
 
 from dataclasses import replace
 
@@ -10,11 +10,11 @@ from synthetic_records import DATASETS, METHODS, make_records, only_metrics
 from ldlearn.reporting import Report
 from ldlearn.tables import describe_file, fit_table, write_card
 
-# The checker looks at every cell of every table and every dot of every picture: two sets, a method or two of each kind.
-TWO_SETS = {name: DATASETS[name] for name in ("scut_fbp", "vader_tweets")}  # few labels, and one is of the paper
+# axe-core checks every element, so two data sets and one or two methods of each kind suffice.
+TWO_SETS = {name: DATASETS[name] for name in ("scut_fbp", "vader_tweets")}  # few labels, and one data set of the paper
 SOME = ("DLDL", "GLLE", "FCM", "UniformLE", "GLLE + SABFGS", "UniformLE + MeanLDL", "SABFGS on truth")
 SOME_METHODS = {name: METHODS[name] for name in SOME}
-TWO_METRICS = ("chebyshev", "intersection")  # of which one is shown and looked at
+TWO_METRICS = ("chebyshev", "intersection")  # one of them is visible
 pytestmark = pytest.mark.browser
 
 
@@ -24,14 +24,14 @@ def report(tmp_path_factory):
     return Report(records, f"metrics = {list(TWO_METRICS)}").write(tmp_path_factory.mktemp("report"), formats=[])
 
 
-def test_the_checker_finds_faults(browser, tmp_path):
+def test_violations_are_detected(browser, tmp_path):
     (tmp_path / "bad.html").write_text('<html><img src="data:,"><p style="color:#ccc">pale</p></html>')
     found = " ".join(violations_of_file(browser, tmp_path / "bad.html"))
     for rule in ("image-alt", "color-contrast", "html-has-lang", "document-title"):
         assert rule in found
 
 
-ONE_LOOK = """<html lang="en"><title>Looks</title><style>
+ONE_APPEARANCE = """<html lang="en"><title>Looks</title><style>
 body { background: #888; color: #000; }
 @media (prefers-color-scheme: light) { #light { color: #999; } }
 @media (prefers-color-scheme: dark) { #dark { color: #999; } }
@@ -43,8 +43,8 @@ matchMedia("(max-width: 40rem)").onchange = () => { document.querySelector("#red
 </script></html>"""
 
 
-def test_a_fault_of_one_look_is_found_in_it(browser, tmp_path):
-    (tmp_path / "page.html").write_text(ONE_LOOK)
+def test_violation_in_one_colour_scheme_is_detected(browser, tmp_path):
+    (tmp_path / "page.html").write_text(ONE_APPEARANCE)
     light, dark = violations_of_file(browser, tmp_path / "page.html")
     assert light.startswith("page.html, light, 1280 px: color-contrast:")
     assert light.endswith(": #light")
@@ -52,11 +52,11 @@ def test_a_fault_of_one_look_is_found_in_it(browser, tmp_path):
     assert dark.endswith(": #dark, #narrow, #redrawn")
 
 
-def test_the_report(browser, report):
+def test_report_has_no_violations(browser, report):
     assert violations_of_file(browser, report) == []
 
 
-def test_a_report_without_truth(browser, tmp_path):
+def test_report_without_truth_has_no_violations(browser, tmp_path):
     records = [
         replace(
             record,
@@ -82,14 +82,14 @@ def test_a_report_without_truth(browser, tmp_path):
     opened.close()
 
 
-def test_the_model_card(browser, tmp_path):
+def test_model_card_has_no_violations(browser, tmp_path):
     make_table().to_csv(tmp_path / "data.csv", index=False)
     fit_table(str(tmp_path / "data.csv"), LABELS, str(tmp_path / "m.ldl"), id="key", holdout=0.25)
     write_card(describe_file(tmp_path / "m.ldl"), tmp_path / "card.html")
     assert violations_of_file(browser, tmp_path / "card.html") == []
 
 
-def test_the_method_stays_in_view_on_a_phone(browser, report):
+def test_method_column_is_sticky_on_a_phone(browser, report):
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(report.as_uri() + "#recovery")
     row = page.locator("#recovery .metric:not([hidden]) table.scores tbody tr").first

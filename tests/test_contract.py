@@ -1,4 +1,4 @@
-"""Our own contract: the checks of `ldlearn.testing` on every estimator, and what only this library promises."""
+"""The checks of `ldlearn.testing` on every estimator, and further checks of this library."""
 
 import warnings
 from functools import cache
@@ -27,7 +27,7 @@ CASES = {case_id(estimator): Case(estimator) for estimator in instances()}
 
 @cache
 def first_outputs(name):
-    """What the shared fit of a case gave when it was first used."""
+    """Outputs of the shared fit of a case on first use."""
     case = CASES[name]
     return [P.copy() for P in outputs(case.fitted, case.X)]
 
@@ -49,14 +49,14 @@ def shared_fits_stay_unchanged():
 
 
 @CLASSES
-def test_facts_of_the_class(cls):
+def test_class_attributes(cls):
     check_class(cls)
     assert cls.can_enhance == hasattr(cls(), "enhance") or cls is FromDistributions
 
 
 @pytest.mark.parametrize("estimator", [e for e in instances() if e.is_baseline], ids=case_id)
-def test_a_baseline_uses_no_feature(estimator):
-    """But for the classifier, which is what anyone would do first."""
+def test_baseline_uses_no_feature(estimator):
+    """Except the classifier, which is also a baseline."""
     case = CASES[case_id(estimator)]
     found = outputs(case.fitted_on_sparse_features, case.X)
     same = all(np.array_equal(P, Q) for P, Q in zip(outputs(case.fitted, case.X), found, strict=True))
@@ -64,7 +64,7 @@ def test_a_baseline_uses_no_feature(estimator):
 
 
 @ALL
-def test_targets_with_a_name_twice_are_refused(estimator):
+def test_targets_with_a_name_twice_are_rejected(estimator):
     X, D, Y = make_problem()
     frame = pd.DataFrame(targets(estimator, D, Y), columns=["a", "a", "b", "c", "d"])
     with pytest.raises(InputError, match="called 'a'"):
@@ -88,7 +88,7 @@ DEPENDS = "capabilities() of a fit that depends on the order of samples or label
 
 
 def permuted_where_invariant(model, X, D, Y):
-    """Permutations of samples and of labels, none where the model says that it depends on their order."""
+    """Permuted samples and labels, unless the model declares that it depends on their order."""
     rng = np.random.default_rng(1)
     rows, labels = rng.permutation(len(X)), rng.permutation(Y.shape[1])
     return (
@@ -99,14 +99,14 @@ def permuted_where_invariant(model, X, D, Y):
 
 @CLASSES
 def test_declared_invariances_hold_at_the_defaults_on_real_data(cls):
-    """Test parameters are tame; what a user gets is this."""
+    """With default parameters instead of test parameters."""
     X, D, Y = tweets()
     model = cls()
     if "random_state" in model.get_params(deep=False):
         model.set_params(random_state=0)
     rows, labels = permuted_where_invariant(model, X, D, Y)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some defaults say that they stop early or collapse on so few rows
+        warnings.simplefilter("ignore")  # some defaults warn about early stopping or collapse on so few rows
         straight = outputs(clone(model).fit(X, targets(model, D, Y)), X)
         if not (model.capabilities().order_invariant or model.capabilities().label_invariant):
             return
@@ -117,7 +117,7 @@ def test_declared_invariances_hold_at_the_defaults_on_real_data(cls):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("estimator", [DLDL(), VoteLDL(), SABFGS()], ids=lambda estimator: type(estimator).__name__)
-def test_features_whose_squares_overflow_get_one_sentence(estimator):
+def test_features_with_overflowing_squares_raise(estimator):
     X, D, Y = make_problem()
     with pytest.raises(InputError, match=r"X holds \d.*e\+200, too large to compute with"):
         clone(estimator).fit(X * 1e200, targets(estimator, D, Y))
@@ -126,7 +126,7 @@ def test_features_whose_squares_overflow_get_one_sentence(estimator):
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("fit", [DLDL().fit, VoteLDL().fit, competition_test], ids=["DLDL", "VoteLDL", "test"])
 @pytest.mark.parametrize("size", ["153", "200"])
-def test_so_do_wide_ones_and_those_whose_sum_of_squares_does(fit, size):
+def test_wide_features_with_overflowing_sums_of_squares_raise(fit, size):
     X, _, Y = make_problem(m=100)
     with pytest.raises(InputError, match=rf"X holds \d.*e\+{size}, too large to compute with"):
         fit(X * float(f"1e{size}"), Y)
@@ -137,7 +137,7 @@ REPEATING += [e for e in instances() if e.capabilities().sample_weight and e.cap
 
 
 @pytest.mark.parametrize("estimator", REPEATING, ids=case_id)
-def test_weight_two_is_the_row_twice_and_weight_zero_no_row(estimator):
+def test_sample_weights_equal_repeated_rows(estimator):
     X, D, Y = make_problem()
     T = targets(estimator, D, Y)
     counts = np.arange(len(X)) % 3  # 0, 1 or 2 times
@@ -150,13 +150,13 @@ def test_weight_two_is_the_row_twice_and_weight_zero_no_row(estimator):
         np.testing.assert_allclose(found, repeated.label_distributions_, atol=1e-5)
 
 
-def test_weights_are_routed_by_scikit_learn():
+def test_metadata_routing_of_sample_weights():
     X, D, Y = make_problem()
     w = np.linspace(0.1, 3.0, len(X))
     with config_context(enable_metadata_routing=True):
         for made, T in ((SABFGS, D), (VoteLDL, Y), (lambda: L2(n_neighbors=4), Y)):
             model = made().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-            # Not the other way round: scikit-learn 1.6 does not ask the steps of a pipeline in a search.
+            # Not the other way round: scikit-learn 1.6 does not route to pipeline steps within a search.
             search = GridSearchCV(model, {}, cv=2)
             pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), search)
             pipeline.fit(X, T, sample_weight=w)

@@ -42,7 +42,7 @@ print(len(all_estimators()), DLDL().fit(data.X, binarize(data.D)).predict(data.X
 """
 
 
-def test_the_library_works_without_any_extra():
+def test_library_works_without_any_extra():
     found = subprocess.run([sys.executable, "-c", BLOCK_EXTRAS], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
     assert found.stdout.split(maxsplit=1)[1].strip() == "(4004, 9)"

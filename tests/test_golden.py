@@ -1,4 +1,4 @@
-"""Stored results: a change of behaviour must be meant. Renew one with ``python tools/make_golden.py NAME``."""
+"""Stored results detect unintended changes. Update one with ``python tools/make_golden.py NAME``."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from golden import GOLDEN, golden_cases, golden_result
 
 
 @pytest.mark.parametrize("key", golden_cases())
-def test_result_is_the_stored_one(key):
+def test_result_matches_the_stored_one(key):
     path = GOLDEN / f"{key}.json"
     assert path.exists(), f"{path.name} is missing: run python tools/make_golden.py"
     stored = json.loads(path.read_text())
     estimator = golden_cases()[key]
     result = golden_result(estimator)
     assert stored.keys() == result.keys()
-    # Another processor or another version of libsvm moves a method about as much as single precision does.
+    # Other processors or versions of libsvm change a result about as much as single precision does.
     tolerance = 2.0 * estimator.float32_tolerance
     for name, values in stored.items():
         np.testing.assert_allclose(result[name], values, atol=tolerance, err_msg=name)
 
 
-def test_no_stored_result_is_left_over():
+def test_no_obsolete_stored_result():
     assert {path.stem for path in GOLDEN.glob("*.json")} == set(golden_cases())

@@ -1,9 +1,9 @@
-"""A newcomer's walk: every command and every line of Python in README and tutorial, word by word, in an empty folder.
+"""Run every command and every line of Python of README and tutorial in an empty folder.
 
-It runs in an environment of its own: the package as its wheel has it, and links to what its extra ``all`` requires.
-So a file or a requirement that is missing there is missed. Commands are forked from a process of that environment. With
+They run in a separate environment: the unpacked wheel, and links to the requirements of its extra ``all``.
+So missing files or requirements are detected. Commands are forked from a process of that environment. With
 ``LDLEARN_WALK=fresh`` (``make walk``) pip installs the environment instead, which takes a minute, and commands are
-processes of their own. `pip`, `git` and `make` of the documents are stand-ins that check what they are asked for.
+separate processes. `pip`, `git` and `make` of the documents are stubs that check their arguments.
 
 A block after a line ``<!-- walk: skip -->`` is left out.
 """
@@ -49,8 +49,8 @@ for number, (kind, code) in enumerate(json.load(sys.stdin), start=1):
         exec(compile(code, f"block {number}", "exec"), names)
 """
 
-STAND_INS = {
-    # what a newcomer installs must be this package, with extras that exist
+STUBS = {
+    # the installed package must be this one, with existing extras
     "pip": """
 import re, sys, tomllib
 extras = tomllib.load(open({pyproject!r}, "rb"))["project"]["optional-dependencies"]
@@ -96,20 +96,20 @@ def write_script(path: Path, code: str) -> None:
 
 
 def install(environment: Path) -> None:
-    """What a newcomer's ``pip install`` does."""
+    """Install the package with pip, as a new user does."""
     constraints = ROOT / "constraints.txt"
     options = ["-c", str(constraints)] if constraints.exists() else []
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     subprocess.run([environment / "bin" / "pip", "install", "-q", *options, f"{ROOT}[all]"], check=True)
 
 
-def assemble(environment: Path) -> None:
-    """The same without pip and network: our wheel, unpacked, beside links to what it requires of this interpreter's."""
+def assemble_offline(environment: Path) -> None:
+    """The same without pip and network: the unpacked wheel, and links to its requirements of this interpreter."""
     pytest.importorskip("hatchling", reason="the wheel cannot be built")
     venv.create(environment, symlinks=os.name != "nt")
     (site,) = environment.glob("lib/python*/site-packages")
-    words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", environment]
-    subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", environment]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     (wheel,) = environment.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
@@ -119,12 +119,12 @@ def assemble(environment: Path) -> None:
             if not (site / name).exists():
                 (site / name).symlink_to(part.locate_file(name))
     fork_server.write_script(
-        environment / "bin" / "ldlearn", python=environment / "bin" / "python", environment=without_ours()
+        environment / "bin" / "ldlearn", python=environment / "bin" / "python", environment=clean_environment()
     )
 
 
 def requirements(part: Distribution, extras: set[str], seen: frozenset[str] = frozenset()) -> list[Distribution]:
-    """The distributions that another requires, by whatever way, as they are installed here."""
+    """The distributions that another one requires, directly or indirectly, as installed here."""
     found = []
     for requirement in map(Requirement, part.requires or ()):
         named = f"{requirement.name}{sorted(requirement.extras)}"
@@ -141,23 +141,23 @@ def requirements(part: Distribution, extras: set[str], seen: frozenset[str] = fr
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
     environment = tmp_path_factory.mktemp("walk") / "environment"
-    (install if FRESH else assemble)(environment)
+    (install if FRESH else assemble_offline)(environment)
     paths = {"pyproject": str(ROOT / "pyproject.toml"), "makefile": str(ROOT / "Makefile")}
-    for name, code in STAND_INS.items():
+    for name, code in STUBS.items():
         (environment / "bin" / name).unlink(missing_ok=True)
         write_script(environment / "bin" / name, code.format(**paths))
     return environment / "bin"
 
 
-def without_ours() -> dict[str, str]:
-    """The variables of this process but those that lead to this copy of the project."""
+def clean_environment() -> dict[str, str]:
+    """The environment variables of this process without those that refer to this copy of the project."""
     ours = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "LDLEARN_DATA")
     return {name: value for name, value in os.environ.items() if name not in ours}
 
 
-def walk(steps: list[tuple[str, str]], programs: Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Do what a document says, one step after the other, as someone who has only that environment."""
-    environment = without_ours()
+def run_document(steps: list[tuple[str, str]], programs: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the steps of a document in order, with only that environment."""
+    environment = clean_environment()
     environment |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "VIRTUAL_ENV": str(programs.parent)}
     environment |= {"MPLBACKEND": "Agg", "HOME": str(folder)}
     options = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "check": False, "timeout": 600}
@@ -172,7 +172,7 @@ def test_every_command_of_the_document_works(document, programs, tmp_path):
     steps = blocks(path.read_text(encoding="utf-8"))
     if not steps:
         pytest.skip(f"{document} shows no commands")
-    done = walk(steps, programs, tmp_path)
+    done = run_document(steps, programs, tmp_path)
     assert done.returncode == 0, f"{document}:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
 
 
@@ -201,17 +201,17 @@ not run
 """
 
 
-def test_the_walk_itself_can_fail(programs, tmp_path):
-    """The test of the test: blocks are found, run in order in one session, and a wrong one is noticed."""
+def test_errors_in_documents_are_detected(programs, tmp_path):
+    """Blocks are found, run in order in one session, and errors are detected."""
     steps = blocks(EXAMPLE)
     assert [kind for kind, _ in steps] == ["shell", "python", "python"]
-    assert walk(steps, programs, tmp_path).returncode == 0
+    assert run_document(steps, programs, tmp_path).returncode == 0
     wrong = (
         [("python", ">>> 1 + 1\n3")],
         [("shell", "false; true")],
         [("shell", "pip install nonsense")],
         [("python", "1/0")],
-        [("python", "import pytest")],  # nothing but what the package requires is there
+        [("python", "import pytest")],  # only the requirements of the package are installed
     )
     for step in wrong:
-        assert walk(step, programs, tmp_path).returncode != 0, step
+        assert run_document(step, programs, tmp_path).returncode != 0, step

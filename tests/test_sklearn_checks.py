@@ -6,7 +6,7 @@ import inspect
 from functools import partial
 
 import pytest
-from estimator_cases import case_id, instances, legal_targets, solved_exactly
+from estimator_cases import case_id, instances, solved_exactly, valid_targets
 from sklearn.utils import estimator_checks
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -15,7 +15,7 @@ from ldlearn.base import LabelEstimator
 HOOK = "_enforce_estimator_tags_y"
 OWN_TARGETS = ("check_sample_weights_pandas_series", "check_sample_weights_not_an_array")
 EQUIVALENCE = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
-EQUIVALENT = 1e-5  # scikit-learn asks for seven digits, which no solver that stops at a tolerance has
+EQUIVALENT = 1e-5  # scikit-learn requires seven digits, more than solvers with a tolerance provide
 ONE_LABEL = ("check_estimator_sparse_array", "check_estimator_sparse_matrix")
 
 
@@ -23,14 +23,14 @@ CHECKS = parametrize_with_checks(instances())
 
 
 def name_of(value):
-    """Of an estimator or a check; scikit-learn would print the estimator anew for each of its checks."""
+    """Name of an estimator or a check; scikit-learn would format the estimator for each of its checks."""
     return case_id(value) if isinstance(value, LabelEstimator) else CHECKS.kwargs["ids"](value)
 
 
 @pytest.mark.parametrize(*CHECKS.args, ids=name_of)
 def test_sklearn_check(estimator, check, monkeypatch):
-    # The checks make 1-D targets and pass them through one hook; there they become legal targets.
-    # Two of them insist on predictions of one column (what sparse features give is compared in test_contract).
+    # The checks pass 1-D targets through one hook, which makes them valid targets.
+    # Two checks require predictions of one column (test_contract compares results of sparse features).
     name = check.func.__name__
     n_labels = 1 if name in ONE_LABEL else 3
     if name in OWN_TARGETS:
@@ -41,24 +41,24 @@ def test_sklearn_check(estimator, check, monkeypatch):
         estimator = solved_exactly(estimator)
         near = partial(estimator_checks.assert_allclose_dense_sparse, rtol=0.0, atol=EQUIVALENT)
         monkeypatch.setattr(estimator_checks, "assert_allclose_dense_sparse", near)
-    monkeypatch.setattr(estimator_checks, HOOK, lambda est, y: legal_targets(est, y, n_labels))
+    monkeypatch.setattr(estimator_checks, HOOK, lambda est, y: valid_targets(est, y, n_labels))
     check(estimator)
 
 
-def test_the_hook_is_where_we_think_it_is():
-    """Fails loudly when scikit-learn moves its internals: the checks above would then test nothing."""
+def test_hook_of_scikit_learn_exists():
+    """Fails if scikit-learn changes its internals: the checks above would then test nothing."""
     hook = getattr(estimator_checks, HOOK)
     assert list(inspect.signature(hook).parameters) == ["estimator", "y"]
     source = inspect.getsource(estimator_checks)
     assert source.count(f"{HOOK}(") > 30
 
 
-def test_the_hook_is_used_by_the_checks(monkeypatch):
+def test_checks_use_the_hook(monkeypatch):
     seen = []
 
     def spy(estimator, y):
         seen.append(y)
-        return legal_targets(estimator, y)
+        return valid_targets(estimator, y)
 
     monkeypatch.setattr(estimator_checks, HOOK, spy)
     estimator = instances("enhancer")[0]
@@ -66,9 +66,9 @@ def test_the_hook_is_used_by_the_checks(monkeypatch):
     assert len(seen) == 1
 
 
-def test_bad_targets_stay_bad():
+def test_invalid_targets_stay_invalid():
     import numpy as np
 
     estimator = instances("learner")[0]
     with pytest.raises(ValueError, match="NaN"):
-        estimator.fit(np.zeros((3, 2)), legal_targets(estimator, np.full(3, np.nan)))
+        estimator.fit(np.zeros((3, 2)), valid_targets(estimator, np.full(3, np.nan)))

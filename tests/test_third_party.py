@@ -1,4 +1,4 @@
-"""A method of another package: the template of docs/add_a_method.md, built and installed as a package of its own."""
+"""A method of another package: the template of docs/add_a_method.md, built and installed."""
 
 import importlib
 import json
@@ -49,44 +49,44 @@ def installed(site, monkeypatch):
     importlib.invalidate_caches()
 
 
-def call(*words):
-    with pytest.raises(SystemExit) as ended:
-        main(list(words))
-    return ended.value.code
+def run_command(*arguments):
+    with pytest.raises(SystemExit) as exit_info:
+        main(list(arguments))
+    return exit_info.value.code
 
 
-def test_it_is_found_by_path_and_by_entry_point(installed):
+def test_method_is_found_by_path_and_by_entry_point(installed):
     assert find_estimator(PATH) is find_estimator("neighbourmeanle")
     assert estimator_name(find_estimator(PATH)) == PATH
     assert method_name(make_predictor(f"{PATH}+AAKNN")) == f"{PATH}+AAKNN"
     assert list(external_methods()) == ["NeighbourMeanLE"]
 
 
-def test_it_is_listed_with_its_origin(installed, capsys):
-    assert call("methods", "--kind", "enhancer") == 0
+def test_method_is_listed_with_its_origin(installed, capsys):
+    assert run_command("methods", "--kind", "enhancer") == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("NeighbourMeanLE"))
     assert "ldlearn-neighbour-mean" in line
 
 
-def test_a_broken_package_hides_no_other_method(site, tmp_path, monkeypatch, capsys):
+def test_broken_package_hides_no_other_method(site, tmp_path, monkeypatch, capsys):
     shutil.copytree(site, tmp_path / "broken")
     (tmp_path / "broken" / "neighbour_mean.py").write_text("import a_module_that_does_not_exist\n")
     monkeypatch.syspath_prepend(tmp_path / "broken")
-    assert call("methods") == 0
-    heard = capsys.readouterr()
-    assert "a_module_that_does_not_exist" in heard.err
-    assert "DLDL" in heard.out
+    assert run_command("methods") == 0
+    messages = capsys.readouterr()
+    assert "a_module_that_does_not_exist" in messages.err
+    assert "DLDL" in messages.out
 
 
-def test_it_keeps_the_contract(installed):
+def test_method_passes_the_contract(installed):
     check_estimator(find_estimator(PATH))
 
 
-def test_it_runs_in_a_plan(installed, tmp_path):
+def test_method_runs_in_a_plan(installed, tmp_path):
     methods = {"UniformLE": {}, "Mine": {"estimator": PATH, "grid": {"n_neighbors": [3, 5]}}, "NeighbourMeanLE": {}}
     plan = Plan.from_dict(tiny_dict(methods=methods))
     run_plan(plan, tmp_path / "run")
-    assert call("report", str(tmp_path / "run")) == 0
+    assert run_command("report", str(tmp_path / "run")) == 0
     page = next((tmp_path / "run").rglob("*.html")).read_text(encoding="utf-8")
     assert "Mine" in page
     records = [json.loads(line) for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines()]
@@ -102,7 +102,7 @@ def test_it_runs_in_a_plan(installed, tmp_path):
         (":Method", "cannot be imported"),
     ],
 )
-def test_a_wrong_name_is_one_sentence(name, message, capsys):
+def test_invalid_name_raises(name, message, capsys):
     with pytest.raises(ParameterError, match=message):
         find_estimator(name)
     with pytest.raises(PlanError, match=rf"methods\.Mine\.estimator: .*{message}"):
@@ -119,38 +119,42 @@ def saved(installed, tmp_path, monkeypatch):
     Y = np.column_stack([X + rng.normal(size=X.shape) > 0, np.ones(60)]).astype(int)
     rows = [",".join(map(str, row)) for row in np.column_stack([X, Y]).tolist()]
     Path("data.csv").write_text("\n".join(["x,z,a,b,c", *rows]))
-    assert call("fit", "data.csv", "-l", "a,b,c", "--method", f"{PATH}+SABFGS", "-o", "model.ldl") == 0
+    assert run_command("fit", "data.csv", "-l", "a,b,c", "--method", f"{PATH}+SABFGS", "-o", "model.ldl") == 0
     expected = load_model("model.ldl", method=PATH).predict(pandas.read_csv("data.csv"))
     model_schema._trusted_methods.clear()
     sys.modules.pop("neighbour_mean", None)
     return expected
 
 
-def test_a_model_file_names_it_and_does_not_import_it(saved, capsys):
-    for words in (["predict", "data.csv", "-m", "model.ldl"], ["inspect", "model.ldl"]):
-        assert call(*words) == 2
-        heard = capsys.readouterr().err
-        assert f"--method {PATH}" in heard
-        assert heard.count("\n") == 1
+def test_model_file_names_the_method_without_importing_it(saved, capsys):
+    for arguments in (["predict", "data.csv", "-m", "model.ldl"], ["inspect", "model.ldl"]):
+        assert run_command(*arguments) == 2
+        messages = capsys.readouterr().err
+        assert f"--method {PATH}" in messages
+        assert messages.count("\n") == 1
     with pytest.raises(ModelFileError, match=PATH):
         load_model("model.ldl")
     assert "neighbour_mean" not in sys.modules
 
 
-def test_a_model_file_is_loaded_once_the_user_names_it(saved, capsys):
+def test_model_file_is_loaded_if_the_user_names_the_method(saved, capsys):
     model = ("data.csv", "--model", "model.ldl", "--method", PATH)
-    assert call("predict", *model, "-o", "out.csv") == 0
+    assert run_command("predict", *model, "-o", "out.csv") == 0
     np.testing.assert_array_equal(pandas.read_csv("out.csv"), saved)
-    assert call("evaluate", *model) == 0
-    assert call("enhance", *model) == 2  # two steps enhance no new rows
+    assert run_command("evaluate", *model) == 0
+    assert run_command("enhance", *model) == 2  # two-step methods do not enhance new rows
     assert "fitted on" in capsys.readouterr().err
-    assert call("inspect", "model.ldl", "--method", "neighbourmeanle") == 0
+    assert run_command("inspect", "model.ldl", "--method", "neighbourmeanle") == 0
     assert PATH in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("method", "message"),
-    [("os:system", "no subclass of Enhancer"), (f"{__name__}:Sound", "imported only if you name it"), ("DLDL", PATH)],
+    [
+        ("os:system", "no subclass of Enhancer"),
+        (f"{__name__}:ValidMethod", "imported only if you name it"),
+        ("DLDL", PATH),
+    ],
 )
 def test_naming_another_method_does_not_load_it(saved, method, message):
     with pytest.raises(LDLearnError, match=message):
@@ -158,14 +162,14 @@ def test_naming_another_method_does_not_load_it(saved, method, message):
     assert "neighbour_mean" not in sys.modules
 
 
-def test_a_method_that_the_model_does_not_need_is_refused(tmp_path):
-    save_model(Sound().fit(np.eye(4), np.eye(4)), tmp_path / "m.ldl")
-    assert load_model(tmp_path / "m.ldl", method=f"{__name__}:Sound").label_distributions_.shape == (4, 4)
+def test_method_that_the_model_does_not_need_is_rejected(tmp_path):
+    save_model(ValidMethod().fit(np.eye(4), np.eye(4)), tmp_path / "m.ldl")
+    assert load_model(tmp_path / "m.ldl", method=f"{__name__}:ValidMethod").label_distributions_.shape == (4, 4)
     with pytest.raises(ModelFileError, match="not fitted with"):
         load_model(tmp_path / "m.ldl", method=f"{__name__}:Undeclared")
 
 
-class HoldsAnObject(Enhancer):
+class StoresAnObject(Enhancer):
     def _fit(self, X, Y):
         self.label_distributions_ = normalize_rows(Y.astype(X.dtype))
         self.found_ = self.make()
@@ -174,24 +178,26 @@ class HoldsAnObject(Enhancer):
         return NearestNeighbors()
 
 
-class HoldsAFunction(HoldsAnObject):
+class StoresAFunction(StoresAnObject):
     def make(self):
         return len
 
 
-@pytest.mark.parametrize(("cls", "message"), [(HoldsAnObject, "arrays, numbers and texts"), (HoldsAFunction, "found_")])
+@pytest.mark.parametrize(
+    ("cls", "message"), [(StoresAnObject, "arrays, numbers and texts"), (StoresAFunction, "found_")]
+)
 def test_only_arrays_numbers_and_texts_are_stored(cls, message, tmp_path):
     with pytest.raises(ModelFileError, match=message):
         save_model(cls().fit(np.eye(4), np.eye(4)), tmp_path / "m.ldl")
     assert not (tmp_path / "m.ldl").exists()
 
 
-def test_a_learner_of_a_pair_must_be_one(installed):
+def test_second_step_must_be_a_learner(installed):
     with pytest.raises(PlanError, match="learner"):
         Plan.from_dict(tiny_dict(methods={"Pair": {"estimator": "UniformLE", "learner": PATH}}))
 
 
-class Sound(Enhancer):
+class ValidMethod(Enhancer):
     """Equal degrees of the positive labels.
 
     Attributes
@@ -204,8 +210,8 @@ class Sound(Enhancer):
 
     Examples
     --------
-    >>> Sound()
-    Sound()
+    >>> ValidMethod()
+    ValidMethod()
     """
 
     is_baseline = True
@@ -217,49 +223,49 @@ class Sound(Enhancer):
         self.label_distributions_ = normalize_rows(Y.astype(X.dtype))
 
 
-class WithoutTuple(Sound):
+class WithoutTuple(ValidMethod):
     _test_params = [{}]  # noqa: RUF012
 
 
-class WithoutConstraint(Sound):
+class WithoutConstraint(ValidMethod):
     def __init__(self, strength=1.0):
         self.strength = strength
 
 
-class Undeclared(Sound):
+class Undeclared(ValidMethod):
     is_baseline = False
 
 
-class ForgetsZeros(Sound):
+class IgnoresZeros(ValidMethod):
     def capabilities(self):
         return Capabilities()
 
 
-class NotNormalised(Sound):
+class NotNormalised(ValidMethod):
     def _fit(self, X, Y):
         self.label_distributions_ = 2.0 * normalize_rows(Y.astype(X.dtype))
 
 
 @estimator_dataclass
-class NoConvergence(Sound):
-    __doc__ = Sound.__doc__.replace("positive labels", "positive labels; max_iter has no effect")
+class NoConvergence(ValidMethod):
+    __doc__ = ValidMethod.__doc__.replace("positive labels", "positive labels; max_iter has no effect")
 
     max_iter: PositiveInt = 3
 
 
-class UsesGlobalGenerator(Sound):
+class UsesGlobalGenerator(ValidMethod):
     def _fit(self, X, Y):
         np.random.random()  # noqa: NPY002
         super()._fit(X, Y)
 
 
-class ChangesInput(Sound):
+class ChangesInput(ValidMethod):
     def _fit(self, X, Y):
         super()._fit(X, Y)
         X += 1.0
 
 
-class WithoutDocstring(Sound):
+class WithoutDocstring(ValidMethod):
     """Equal degrees."""
 
 
@@ -270,7 +276,7 @@ class WithoutDocstring(Sound):
         (WithoutTuple, "tuple of dictionaries"),
         (WithoutConstraint, "_parameter_constraints must say what strength"),
         (Undeclared, "is_baseline = True"),
-        (ForgetsZeros, "keeps_zeros=True"),
+        (IgnoresZeros, "keeps_zeros=True"),
         (NotNormalised, "check_outputs_are_distributions"),
         (NoConvergence, "converged_ and n_iter_"),
         (UsesGlobalGenerator, "global random generator"),
@@ -278,10 +284,10 @@ class WithoutDocstring(Sound):
         (WithoutDocstring, "docstring of the class lacks"),
     ],
 )
-def test_each_violation_is_named(cls, message):
+def test_each_violation_is_reported(cls, message):
     with pytest.raises(AssertionError, match=message):
         check_estimator(cls)
 
 
-def test_a_sound_method_passes():
-    check_estimator(Sound())
+def test_valid_method_passes():
+    check_estimator(ValidMethod())

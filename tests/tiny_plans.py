@@ -1,4 +1,4 @@
-"""A plan that runs in a moment, for the tests of the experiment engine and of its command line."""
+"""A plan that runs quickly, for tests of the experiment engine and its commands."""
 
 from __future__ import annotations
 

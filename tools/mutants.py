@@ -1,8 +1,8 @@
-"""Break the mathematics on purpose, one line at a time, and see whether a test says so.
+"""Break the mathematics one line at a time and check that a test fails.
 
 ``python tools/mutants.py`` applies each mutation of tools/mutants.toml to a copy of the project, runs the tests named
-with it until the first failure, and prints what became of it. It ends with 1 if a mutation survives that is not known
-to be equivalent. Stored results (tests/test_golden.py) do not count: they say that something changed, not what is
+with it until the first failure, and prints the outcome. The exit code is 1 if a mutation survives that is not declared
+equivalent. Stored results (tests/test_golden.py) do not count: they show that something changed, not what is
 wrong.
 
 ``--only TEXT`` takes the mutations whose file or description contains it, ``--jobs N`` runs N at a time, ``--list
@@ -30,28 +30,28 @@ LIST = Path(__file__).with_name("mutants.toml")
 COPIED = ("src", "research", "tests", "pyproject.toml")
 # Imported once; every mutation is tried in a fork of this process. Never ldlearn itself.
 PRELOADED = ("cvxpy", "hypothesis.strategies", "pandas", "scipy.optimize", "scipy.stats", "sklearn.neighbors")
-# Two mutations of one size within a second would share a compiled file, so none is written.
+# No bytecode: two mutations of the same size within a second would share a compiled file.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 IMPORTED_EARLY = "ignore::pytest.PytestAssertRewriteWarning"
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """One line of the source, what it is changed into, what that breaks, and which tests should notice."""
+    """A source line, its replacement, what that breaks, and the tests that should fail."""
 
     file: str  # below src/ldlearn, or a path that starts with research/
     old: str
     new: str
     breaks: str
     tests: tuple[str, ...]  # below tests
-    equivalent: str = ""  # why no test can notice
+    equivalent: str = ""  # why no test can detect it
 
     @property
     def path(self) -> Path:
         return Path(self.file) if self.file.startswith("research/") else Path("src", "ldlearn", self.file)
 
     def fault(self) -> str | None:
-        """Why it cannot be applied, if it cannot."""
+        """Why it cannot be applied; empty if it can."""
         if not (ROOT / self.path).is_file():
             return f"{self.path} does not exist"
         found = (ROOT / self.path).read_text().count(self.old)
@@ -64,7 +64,7 @@ class Mutation:
 
 
 class FirstFailure:
-    """A plugin of pytest that remembers the first test that fails."""
+    """A pytest plugin that stores the first failing test."""
 
     test: str | None = None
 
@@ -88,10 +88,10 @@ def read_mutations(path: Path = LIST) -> list[Mutation]:
     return found
 
 
-def noticed_by(task: tuple[Mutation | None, tuple[str, ...], int]) -> str | None:
+def detecting_test(task: tuple[Mutation | None, tuple[str, ...], int]) -> str | None:
     """Apply a mutation (or none) to a copy and return the first test that fails there; to be run in a new process."""
     mutation, tests, seconds = task
-    multiprocessing.current_process().daemon = False  # or the clusters of some tests could have no processes
+    multiprocessing.current_process().daemon = False  # otherwise tests with clusters could not start processes
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         for name in COPIED:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
@@ -104,7 +104,7 @@ def noticed_by(task: tuple[Mutation | None, tuple[str, ...], int]) -> str | None
 
 
 def first_failure(folder: str, tests: tuple[str, ...], seconds: int) -> str | None:
-    """Run tests in this process, on the copy in the folder, for at most so many seconds of the processor."""
+    """Run tests in this process on the copy in the folder, with a limit of CPU seconds."""
     import pytest
 
     def out_of_time(*_: Any) -> None:
@@ -146,10 +146,10 @@ def main() -> int:
     survivors = []
     with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
         sound = [(None, tests, 10 * options.seconds) for tests in sorted({mutation.tests for mutation in mutations})]
-        if failed := [test for test in pool.map(noticed_by, sound, chunksize=1) if test]:
+        if failed := [test for test in pool.map(detecting_test, sound, chunksize=1) if test]:
             sys.exit(f"fails without any mutation: {', '.join(failed)}")
         tasks = [(mutation, mutation.tests, options.seconds) for mutation in mutations]
-        for mutation, test in zip(mutations, pool.imap(noticed_by, tasks), strict=True):
+        for mutation, test in zip(mutations, pool.imap(detecting_test, tasks), strict=True):
             print(f"{mutation.file}: {mutation.breaks}: {f'noticed by {test}' if test else 'SURVIVED'}", flush=True)
             survivors += [] if test else [mutation]
     print(f"{len(mutations)} mutations, {len(survivors)} survive")

@@ -58,7 +58,7 @@ def table(text: str) -> tuple[list[str], np.ndarray]:
 
 
 def scaled(values: np.ndarray, unit: int, dtype: type) -> np.ndarray:
-    """Decimals as whole multiples of 1 / unit, refused where that would lose anything but float32 noise."""
+    """Decimals as integer multiples of 1 / unit; raises if that loses more than float32 rounding."""
     whole = np.rint(values * unit)
     if np.abs(values - whole / unit).max() > 1e-7:
         raise SystemExit("The values are no multiples of the unit.")
@@ -105,7 +105,7 @@ def rated_tweets(sdist: Path) -> tuple[list[str], list[list[int]]]:
         content = verified(inner.read(), "vader_tweets")
     texts, ratings = (tab_separated(content, name) for name in ("tweets_GroundTruth.txt", "tweets_anonDataRatings.txt"))
     votes = [ast.literal_eval(row[3]) for row in ratings]
-    # the printed mean of a text is that of its ratings where both files are about the same text
+    # the printed mean equals that of the ratings if both files describe the same text
     matching = [i for i, row in enumerate(texts) if abs(float(row[1]) - np.mean(votes[i])) < 0.01]
     return [texts[i][2] for i in matching], [votes[i] for i in matching]
 

@@ -1,9 +1,9 @@
-"""Run the tests as other machines would: other processors, other interpreters, the oldest declared versions.
+"""Run the tests with the settings of other machines: processors, interpreters, oldest declared versions.
 
-``python tools/test_everywhere.py`` prints one line a cell and ends with 1 if a cell failed. Two kinds of cell:
+``python tools/test_everywhere.py`` prints one line per cell; the exit code is 1 if a cell failed. Two kinds of cell:
 
 - A *processor* changes how sums are rounded: OpenBLAS uses the kernels of an older one, numpy leaves out
-  its dispatched loops, and both to use one or two threads. Only what computes is run there (``NUMERICAL``).
+  its dispatched loops, and both use one or two threads. Only numerical tests are run there (``NUMERICAL``).
 - An *environment* is another interpreter or other versions of what we depend on. Everything is run there.
 
 ``--full`` runs everything in every cell, ``--only TEXT`` the cells whose name contains it, ``--list`` names them.
@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".everywhere"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-# The kernels of OpenBLAS, newest first, with the names it may answer with: Katmai is an alias of Prescott.
+# The kernels of OpenBLAS, newest first, with the names that it may report: Katmai is an alias of Prescott.
 KERNELS = {
     "SkylakeX": ("SkylakeX",),
     "Haswell": ("Haswell",),
@@ -39,7 +39,7 @@ KERNELS = {
     "Nehalem": ("Nehalem",),
     "Prescott": ("Prescott", "Katmai"),
 }
-# Doctests print numbers too, so the source is among them; scikit-learn's checks and the command line hardly round.
+# Includes the source for its doctests; scikit-learn's checks and the commands hardly depend on rounding.
 NUMERICAL = (
     *(
         f"tests/{name}"
@@ -48,9 +48,9 @@ NUMERICAL = (
     *("tests/uncertainty", "tests/research", "tests/datasets/test_artificial.py", "tests/datasets/test_generated.py"),
     *("tests/test_contract.py", "tests/test_golden.py", "tests/docs/test_docs.py", "src"),
 )
-# What pip would choose beside the oldest scikit-learn, typer and matplotlib does not work with them or warns of them.
+# The versions that pip would choose are incompatible with the oldest scikit-learn, typer and matplotlib.
 BESIDE_THE_OLDEST = ("polars==1.17.1", "click==8.2.1", "pyparsing==3.1.4")
-# Asked of the interpreter of a cell: what is it really running with?
+# Run by the interpreter of a cell: prints its actual settings.
 PROBE = """
 import json, numpy, scipy.linalg, sklearn, threadpoolctl
 blas = [info for info in threadpoolctl.threadpool_info() if info["internal_api"] == "openblas"]
@@ -64,7 +64,7 @@ COUNT = re.compile(r"(\d+) (passed|failed|error|skipped)")
 
 
 class SetUpError(Exception):
-    """An environment could not be made, or a setting was not obeyed."""
+    """An environment could not be created, or a setting had no effect."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Environment:
         return self.folder / "bin" / "python"
 
     def build(self) -> None:
-        """Make the virtual environment, or bring it up to date if it was made from other files than stand now."""
+        """Create the virtual environment, or update it if the files that it was created from have changed."""
         stamp, digest = self.folder / "made-from", self._digest()
         if stamp.exists() and stamp.read_text() == digest:
             return
@@ -123,7 +123,7 @@ class Cell:
         """The settings of the cell as environment variables."""
         threads = {name: str(self.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
         found = os.environ | threads | {"SCIPY_ARRAY_API": "1"}
-        for name in ("CI", "PYTHONPATH"):  # with CI every cell would try the same examples
+        for name in ("CI", "PYTHONPATH"):  # with CI set, every cell would use the same examples
             found.pop(name, None)
         if self.kernel:
             found["OPENBLAS_CORETYPE"] = self.kernel
@@ -132,10 +132,10 @@ class Cell:
         return found
 
     def run(self, workers: int) -> tuple[bool, str]:
-        """Whether all passed, and what to print of it."""
+        """Whether all tests passed, and the line to print."""
         self.environment.build()
         variables = self.variables()
-        self._check_obeyed(probe(self.environment, variables))
+        self._check_settings(probe(self.environment, variables))
         log = CACHE / "logs" / f"{re.sub('[^a-zA-Z0-9.]+', '-', self.name)}.txt"
         command = [self.environment.executable, "-m", "pytest", "-q", "-n", str(workers), "--dist", "worksteal"]
         command += ["-p", "no:cacheprovider", "--hypothesis-profile=ci", *self.paths]
@@ -145,7 +145,7 @@ class Cell:
         counts = ", ".join(f"{count} {what}" for count, what in COUNT.findall(lines[-1])) or lines[-1]
         return done.returncode == 0, counts if done.returncode == 0 else f"{counts} (see {log.relative_to(ROOT)})"
 
-    def _check_obeyed(self, found: dict[str, list]) -> None:
+    def _check_settings(self, found: dict[str, list]) -> None:
         if self.kernel and not set(found["kernels"]) <= set(KERNELS[self.kernel]):
             raise SetUpError(f"OpenBLAS uses {', '.join(found['kernels'])} instead")
         if not self.dispatch and found["dispatched"]:
@@ -155,7 +155,7 @@ class Cell:
 
 
 def probe(environment: Environment, variables: dict[str, str]) -> dict[str, list]:
-    """What the interpreter of an environment runs with under these variables."""
+    """The actual settings of an interpreter with these variables."""
     command = [environment.executable, "-W", "ignore", "-c", PROBE]
     done = subprocess.run(command, env=variables, capture_output=True, text=True)
     if done.returncode:
@@ -185,7 +185,7 @@ def oldest_versions() -> tuple[str, ...]:
 
 
 def kernels_of_this_processor() -> list[str]:
-    """SkylakeX needs AVX-512, Haswell AVX2, SandyBridge AVX; what a processor lacks it cannot imitate."""
+    """SkylakeX needs AVX-512, Haswell AVX2, SandyBridge AVX, which the processor must have."""
     try:
         flags = set(Path("/proc/cpuinfo").read_text().split())
     except OSError:

@@ -126,8 +126,8 @@ def first_page(boards: Boards, records: list[Record]) -> Iterator[str]:
         if tasks:
             yield from (f"## {CASES[case].title}", "", CASES[case].made, "")
         for task in tasks:
-            said = advise(boards[case, "defaults", task]), describe_selection(case, task, boards)
-            yield f"- {task.capitalize()} ({TASKS[task]}): {' '.join(said).strip()}"
+            sentences = advise(boards[case, "defaults", task]), describe_selection(case, task, boards)
+            yield f"- {task.capitalize()} ({TASKS[task]}): {' '.join(sentences).strip()}"
         yield ""
     yield from (
         "## Which method is best on data like mine?",

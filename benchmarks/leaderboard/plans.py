@@ -20,7 +20,7 @@ from ldlearn.tables.files import write_file
 
 RECORDS = Path(__file__).parent / "records"
 ROWS, POINTS = 300, 4
-# What a method cannot do with these sizes, or takes longer than a minute for; the page lists it.
+# Methods that cannot handle these sizes or take longer than a minute; listed on the page.
 LEFT_OUT: dict[str, str] = {}
 # Four points for every method that has a hyperparameter and does not select it itself: its main penalty or size, with
 # the default among them. Methods that are not listed keep their defaults.
@@ -157,7 +157,7 @@ def leaderboard_plans(
             tables = {name: table for name, table in tables.items() if table["grid"] or table.get("learner_grid")}
         else:
             tables = {name: table | {"grid": {}, "learner_grid": {}} for name, table in tables.items()}
-        # Who has degrees need not select without them.
+        # With known degrees, selection without them is not needed.
         if tables and (case_name, setting_name) != ("degrees", "labels"):
             content = {
                 "name": f"{case_name}-{setting_name}",

@@ -1,4 +1,4 @@
-"""What the DLDL paper prints: its tables, read, audited, and set beside a run."""
+"""The tables of the DLDL paper: reading, audit, and comparison with a run."""
 
 from research.paper.audit import audit_paper, print_findings
 from research.paper.comparison import paired_tables

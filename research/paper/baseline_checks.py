@@ -1,4 +1,4 @@
-"""Checks of the paper's values against baselines: what methods that look at no feature get on the same data."""
+"""Checks of the paper's values against baselines that use no features, on the same data."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ldlearn.metrics import METRICS
 from research.paper.finding import Finding
 from research.paper.printed_tables import BLOCKS, SUBJECT, PrintedCell, paper_datasets, read_rows
 
-_TIED = 0.005  # closer than this, two intersections are called equal
+_TIED = 0.005  # smaller differences of intersections are ties
 
 Distributions = NDArray[np.float64]
-# By name: the task they are a baseline of, and what they give to rows of these true distributions.
-_FLOORS: dict[str, tuple[str, Callable[[Distributions], Any]]] = {
+# By name: the task of the baseline, and its degrees for rows with these true distributions.
+_BASELINES: dict[str, tuple[str, Callable[[Distributions], Any]]] = {
     "equal shares": ("recovery", lambda D: normalize_rows(binarize(D).astype(float))),
     "same degree": ("prediction", lambda D: np.full_like(D, 1 / D.shape[1])),
     "mean distribution": ("prediction", lambda D: np.tile(D.mean(axis=0), (len(D), 1))),
@@ -29,10 +29,10 @@ _FLOORS: dict[str, tuple[str, Callable[[Distributions], Any]]] = {
 
 
 def check_baselines(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
-    """Printed values of the method beside those of baselines that look at no feature."""
+    """Printed values of the method compared with baselines that use no features."""
     truths = {short: _true_distributions(dataset.name) for short, dataset in paper_datasets().items()}
     blocks = {block.key: block for block in BLOCKS}
-    for baseline, (task, of) in _FLOORS.items():
+    for baseline, (task, of) in _BASELINES.items():
         mine = [cell for cell in blocks[task].scores(cells) if (cell.metric, cell.method) == ("Intersection", SUBJECT)]
         printed = {cell.dataset: cell.value for cell in mine}
         scores = {d: score for d in printed if (score := _baseline_score(baseline, of, d, truths[d])) is not None}
@@ -56,8 +56,8 @@ def check_baselines(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
 def _baseline_score(
     baseline: str, of: Callable[[Distributions], Any], dataset: str, D: Distributions | None
 ) -> tuple[float, str] | None:
-    """Its intersection and where that comes from; None if it is not known."""
-    # What is on this machine is computed, so that readers can check what was measured before.
+    """Its intersection and the origin of that value; None if unknown."""
+    # Computed if the data are available, so that readers can check the stored values.
     if D is not None:
         return METRICS["intersection"].function(D, of(D)), "computed now"
     # On public copies of the data, all rows.
@@ -66,7 +66,7 @@ def _baseline_score(
 
 
 def _true_distributions(name: str) -> Distributions | None:
-    """Those of a data set that is on this machine; nothing is downloaded."""
+    """The distributions of a data set that is available locally; nothing is downloaded."""
     try:
         return np.asarray(fetch_dataset(name, download=False).D, dtype=float)
     except DatasetNotHereError:

@@ -44,10 +44,10 @@ class Finding:
 
     @classmethod
     def of(cls, id: str, values: Mapping[str, object], details: Sequence[str] = ()) -> Finding:
-        """A finding in the words of ``data/findings.toml``, filled with values."""
-        # A finding may have words of its own; what these leave out is said by its topic.
-        words = _words()[id.partition("/")[0]] | _words().get(id, {})
-        return cls(id, **{part: text.format(**values) for part, text in words.items()}, details=tuple(details))
+        """A finding from the template in ``data/findings.toml``, filled with values."""
+        # A finding may override parts of the template of its topic.
+        templates = _templates()[id.partition("/")[0]] | _templates().get(id, {})
+        return cls(id, **{part: text.format(**values) for part, text in templates.items()}, details=tuple(details))
 
     @property
     def topic(self) -> str:
@@ -55,15 +55,15 @@ class Finding:
         return self.id.partition("/")[0]
 
     def __str__(self) -> str:
-        told = {"in print": self.claim, "found": self.truth, "how": self.how}
+        sections = {"in print": self.claim, "found": self.truth, "how": self.how}
         lines = [f"{self.id} ({self.severity})"]
-        lines += [_wrapped(f"{heading}: ", text) for heading, text in told.items()]
+        lines += [_wrapped(f"{heading}: ", text) for heading, text in sections.items()]
         lines += [_wrapped("  - ", detail) for detail in self.details]
         return "\n".join(lines)
 
 
 @cache
-def _words() -> dict[str, Any]:
+def _templates() -> dict[str, Any]:
     return tomllib.loads(read_text("findings.toml"))
 
 

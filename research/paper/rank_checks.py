@@ -16,7 +16,7 @@ from research.paper.ranks import RankedTable, ranked_tables
 _TESTED = ("S3", "S4")  # recovery and prediction
 # What the text says of first places, in per cent of 24 comparisons, by table.
 CLAIMED_FIRST = {"1": "100.0", "2": "87.5", "S5": "70.8"}
-CLAIMED_DIFFERENCE = "2.6002"  # the critical difference of the figure, said to be Bonferroni-Dunn's
+CLAIMED_DIFFERENCE = "2.6002"  # the critical difference of the figure, attributed to Bonferroni-Dunn
 
 
 def check_ranks(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
@@ -69,16 +69,18 @@ def check_critical_difference(cells: Sequence[PrintedCell]) -> Iterator[Finding]
 
 
 def check_significance(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
-    """Which methods the paper's own test tells from its own."""
+    """Methods that do not differ significantly from the paper's method by its own test."""
     tests = _tests(cells)
     alike = {metric: test.not_different_from_control for metric, test in tests.items()}
     if any(alike.values()):
-        told = "; ".join(f"{metric}: {', '.join(names) or 'none'}" for metric, names in alike.items())
+        not_significant = "; ".join(f"{metric}: {', '.join(names) or 'none'}" for metric, names in alike.items())
         averages = [
             f"{metric}: {', '.join(f'{method} {test.average_ranks[method]:.2f}' for method in test.methods_by_rank)}"
             for metric, test in tests.items()
         ]
-        yield Finding.of("significance/all-metrics", {"alike": told, "tables": " and ".join(_TESTED)}, averages)
+        yield Finding.of(
+            "significance/all-metrics", {"alike": not_significant, "tables": " and ".join(_TESTED)}, averages
+        )
 
 
 def _by_table(cells: Sequence[PrintedCell]) -> dict[str, list[RankedTable]]:

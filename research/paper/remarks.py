@@ -1,4 +1,4 @@
-"""Printed scores with what is known to be wrong with them."""
+"""Printed scores with remarks on known errors."""
 
 from __future__ import annotations
 

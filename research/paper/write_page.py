@@ -132,15 +132,15 @@ def who_is_first(results: Results) -> str:
     scores = {row: Scores(results, *row[:2], METRICS[row[2]]) for row in ROWS}
     behind = [row for row in ROWS if scores[row].place(OURS) > 1]
     sound = [row for row in ROWS if row[2] not in ("clark", "threshold_error")]
-    said = (
+    paragraph = (
         f"Of {len(ROWS)} comparisons (two data sets, recovery and prediction, four metrics) DLDL is first, alone or"
         f" tied to four digits, in {len(ROWS) - len(behind)}, and in {sum(row not in behind for row in sound)} of the"
         f" {len(sound)} where tiny degrees do not decide (see below)."
     )
     if behind:
-        said += f" **It is not first** in {'; '.join(beaten(results, row, scores[row]) for row in behind)}."
+        paragraph += f" **It is not first** in {'; '.join(beaten(results, row, scores[row]) for row in behind)}."
     blind = sum(scores[row].place(BLIND) == 1 for row in ROWS)
-    return f"{said} Without any truth to choose by, as it comes, it is first in {blind}. {EQUAL_SHARES}"
+    return f"{paragraph} Without any truth to choose by, as it comes, it is first in {blind}. {EQUAL_SHARES}"
 
 
 def beaten(results: Results, row: Row, scores: Scores) -> str:

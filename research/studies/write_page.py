@@ -69,9 +69,9 @@ The largest degree of a row, on average over the rows that the records keep (1 i
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("keep", nargs="*", metavar="keep STUDY RUN", help="take the records of a run into a study")
-    words = parser.parse_args().keep
-    if words:
-        _, study, run = words
+    description = parser.parse_args().keep
+    if description:
+        _, study, run = description
         keep(study, Path(run))
     else:
         PAGE.write_text(page(load()), encoding="utf-8")
@@ -99,7 +99,7 @@ def page(studies: dict[str, Results]) -> str:
     parts = [
         HEAD.format(
             **repeats,
-            rows=sum(ablation.present[0].sizes[f"n_{part}"] for part in ("train", "validation", "test")),
+            rows=sum(ablation.present_datasets[0].sizes[f"n_{part}"] for part in ("train", "validation", "test")),
             made=made,
         ),
         without(ablation, "Does the graph help?", "DLDL, alpha = 0", "With the graph (alpha > 0, tuned) DLDL"),
@@ -128,22 +128,22 @@ def gaps(results: Results, task: Task, first: str, second: str, metric: str = "i
     return {name: gap for name, gap in found.items() if gap is not None}
 
 
-def clear_ones(found: Iterable[Difference]) -> tuple[int, int]:
+def count_clear_differences(found: Iterable[Difference]) -> tuple[int, int]:
     """How many are clearly better, and how many clearly worse."""
     signs = [np.sign(gap.mean) for gap in found if is_significant(gap)]
     return signs.count(1.0), signs.count(-1.0)
 
 
-def answer(found: Iterable[Difference]) -> str:
-    better, worse = clear_ones(found)
+def short_answer(found: Iterable[Difference]) -> str:
+    better, worse = count_clear_differences(found)
     if better and worse:
         return "It depends on the data."
     return "Yes, on some data." if better else "No, results are worse." if worse else "No evidence for it."
 
 
-def verdict(subject: str, other: str, found: Sequence[Difference]) -> str:
+def comparison_sentence(subject: str, other: str, found: Sequence[Difference]) -> str:
     """How often it is clearly better or worse, and how far apart they are."""
-    better, worse = clear_ones(found)
+    better, worse = count_clear_differences(found)
     least, most = (extreme(gap.mean for gap in found) for extreme in (min, max))
     return (
         f"{subject} is clearly better than {other} in {better} of {len(found)} comparisons and clearly worse in"
@@ -156,7 +156,7 @@ def without(results: Results, question: str, less: str, subject: str) -> str:
     full = "DLDL"
     found = {task: gaps(results, task, full, less) for task in TASKS}
     both = [gap for each in found.values() for gap in each.values()]
-    lines = [f"## {question}", "", f"{answer(both)} {verdict(subject, 'without', both)}"]
+    lines = [f"## {question}", "", f"{short_answer(both)} {comparison_sentence(subject, 'without', both)}"]
     lines += ["", *head(["Intersection", *DATASETS.values()])]
     for task in TASKS:
         lines.append(row([f"{task}: with", *means(results, task, full)]))
@@ -168,20 +168,22 @@ def without(results: Results, question: str, less: str, subject: str) -> str:
 def two_steps(results: Results) -> str:
     """The joint fit against an enhancer that looks at no feature, followed by the same predictor."""
     joint, lines = "DLDL, alpha = 0", head(["Intersection", *DATASETS.values()])
-    said: list[str] = []
+    sentences: list[str] = []
     every: list[Difference] = []
     for task in TASKS:
         lines.append(row([f"{task}: joint", *means(results, task, joint)]))
-    for baseline, words in {"UniformLE": "equal shares", "PriorLE": "the prior"}.items():
+    for baseline, description in {"UniformLE": "equal shares", "PriorLE": "the prior"}.items():
         rivals: dict[Task, str] = {"recovery": baseline, "prediction": f"{baseline} + SABFGS"}
         found = {task: gaps(results, task, joint, name) for task, name in rivals.items()}
         both = [gap for each in found.values() for gap in each.values()]
-        said.append(verdict("The joint fit (alpha = 0)", f"{words}, then SA-BFGS,", both))
+        sentences.append(comparison_sentence("The joint fit (alpha = 0)", f"{description}, then SA-BFGS,", both))
         every += both
         for task, name in rivals.items():
-            lines.append(row([f"{task}: {words}", *means(results, task, name)]))
+            lines.append(row([f"{task}: {description}", *means(results, task, name)]))
             lines.append(row([f"{task}: joint against that", *(gap_text(found[task].get(each)) for each in DATASETS)]))
-    return "\n".join(["## Does the joint fit beat two steps?", "", " ".join([answer(every), *said]), "", *lines])
+    return "\n".join(
+        ["## Does the joint fit beat two steps?", "", " ".join([short_answer(every), *sentences]), "", *lines]
+    )
 
 
 # --- Iterations
@@ -214,8 +216,8 @@ def recovery_sentence(results: Results) -> str:
     ]
     free = list(gaps(results, "recovery", f"{SETTINGS[0]}: 100", f"{SETTINGS[0]}: 5").values())
     return (
-        f"{verdict('Recovery after 100 iterations with beta = 1 or 10', 'after 5', held)}"
-        f" {verdict('Without beta recovery after 100', 'after 5', free)}"
+        f"{comparison_sentence('Recovery after 100 iterations with beta = 1 or 10', 'after 5', held)}"
+        f" {comparison_sentence('Without beta recovery after 100', 'after 5', free)}"
     )
 
 
@@ -261,7 +263,7 @@ def graph_settings(results: Results) -> str:
     chance = f"About {0.05 * len(known):.0f} of them would be clear by chance."
     titles = [f"{task}: {title}" for task in TASKS for title in DATASETS.values()]
     lines = ["## Do k, sigma and init matter?", ""]
-    lines += [f"{verdict('Another setting', 'k = 20, sigma = median, init = uniform', known)} {chance}", ""]
+    lines += [f"{comparison_sentence('Another setting', 'k = 20, sigma = median, init = uniform', known)} {chance}", ""]
     lines += head(["Against that, intersection", *titles])
     for name in others:
         lines.append(row([name, *(gap_text(found[task, name].get(each)) for task in TASKS for each in DATASETS)]))
@@ -288,7 +290,7 @@ def table_three(results: Results) -> str:
 
 def intercept_sentence(results: Results) -> str:
     found = [g for task in TASKS for g in gaps(results, task, "DLDL", "no intercept", "chebyshev").values()]
-    return verdict("With an intercept DLDL", "without one", found)
+    return comparison_sentence("With an intercept DLDL", "without one", found)
 
 
 def printed(task: Task, dataset: str, variant: str) -> str:

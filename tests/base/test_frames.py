@@ -1,4 +1,4 @@
-"""Data frames out: `set_output` as scikit-learn means it, for predict, enhance, fit_enhance and intervals."""
+"""`set_output` for predict, enhance, fit_enhance and intervals."""
 
 import numpy as np
 import pandas as pd
@@ -30,39 +30,39 @@ def data():
 
 
 def results(model, X, Y):
-    """What every verb of a model gives."""
-    verbs = {"fit_enhance": lambda: model.fit_enhance(X, Y)} if hasattr(model, "fit_enhance") else {}
-    verbs["predict"] = lambda: model.predict(X)
+    """Results of all methods of a model."""
+    methods = {"fit_enhance": lambda: model.fit_enhance(X, Y)} if hasattr(model, "fit_enhance") else {}
+    methods["predict"] = lambda: model.predict(X)
     if hasattr(model, "enhance"):
-        verbs["enhance"] = lambda: model.enhance(X, Y)
+        methods["enhance"] = lambda: model.enhance(X, Y)
     if hasattr(model, "predict_interval"):
         for k, end in enumerate(("lower", "upper")):
-            verbs[f"predict_interval, {end}"] = lambda k=k: model.predict_interval(X)[k]
-            verbs[f"enhance_interval, {end}"] = lambda k=k: model.enhance_interval(X, Y)[k]
-    return {name: verb() for name, verb in verbs.items()}
+            methods[f"predict_interval, {end}"] = lambda k=k: model.predict_interval(X)[k]
+            methods[f"enhance_interval, {end}"] = lambda k=k: model.enhance_interval(X, Y)[k]
+    return {name: method() for name, method in methods.items()}
 
 
 @pytest.mark.parametrize(
     "model", [DLDL(**FIXED), VoteLDL(gamma=1.0), EnhanceThenLearn()], ids=lambda m: type(m).__name__
 )
-def test_every_verb_gives_what_was_asked_for(data, model):
+def test_set_output_applies_to_every_method(data, model):
     X, Y = data
     arrays = results(clone(model), X, Y)
     assert all(type(found) is np.ndarray for found in arrays.values())
     frames = results(clone(model).set_output(transform="pandas"), X, Y)
-    for verb, found in frames.items():
-        assert isinstance(found, pd.DataFrame), verb
+    for method, found in frames.items():
+        assert isinstance(found, pd.DataFrame), method
         assert list(found.columns) == LABELS
         assert list(found.index) == list(X.index)
-        np.testing.assert_array_equal(found.to_numpy(), arrays[verb])
+        np.testing.assert_array_equal(found.to_numpy(), arrays[method])
     tables = results(clone(model).set_output(transform="polars"), pl.from_pandas(X), pl.from_pandas(Y))
-    for verb, found in tables.items():
-        assert isinstance(found, pl.DataFrame), verb
+    for method, found in tables.items():
+        assert isinstance(found, pl.DataFrame), method
         assert found.columns == LABELS
-        np.testing.assert_allclose(found.to_numpy(), arrays[verb])
+        np.testing.assert_allclose(found.to_numpy(), arrays[method])
 
 
-def test_scikit_learns_own_setting_holds_where_nothing_was_chosen(data):
+def test_global_setting_of_scikit_learn_is_the_default(data):
     X, Y = data
     model = EnhanceThenLearn().fit(X, Y)
     with sklearn.config_context(transform_output="pandas"):
@@ -75,7 +75,7 @@ def test_scikit_learns_own_setting_holds_where_nothing_was_chosen(data):
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_a_clone_gives_the_same_and_none_changes_nothing(data):
+def test_clone_keeps_the_setting_and_none_does_not_change_it(data):
     X, Y = data
     model = clone(DLDL(**FIXED).set_output(transform="pandas").set_output(transform=None)).fit(X, Y)
     assert isinstance(model.predict(X), pd.DataFrame)
@@ -83,7 +83,7 @@ def test_a_clone_gives_the_same_and_none_changes_nothing(data):
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_wrappers_and_scores_take_models_that_give_frames(data):
+def test_wrappers_and_scores_support_models_with_frame_output(data):
     X, Y = data
     D = (Y + 0.2).div((Y + 0.2).sum(axis=1), axis=0)
     inner = DLDL(**FIXED).set_output(transform="pandas")
@@ -97,7 +97,7 @@ def test_wrappers_and_scores_take_models_that_give_frames(data):
     assert type(two.fit_enhance(X, Y)) is np.ndarray
 
 
-def test_conformal_intervals_are_frames_too(data):
+def test_conformal_intervals_as_frames(data):
     X, Y = data
     D = Y.div(Y.sum(axis=1), axis=0)
     sure = ConformalIntervals(DLDL(**FIXED).set_output(transform="pandas").fit(X, Y)).fit(X, D)
@@ -107,35 +107,35 @@ def test_conformal_intervals_are_frames_too(data):
         pd.testing.assert_frame_equal(frame, pd.DataFrame(end, columns=LABELS, index=X.index))
 
 
-def test_a_wrong_container_is_told():
+def test_unknown_container_raises():
     with pytest.raises(ParameterError, match="transform must be one of default, pandas, polars, got 'arrow'"):
         DLDL().set_output(transform="arrow")
 
 
-def test_a_model_file_keeps_the_choice(data, tmp_path):
+def test_model_file_keeps_the_setting(data, tmp_path):
     X, Y = data
     save_model(DLDL(**FIXED).set_output(transform="pandas").fit(X, Y), tmp_path / "m.ldl")
     assert list(load_model(tmp_path / "m.ldl").predict(X).columns) == LABELS
 
 
 @pytest.mark.parametrize("id", ["key", None])
-def test_a_table_model_answers_in_kind(data, id):
+def test_table_model_returns_the_type_of_its_input(data, id):
     X, Y = data
     table = pd.concat([X, Y], axis=1).assign(key=[f"k{i}" for i in range(24)])
-    estimator = DLDL(**FIXED).set_output(transform="pandas")  # of no consequence: the table decides
+    estimator = DLDL(**FIXED).set_output(transform="pandas")  # ignored: the table determines the type
     model = TableModel.fit(table, LABELS, features=["a", "b"], estimator=estimator, id=id)
-    for verb in (model.predict, model.enhance):
-        frame, other = verb(table), verb(pl.from_pandas(table))
+    for method in (model.predict, model.enhance):
+        frame, other = method(table), method(pl.from_pandas(table))
         assert list(frame.index) == list(table.index)
         assert list(frame.columns) == LABELS
         assert isinstance(other, pl.DataFrame)
         assert other.columns == (["key", *LABELS] if id else LABELS)
         np.testing.assert_array_equal(other.select(LABELS).to_numpy(), frame.to_numpy())
-    assert verb(pl.from_pandas(table.drop(columns="key"))).columns == LABELS
+    assert method(pl.from_pandas(table.drop(columns="key"))).columns == LABELS
 
 
-class Doubled(BaseEstimator):
-    """A transformer that cannot be told what to give."""
+class DoublingTransformer(BaseEstimator):
+    """A transformer without set_output."""
 
     def fit(self, X, y=None):
         return self
@@ -151,7 +151,7 @@ INNER = {
     "rbf": DLDL(feature_map="rbf", **FIXED),
     "votes": VoteLDL(feature_map="rbf"),
     "pipeline": DLDL(feature_map=make_pipeline(StandardScaler(), PolynomialFeatures()), **FIXED),
-    "union": DLDL(feature_map=make_union(Doubled(), PolynomialFeatures()), **FIXED),
+    "union": DLDL(feature_map=make_union(DoublingTransformer(), PolynomialFeatures()), **FIXED),
     "neighbors": DLDL(neighbors=KNeighborsTransformer(n_neighbors=4), n_neighbors=3, **FIXED | {"alpha": 0.1}),
     "two steps": EnhanceThenLearn(DLDL(**FIXED), SABFGS(max_iter=2)),
 }
@@ -160,7 +160,7 @@ INNER = {
 @pytest.mark.parametrize("container", ["pandas", "polars"])
 @pytest.mark.parametrize("name", INNER)
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_what_is_inside_a_model_gives_arrays_whatever_scikit_learn_is_set_to(data, name, container):
+def test_inner_estimators_return_arrays_under_global_setting(data, name, container):
     X, Y = (table.to_numpy(float) for table in data)
     before = clone(INNER[name]).fit(X, Y)
     P, score = before.predict(X), before.score(X, Y)
@@ -173,22 +173,22 @@ def test_what_is_inside_a_model_gives_arrays_whatever_scikit_learn_is_set_to(dat
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars"])
-def test_maps_and_neighbours_that_were_told_to_give_frames_give_arrays_inside(data, container):
+def test_inner_transformers_with_frame_output(data, container):
     X, Y = (table.to_numpy(float) for table in data)
     by_name = make_column_transformer((PolynomialFeatures(), ["x0", "x1"]))
     chosen = make_pipeline(FunctionTransformer(feature_names_out="one-to-one"), by_name)
     expected = DLDL(feature_map=PolynomialFeatures(), **FIXED).fit(X, Y).predict(X)
     for feature_map in (PolynomialFeatures(), make_pipeline(PolynomialFeatures()), chosen):
-        told = feature_map.set_output(transform=container)
-        np.testing.assert_allclose(DLDL(feature_map=told, **FIXED).fit(X, Y).predict(X), expected)
+        with_frames = feature_map.set_output(transform=container)
+        np.testing.assert_allclose(DLDL(feature_map=with_frames, **FIXED).fit(X, Y).predict(X), expected)
     near = KNeighborsTransformer(n_neighbors=4).set_output(transform=container)
     model = DLDL(neighbors=near, n_neighbors=3, **FIXED | {"alpha": 0.1}).fit(X, Y)
     assert type(model.enhance(X, Y)) is np.ndarray
 
 
 @pytest.mark.parametrize("container", ["pandas", "polars"])
-def test_models_that_give_frames_are_scored_in_a_cross_validation(data, container):
+def test_cross_validation_of_models_with_frame_output(data, container):
     X, Y = data
     plain = cross_val_score(DLDL(**FIXED), X, Y, cv=2)
-    told = cross_val_score(DLDL(**FIXED).set_output(transform=container), X, Y, cv=2, error_score="raise")
-    np.testing.assert_allclose(told, plain)
+    with_frames = cross_val_score(DLDL(**FIXED).set_output(transform=container), X, Y, cv=2, error_score="raise")
+    np.testing.assert_allclose(with_frames, plain)

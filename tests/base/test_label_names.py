@@ -29,11 +29,11 @@ def test_score_and_enhance_match_labels_by_name(frame):
     np.testing.assert_array_equal(model.enhance(X, frame(Y[:, order], columns=OTHER)), model.enhance(X, Y))
     for fitted, truth in ((learner, D), (model, Y)):
         assert fitted.score(X, frame(truth[:, order], columns=OTHER)) == fitted.score(X, truth)
-    assert learner.score(X, D) != learner.score(X, D[:, order])  # or the lines above would show nothing
+    assert learner.score(X, D) != learner.score(X, D[:, order])  # otherwise the lines above would test nothing
 
 
 @LIBRARIES
-def test_names_that_do_not_match_are_one_sentence(frame):
+def test_names_that_do_not_match_raise(frame):
     model = DLDL().fit(X, frame(Y, columns=NAMES))
     with pytest.raises(InputError, match=r"label 'sea' is missing in y; is 'see' the label 'sea'\? Then rename it"):
         model.score(X, frame(Y, columns=["sky", "see", "sand"]))
@@ -43,20 +43,20 @@ def test_names_that_do_not_match_are_one_sentence(frame):
         model.enhance(X, frame(np.hstack([Y, Y[:, :1]]), columns=[*NAMES, "rain"]))
 
 
-def test_a_model_fitted_without_names_goes_by_position():
+def test_model_fitted_without_names_matches_by_position():
     model = DLDL().fit(X, Y)
     assert model.score(X, pd.DataFrame(Y, columns=OTHER)) == model.score(X, Y)
     with pytest.raises(InputError, match="2 label columns"):
         model.score(X, pd.DataFrame(Y[:, :2]))
 
 
-def test_numbers_as_names():
+def test_integer_names():
     model = DLDL().fit(X, pd.DataFrame(Y, columns=[7, 8, 9]))
     assert model.score(X, pd.DataFrame(Y[:, [2, 0, 1]], columns=[9, 7, 8])) == model.score(X, Y)
 
 
 @LIBRARIES
-def test_the_protocol_matches_them_too(frame):
+def test_from_distributions_matches_labels_by_name(frame):
     model = FromDistributions(DLDL(), scoring="recovery").fit(X, frame(D, columns=NAMES))
     order = [NAMES.index(name) for name in OTHER]
     shuffled = frame(D[:, order], columns=OTHER)

@@ -1,4 +1,4 @@
-"""Parameters declared as fields: the types of the fields are what `fit` validates."""
+"""Parameters declared as fields whose types are validated by `fit`."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def test_valid_values_are_kept(params):
 
 
 @pytest.mark.parametrize("params", INVALID, ids=str)
-def test_other_values_are_refused_by_name(params):
+def test_invalid_values_raise_with_parameter_name(params):
     with pytest.raises(ParameterError, match=next(iter(params))):
         Example(**params).fit(X, D)
 
 
-def test_a_subclass_adds_and_replaces_parameters():
+def test_subclass_adds_and_replaces_parameters():
     Special(0.5, extra=2.0).fit(X, D)
     for params in ({"extra": 0.0}, {"max_iter": 3}, {"scale": 0.0}):
         with pytest.raises(ParameterError, match=next(iter(params))):
@@ -72,13 +72,13 @@ def test_a_subclass_adds_and_replaces_parameters():
     Example(max_iter=4).fit(X, D)  # unchanged
 
 
-def test_estimators_are_compared_by_identity_and_show_changed_parameters():
+def test_estimators_compare_by_identity_and_repr_has_changed_parameters():
     assert Example() != Example()
     assert repr(Example(scale=2.0)) == "Example(scale=2.0)"
     assert len({Example(), Example()}) == 2
 
 
-def test_the_signature_shows_types_without_constraints():
+def test_signature_shows_types_without_constraints():
     parameters = inspect.signature(Example).parameters
     assert parameters["max_iter"].annotation is int
     assert "Interval" not in str(inspect.signature(Example))

@@ -1,4 +1,4 @@
-"""Every method with a paper gives BibTeX that BibTeX itself accepts."""
+"""BibTeX entries of all methods with a paper."""
 
 import inspect
 import re
@@ -16,7 +16,7 @@ WITH_PAPER = [(name, cls) for name, cls in all_estimators() if "\nReferences\n--
 
 
 @pytest.mark.parametrize(("name", "cls"), WITH_PAPER)
-def test_every_reference_of_a_class_is_understood(name, cls):
+def test_references_of_every_class_are_parsed(name, cls):
     section = inspect.cleandoc(cls.__doc__).split("\nReferences\n----------\n")[1].split("\n\n")[0]
     found = references(cls)
     titles = [" ".join(title.split()) for title in re.findall(r'"([^"]+)"', section)]
@@ -38,7 +38,7 @@ def test_every_reference_of_a_class_is_understood(name, cls):
         assert len(re.findall(" and ", fields["author"])) == len(reference.authors) - 1
 
 
-def test_the_parts_of_a_reference():
+def test_fields_of_parsed_references():
     class Method:
         """A method.
 
@@ -73,14 +73,14 @@ def test_the_parts_of_a_reference():
     assert (third.venue, third.volume, third.number) == ("Journal of Machine Learning Research", "18", "")
 
 
-def test_keys_name_one_publication_each():
+def test_keys_are_unique():
     by_key = {}
     for _, cls in WITH_PAPER:
         for reference in references(cls):
             assert by_key.setdefault(reference.key, reference) == reference
 
 
-def test_the_command(capsys):
+def test_references_command(capsys):
     cite(["glle", "LP", "GLLE", "VoteLDL"])
     out, err = capsys.readouterr()
     assert len(re.findall("^@", out, re.MULTILINE)) == 3

@@ -15,7 +15,7 @@ JOINT = [DLDL(), VoteLDL(), FromClassifier(), EnhanceThenLearn()]
 
 
 @pytest.mark.parametrize("model", JOINT, ids=lambda model: type(model).__name__)
-def test_joint_models_score_labels_by_their_log_likelihood_and_refuse_degrees(model):
+def test_joint_models_score_labels_by_log_likelihood_and_reject_degrees(model):
     X, D, Y = make_problem()
     model.fit(X[:30], Y[:30])
     chance = 1 - np.exp(-model.votes_per_row_ * model.predict(X[30:]))
@@ -29,13 +29,13 @@ def test_joint_models_score_labels_by_their_log_likelihood_and_refuse_degrees(mo
             model.score(X[30:], degrees)
 
 
-def test_a_learner_refuses_labels():
+def test_learner_rejects_labels():
     X, D, Y = make_problem()
     with pytest.raises(InputError, match="sum to 1"):
         SABFGS().fit(X, D).score(X, Y)
 
 
-def test_metrics_and_scorers_refuse_labels_as_truth():
+def test_metrics_and_scorers_reject_labels_as_truth():
     X, D, Y = make_problem()
     model = DLDL(beta=1.0).fit(X, Y)
     with pytest.raises(InputError, match=r"row \d+ sums to [2-5]"):
@@ -47,14 +47,14 @@ def test_metrics_and_scorers_refuse_labels_as_truth():
     assert intersection(one_hot, D) > 0
 
 
-def test_fewer_rows_than_labels_are_one_sentence():
+def test_fewer_rows_than_labels_raise():
     X, _, Y = make_problem()
     model = DLDL(beta=1.0, gamma=1.0).fit(X, Y)
     with pytest.raises(InputError, match=r"inconsistent numbers of samples: \[5, 40\]"):
         model.score(X[:5], Y)
 
 
-def test_votes_per_row_are_those_of_the_data():
+def test_number_of_votes_per_row_is_estimated_from_the_data():
     data = make_label_distributions(1500, 10, 6, snr=np.inf, labels="votes", n_raters=12)
     model = VoteLDL().fit(data.X, data.Y)
     assert model.votes_per_row_ == pytest.approx(model.lambda_, rel=0.05)
@@ -62,7 +62,7 @@ def test_votes_per_row_are_those_of_the_data():
 
 
 def search(split, **grid):
-    """What a search by 0/1 labels takes, and the prediction of everything in its grid, by the truth."""
+    """The value selected by 0/1 labels, and the true prediction score of each value of the grid."""
     X, Y = split.X[:800], split.Y[:800]
     given = {"beta": 2.0, "gamma": 0.03 * X.shape[1]}
     found = GridSearchCV(DLDL(**given), grid, cv=2).fit(X, Y).best_params_
@@ -71,15 +71,15 @@ def search(split, **grid):
     return found[name], {v: intersection(split.D_test, model.predict(split.X_test)) for v, model in models.items()}
 
 
-def test_a_search_over_gamma_chooses_well_without_any_truth():
+def test_search_over_gamma_without_truth_is_nearly_optimal():
     split = Split("vader_tweets")
     chosen, scores = search(split, gamma=[ratio * split.X.shape[1] for ratio in (0.003, 0.03, 0.3, 1.0)])
     assert scores[chosen] > max(scores.values()) - 0.01
     assert min(scores.values()) < max(scores.values()) - 0.05
 
 
-def test_a_search_over_beta_no_longer_takes_the_largest():
-    """Labels stood for equal shares, and the largest beta gives just these. What is taken now is still large."""
+def test_search_over_beta_does_not_select_the_largest():
+    """Scores against equal degrees would favour the largest beta; the selected beta is still large."""
     chosen, scores = search(Split("vader_tweets"), beta=[0.3, 1.0, 3.0, 10.0, 100.0])
     assert chosen in (3.0, 10.0)
     assert scores[100.0] + 0.01 < scores[chosen] < scores[1.0]

@@ -1,4 +1,4 @@
-"""scikit-learn's private names are imported in one place, and still mean what they meant."""
+"""Private names of scikit-learn are imported in one module and behave as expected."""
 
 import re
 from numbers import Real
@@ -15,7 +15,7 @@ def test_only_one_module_imports_private_names():
     assert importers == {"sklearn_private.py"}
 
 
-def test_they_mean_what_they_meant():
+def test_private_names_behave_as_expected():
     assert Interval(Real, 0, 1, closed="left").is_satisfied_by(0.0)
     assert not Interval(Real, 0, 1, closed="left").is_satisfied_by(1.0)
     assert StrOptions({"a"}).is_satisfied_by("a")

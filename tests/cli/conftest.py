@@ -22,7 +22,7 @@ class Result:
 
     @property
     def message(self) -> str:
-        """What went to standard error, as one line without the boxes that typer draws."""
+        """Standard error as one line, without the boxes that typer draws."""
         return re.sub(r"\s+", " ", re.sub(r"[╭╮╰╯│─]", " ", self.err)).strip()
 
 
@@ -31,27 +31,27 @@ def run(capfd, monkeypatch):
     """Run a command line in this process: ``run("fit", "data.csv", ..., stdin=b"...")``."""
     monkeypatch.setenv("COLUMNS", "80")
 
-    def call(*words: object, stdin: bytes = b"") -> Result:
+    def call(*arguments: object, stdin: bytes = b"") -> Result:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as ended:
-            main([str(word) for word in words])
+        with pytest.raises(SystemExit) as exit_info:
+            main([str(argument) for argument in arguments])
         sys.stdout.flush()
-        found = capfd.readouterr()
-        code = ended.value.code
-        return Result(0 if code is None else int(code), found.out, found.err)
+        captured = capfd.readouterr()
+        code = exit_info.value.code
+        return Result(0 if code is None else int(code), captured.out, captured.err)
 
     return call
 
 
 @pytest.fixture(autouse=True)
-def one_format(monkeypatch):
-    """Reports have their figures in one format: each draws all of them again, and tests of reports try all."""
+def single_figure_format(monkeypatch):
+    """Write report figures in one format only; the tests of reports cover all formats."""
     monkeypatch.setitem(write_report.__kwdefaults__, "formats", ["svg"])
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
-    """An empty folder that commands run in, with the table as data.csv."""
+def workspace(tmp_path, monkeypatch):
+    """The current folder: a temporary one that contains the table as data.csv."""
     monkeypatch.chdir(tmp_path)
     make_table().to_csv("data.csv", index=False)
     return tmp_path
@@ -62,15 +62,15 @@ def model_bytes(tmp_path_factory):
     """The bytes of a model fitted on the table."""
     folder = tmp_path_factory.mktemp("model")
     make_table().to_csv(folder / "data.csv", index=False)
-    words = ["fit", f"{folder}/data.csv", "-l", ",".join(LABELS), "--id", "key", "-o", f"{folder}/model.ldl"]
-    with pytest.raises(SystemExit) as ended:
-        main([*words, "--intervals"])
-    assert ended.value.code == 0
+    arguments = ["fit", f"{folder}/data.csv", "-l", ",".join(LABELS), "--id", "key", "-o", f"{folder}/model.ldl"]
+    with pytest.raises(SystemExit) as exit_info:
+        main([*arguments, "--intervals"])
+    assert exit_info.value.code == 0
     return (folder / "model.ldl").read_bytes()
 
 
 @pytest.fixture
-def model(here, model_bytes):
+def model(workspace, model_bytes):
     """The model as model.ldl in the current folder."""
-    (here / "model.ldl").write_bytes(model_bytes)
+    (workspace / "model.ldl").write_bytes(model_bytes)
     return "model.ldl"

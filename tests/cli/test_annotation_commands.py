@@ -3,10 +3,10 @@
 import json
 
 
-def test_browse(run, here, model):
+def test_browse(run, workspace, model):
     done = run("browse", "data.csv", "-m", model, "--keep", "place,wet", "-o", "page.html")
     assert (done.code, done.out) == (0, "80 rows: page.html\n")
-    page = (here / "page.html").read_text(encoding="utf-8")
+    page = (workspace / "page.html").read_text(encoding="utf-8")
     assert "<h1>data.csv</h1>" in page
     assert '"columns":["place","wet"]' in page
     assert ".html" in run("browse", "data.csv", "-m", model, "-o", "data.csv").message
@@ -15,7 +15,7 @@ def test_browse(run, here, model):
     assert (refused.code, "page.html" in refused.message) == (2, True)
 
 
-def test_explain(run, here, model):
+def test_explain(run, workspace, model):
     done = run("explain", "data.csv", "-m", model, "--row", "17", "--top", "2")
     assert done.code == 0
     lines = done.out.splitlines()
@@ -28,17 +28,17 @@ def test_explain(run, here, model):
     assert (missing.code, "no row 82" in missing.message) == (2, True)
 
 
-def test_ask(run, here, model):
+def test_ask(run, workspace, model):
     done = run("ask", "data.csv", "-m", model, "-n", "5", "-o", "ask.csv")
     assert done.code == 0, done.err
     assert "look wrong" in done.message
-    lines = (here / "ask.csv").read_text(encoding="utf-8").splitlines()
+    lines = (workspace / "ask.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "key,height,wet,place,rank,expected_error,suspicious"
     assert 6 <= len(lines) <= 11
 
 
-def test_suggest(run, here, model):
+def test_suggest(run, workspace, model):
     done = run("suggest", "data.csv", "-m", model, "--for", "argilla", "--question", "view", "-o", "records.json")
     assert (done.code, done.out) == (0, "80 rows: records.json\n")
-    assert len(json.loads((here / "records.json").read_text(encoding="utf-8"))) == 80
+    assert len(json.loads((workspace / "records.json").read_text(encoding="utf-8"))) == 80
     assert "label-studio" in run("suggest", "data.csv", "-m", model, "--for", "excel", "-o", "x.json").message

@@ -1,4 +1,4 @@
-"""What people get wrong: exit code 2, and a sentence that says what and where."""
+"""Invalid input: exit code 2 and a one-line message that names the problem and its location."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ def write(text: str | bytes, name: str = "data.csv") -> None:
 
 
 def cell(row: int, column: str, value: str):
-    """A way to spoil the table: put a text into one cell, rows counted as in a spreadsheet."""
+    """Return a function that writes the table with one changed cell; rows are numbered as in a spreadsheet."""
 
-    def spoil() -> None:
+    def write_bad_table() -> None:
         table = make_table().astype(object)
         table.loc[row - 2, column] = value
         table.to_csv("data.csv", index=False)
 
-    return spoil
+    return write_bad_table
 
 
 def frame(change):
-    """A way to spoil the table: write what ``change`` makes of it."""
+    """Return a function that writes the table after ``change``."""
 
-    def spoil() -> None:
+    def write_bad_table() -> None:
         change(make_table()).to_csv("data.csv", index=False)
 
-    return spoil
+    return write_bad_table
 
 
 def text(change):
-    """A way to spoil the table: change its text."""
+    """Return a function that writes the text of the table after ``change``."""
 
-    def spoil() -> None:
+    def write_bad_table() -> None:
         write(change(make_table().to_csv(index=False)))
 
-    return spoil
+    return write_bad_table
 
 
-NOTHING = lambda: None  # noqa: E731
+UNCHANGED = lambda: None  # noqa: E731
 
-# name: (what is spoilt, the command, what the message must say)
+# name: (function that writes the bad table, command, key terms of the message)
 TABLES = {
     "no such file": (lambda: os.remove("data.csv"), FIT, ["data.csv: there is no such file"]),
     "a folder": (lambda: None, ("fit", ".", *FIT[2:]), [".: it is a folder, not a table"]),
     "a folder named .csv": (lambda: os.mkdir("d.csv"), ("fit", "d.csv", *FIT[2:]), ["d.csv: it is a folder"]),
-    "unknown suffix": (NOTHING, ("fit", "data.xls", *FIT[2:]), ["data.xls", "'.xls' is not supported", ".parquet"]),
+    "unknown suffix": (UNCHANGED, ("fit", "data.xls", *FIT[2:]), ["data.xls", "'.xls' is not supported", ".parquet"]),
     "empty file": (lambda: write(""), FIT, ["data.csv: the file is empty", "header"]),
     "header only": (frame(lambda t: t[:0]), FIT, ["data.csv: the table has no rows"]),
-    "delimiter of two": (NOTHING, (*FIT, "--delimiter", ";;"), ["delimiter must be one character"]),
-    "no such encoding": (NOTHING, (*FIT, "--encoding", "klingon"), ["no encoding 'klingon'"]),
-    "wrong delimiter": (NOTHING, (*FIT, "--delimiter", ";"), ["labels: there is no column 'sky'"]),
+    "delimiter of two": (UNCHANGED, (*FIT, "--delimiter", ";;"), ["delimiter must be one character"]),
+    "no such encoding": (UNCHANGED, (*FIT, "--encoding", "klingon"), ["no encoding 'klingon'"]),
+    "wrong delimiter": (UNCHANGED, (*FIT, "--delimiter", ";"), ["labels: there is no column 'sky'"]),
     "a row too long": (
         text(lambda s: s.replace("\nr6,", "\nr6,9,")), FIT, ["data.csv, row 8: it has 8 values for 7 columns"],
     ),
@@ -73,19 +73,19 @@ TABLES = {
     ),
     "binary": (lambda: write(b"PK\x03\x04" + bytes(50)), FIT, ["data.csv: it is not a text table"]),
     "two columns of one name": (text(lambda s: s.replace("wet", "height", 1)), FIT, ["'height'", "two columns"]),
-    "no such label": (NOTHING, ("fit", "data.csv", "-l", "sky,montain", "-o", "o.ldl"),
+    "no such label": (UNCHANGED, ("fit", "data.csv", "-l", "sky,montain", "-o", "o.ldl"),
         ["data.csv: labels: there is no column 'montain'", "did you mean mountain?"]),
-    "label twice": (NOTHING, ("fit", "data.csv", "-l", "sky,sky", "-o", "o.ldl"), ["labels", "'sky' twice"]),
-    "label ignored": (NOTHING, (*FIT, "--ignore", "sky"), ["labels and ignore both name 'sky'"]),
-    "no label": (NOTHING, ("fit", "data.csv", "-l", ",", "-o", "o.ldl"), ["labels names no column"]),
-    "prefix of nothing": (NOTHING, ("fit", "data.csv", "-l", "emo_*", "-o", "o.ldl"), ["begins with 'emo_'"]),
+    "label twice": (UNCHANGED, ("fit", "data.csv", "-l", "sky,sky", "-o", "o.ldl"), ["labels", "'sky' twice"]),
+    "label ignored": (UNCHANGED, (*FIT, "--ignore", "sky"), ["labels and ignore both name 'sky'"]),
+    "no label": (UNCHANGED, ("fit", "data.csv", "-l", ",", "-o", "o.ldl"), ["labels names no column"]),
+    "prefix of nothing": (UNCHANGED, ("fit", "data.csv", "-l", "emo_*", "-o", "o.ldl"), ["begins with 'emo_'"]),
     "range backwards": (
-        NOTHING, ("fit", "data.csv", "-l", "sea:sky", "-o", "o.ldl"), ["'sea:sky'", "comes after the last"],
+        UNCHANGED, ("fit", "data.csv", "-l", "sea:sky", "-o", "o.ldl"), ["'sea:sky'", "comes after the last"],
     ),
-    "feature is a label": (NOTHING, (*FIT, "--features", "wet,sea"), ["labels and features both name 'sea'"]),
-    "id is a label": (NOTHING, ("fit", "data.csv", "-l", "sky,sea", "--id", "sea", "-o", "o.ldl"), ["'sea'", "id"]),
-    "no feature left": (NOTHING, ("fit", "data.csv", "-l", "0:6", "-o", "o.ldl"), ["no column is left"]),
-    "categorical no feature": (NOTHING, (*FIT, "--categorical", "key"), ["categorical names 'key'"]),
+    "feature is a label": (UNCHANGED, (*FIT, "--features", "wet,sea"), ["labels and features both name 'sea'"]),
+    "id is a label": (UNCHANGED, ("fit", "data.csv", "-l", "sky,sea", "--id", "sea", "-o", "o.ldl"), ["'sea'", "id"]),
+    "no feature left": (UNCHANGED, ("fit", "data.csv", "-l", "0:6", "-o", "o.ldl"), ["no column is left"]),
+    "categorical no feature": (UNCHANGED, (*FIT, "--categorical", "key"), ["categorical names 'key'"]),
     "label 2": (cell(4, "sea", "2"), FIT, ["data.csv, row 4, column 'sea': 2 is neither 0 nor 1"]),
     "label missing": (
         cell(9, "sky", ""), (*FIT, "--method", "GLLE+SABFGS"), ["data.csv, row 9, column 'sky': the label is missing"],
@@ -199,17 +199,17 @@ PREDICTING = {
         frame(lambda t: t.assign(sea=7)), ("evaluate", "data.csv", "-m", "model.ldl"), ["data.csv: rows 2, 3", "sum"],
     ),
     "metric of degrees on labels": (
-        NOTHING, ("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosine"), ["cosine needs true degrees"],
+        UNCHANGED, ("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosine"), ["cosine needs true degrees"],
     ),
     "evaluate nothing": (frame(lambda t: t[:0]), ("evaluate", "data.csv", "-m", "model.ldl"), ["has no rows"]),
     "a row too short": (text(lambda s: s + "r99,1\n"), PREDICT, ["row 82: it has 2 values"]),
 }  # fmt: skip
 
 
-def check(result, parts: list[str]) -> None:
+def check_error(result, key_terms: list[str]) -> None:
     assert result.code == 2, result.err
-    for part in parts:
-        assert part in result.message
+    for key_term in key_terms:
+        assert key_term in result.message
     assert "Traceback" not in result.err
     assert result.out == ""
     if not result.err.startswith("Usage: "):
@@ -222,35 +222,35 @@ def files() -> set[str]:
 
 
 @pytest.mark.parametrize("case", TABLES)
-def test_a_bad_table_is_refused_by_name_row_and_column(case, here, run):
-    spoil, words, parts = TABLES[case]
-    spoil()
+def test_bad_tables_are_rejected_with_file_row_and_column(case, workspace, run):
+    write_bad_table, arguments, key_terms = TABLES[case]
+    write_bad_table()
     before = files()
-    check(run(*words), parts)
+    check_error(run(*arguments), key_terms)
     assert files() == before
 
 
 @pytest.mark.parametrize("case", USAGE)
-def test_wrong_usage_is_refused(case, model, run):
-    words, parts = USAGE[case]
+def test_wrong_usage_is_rejected(case, model, run):
+    arguments, key_terms = USAGE[case]
     before = files()
-    check(run(*words), parts)
+    check_error(run(*arguments), key_terms)
     assert files() == before
 
 
 @pytest.mark.parametrize("case", PREDICTING)
-def test_a_table_that_does_not_fit_the_model_is_refused(case, model, run):
-    spoil, words, parts = PREDICTING[case]
-    spoil()
+def test_tables_that_do_not_match_the_model_are_rejected(case, model, run):
+    write_bad_table, arguments, key_terms = PREDICTING[case]
+    write_bad_table()
     before = files()
-    check(run(*words), parts)
+    check_error(run(*arguments), key_terms)
     assert files() == before
 
 
-def test_a_failure_half_way_leaves_the_earlier_output(model, run):
+def test_failed_prediction_keeps_the_earlier_output(model, run):
     write("old\n", "out.csv")
     cell(80, "wet", "inf")()
-    check(run(*PREDICT), ["row 80, column 'wet'"])
+    check_error(run(*PREDICT), ["row 80, column 'wet'"])
     with open("out.csv") as file:
         assert file.read() == "old\n"
 
@@ -265,28 +265,28 @@ JSON_LINES = {
 
 
 @pytest.mark.parametrize("case", JSON_LINES)
-def test_bad_json_lines(case, here, run):
-    content, parts = JSON_LINES[case]
+def test_bad_json_lines_are_rejected(case, workspace, run):
+    content, key_terms = JSON_LINES[case]
     result = run("fit", "-", "--from", "jsonl", "-l", "sky,mountain", "-o", "m.ldl", stdin=content)
-    check(result, ["standard input", *parts])
+    check_error(result, ["standard input", *key_terms])
 
 
-def test_bad_parquet_and_npz(here, run):
+def test_bad_parquet_and_npz_are_rejected(workspace, run):
     write(b"PAR1 nonsense PAR1", "data.parquet")
-    words = ("-l", "sky", "-o", "m.ldl")
-    check(run("fit", "data.parquet", *words), ["data.parquet: it cannot be read as Parquet"])
+    arguments = ("-l", "sky", "-o", "m.ldl")
+    check_error(run("fit", "data.parquet", *arguments), ["data.parquet: it cannot be read as Parquet"])
     pd.DataFrame({"raw": [b"1", b"2"], "sky": 1, "sea": 1}).to_parquet("bytes.parquet")
-    check(run("fit", "bytes.parquet", *words), ["bytes.parquet, column 'raw': its type is binary"])
+    check_error(run("fit", "bytes.parquet", *arguments), ["bytes.parquet, column 'raw': its type is binary"])
     write(b"PK nonsense", "data.npz")
-    check(run("fit", "data.npz", *words), ["data.npz: it cannot be read as NPZ"])
+    check_error(run("fit", "data.npz", *arguments), ["data.npz: it cannot be read as NPZ"])
     np.savez("uneven.npz", X=np.zeros((3, 2)), sky=np.ones(4))
-    check(run("fit", "uneven.npz", *words), ["uneven.npz: the array 'X' has 3 rows, but 'sky' has 4"])
+    check_error(run("fit", "uneven.npz", *arguments), ["uneven.npz: the array 'X' has 3 rows, but 'sky' has 4"])
     np.savez("objects.npz", X=np.array([[{}]], dtype=object))
-    check(run("fit", "objects.npz", *words), ["objects.npz", "pickles"])
+    check_error(run("fit", "objects.npz", *arguments), ["objects.npz", "pickles"])
 
 
-def test_bad_model_files(model, model_bytes, run):
-    spoilt = {
+def test_bad_model_files_are_rejected(model, model_bytes, run):
+    bad_files = {
         "missing": (None, ["cannot be read (no such file", "bad.ldl"]),
         "truncated": (model_bytes[: len(model_bytes) // 2], ["truncated, or was changed"]),
         "text": (b"hello", ["no ldlearn model file"]),
@@ -294,9 +294,9 @@ def test_bad_model_files(model, model_bytes, run):
         "newer": (model_bytes.replace(b"model 1", b"model 2", 1), ["newer ldlearn", "upgrade"]),
         "tampered": (model_bytes.replace(b'"mountain"', b'"mountaim"'), ["damaged"]),
     }
-    for case, (blob, parts) in spoilt.items():
+    for case, (blob, key_terms) in bad_files.items():
         if blob is not None:
             write(blob, "bad.ldl")
-        check(run("predict", "data.csv", "-m", "bad.ldl"), ["bad.ldl", *parts])
-        check(run("inspect", "bad.ldl"), parts)
+        check_error(run("predict", "data.csv", "-m", "bad.ldl"), ["bad.ldl", *key_terms])
+        check_error(run("inspect", "bad.ldl"), key_terms)
         assert case

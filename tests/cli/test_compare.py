@@ -9,10 +9,10 @@ from ldlearn.metrics import METRICS, score_all
 
 
 def ldlearn(capsys, *arguments):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main([str(argument) for argument in arguments])
     found = capsys.readouterr()
-    return ended.value.code or 0, found.out, found.err
+    return exit_info.value.code or 0, found.out, found.err
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def pair(tmp_path):
     return frames, paths
 
 
-def test_all_metrics_of_two_files(pair, capsys):
+def test_compare_prints_all_metrics(pair, capsys):
     (D, P), paths = pair
     code, out, _ = ldlearn(capsys, "compare", *paths, "--json")
     found = json.loads(out)
@@ -39,7 +39,7 @@ def test_all_metrics_of_two_files(pair, capsys):
     assert "20 rows in their order, 3 labels" in out
 
 
-def test_files_of_two_formats_are_matched_in_their_order(pair, capsys, tmp_path):
+def test_files_of_two_formats_are_matched_by_row_order(pair, capsys, tmp_path):
     (_, P), (truth, other) = pair
     P.to_parquet(tmp_path / "b.parquet")
     other.write_text(f"A title\n{other.read_text()}")
@@ -48,14 +48,14 @@ def test_files_of_two_formats_are_matched_in_their_order(pair, capsys, tmp_path)
     assert (code, json.loads(out)["scores"]) == (0, pytest.approx(expected["scores"])), err
 
 
-def test_columns_are_matched_by_name_not_by_place(pair, capsys, tmp_path):
+def test_columns_are_matched_by_name(pair, capsys, tmp_path):
     (D, _), paths = pair
     D[["anger", "joy", "fear"]].to_csv(paths[1], index=False)
     _, out, _ = ldlearn(capsys, "compare", *paths, "--metrics", "chebyshev", "--json")
     assert json.loads(out)["scores"] == pytest.approx({"chebyshev": 0.0}, abs=1e-12)
 
 
-def test_other_columns_are_left_out_by_labels(pair, capsys):
+def test_labels_option_selects_columns(pair, capsys):
     (D, _), paths = pair
     D.add_prefix("e_").assign(id=range(20)).to_csv(paths[0], index=False)
     D.add_prefix("e_").to_csv(paths[1], index=False)
@@ -81,7 +81,7 @@ def test_other_columns_are_left_out_by_labels(pair, capsys):
         ("x,z\n0.5,0.5\n0.5,0.5\n", "is only in"),
     ],
 )
-def test_files_that_cannot_be_compared(tmp_path, capsys, content, message):
+def test_incompatible_files_are_rejected(tmp_path, capsys, content, message):
     (tmp_path / "a.csv").write_text("x,y\n0.5,0.5\n0.1,0.9\n")
     (tmp_path / "b.csv").write_text(content)
     code, out, err = ldlearn(capsys, "compare", tmp_path / "a.csv", tmp_path / "b.csv")
@@ -95,8 +95,8 @@ def test_rows_are_matched_by_id(pair, capsys):
     D.assign(key=keys).to_csv(paths[0], index=False)
     P.assign(key=keys).sample(frac=1, random_state=0).to_csv(paths[1], index=False)
     expected = score_all(D.to_numpy(), P.to_numpy())
-    for words in (("--id", "key"), ("-l", "joy:anger", "--id", "key")):
-        code, out, err = ldlearn(capsys, "compare", *paths, *words, "--json")
+    for arguments in (("--id", "key"), ("-l", "joy:anger", "--id", "key")):
+        code, out, err = ldlearn(capsys, "compare", *paths, *arguments, "--json")
         assert (code, err) == (0, "")
         assert json.loads(out)["id"] == "key"
         assert json.loads(out)["scores"] == pytest.approx(expected)
@@ -104,7 +104,7 @@ def test_rows_are_matched_by_id(pair, capsys):
 
 
 @pytest.mark.parametrize("keys", [range(20), [f"{i:04d}" for i in range(20)], [f"r{i}" for i in range(20)]], ids=str)
-def test_ids_have_to_be_named(pair, capsys, keys):
+def test_identifier_columns_must_be_named(pair, capsys, keys):
     (D, P), paths = pair
     D.assign(key=keys).to_csv(paths[0], index=False)
     P.assign(key=keys)[::-1].to_csv(paths[1], index=False)
@@ -123,7 +123,7 @@ def test_ids_have_to_be_named(pair, capsys, keys):
         (["r0", "r1", ""], "b.csv, row 4, column 'key': the id is missing"),
     ],
 )
-def test_ids_that_do_not_match(keys, message, tmp_path, capsys):
+def test_identifiers_that_do_not_match_are_rejected(keys, message, tmp_path, capsys):
     for name, ids in (("a.csv", ["r0", "r1", "r2"]), ("b.csv", keys)):
         pd.DataFrame({"key": ids, "x": 0.5, "y": 0.5}).to_csv(tmp_path / name, index=False)
     code, _, err = ldlearn(capsys, "compare", tmp_path / "a.csv", tmp_path / "b.csv", "--id", "key")
@@ -131,21 +131,21 @@ def test_ids_that_do_not_match(keys, message, tmp_path, capsys):
     assert message in err
 
 
-def test_what_predict_writes_can_be_compared(model, run):
+def test_output_of_predict_can_be_compared(model, run):
     run("predict", "data.csv", "-m", model, "-o", "out.csv")
     pd.read_csv("out.csv").sample(frac=1, random_state=1).to_csv("shuffled.csv", index=False)
     result = run("compare", "out.csv", "shuffled.csv", "--id", "key", "--metrics", "chebyshev,intersection", "--json")
     assert json.loads(result.out)["scores"] == pytest.approx({"chebyshev": 0.0, "intersection": 1.0})
 
 
-def test_wrong_options(pair, capsys):
+def test_invalid_options_are_rejected(pair, capsys):
     _, paths = pair
     assert ldlearn(capsys, "compare", *paths, "--convention", "mine")[0] == 2
     assert ldlearn(capsys, "compare", *paths, "--metrics", "chebychev")[0] == 2
     assert ldlearn(capsys, "compare", paths[0], "nowhere.csv")[0] == 2
 
 
-def test_all_metrics_by_the_word(pair, capsys):
+def test_all_selects_every_metric(pair, capsys):
     code, out, err = ldlearn(capsys, "compare", *pair[1], "--metrics", "all", "--json")
     assert code == 0, err
     assert set(json.loads(out)["scores"]) == set(METRICS)

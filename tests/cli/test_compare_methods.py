@@ -1,4 +1,4 @@
-"""`ldlearn compare-methods`: a plan, its run and its report on a table as it is, in one line."""
+"""`ldlearn compare-methods`: plan, run and report for one table."""
 
 import hashlib
 
@@ -18,7 +18,7 @@ LABELS = ["sky", "sea", "sun"]
 
 @pytest.fixture(scope="module")
 def table():
-    """Photos with an id, numbers with a gap, a category, prose, and votes of five raters."""
+    """Photos with an identifier, numbers with missing values, a category, text, and votes of five raters."""
     rng = np.random.default_rng(0)
     n = 60
     height = rng.normal(size=n)
@@ -34,7 +34,7 @@ def table():
 
 @pytest.fixture
 def files(table, tmp_path, monkeypatch):
-    """The table with 0/1 labels, with votes and with degrees; reports are written without files of figures."""
+    """Files of the table with 0/1 labels, votes and degrees; reports are written without figure files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(write_report.__kwdefaults__, "formats", ())
     logical, degrees, unknown = table.copy(), table.copy(), table.copy()
@@ -47,12 +47,12 @@ def files(table, tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def unpainted(monkeypatch):
-    """Figures are made for the page, but matplotlib does not turn them into pictures, which is half of the time."""
+def no_rendering(monkeypatch):
+    """Figures are created but not rendered, which halves the time."""
     monkeypatch.setattr("ldlearn.reporting.report.inline_svg", lambda display, name: f"<svg id='{name}'></svg>")
 
 
-def test_a_table_of_0_and_1_in_one_line(run, files, monkeypatch):
+def test_compare_methods_on_logical_labels(run, files, monkeypatch):
     monkeypatch.setitem(write_report.__kwdefaults__, "formats", ("svg",))
     found = run(
         "compare-methods", "logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", QUICK, "--repeats", 2, "--log"
@@ -73,23 +73,23 @@ def test_a_table_of_0_and_1_in_one_line(run, files, monkeypatch):
     assert "0 computed now" in again.out
 
 
-def test_unknown_labels_leave_some_methods_out(run, files, unpainted):
-    words = ["compare-methods", "unknown.csv", "-l", "sky:sun", "--id", "photo", "--repeats", 1, "--log"]
-    found = run(*words, "--methods", f"{QUICK},GLLE,LP+MeanLDL")
+def test_methods_without_support_for_unknown_labels_are_left_out(run, files, no_rendering):
+    arguments = ["compare-methods", "unknown.csv", "-l", "sky:sun", "--id", "photo", "--repeats", 1, "--log"]
+    found = run(*arguments, "--methods", f"{QUICK},GLLE,LP+MeanLDL")
     assert found.code == 0, found.err
-    told = "left out: GLLE + SABFGS, LP + MeanLDL."
-    assert told in found.err
+    left_out = "left out: GLLE + SABFGS, LP + MeanLDL."
+    assert left_out in found.err
     records = read_records("unknown-methods")
     assert [record.status for record in records] == ["ok"] * 3
     assert all(np.isfinite(record.prediction["vote_likelihood"]) for record in records)
     assert "0/1 labels, scored by the likelihood" in (files / "unknown-methods" / "plan.toml").read_text()
-    found = run(*words, "--methods", "GLLE")
+    found = run(*arguments, "--methods", "GLLE")
     assert found.code == 2
     assert "GLLE + SABFGS cannot be fitted without them; DLDL can" in found.message
 
 
 @pytest.mark.parametrize(("kind", "threshold"), [("votes", 0.0), ("degrees", 0.01)])
-def test_votes_and_degrees_are_a_truth(run, files, unpainted, kind, threshold):
+def test_votes_and_degrees_are_used_as_truth(run, files, no_rendering, kind, threshold):
     found = run(
         "compare-methods",
         f"{kind}.csv",
@@ -110,11 +110,11 @@ def test_votes_and_degrees_are_a_truth(run, files, unpainted, kind, threshold):
     assert plan.protocol.threshold == threshold
     assert all("intersection" in (record.prediction or record.recovery) for record in read_records("out"))
     recovered = {record.method for record in read_records("out") if record.recovery}
-    assert recovered == {"VoteLDL", "PriorLE", "UniformLE"}  # baselines are beside what is recovered, too
+    assert recovered == {"VoteLDL", "PriorLE", "UniformLE"}  # recovery is compared with baselines, too
     assert "0/1 labels only" not in (files / "out" / "report.html").read_text()
 
 
-def test_what_is_learned_from_columns_is_learned_from_training_rows(files):
+def test_preprocessing_is_fitted_on_training_rows(files):
     table = prepare_table("logical.csv", "sky:sun", id="photo")
     assert isinstance(table, PreparedTable)
     assert table.types.texts == ("caption",)
@@ -130,7 +130,7 @@ def test_what_is_learned_from_columns_is_learned_from_training_rows(files):
     np.testing.assert_array_equal(moved.features(train, rest)[0], ours)
 
 
-def test_columns_are_treated_as_by_fit(files):
+def test_column_options_are_those_of_fit(files):
     table = prepare_table("logical.csv", "sky:sun", id="photo")
     model = TableModel.fit(pd.read_csv("logical.csv"), LABELS, id="photo")
     every = np.arange(60)
@@ -140,7 +140,7 @@ def test_columns_are_treated_as_by_fit(files):
     assert joblib.hash(table) == joblib.hash(prepare_table("logical.csv", "sky:sun", id="photo"))
 
 
-def test_from_python(files, monkeypatch):
+def test_compare_methods_from_python(files, monkeypatch):
     summed, original = [], hashlib.file_digest
     monkeypatch.setattr(hashlib, "file_digest", lambda *given: summed.append(1) or original(*given))
     plan, table = plan_for_table(
@@ -149,11 +149,11 @@ def test_from_python(files, monkeypatch):
     found = run_plan(plan, "run", loaded={"logical": table})
     assert found.records[0].is_ok
     assert found.records[0].sizes["n_labels"] == 3
-    assert len(summed) == 1  # the file is read for its checksum once
+    assert len(summed) == 1  # the file is read once for its checksum
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("arguments", "message"),
     [
         (["-", "-l", "sky"], "name a file"),
         (["logical.csv", "-l", "sky:sun"], "name the column as id"),
@@ -168,20 +168,20 @@ def test_from_python(files, monkeypatch):
         ),
     ],
 )
-def test_mistakes_are_one_sentence(run, files, words, message):
-    found = run("compare-methods", *words)
+def test_invalid_options_are_rejected(run, files, arguments, message):
+    found = run("compare-methods", *arguments)
     assert found.code == 2
     assert message in found.message
 
 
-def test_a_plan_says_what_preprocessing_needs(run, files):
+def test_plan_sets_column_options(run, files):
     (files / "plan.toml").write_text('[methods.PriorLE]\n[datasets.mine]\npath = "logical.csv"\npreprocess = true\n')
     found = run("run", "plan.toml", "-o", "out")
     assert found.code == 2
     assert "datasets.mine.preprocess: only a file with named labels" in found.message
 
 
-def test_a_plan_of_0_and_1_without_metrics_shows_those_of_labels(run, files):
+def test_default_metrics_of_a_plan_with_logical_labels(run, files):
     (files / "plan.toml").write_text(
         '[methods.VoteLDL]\n[protocol]\nrepeats = 1\n[selection]\nmode = "logical"\n'
         '[datasets.mine]\npath = "logical.csv"\nlabels = "sky:sun"\nid = "photo"\npreprocess = true\n'
@@ -193,11 +193,13 @@ def test_a_plan_of_0_and_1_without_metrics_shows_those_of_labels(run, files):
     assert "agreement\n" not in found.out  # of one method
 
 
-def test_how_lists_of_labels_were_read_is_said(run, files, unpainted, table):
+def test_interpretation_of_label_lists_is_reported(run, files, no_rendering, table):
     tags = ["|".join(name for name in LABELS if row[name]) for _, row in table.iterrows()]
     table[["photo", "height"]].assign(tags=tags).to_csv("tags.csv", index=False)
     options = ["tags.csv", "-l", "tags", "--id", "photo"]
-    for words in (["compare-methods", *options, "--methods", "PriorLE", "--repeats", 1], ["enhance", *options]):
-        found = run(*words, *(["--method", "PriorLE", "-o", "out.csv"] if words[0] == "enhance" else ["-o", "tried"]))
+    for arguments in (["compare-methods", *options, "--methods", "PriorLE", "--repeats", 1], ["enhance", *options]):
+        found = run(
+            *arguments, *(["--method", "PriorLE", "-o", "out.csv"] if arguments[0] == "enhance" else ["-o", "tried"])
+        )
         assert found.code == 0, found.err
         assert "holds lists of labels, separated by '|': 'sea', 'sky', 'sun'" in found.message

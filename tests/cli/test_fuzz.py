@@ -1,4 +1,4 @@
-"""Mutated tables and model files: whatever they hold, one sentence and an exit code, never a traceback."""
+"""Mutated tables and model files give a one-line message and an exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TOKENS = (
 )
 
 
-def mutated(blob: bytes, rng: np.random.Generator) -> bytes:
+def mutate(blob: bytes, rng: np.random.Generator) -> bytes:
     """Flip bits, cut, repeat, insert: one to four times."""
     for _ in range(rng.integers(1, 5)):
         a, b = sorted(rng.integers(0, len(blob) + 1, size=2).tolist())
@@ -69,51 +69,53 @@ def tables() -> dict[str, bytes]:
     }
 
 
-def check(result) -> None:
+def check_no_traceback(result) -> None:
     assert result.code in (0, 2), result.err
-    for word in ("Traceback", "fault of ldlearn"):
-        assert word not in result.err, result.err
+    for forbidden in ("Traceback", "fault of ldlearn"):
+        assert forbidden not in result.err, result.err
     if result.code == 2:
         assert result.err.startswith("ldlearn: ") or "\nldlearn: " in result.err
 
 
 @pytest.mark.parametrize("format", ["csv", "tsv", "jsonl", "parquet", "npz"])
-def test_mutated_tables(format, model, run):
+def test_mutated_tables_cause_no_traceback(format, model, run):
     blob = tables()[format]
     codes = set()
     for seed in range(SEEDS):
         name = f"new.{format}"
         with open(name, "wb") as file:
-            file.write(mutated(blob, np.random.default_rng(seed)))
+            file.write(mutate(blob, np.random.default_rng(seed)))
         result = run("predict", name, "-m", model, "-o", "out.csv")
-        check(result)
+        check_no_traceback(result)
         codes.add(result.code)
         if result.code == 0:
             found = pd.read_csv("out.csv")[LABELS].to_numpy(dtype=float)
             np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-9)
         if seed % 8 == 0:
-            check(run("fit", name, "-l", "sky,mountain,sea", "--id", "key", "-o", "new.ldl", "--holdout", "0"))
-            check(run("evaluate", name, "-m", model))
+            check_no_traceback(
+                run("fit", name, "-l", "sky,mountain,sea", "--id", "key", "-o", "new.ldl", "--holdout", "0")
+            )
+            check_no_traceback(run("evaluate", name, "-m", model))
     assert 2 in codes
     assert not [leftover for leftover in os.listdir(".") if leftover.startswith(".")]
 
 
-def test_mutated_model_files(model, model_bytes, run):
+def test_mutated_model_files_cause_no_traceback(model, model_bytes, run):
     for seed in range(3 * SEEDS):
         with open("bad.ldl", "wb") as file:
-            file.write(mutated(model_bytes, np.random.default_rng(seed)))
-        check(run("inspect", "bad.ldl"))
+            file.write(mutate(model_bytes, np.random.default_rng(seed)))
+        check_no_traceback(run("inspect", "bad.ldl"))
 
 
-def nodes(value, path=()):
-    """Every place of nested JSON."""
+def json_paths(value, path=()):
+    """The path of every value in nested JSON."""
     yield path
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for key, child in children:
-        yield from nodes(child, (*path, key))
+        yield from json_paths(child, (*path, key))
 
 
-STRANGE = (
+REPLACEMENTS = (
     None,
     -1,
     2**70,
@@ -128,24 +130,24 @@ STRANGE = (
 )
 
 
-def test_model_files_by_someone_who_knows_the_format(model, model_bytes, run):
-    """Checksums are right, the JSON is not: the decoder and the check on loading must cope."""
+def test_model_files_with_valid_checksums_and_mutated_json(model, model_bytes, run):
+    """The checksums are valid but the JSON is not, so that the decoder and the checks on loading must reject it."""
     rng = np.random.default_rng(0)
-    places = [place for place in nodes(content_of(model_bytes)) if place and place[0] in ("model", "probe")]
+    places = [place for place in json_paths(content_of(model_bytes)) if place and place[0] in ("model", "probe")]
     refused = 0
     for k in rng.choice(len(places), size=3 * SEEDS):
         content = content_of(model_bytes)
-        *way, last = places[k]
+        *parents, last = places[k]
         inner = content
-        for step in way:
+        for step in parents:
             inner = inner[step]
-        inner[last] = STRANGE[int(rng.integers(len(STRANGE)))]
+        inner[last] = REPLACEMENTS[int(rng.integers(len(REPLACEMENTS)))]
         with open("bad.ldl", "wb") as file:
             file.write(edited(model_bytes, content))
-        for words in (("inspect", "bad.ldl"), ("predict", "data.csv", "-m", "bad.ldl", "-o", "out.csv")):
+        for arguments in (("inspect", "bad.ldl"), ("predict", "data.csv", "-m", "bad.ldl", "-o", "out.csv")):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a warning is no traceback
-                result = run(*words)
-            check(result)
+                warnings.simplefilter("ignore")  # warnings are allowed
+                result = run(*arguments)
+            check_no_traceback(result)
         refused += result.code == 2
     assert refused > SEEDS

@@ -8,33 +8,33 @@ import sys
 
 import pytest
 
-# A process that gets Ctrl-C while it imports a module of the given name, which deals with it as given.
+# A process that receives SIGINT while it imports the given module, which handles it as given.
 DURING_IMPORT = """
 import os, signal, sys
 
 class Finder:
     def find_spec(self, name, path=None, target=None):
         if name == {module!r}:
-            {how}
+            {handling}
 sys.meta_path.insert(0, Finder())
 from ldlearn.cli.main import main
 sys.argv = ["ldlearn", "methods"]
 main()
 """
-SENT = "os.kill(os.getpid(), signal.SIGINT)"
-SWALLOWED = "exec('try:\\n    os.kill(os.getpid(), signal.SIGINT)\\nexcept BaseException:\\n    pass')"
+RAISE_SIGINT = "os.kill(os.getpid(), signal.SIGINT)"
+SWALLOW_SIGINT = "exec('try:\\n    os.kill(os.getpid(), signal.SIGINT)\\nexcept BaseException:\\n    pass')"
 
 
 @pytest.mark.parametrize("module", ["typer", "rich.table", "sklearn", "scipy"])
-@pytest.mark.parametrize("how", [SENT, SWALLOWED])
-def test_while_modules_are_imported(module, how):
-    words = [sys.executable, "-c", DURING_IMPORT.format(module=module, how=how)]
-    found = subprocess.run(words, capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("handling", [RAISE_SIGINT, SWALLOW_SIGINT])
+def test_interrupt_during_imports(module, handling):
+    arguments = [sys.executable, "-c", DURING_IMPORT.format(module=module, handling=handling)]
+    found = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert (found.returncode, found.stdout, found.stderr) == (130, "", "ldlearn: interrupted.\n")
 
 
-# A command that makes another error of Ctrl-C, as compiled code does now and then; it needs none of the imports.
-CONVERTED = """
+# A command that converts KeyboardInterrupt into another error, as compiled code sometimes does.
+CONVERT_INTERRUPT = """
 import os, signal, sys, types
 from ldlearn.cli.main import main
 
@@ -49,12 +49,12 @@ main()
 """
 
 
-def test_when_it_has_become_another_error():
-    found = subprocess.run([sys.executable, "-c", CONVERTED], capture_output=True, text=True, check=False)
+def test_interrupt_converted_to_another_error():
+    found = subprocess.run([sys.executable, "-c", CONVERT_INTERRUPT], capture_output=True, text=True, check=False)
     assert (found.returncode, found.stderr) == (130, "ldlearn: interrupted.\n")
 
 
-def test_a_program_that_calls_main_keeps_its_own_handler(run):
+def test_main_restores_the_signal_handler(run):
     before = signal.getsignal(signal.SIGINT)
     assert run("methods").code == 0
     assert signal.getsignal(signal.SIGINT) is before

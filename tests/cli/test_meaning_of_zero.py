@@ -1,4 +1,4 @@
-"""What 0 and empty cells mean, and the comparison with a plain classifier, in every command."""
+"""The options for the meaning of 0 and of empty cells, and the comparison with a plain classifier."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FEATURES = [f"x{j}" for j in range(6)]
 
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
-    """Only the tables of `compare-methods` are of interest here, and figures take long."""
+    """Skip reports: only the printed tables of `compare-methods` are tested here, and figures are slow."""
     monkeypatch.setattr("ldlearn.reporting.write_report", lambda folder: folder)
 
 
@@ -31,14 +31,14 @@ def survey():
 
 @pytest.fixture
 def files(survey, tmp_path, monkeypatch):
-    """The survey in two files; the first has the two rows without a reason."""
+    """The survey in two files; the first includes the two rows without a positive label."""
     monkeypatch.chdir(tmp_path)
     survey[0][:840].to_csv("survey.csv", index=False)
     survey[0][840:].to_csv("new.csv", index=False)
     return survey
 
 
-def test_the_survey_suggests_less_and_less_is_as_good_as_lp_and_the_classifier(files, run):
+def test_zeros_less_is_suggested_and_as_good_as_lp_and_classifier(files, run):
     table, D = files
     refused = run("fit", "survey.csv", *LABELS, "-o", "m.ldl")
     assert refused.code == 2
@@ -68,16 +68,16 @@ def test_the_survey_suggests_less_and_less_is_as_good_as_lp_and_the_classifier(f
 
 
 @pytest.mark.parametrize("method", ["VoteLDL", "FromClassifier", "UniformLE+SABFGS", "LP"])
-def test_rows_without_a_positive_label_are_left_out_for_every_method(method, files, run):
+def test_empty_rows_can_be_dropped_for_every_method(method, files, run):
     small = files[0][:60]
     small.to_csv("small.csv", index=False)
-    words = ("small.csv", *LABELS, "--method", method, "--holdout", "0", "-o", "m.ldl")
-    assert run("fit", *words).code == 2
-    found = run("fit", *words, "--empty-rows", "drop", "--json")
+    arguments = ("small.csv", *LABELS, "--method", method, "--holdout", "0", "-o", "m.ldl")
+    assert run("fit", *arguments).code == 2
+    found = run("fit", *arguments, "--empty-rows", "drop", "--json")
     assert json.loads(found.out)["data"]["rows"] == 58
 
 
-def test_labels_of_such_rows_may_be_unknown_and_their_degrees_are_predicted(files, run):
+def test_empty_rows_can_be_unknown_and_are_predicted(files, run):
     files[0][:80].to_csv("small.csv", index=False)
     settings = ("--set", "beta=1", "--set", "gamma=1")
     run("fit", "small.csv", *LABELS, *settings, "--empty-rows", "unknown", "--holdout", "0", "-o", "m.ldl")
@@ -93,7 +93,7 @@ def test_labels_of_such_rows_may_be_unknown_and_their_degrees_are_predicted(file
 
 
 @pytest.mark.parametrize("mark", ["1", "x", "X", "✓", "☑", "yes", None])
-def test_marks_and_the_text_of_the_option_are_positive_and_blank_may_be_0(mark, files, run):
+def test_marks_are_positive_and_blank_cells_may_be_0(mark, files, run):
     table = files[0][:60].drop([40, 41])
     marked = table.copy()
     for number, name in enumerate(REASONS):
@@ -108,16 +108,16 @@ def test_marks_and_the_text_of_the_option_are_positive_and_blank_may_be_0(mark, 
     assert run("fit", "marked.csv", *LABELS, "--blank", "1", "-o", "m.ldl").code == 2
 
 
-def test_a_method_that_assumes_another_meaning_is_refused(files, run):
-    words = ("fit", "survey.csv", *LABELS, "--empty-rows", "drop", "-o", "m.ldl", "--method")
-    assert "LP" in run(*words, "UniformLE", "--zeros", "less").message
-    assert "DLDL" in run(*words, "LP", "--zeros", "none").message
-    assert "none, less" in run(*words, "DLDL", "--zeros", "some").message.replace("'", "").replace(
+def test_methods_that_assume_another_meaning_of_zero_are_rejected(files, run):
+    arguments = ("fit", "survey.csv", *LABELS, "--empty-rows", "drop", "-o", "m.ldl", "--method")
+    assert "LP" in run(*arguments, "UniformLE", "--zeros", "less").message
+    assert "DLDL" in run(*arguments, "LP", "--zeros", "none").message
+    assert "none, less" in run(*arguments, "DLDL", "--zeros", "some").message.replace("'", "").replace(
         "{less, none}", "none, less"
     )
 
 
-def test_one_sentence_explains_the_hyperparameters_and_verbose_the_rest(files, run):
+def test_selected_hyperparameters_are_printed_with_details_if_verbose(files, run):
     files[0][50:130].to_csv("small.csv", index=False)
     brief = run("fit", "small.csv", *LABELS, "-o", "m.ldl").out
     assert "Hyperparameters selected by the 0/1 labels: beta=" in brief
@@ -126,11 +126,11 @@ def test_one_sentence_explains_the_hyperparameters_and_verbose_the_rest(files, r
     assert "times the default" in run("inspect", "m.ldl").out
 
 
-def test_import_passes_the_meaning_on_to_fit(here, run):
+def test_import_passes_the_meaning_of_zero_to_fit(workspace, run):
     pd.DataFrame({"item": [1, 1, 2], "rater": ["a", "b", "a"], "label": ["sky", "sea", "sea"]}).to_csv(
         "long.csv", index=False
     )
-    words = (
+    arguments = (
         "import",
         "long.csv",
         "--item",
@@ -144,14 +144,14 @@ def test_import_passes_the_meaning_on_to_fit(here, run):
         "-o",
         "t.csv",
     )
-    assert "--zeros less -o model.ldl" in run(*words, "--zeros", "less").out
-    unsaid = run(*words)
-    assert "--zeros" not in unsaid.out
-    assert "a 0 is interpreted as degree 0" in unsaid.message
+    assert "--zeros less -o model.ldl" in run(*arguments, "--zeros", "less").out
+    without_option = run(*arguments)
+    assert "--zeros" not in without_option.out
+    assert "a 0 is interpreted as degree 0" in without_option.message
 
 
 def presence(seed: int, n: int = 460, c: int = 5) -> pd.DataFrame:
-    """Labels that do not compete: each depends on the features by itself, as a classifier assumes."""
+    """Independent labels: each depends on the features separately, as a classifier assumes."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 6))
     Y = (rng.random((n, c)) < expit(X @ rng.normal(size=(6, c)) * 1.2 - 0.6)).astype(int)
@@ -159,7 +159,7 @@ def presence(seed: int, n: int = 460, c: int = 5) -> pd.DataFrame:
 
 
 def thresholds() -> pd.DataFrame:
-    """The same score above five thresholds."""
+    """Labels that compare one score with five thresholds."""
     rng = np.random.default_rng(2)
     X = rng.normal(size=(500, 4))
     score = X[:, 0] + 0.5 * rng.normal(size=500)
@@ -175,7 +175,7 @@ def labelled(X: np.ndarray, Y: np.ndarray) -> pd.DataFrame:
 @pytest.mark.parametrize(
     "make", [lambda: presence(0), lambda: presence(5, c=8), thresholds], ids=["five", "eight", "steps"]
 )
-def test_a_better_classifier_is_named_by_fit_card_evaluate_and_compare_methods(make, tmp_path, monkeypatch, run):
+def test_better_classifier_is_reported_by_all_commands(make, tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     table, labels = make(), ("-l", "y*")
     table.to_csv("all.csv", index=False)
@@ -186,7 +186,7 @@ def test_a_better_classifier_is_named_by_fit_card_evaluate_and_compare_methods(m
     assert "no better than a baseline" in fitted.out
     run("inspect", "m.ldl", "--html", "card.html")
     card = (tmp_path / "card.html").read_text(encoding="utf-8")
-    assert card.count(finding) == 2  # the verdict, and a warning
+    assert card.count(finding) == 2  # conclusion and warning
     assert "no better</span>" in card
     # On the rows that the model was fitted on, the model and the classifier have the same advantage.
     assert finding in run("evaluate", "all.csv", "-m", "m.ldl").message
@@ -198,7 +198,7 @@ def test_a_better_classifier_is_named_by_fit_card_evaluate_and_compare_methods(m
     assert "--set link=votes" in compared
 
 
-def test_compare_methods_tries_what_suits_the_meaning_and_prints_a_command_that_works(files, run, tmp_path):
+def test_compare_methods_selects_suitable_methods_and_prints_a_valid_command(files, run, tmp_path):
     files[0][50:170].to_csv("small.csv", index=False)
     out = run("compare-methods", "small.csv", *LABELS, "--zeros", "less", "--repeats", "1", "-o", "run").out
     for name in ("DLDL", "VoteLDL", "FromClassifier votes", "LP + SABFGS"):

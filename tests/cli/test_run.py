@@ -18,10 +18,10 @@ from ldlearn.experiments import load_plan, read_records, shipped_plans
 
 def ldlearn(capsys, *arguments):
     """Exit code, output and errors of the command line."""
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main([str(argument) for argument in arguments])
     found = capsys.readouterr()
-    return ended.value.code or 0, found.out, found.err
+    return exit_info.value.code or 0, found.out, found.err
 
 
 def write_plan(folder):
@@ -36,20 +36,21 @@ def plan_file(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """The folder of a run, which is only read, and what the command said."""
+def finished_run(tmp_path_factory):
+    """Folder (read-only) and printed output of a finished run."""
     folder, out, err = tmp_path_factory.mktemp("whole"), io.StringIO(), io.StringIO()
-    with pytest.raises(SystemExit) as ended, redirect_stdout(out), redirect_stderr(err):
+    with pytest.raises(SystemExit) as exit_info, redirect_stdout(out), redirect_stderr(err):
         main(["run", str(write_plan(folder)), "-o", str(folder / "run")])
-    assert ended.value.code in (0, None)
+    assert exit_info.value.code in (0, None)
     return folder / "run", out.getvalue(), err.getvalue()
 
 
-def test_run_writes_records_and_prints_a_summary(whole, plan_file, tmp_path, capsys):
-    folder, out, err = whole
+def test_run_writes_records_and_prints_a_summary(finished_run, plan_file, tmp_path, capsys):
+    folder, out, err = finished_run
     assert "made: recovery" in out
     assert "made: prediction" in out
-    assert "6 cells: 6 ok, 0 failed, 0 missing; 6 computed now." in out
+    assert "6 ok, 0 failed, 0 missing" in out
+    assert "6 computed" in out
     assert str(folder / "records.jsonl") in out.replace("\n", "")
     assert "[6/6] ok made / DLDL / 1" in err
     assert len(read_records(folder)) == 6
@@ -61,12 +62,12 @@ def test_run_writes_records_and_prints_a_summary(whole, plan_file, tmp_path, cap
     assert "0 computed now" in out
 
 
-def test_quiet_says_nothing(plan_file, tmp_path, capsys):
+def test_quiet_prints_nothing(plan_file, tmp_path, capsys):
     assert ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run", "--quiet") == (0, "", "")
 
 
-def test_the_best_of_the_table_are_the_best_of_the_records(whole):
-    folder, out, _ = whole
+def test_marked_best_values_match_the_records(finished_run):
+    folder, out, _ = finished_run
     first = out.split("made: recovery")[1].split("Intersection")[1].split("\n")[1].split()[0]
     records = read_records(folder)
     means = {
@@ -77,7 +78,7 @@ def test_the_best_of_the_table_are_the_best_of_the_records(whole):
     assert f"{means[first]:.4f}" in out
 
 
-def test_errors_are_one_sentence_and_exit_code_2(plan_file, tmp_path, capsys):
+def test_errors_are_one_line_with_exit_code_2(plan_file, tmp_path, capsys):
     plan_file.write_text("datasets = ['vader_tweets']\n[methods.GLLE]\ngrid = {lamb = [1]}\n")
     code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
     assert (code, out) == (2, "")
@@ -95,14 +96,14 @@ def test_debug_shows_the_traceback(tmp_path):
         main(["run", "no-such-plan", "-o", str(tmp_path), "--debug"])
 
 
-def test_wrong_usage_is_exit_code_2(plan_file, tmp_path, capsys):
+def test_wrong_usage_has_exit_code_2(plan_file, tmp_path, capsys):
     assert ldlearn(capsys, "run", plan_file)[0] == 2
     assert ldlearn(capsys, "run", plan_file, "-o", tmp_path, "--jobs", "0")[0] == 2
     assert ldlearn(capsys, "run", plan_file, "-o", tmp_path, "--quiet", "--log")[0] == 2
     assert ldlearn(capsys, "rum")[0] == 2
 
 
-def test_a_run_without_any_result_is_an_error(plan_file, tmp_path, capsys, monkeypatch):
+def test_run_without_results_is_an_error(plan_file, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("LDLEARN_DATA", str(tmp_path / "nothing"))
     plan_file.write_text("datasets = ['ren_cecps']\n[methods.UniformLE]\n[protocol]\nrepeats = 2\n")
     code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
@@ -122,7 +123,7 @@ def test_methods_lists_every_estimator(capsys):
 
 
 def test_progress_on_a_terminal(tmp_path):
-    """On a terminal there is a bar; its last state is gone when the table comes. Names are shown as they are."""
+    """A progress bar on a terminal, removed before the table is printed; names are printed without markup."""
     methods = {"DLDL [/x]": {"estimator": "DLDL"}, "prior [bold]": {"estimator": "PriorLE"}}
     methods["[/bad]"] = {"estimator": "DLDL", "params": {"n_neighbors": 1000, "alpha": 1.0}}
     plan = tmp_path / "mine.toml"
@@ -132,17 +133,17 @@ def test_progress_on_a_terminal(tmp_path):
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "COLUMNS": "120"}
     process = subprocess.Popen(arguments, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
-    shown = read_terminal(leader)
+    printed = read_terminal(leader)
     assert process.wait(timeout=60) == 0
-    assert b"6 cells, 0 of them" in shown
-    assert b"6/6" in shown
-    assert b"4 ok, 2 failed" in shown
-    assert b"made [/y] / [/bad] / 0 failed: " in shown
-    assert b"made [/y]: recovery" in shown
-    assert b"prior [bold]" in shown
+    assert b"6 cells, 0 of them" in printed
+    assert b"6/6" in printed
+    assert b"4 ok, 2 failed" in printed
+    assert b"made [/y] / [/bad] / 0 failed: " in printed
+    assert b"made [/y]: recovery" in printed
+    assert b"prior [bold]" in printed
 
 
-def test_reports_are_written_by_the_reporting_layer(whole, tmp_path, capsys, monkeypatch):
+def test_report_option_writes_a_report(finished_run, tmp_path, capsys, monkeypatch):
     written = []
 
     def write_report(folder, output):
@@ -150,7 +151,7 @@ def test_reports_are_written_by_the_reporting_layer(whole, tmp_path, capsys, mon
         return (output or folder) / "report.html"
 
     monkeypatch.setattr("ldlearn.reporting.write_report", write_report)
-    run = whole[0]
+    run = finished_run[0]
     code, out, _ = ldlearn(capsys, "report", run)
     assert (code, out.strip()) == (0, f"Report: {run / 'report.html'}")
     code, out, _ = ldlearn(capsys, "report", run, "-o", tmp_path / "page")
@@ -158,8 +159,8 @@ def test_reports_are_written_by_the_reporting_layer(whole, tmp_path, capsys, mon
     assert written == [(run, None), (run, tmp_path / "page")]
 
 
-def test_records_are_plain_json_lines(whole):
-    lines = (whole[0] / "records.jsonl").read_text().splitlines()
+def test_records_are_plain_json_lines(finished_run):
+    lines = (finished_run[0] / "records.jsonl").read_text().splitlines()
     assert len(lines) == 6
     for line in lines:
         json.loads(line, parse_constant=pytest.fail)

@@ -1,4 +1,4 @@
-"""The commands are one list, and starting imports nothing that only a command needs."""
+"""The list of commands, and lazy imports at start-up."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import ldlearn
 from ldlearn.cli import app
 
 HEAVY = {"sklearn", "scipy", "pandas", "matplotlib", "dask", "distributed", "pyarrow", "onnx", "jinja2", "joblib"}
-# Runs statements and prints, as its last line, the top-level packages that they have imported.
+# Runs statements and prints the imported top-level packages as its last line.
 PROBE = """
 import json, sys
 for statement in {statements!r}:
@@ -28,9 +28,9 @@ print(json.dumps(sorted({{name.partition(".")[0] for name in sys.modules}})))
 
 
 def imported_by(*statements: str) -> set[str]:
-    """The packages that a fresh process has imported after some statements."""
-    words = [sys.executable, "-c", PROBE.format(statements=statements)]
-    found = subprocess.run(words, capture_output=True, text=True, check=False)
+    """The packages imported by a new process after some statements."""
+    arguments = [sys.executable, "-c", PROBE.format(statements=statements)]
+    found = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
     return set(json.loads(found.stdout.splitlines()[-1]))
 
@@ -43,7 +43,7 @@ def imported_by(*statements: str) -> set[str]:
         "from ldlearn.cli.main import main; main(['--help'])",
     ],
 )
-def test_starting_imports_nothing_heavy(statement):
+def test_start_up_imports_no_heavy_packages(statement):
     assert not imported_by(statement) & HEAVY
 
 
@@ -54,25 +54,25 @@ def test_without_typer_the_error_names_the_packages():
     assert found.stderr.startswith("ldlearn: Commands need typer: pip install typer")
 
 
-@pytest.mark.parametrize("words", [["--version"], ["no-such-command"]])
-def test_forked_and_new_processes_say_the_same_and_end_the_same(words):
-    """Other tests use the forked ones."""
+@pytest.mark.parametrize("arguments", [["--version"], ["no-such-command"]])
+def test_forked_and_new_processes_have_the_same_output_and_exit_code(arguments):
+    """Other tests use forked processes."""
     new, forked = (
-        subprocess.run([*start, *words], capture_output=True, check=False)
+        subprocess.run([*start, *arguments], capture_output=True, check=False)
         for start in ([sys.executable, "-m", "ldlearn.cli"], fork_server.command())
     )
     assert (new.returncode, new.stdout, new.stderr) == (forked.returncode, forked.stdout, forked.stderr)
-    assert new.returncode == (0 if words == ["--version"] else 2)
+    assert new.returncode == (0 if arguments == ["--version"] else 2)
 
 
-def test_a_command_imports_only_what_it_needs():
+def test_command_imports_only_what_it_needs():
     found = imported_by("from ldlearn.cli.main import main", "main(['methods'])")
     assert "sklearn" in found
     assert not found & {"matplotlib", "distributed", "onnx", "jinja2"}
 
 
-def test_estimators_come_from_the_top_when_they_are_asked_for():
-    """That a fresh process gets them is seen by `test_the_library_works_without_any_extra`."""
+def test_estimators_are_lazy_attributes_of_the_package():
+    """`test_library_works_without_any_extra` imports them in a new process."""
     from ldlearn import DLDL, all_estimators  # noqa: F401
 
     assert {"DLDL", "GLLE", "SABFGS", "EnhanceThenLearn", "all_estimators"} <= set(ldlearn.__all__) & set(dir(ldlearn))
@@ -83,7 +83,7 @@ def test_estimators_come_from_the_top_when_they_are_asked_for():
 
 
 @pytest.mark.parametrize("entry", app.COMMANDS, ids=lambda entry: entry.name)
-def test_the_help_page_has_the_first_line_of_the_docstring(entry):
+def test_help_page_has_the_first_line_of_the_docstring(entry):
     """The help page does not import the commands, so the two could differ."""
     assert app.load_command(entry.name).help.partition("\n")[0] == entry.help
 
@@ -112,7 +112,7 @@ def new_command(tmp_path, monkeypatch):
     sys.modules.pop("ldlearn.cli.greet_labels", None)
 
 
-def test_a_new_command_is_one_file_and_one_line(new_command, run):
+def test_new_command_needs_one_file_and_one_line(new_command, run):
     assert "greet-labels" in run("--help").out
     assert "ldlearn.cli.greet_labels" not in sys.modules
     assert run("greet-labels", "sky", "--loud").out == "Hello, sky!\n"
@@ -121,7 +121,7 @@ def test_a_new_command_is_one_file_and_one_line(new_command, run):
     assert run("greet-labels").code == 2
 
 
-def test_an_error_that_is_not_ours_is_called_a_bug(new_command, run):
+def test_unexpected_errors_are_reported_as_bugs(new_command, run):
     result = run("greet-labels", "unknown")
     assert (result.code, result.err.count("\n")) == (1, 1)
     for part in ("bug of ldlearn", "LookupError: an error that", "report it", "--debug"):
@@ -130,7 +130,7 @@ def test_an_error_that_is_not_ours_is_called_a_bug(new_command, run):
         ldlearn.cli.main.main(["greet-labels", "unknown", "--debug"])
 
 
-def test_commands_are_functions_that_python_can_call():
+def test_commands_can_be_called_from_python():
     for entry in app.COMMANDS:
         found = app.find_command(entry.name)
         assert isinstance(found, typer.Typer) or inspect.isfunction(found)

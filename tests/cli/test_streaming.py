@@ -1,4 +1,4 @@
-"""Prediction in constant memory: the benchmark at a size that CI can bear."""
+"""Prediction in constant memory: the benchmark at a small size."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "stream_predict
 
 @pytest.mark.skipif(not BENCHMARK.exists(), reason="the benchmarks are not part of this copy of the project")
 def test_memory_does_not_grow_with_the_table(monkeypatch, capsys):
-    # The peak wanders by up to 36 MB whatever the size, Arrow 17's until some 150 MB are read; rows that were kept by
-    # mistake would cost 70.
+    # The peak varies by up to 36 MB for any size (Arrow 17: until about 150 MB are read); storing all rows
+    # by mistake would cost 70 MB.
     sizes = ("50", "200") if int(pyarrow.__version__.split(".")[0]) > 17 else ("150", "400")
     monkeypatch.setattr(sys, "argv", [str(BENCHMARK), "--megabytes", *sizes])
     runpy.run_path(str(BENCHMARK), run_name="__main__")
@@ -35,8 +35,8 @@ def test_memory_does_not_grow_with_the_table(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet", "npz"])
-def test_chunks_join_to_the_whole(format, model, run):
-    """Rows on both sides of every seam, missing values and quoted line breaks included."""
+def test_prediction_in_chunks_equals_prediction_at_once(format, model, run):
+    """Including missing values and quoted line breaks at the boundaries of chunks."""
     n = 2 * CHUNK_ROWS + 7
     table = pd.concat([make_table()] * (n // 80 + 1), ignore_index=True)[:n]
     table["height"] = np.random.default_rng(0).normal(size=n)
@@ -57,7 +57,7 @@ def test_chunks_join_to_the_whole(format, model, run):
     np.testing.assert_allclose(found[LABELS], load_model(model).predict(table), atol=1e-9)
 
 
-def test_the_row_of_an_error_is_counted_over_all_chunks(model, run):
+def test_row_number_of_an_error_counts_all_chunks(model, run):
     n = CHUNK_ROWS + 500
     table = pd.concat([make_table()] * (n // 80 + 1), ignore_index=True)[:n].astype(object)
     table.loc[n - 3, "height"] = 1e200
@@ -67,14 +67,14 @@ def test_the_row_of_an_error_is_counted_over_all_chunks(model, run):
         else:
             table.to_json("new.jsonl", orient="records", lines=True)
         result = run("predict", f"new.{format}", "-m", model, "-o", "out.csv")
-        row = n - 2 + (format == "csv")  # a header is row 1
+        row = n - 2 + (format == "csv")  # the header is row 1
         assert f"new.{format}, row {row}, column 'height': 1e+200 is too large" in result.message
 
 
-def test_a_pipe_is_read_as_it_comes(monkeypatch):
-    """The first rows are there before the last ones are read."""
+def test_pipes_are_read_incrementally(monkeypatch):
+    """The first rows are available before the last rows are read."""
 
-    class Slow(io.RawIOBase):
+    class SlowStream(io.RawIOBase):
         def __init__(self):
             self.sent = 0
 
@@ -88,7 +88,7 @@ def test_a_pipe_is_read_as_it_comes(monkeypatch):
             self.sent += len(block)
             return len(block) if self.sent < 200_000_000 else 0
 
-    slow = Slow()
+    slow = SlowStream()
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(slow, 9000)))
     with open_table(Input("-")) as source:
         first = next(source.chunks({"y": "any"}))

@@ -21,7 +21,14 @@ from ldlearn.metrics import score_all
 from ldlearn.tables import TableModel, load_model
 
 FIT = ("fit", "data.csv", "-l", "sky,mountain,sea", "--id", "key")
-QUICK = ("--set", "beta=10", "--set", "gamma=1", "--holdout", "0")  # neither choice nor check, which take the time
+QUICK = (
+    "--set",
+    "beta=10",
+    "--set",
+    "gamma=1",
+    "--holdout",
+    "0",
+)  # skips model selection and the held-out check, which are slow
 
 
 def to_npz(table: pd.DataFrame, name: str) -> None:
@@ -54,7 +61,7 @@ READERS = {
 
 
 def expected(n: int = 80) -> pd.DataFrame:
-    """What Python gives for the table of the command line."""
+    """Predictions in Python for the table of the command line."""
     return model_in_python().predict(make_table(n))
 
 
@@ -81,13 +88,13 @@ def test_every_format_through_pipes(format, model, run):
     name = "new.npz" if format == "npz" else "new"
     with open(name, "rb") as file:
         content = file.read()
-    # capfd decodes what it captures, so binary output goes to a file here and through a real pipe elsewhere
+    # capfd decodes its output, so that binary output goes to a file here and through a real pipe in other tests
     result = run("predict", "-", "-m", model, "--from", format, "-o", "out.csv", stdin=content)
     assert result.code == 0, result.err
     np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], expected(), atol=1e-9)
 
 
-def test_text_comes_out_of_a_pipe(model, run):
+def test_predict_writes_text_to_standard_output(model, run):
     for to, read in (("csv", pd.read_csv), ("jsonl", lambda f: pd.read_json(f, lines=True))):
         result = run("predict", "data.csv", "-m", model, "--to", to)
         with open("piped", "w") as file:
@@ -95,21 +102,21 @@ def test_text_comes_out_of_a_pipe(model, run):
         np.testing.assert_allclose(read("piped")[LABELS], expected(), atol=1e-9)
 
 
-def test_a_parquet_comes_out_of_a_real_pipe(model):
-    words = [*fork_server.command(), "predict", "data.csv", "-m", model, "--to", "parquet"]
+def test_parquet_through_a_real_pipe(model):
+    arguments = [*fork_server.command(), "predict", "data.csv", "-m", model, "--to", "parquet"]
     with open("out.parquet", "wb") as file:
-        subprocess.run(words, stdout=file, check=True)
+        subprocess.run(arguments, stdout=file, check=True)
     np.testing.assert_allclose(pd.read_parquet("out.parquet")[LABELS], expected(), atol=1e-12)
 
 
-def test_the_model_on_the_command_line_is_the_model_in_python(model):
+def test_command_line_and_python_fit_the_same_model(model):
     found = load_model(model)
     assert isinstance(found.estimator, DLDL)
     assert (found.numeric, found.categorical, found.id) == (("height", "wet"), ("place",), "key")
     np.testing.assert_array_equal(found.predict(make_table()), expected())
 
 
-def test_columns_are_found_by_name_and_others_are_ignored(model, run):
+def test_columns_are_matched_by_name_and_others_ignored(model, run):
     table = make_table()
     table = table[["sea", "wet", "place", "height", "key"]].assign(colour="red", smell=1)
     table.to_csv("new.csv", index=False)
@@ -119,7 +126,7 @@ def test_columns_are_found_by_name_and_others_are_ignored(model, run):
     np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], expected(), atol=1e-12)
 
 
-def test_rows_without_an_id_and_with_another_one(model, run):
+def test_identifier_column_is_optional_and_can_be_changed(model, run):
     make_table().drop(columns="key").assign(name=range(80)).to_csv("new.csv", index=False)
     run("predict", "new.csv", "-m", model, "-o", "plain.csv")
     assert list(pd.read_csv("plain.csv").columns) == LABELS
@@ -127,7 +134,7 @@ def test_rows_without_an_id_and_with_another_one(model, run):
     assert pd.read_csv("named.csv")["name"].tolist() == list(range(80))
 
 
-def test_a_table_without_rows_gives_one(model, run):
+def test_empty_table_gives_empty_output(model, run):
     make_table()[:0].to_csv("new.csv", index=False)
     for format in ("csv", "jsonl", "parquet", "npz"):
         assert run("predict", "new.csv", "-m", model, "-o", f"out.{format}").code == 0
@@ -153,32 +160,32 @@ def test_missing_and_unseen_values_are_predicted(model, run):
     ("features", "numbers"),
     [("wet", ("wet",)), ("h*", ("height",)), ("height:wet", ("height", "wet")), ("1:2", ("height", "wet"))],
 )
-def test_features_by_name_prefix_and_range(features, numbers, here, run):
+def test_features_by_name_prefix_and_range(features, numbers, workspace, run):
     assert run(*FIT, "--features", features, "-o", "m.ldl", "--holdout", "0").code == 0
     assert load_model("m.ldl").features == numbers
 
 
-def test_codes_can_be_declared_categorical(here, run):
+def test_codes_can_be_declared_categorical(workspace, run):
     make_table().assign(zone=np.arange(80) % 4 + 1).to_csv("data.csv", index=False)
     assert run(*FIT, "--categorical", "zone", "-o", "m.ldl", *QUICK).code == 0
     found = load_model("m.ldl")
     assert found.categorical == ("place", "zone")
-    # an integer in another format is the same code
+    # an integer of another format is the same category
     make_table().assign(zone=np.arange(80) % 4 + 1).to_parquet("new.parquet")
     run("predict", "new.parquet", "-m", "m.ldl", "-o", "a.csv")
     run("predict", "data.csv", "-m", "m.ldl", "-o", "b.csv")
     np.testing.assert_allclose(pd.read_csv("a.csv")[LABELS], pd.read_csv("b.csv")[LABELS], atol=1e-12)
 
 
-def test_methods_and_settings(here, run):
+def test_methods_and_settings(workspace, run):
     cases = {
         ("--set", "alpha=0.1", "--set", "n_neighbors=5", "--set", "init=pseudo"): "DLDL",
         ("--method", "priorle"): "PriorLE+SABFGS",
         ("--method", "SABFGS", "--set", "l2=0.5"): "UniformLE+SABFGS",
         ("--method", "PriorLE+SABFGS", "--set", "learner__fit_intercept=false"): "PriorLE+SABFGS",
     }
-    for words, method in cases.items():
-        result = run(*FIT, *words, "-o", "m.ldl", "--json")
+    for arguments, method in cases.items():
+        result = run(*FIT, *arguments, "-o", "m.ldl", "--json")
         assert result.code == 0, result.err
         assert json.loads(result.out)["method"] == method
     assert load_model("m.ldl").estimator.learner_.fit_intercept is False
@@ -187,7 +194,7 @@ def test_methods_and_settings(here, run):
     )
 
 
-def test_a_learner_takes_degrees_as_they_are(here, run):
+def test_learner_fits_degrees(workspace, run):
     degrees = make_table()
     degrees[LABELS] = degrees[LABELS].div(degrees[LABELS].sum(axis=1), axis=0)
     degrees.to_csv("data.csv", index=False)
@@ -198,10 +205,10 @@ def test_a_learner_takes_degrees_as_they_are(here, run):
     assert [score["name"] for score in known["holdout"]["scores"]][-1] == "intersection"
 
 
-def test_labels_may_be_words(here, run):
+def test_labels_may_be_words_or_booleans(workspace, run):
     table = make_table()
-    words = table.assign(**{name: table[name].map({0: "no", 1: "yes"}) for name in LABELS})
-    words.to_csv("words.csv", index=False)
+    worded = table.assign(**{name: table[name].map({0: "no", 1: "yes"}) for name in LABELS})
+    worded.to_csv("words.csv", index=False)
     table.astype(dict.fromkeys(LABELS, bool)).to_parquet("truths.parquet")
     for name in ("words.csv", "truths.parquet", "data.csv"):
         run("fit", name, *FIT[2:], "-o", f"{name}.ldl", *QUICK)
@@ -235,12 +242,12 @@ def test_evaluate_against_labels_and_against_degrees(model, run):
     wanted = score_all(truth, P)
     found = {score["name"]: score["model"] for score in result["scores"]}
     assert {name: found[name] for name in wanted} == pytest.approx(wanted)
-    shown = run("evaluate", "truth.csv", "-m", model)
-    assert "Intersection ↑" in shown.out
-    assert "uniform" in shown.out
+    printed = run("evaluate", "truth.csv", "-m", model)
+    assert "Intersection ↑" in printed.out
+    assert "uniform" in printed.out
 
 
-def test_a_model_that_learned_nothing_says_so(here, run):
+def test_uninformative_model_triggers_a_warning(workspace, run):
     rng = np.random.default_rng(5)
     Y = rng.random((200, 3)) < [0.3, 0.6, 0.5]
     Y[~Y.any(axis=1), 1] = True
@@ -306,10 +313,10 @@ def test_inspect_and_the_model_card(model, run):
         assert sorted(spread["quartiles"]) == spread["quartiles"]
 
 
-def test_names_cannot_smuggle_markup_into_the_card(here, run):
-    evil = "<script>alert(1)</script>"
-    make_table().rename(columns={"sky": evil, "wet": "<b>wet"}).to_csv("data.csv", index=False)
-    assert run("fit", "data.csv", "-l", f"{evil},mountain,sea", "--id", "key", "-o", "m.ldl").code == 0
+def test_names_are_escaped_in_the_model_card(workspace, run):
+    malicious_name = "<script>alert(1)</script>"
+    make_table().rename(columns={"sky": malicious_name, "wet": "<b>wet"}).to_csv("data.csv", index=False)
+    assert run("fit", "data.csv", "-l", f"{malicious_name},mountain,sea", "--id", "key", "-o", "m.ldl").code == 0
     run("inspect", "m.ldl", "--html", "card.html")
     with open("card.html") as file:
         page = file.read()
@@ -318,27 +325,27 @@ def test_names_cannot_smuggle_markup_into_the_card(here, run):
     assert "<b>" not in page
 
 
-def test_names_cannot_reach_the_terminal_as_commands(here, run):
-    evil = "sky\x1b[31m\x07[red]"
-    make_table().rename(columns={"sky": evil}).to_csv("data.csv", index=False)
-    fitted = run("fit", "data.csv", "-l", f"{evil},mountain,sea", "--id", "key", "-o", "m.ldl")
-    shown = run("inspect", "m.ldl")
-    refused = run("predict", "data.csv", "-m", "m.ldl", "--id", evil)
-    assert (fitted.code, shown.code, refused.code) == (0, 0, 2)
-    for result in (fitted, shown, refused):
+def test_control_characters_in_names_are_escaped_on_the_terminal(workspace, run):
+    malicious_name = "sky\x1b[31m\x07[red]"
+    make_table().rename(columns={"sky": malicious_name}).to_csv("data.csv", index=False)
+    fitted = run("fit", "data.csv", "-l", f"{malicious_name},mountain,sea", "--id", "key", "-o", "m.ldl")
+    printed = run("inspect", "m.ldl")
+    refused = run("predict", "data.csv", "-m", "m.ldl", "--id", malicious_name)
+    assert (fitted.code, printed.code, refused.code) == (0, 0, 2)
+    for result in (fitted, printed, refused):
         assert "\x1b" not in result.out + result.err
         assert "\x07" not in result.out + result.err
-    assert r"sky\x1b[31m\x07[red] (" in shown.out
+    assert r"sky\x1b[31m\x07[red] (" in printed.out
 
 
-def test_one_label_is_enough(here, run):
+def test_single_label(workspace, run):
     make_table().assign(sky=1).to_csv("data.csv", index=False)
     fitted = run("fit", "data.csv", "-l", "sky", "--features", "height,wet", "-o", "m.ldl")
     evaluated = run("evaluate", "data.csv", "-m", "m.ldl")
     assert (fitted.code, evaluated.code) == (0, 0), fitted.err + evaluated.err
 
 
-def test_two_steps_are_what_the_name_says(here, run):
+def test_two_step_method_by_name(workspace, run):
     run(*FIT, "--method", "UniformLE+SABFGS", "-o", "m.ldl", "--holdout", "0")
     found = load_model("m.ldl")
     table = make_table()
@@ -347,7 +354,7 @@ def test_two_steps_are_what_the_name_says(here, run):
 
 
 def test_columns_of_every_parquet_type(model, run):
-    """Decimals, dictionaries, nullable integers and truths, the strings of polars, a stored index."""
+    """Decimals, dictionaries, nullable integers and booleans, strings of polars, a stored index."""
     import polars as pl
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -376,7 +383,7 @@ def test_columns_of_every_parquet_type(model, run):
         np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], expected(), atol=1e-9)
 
 
-def test_json_lines_of_numbers_texts_and_nulls(here, run):
+def test_json_lines_of_numbers_texts_and_nulls(workspace, run):
     table = make_table()
     table.to_json("data.jsonl", orient="records", lines=True, double_precision=15)
     run("fit", "data.jsonl", *FIT[2:], "-o", "json.ldl", *QUICK)
@@ -390,8 +397,8 @@ def test_json_lines_of_numbers_texts_and_nulls(here, run):
     assert "Traceback" not in result.err
 
 
-def test_an_npz_comes_out_of_a_real_pipe(model):
-    words = [*fork_server.command(), "predict", "data.csv", "-m", model, "--to", "npz"]
+def test_npz_through_a_real_pipe(model):
+    arguments = [*fork_server.command(), "predict", "data.csv", "-m", model, "--to", "npz"]
     with open("out.npz", "wb") as file:
-        file.write(subprocess.run(words, stdout=subprocess.PIPE, check=True).stdout)
+        file.write(subprocess.run(arguments, stdout=subprocess.PIPE, check=True).stdout)
     np.testing.assert_allclose(read_npz("out.npz")[LABELS], expected(), atol=1e-12)

@@ -39,7 +39,7 @@ def test_features_and_labels_in_two_arrays(arrays, run):
 
 
 @pytest.mark.parametrize("method", [(), ("--method", "PriorLE")])
-def test_two_arrays_are_enhanced_by_a_model_and_by_a_method(arrays, run, method):
+def test_enhance_two_arrays_by_model_or_method(arrays, run, method):
     assert run("fit", "emb.npy", "-l", "labels.npy", "-o", "m.ldl", "--set", "beta=1").code == 0
     by = method or ("--model", "m.ldl")
     done = run("enhance", "emb.npy", "--labels", "labels.npy", *by, "-o", "degrees.npy")
@@ -51,7 +51,7 @@ def test_two_arrays_are_enhanced_by_a_model_and_by_a_method(arrays, run, method)
     assert (degrees[arrays[1] == 0] == 0).all()
 
 
-def test_a_file_of_labels_is_found_beside_the_features(arrays, tmp_path, monkeypatch):
+def test_label_file_path_is_relative_to_the_features(arrays, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     assert fit_table(str(tmp_path / "emb.npy"), "labels.npy", method="PriorLE+SABFGS").facts["rows"] == 60
 
@@ -65,7 +65,7 @@ def test_a_file_of_labels_is_found_beside_the_features(arrays, tmp_path, monkeyp
         ("damaged.npy", b"nothing", "damaged.npy: it cannot be read as a NumPy array"),
     ],
 )
-def test_label_files_that_cannot_be_used(arrays, run, name, array, message):
+def test_invalid_label_files_are_rejected(arrays, run, name, array, message):
     if isinstance(array, bytes):
         with open(name, "wb") as file:
             file.write(array)
@@ -76,7 +76,7 @@ def test_label_files_that_cannot_be_used(arrays, run, name, array, message):
     assert message in done.message
 
 
-def test_a_model_takes_labels_only_as_a_file_which_is_not_overwritten(arrays, run):
+def test_label_file_with_a_model_is_not_overwritten(arrays, run):
     assert run(*FIT[:6], "--set", "beta=1").code == 0
     for command in ("evaluate", "enhance"):
         done = run(command, "both.npy", "-m", "m.ldl", "--labels", "column5:column7")
@@ -87,7 +87,7 @@ def test_a_model_takes_labels_only_as_a_file_which_is_not_overwritten(arrays, ru
     assert "same file as the input" in done.message
 
 
-def test_positions_count_from_0_as_the_names_of_nameless_columns_do(arrays, run):
+def test_column_positions_start_at_0(arrays, run):
     assert run("fit", "both.npy", "--labels", "5:7", *FIT[4:]).code == 0
     assert load_model("m.ldl").labels == ("column5", "column6", "column7")
     assert fit_table("both.npy", "5:", method="PriorLE+SABFGS").labels == ("column5", "column6", "column7")
@@ -97,12 +97,12 @@ def test_positions_count_from_0_as_the_names_of_nameless_columns_do(arrays, run)
     assert "no column '8'" in done.message
 
 
-REPEATED = "Column 'key': the identifier 'r2' is not unique: rows 4, 7, 11 (2 such identifiers)."
+DUPLICATES_MESSAGE = "Column 'key': the identifier 'r2' is not unique: rows 4, 7, 11 (2 such identifiers)."
 
 
 @pytest.fixture
-def repeated(here, model):
-    """The table with two identifiers that are in several rows, and one that is missing in two."""
+def duplicate_identifiers(workspace, model):
+    """The table with two duplicate identifiers and two missing identifiers."""
     table = make_table()
     table.loc[[5, 9], "key"] = "r2"
     table.loc[20, "key"] = "r21"
@@ -111,21 +111,21 @@ def repeated(here, model):
     return model
 
 
-def test_fit_and_enhance_warn_about_identifiers_that_are_not_unique(repeated, run, monkeypatch):
-    words = ("data.csv", "-l", "sky,mountain,sea", "--id", "key")
-    done = run("fit", *words, "-o", "m.ldl", "--set", "beta=1")
-    assert (done.code, done.message.count(REPEATED)) == (0, 1)
-    assert REPEATED in load_model("m.ldl").facts["warnings"]
-    assert run("enhance", *words, "--method", "PriorLE", "-o", "out.csv").message.count(REPEATED) == 1
+def test_duplicate_identifiers_trigger_a_warning(duplicate_identifiers, run, monkeypatch):
+    arguments = ("data.csv", "-l", "sky,mountain,sea", "--id", "key")
+    done = run("fit", *arguments, "-o", "m.ldl", "--set", "beta=1")
+    assert (done.code, done.message.count(DUPLICATES_MESSAGE)) == (0, 1)
+    assert DUPLICATES_MESSAGE in load_model("m.ldl").facts["warnings"]
+    assert run("enhance", *arguments, "--method", "PriorLE", "-o", "out.csv").message.count(DUPLICATES_MESSAGE) == 1
     monkeypatch.setattr("ldlearn.tables.source.CHUNK_ROWS", 4)  # in different chunks
-    done = run("enhance", "data.csv", "-m", repeated, "-o", "out.csv")
-    assert (done.code, done.message.count(REPEATED)) == (0, 1)
-    assert "not unique" not in run("predict", "data.csv", "-m", repeated, "-o", "out.csv").message
+    done = run("enhance", "data.csv", "-m", duplicate_identifiers, "-o", "out.csv")
+    assert (done.code, done.message.count(DUPLICATES_MESSAGE)) == (0, 1)
+    assert "not unique" not in run("predict", "data.csv", "-m", duplicate_identifiers, "-o", "out.csv").message
 
 
-def test_unique_identifiers_give_no_warning(model, run):
-    for words in (("-m", model), ("-l", "sky,mountain,sea", "--id", "key", "--method", "PriorLE")):
-        assert "unique" not in run("enhance", "data.csv", *words, "-o", "out.csv").message
+def test_unique_identifiers_trigger_no_warning(model, run):
+    for arguments in (("-m", model), ("-l", "sky,mountain,sea", "--id", "key", "--method", "PriorLE")):
+        assert "unique" not in run("enhance", "data.csv", *arguments, "-o", "out.csv").message
     pd.DataFrame({"key": ["a", "a"], "x": [1, 0], "y": [0, 1]}).to_csv("one.csv", index=False)
     done = run("compare", "one.csv", "one.csv", "--id", "key")
     assert "one.csv: Column 'key': the identifier 'a' is not unique: rows 2, 3." in done.message

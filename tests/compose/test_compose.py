@@ -12,7 +12,7 @@ from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_scorer, intersection
 
 
-def test_two_steps_are_the_two_steps():
+def test_enhance_then_learn_equals_separate_steps():
     X, _, Y = make_problem()
     model = EnhanceThenLearn(PriorLE(), SABFGS(l2=0.3)).fit(X, Y)
     D = PriorLE().fit_enhance(X, Y)
@@ -30,14 +30,14 @@ def test_steps_are_cloned_and_reachable_by_name():
 
 
 class Spy(DLDL):
-    """Remembers what it was given."""
+    """Stores the arguments of fit."""
 
     def fit(self, X, y):
         type(self).seen = np.array(y)
         return super().fit(X, y)
 
 
-def test_the_inner_estimator_sees_only_logical_labels():
+def test_inner_estimator_sees_only_logical_labels():
     X, D, _ = make_problem()
     model = FromDistributions(Spy(), threshold=0.1).fit(X, D)
     np.testing.assert_array_equal(Spy.seen, binarize(D, delta=0.1))
@@ -53,25 +53,25 @@ def test_recovery_scoring_enhances_held_out_rows():
     assert model.score(X[30:], D[30:]) == pytest.approx(expected)
 
 
-def test_enhance_only_where_the_inner_estimator_can():
+def test_enhance_requires_support_of_the_inner_estimator():
     assert hasattr(FromDistributions(DLDL()), "enhance")
     assert not hasattr(FromDistributions(EnhanceThenLearn()), "enhance")
 
 
-def test_enhance_before_fit_says_so():
+def test_enhance_before_fit_raises():
     with pytest.raises(NotFittedError, match="not fitted"):
         FromDistributions().enhance([[1.0]], [[0.5, 0.5]])
 
 
 @pytest.mark.parametrize("model", [DLDL(beta=1.0, gamma=1.0), FromDistributions(DLDL(beta=1.0, gamma=1.0))])
-def test_score_with_one_column_of_targets_is_one_sentence(model):
+def test_score_with_one_dimensional_targets_raises(model):
     X, D, Y = make_problem()
     model.fit(X, D if isinstance(model, FromDistributions) else Y)
     with pytest.raises(InputError, match="y must be 2-D"):
         model.score(X, D[:, 0])
 
 
-def test_stock_model_selection_runs_the_protocol():
+def test_scikit_learn_model_selection_with_from_distributions():
     X, D, _ = make_problem(n=60)
     pipeline = make_pipeline(StandardScaler(), FromDistributions(DLDL(), threshold=0.05))
     grid = {"fromdistributions__estimator__beta": [0.1, 10.0]}

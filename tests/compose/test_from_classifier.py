@@ -1,4 +1,4 @@
-"""FromClassifier: any classifier, either link, labels without contrast."""
+"""FromClassifier: classifiers, links, constant labels."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ CLASSIFIERS = {
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
 @pytest.mark.parametrize("link", ["probability", "votes"])
-def test_any_classifier_will_do(name, link):
+def test_any_classifier(name, link):
     X, _, Y = make_problem()
     Y[:, 3] = 0
     Y[:, 4] = 1
@@ -55,7 +55,7 @@ def test_any_classifier_will_do(name, link):
 
 
 @pytest.mark.parametrize("name", ["outputs", "chain", "chain in a pipeline", "search"])
-def test_one_label_with_contrast_or_unknown_ones_are_no_trouble_to_classifiers_of_several(name):
+def test_multilabel_classifiers_with_constant_or_unknown_labels(name):
     X, _, Y = make_problem()
     one = np.column_stack([Y[:, 0], np.ones(len(Y))])
     alone = LogisticRegression().fit(X, Y[:, 0]).predict_proba(X)[:, 1]
@@ -74,18 +74,18 @@ def test_one_label_with_contrast_or_unknown_ones_are_no_trouble_to_classifiers_o
     ],
     ids=["pipeline", "search"],
 )
-def test_weights_of_rows_go_to_the_last_step(classifier):
+def test_sample_weights_are_passed_to_the_last_step(classifier):
     X, _, Y = make_problem()
     weights = np.random.default_rng(0).random(len(X)) + 0.1
-    weighed, theirs = FromClassifier(classifier), FromClassifier(LogisticRegression())
-    assert weighed.capabilities().sample_weight
-    np.testing.assert_allclose(weighed.fit(X, Y, weights).predict(X), theirs.fit(X, Y, weights).predict(X), atol=1e-9)
+    weighted, theirs = FromClassifier(classifier), FromClassifier(LogisticRegression())
+    assert weighted.capabilities().sample_weight
+    np.testing.assert_allclose(weighted.fit(X, Y, weights).predict(X), theirs.fit(X, Y, weights).predict(X), atol=1e-9)
     assert not FromClassifier(make_pipeline(StandardScaler(), KNeighborsClassifier())).capabilities().sample_weight
     with sklearn.config_context(enable_metadata_routing=True):
-        np.testing.assert_array_equal(clone(weighed).fit(X, Y, weights).predict(X), weighed.predict(X))
+        np.testing.assert_array_equal(clone(weighted).fit(X, Y, weights).predict(X), weighted.predict(X))
 
 
-def test_what_a_classifier_cannot_do_is_told_in_one_sentence():
+def test_unsupported_options_raise():
     X, _, Y = make_problem()
     Y[:, 2] = 0
     Y[3, 2] = 1
@@ -98,7 +98,7 @@ def test_what_a_classifier_cannot_do_is_told_in_one_sentence():
         FromClassifier(LogisticRegression).fit(X, Y)
 
 
-def test_links_are_the_stated_ones():
+def test_links_match_the_documented_formulas():
     X, _, Y = make_problem(n=200)
     chances = np.column_stack([LogisticRegression().fit(X, y).predict_proba(X)[:, 1] for y in Y.T])
     plain, votes = (FromClassifier(LogisticRegression(), link=link).fit(X, Y) for link in ("probability", "votes"))
@@ -107,8 +107,8 @@ def test_links_are_the_stated_ones():
     np.testing.assert_allclose(votes.predict(X), normalize_rows(-np.log1p(-clipped)))
 
 
-def test_certain_classifiers_keep_every_row_a_distribution_on_its_positives():
-    """A tree that has learned its rows by heart says 0 and 1: no row may lose its mass or become infinite."""
+def test_certain_predictions_give_valid_distributions():
+    """An overfitted tree predicts 0 and 1: rows must stay finite and keep their mass."""
     X, _, Y = make_problem()
     rng = np.random.default_rng(0)
     other = rng.permutation(Y)
@@ -119,7 +119,7 @@ def test_certain_classifiers_keep_every_row_a_distribution_on_its_positives():
         np.testing.assert_allclose(D.sum(axis=1), 1.0)
 
 
-def test_the_votes_link_is_nearer_to_votes():
+def test_votes_link_improves_recovery_of_votes():
     data = make_label_distributions(1500, 10, 6, labels="votes", n_raters=20)
     plain, votes = (
         intersection(data.D[1000:], FromClassifier(link=link).fit(data.X[:1000], data.Y[:1000]).predict(data.X[1000:]))
@@ -128,8 +128,8 @@ def test_the_votes_link_is_nearer_to_votes():
     assert votes > plain + 0.05
 
 
-def test_the_default_penalty_is_chosen_by_label():
-    """One label follows the features, the other is a coin: they want different penalties."""
+def test_default_penalty_is_selected_per_label():
+    """One label depends on the features, the other is random: they need different penalties."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 20))
     Y = np.column_stack([X @ rng.normal(size=20) > 0, rng.random(300) < 0.5, np.ones(300, dtype=bool)])
@@ -137,7 +137,7 @@ def test_the_default_penalty_is_chosen_by_label():
     assert strong > 10 * coin
 
 
-def test_the_default_does_not_depend_on_the_unit_of_the_features():
+def test_default_is_invariant_to_feature_units():
     X, _, Y = make_problem(n=100)
     expected = FromClassifier().fit(X, Y).predict(X)
     for unit in (1e-8, 1e3, 1e8, 1e100):  # without a warning
@@ -145,8 +145,8 @@ def test_the_default_does_not_depend_on_the_unit_of_the_features():
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
-def test_more_features_than_rows_are_fitted_in_the_span_of_the_rows(make):
-    """The same rows in as many coordinates as there are rows: a ridge penalty does not see the rotation."""
+def test_wide_features_are_fitted_in_the_row_space(make):
+    """Rotated to as many coordinates as rows: a ridge penalty is invariant to the rotation."""
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(40, 90)), rng.random((40, 3)) < 0.5
     Y[:, 0] |= ~Y.any(axis=1)
@@ -157,7 +157,7 @@ def test_more_features_than_rows_are_fitted_in_the_span_of_the_rows(make):
     assert wide.predict(make(new)) == pytest.approx(square.predict(new @ basis), abs=1e-6)
 
 
-def test_labels_without_contrast_need_no_classifier():
+def test_constant_labels_need_no_classifier():
     X = np.zeros((5, 2))
     Y = np.tile([1, 1, 0], (5, 1))
     model = FromClassifier().fit(X, Y)
@@ -173,7 +173,7 @@ def test_sparse_features_follow_the_classifier():
         FromClassifier(GaussianNB()).fit(thin, Y)
 
 
-def test_what_cannot_give_probabilities_is_refused():
+def test_classifiers_without_probabilities_raise():
     X, _, Y = make_problem()
     with pytest.raises(ParameterError, match="classifier"):
         FromClassifier(StandardScaler()).fit(X, Y)

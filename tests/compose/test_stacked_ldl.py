@@ -1,4 +1,4 @@
-"""StackedLDL: each of its five steps against something independent, and what may go wrong with members."""
+"""StackedLDL: independent checks of its five steps, and failures of members."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_step_2_dldl_learns_the_degrees_of_the_teacher(data):
         assert np.abs(learned[:, None] - D[None]).max(axis=2).min(axis=1).max() < 1e-12
 
 
-def test_the_kernel_does_not_depend_on_units(data):
+def test_kernel_is_invariant_to_units(data):
     mapped = []
     for X in (data.X, data.X * [1.0, 20.0, 0.2] + [0.0, 5.0, 7.0]):
         kernel = StackedLDL(teacher=TEACHER).fit(X, data.Y).members_["kernel"][0]
@@ -156,7 +156,7 @@ def test_step_4_weights_are_the_average_of_two_optima(data, inner):
     ]
     by_likelihood = first[np.argmax(np.add(likelihood, 8.0 * np.log(first)))]
     by_degrees = first[np.argmax([np.sum(N * np.log(M)) for M in mixtures])]
-    assert abs(by_likelihood - by_degrees) > 0.01  # else their average would be no test
+    assert abs(by_likelihood - by_degrees) > 0.01  # otherwise their average would test nothing
     assert model.member_weights_[0] == pytest.approx((by_likelihood + by_degrees) / 2.0, abs=2e-3)
 
 
@@ -236,7 +236,7 @@ def test_zeros_reach_the_teacher_and_the_default_members(data, monkeypatch):
     assert (model.label_distributions_[np.asarray(data.Y) == 0] > 0).all()
 
 
-def test_copies_of_a_row_are_in_the_same_fold(data):
+def test_duplicate_rows_are_in_the_same_fold(data):
     Spy.seen.clear()
     X, Y = np.repeat(data.X[:30], 3, axis=0), np.repeat(data.Y[:30], 3, axis=0)
     StackedLDL([LINEAR, ("spy", Spy())], teacher=TEACHER).fit(X, Y)
@@ -276,7 +276,7 @@ class Failing(RegressorMixin, BaseEstimator):
 
 
 @pytest.mark.parametrize(("problem", "message"), [("error", "no memory"), ("nan", "finite"), ("shape", "4 finite")])
-def test_a_failing_member_is_dropped_with_a_warning(data, problem, message):
+def test_failing_member_is_dropped_with_a_warning(data, problem, message):
     with pytest.warns(UserWarning, match=f"'bad'.*{message}"):
         model = StackedLDL([("bad", Failing(problem)), *PLAIN], teacher=TEACHER).fit(data.X, data.Y)
     without = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, data.Y)
@@ -284,13 +284,13 @@ def test_a_failing_member_is_dropped_with_a_warning(data, problem, message):
     assert "bad" not in model.describe_members()
 
 
-def test_if_all_members_fail_so_does_the_fit(data):
+def test_fit_raises_if_all_members_fail(data):
     with pytest.raises(InputError, match="All members"), pytest.warns(UserWarning, match="drops"):
         StackedLDL([("bad", Failing())], teacher=TEACHER).fit(data.X, data.Y)
 
 
 @pytest.mark.parametrize("members", [[], [SABFGS()], [("a", SABFGS()), ("a", SABFGS())], [(1, SABFGS())]])
-def test_members_are_pairs_with_different_names(data, members):
+def test_invalid_members_raise(data, members):
     with pytest.raises(ParameterError, match="pairs"):
         StackedLDL(members, teacher=TEACHER).fit(data.X, data.Y)
 
@@ -335,7 +335,7 @@ def test_members_get_the_sample_weights_of_their_rows(data):
         np.testing.assert_array_equal(spy.weights_, weights[rows])
 
 
-def test_a_member_without_weights_makes_the_stack_refuse_them(data):
+def test_sample_weights_require_support_of_all_members(data):
     class Unweighted(Ridge):
         def fit(self, X, y):
             return super().fit(X, y)
@@ -344,18 +344,18 @@ def test_a_member_without_weights_makes_the_stack_refuse_them(data):
         StackedLDL([LINEAR, ("ridge", Unweighted())]).fit(data.X, data.Y, sample_weight=np.ones(60))
 
 
-def test_weights_of_the_members_in_words(data):
+def test_description_of_member_weights(data):
     model = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, data.Y)
     model.member_weights_ = np.array([0.25, 0.0, 0.75])
     assert model.describe_members() == "prediction: 75% votes, 25% linear, 0% flat"
 
 
-def test_few_rows_cannot_be_left_out(data):
+def test_few_rows_are_fitted_without_folds(data):
     model = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X[:5], data.Y[:5])
     assert all(len(folds) == 1 for folds in model.members_.values())
 
 
-def test_intervals_are_conformal_ones_only(data):
+def test_only_conformal_intervals(data):
     model = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X[:30], data.Y[:30])
     assert not hasattr(model, "predict_interval")
     conformal = ConformalIntervals(model).fit(data.X[30:], data.D[30:])
@@ -363,7 +363,7 @@ def test_intervals_are_conformal_ones_only(data):
     assert (lower <= upper).all()
 
 
-def test_all_default_members_survive_a_model_file(data, tmp_path):
+def test_model_file_restores_all_default_members(data, tmp_path):
     pytest.importorskip("lightgbm")
     small = [("networks", MLPLDL(2, max_iter=2)), ("boosted", BoostedLDL("votes", n_estimators=2, min_samples_leaf=2))]
     kernel = ("kernel", StackedLDL(teacher=TEACHER).fit(data.X, data.Y).members_["kernel"][0])
@@ -374,7 +374,7 @@ def test_all_default_members_survive_a_model_file(data, tmp_path):
     assert loaded.describe_members() == model.describe_members()
 
 
-def test_unknown_labels_do_not_count(data):
+def test_unknown_labels_are_ignored(data):
     Y = np.array(data.Y, dtype=float)
     unknown = (np.arange(60) % 2 == 0) & (np.delete(Y, 1, axis=1).sum(axis=1) > 0)
     Y[unknown, 1] = np.nan
@@ -384,7 +384,7 @@ def test_unknown_labels_do_not_count(data):
     assert (model.enhance(data.X, Y)[unknown, 1] > 0).all()
 
 
-def test_no_warning_at_the_defaults(data):
+def test_defaults_trigger_no_warning(data):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         StackedLDL().fit(data.X, data.Y)

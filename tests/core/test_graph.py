@@ -40,7 +40,7 @@ def test_graph_and_laplacian(n, m, k, seed):
 
 
 @pytest.mark.parametrize(("sigma", "statistic"), [("median", np.median), ("mean", np.mean)])
-def test_sigma_from_the_distances(sigma, statistic):
+def test_sigma_is_a_statistic_of_the_distances(sigma, statistic):
     X = np.random.default_rng(0).normal(size=(40, 3))
     nearest = np.sort(cdist(X, X), axis=1)[:, 1:6]
     np.testing.assert_allclose(knn_graph(X, 5, sigma).toarray(), brute_force(X, 5, statistic(nearest)), atol=1e-6)
@@ -61,18 +61,18 @@ def test_sparse_features_give_the_same_graph():
 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, "wide"])
-def test_bad_sigma(sigma):
+def test_invalid_sigma_raises(sigma):
     with pytest.raises(ValueError, match="sigma must be"):
         knn_graph(np.eye(5), 2, sigma)
 
 
-def test_too_many_neighbours_names_both_numbers():
+def test_too_many_neighbours_raise_with_both_numbers():
     with pytest.raises(ValueError, match="n_neighbors=5 and n_samples=5"):
         knn_graph(np.eye(5), 5)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
-def test_the_width_has_the_unit_of_the_features_even_if_most_neighbours_are_duplicates(unit):
+def test_width_scales_with_features_with_many_duplicates(unit):
     X = np.repeat(np.random.default_rng(0).normal(size=(6, 2)), 4, axis=0)  # three of four neighbours at distance 0
     nearest = np.sort(cdist(X, X), axis=1)[:, 1:5]
     assert np.median(nearest) == 0
@@ -86,7 +86,7 @@ def graph_of(X, k=5):
     return KNeighborsTransformer(n_neighbors=k, mode="distance").fit_transform(X)
 
 
-def test_a_transformer_and_its_graph_give_the_exact_graph():
+def test_precomputed_neighbours_give_the_exact_graph():
     X = np.random.default_rng(0).normal(size=(60, 4))
     X[7] = X[3]  # a duplicate: a stored distance of zero
     exact = neighbor_graph(X, 5, "median")
@@ -102,7 +102,7 @@ def test_a_transformer_and_its_graph_give_the_exact_graph():
 
 
 @pytest.mark.parametrize("kind", ["csc", "coo", "lil", "dok", "dia"])
-def test_a_graph_may_have_any_format(kind):
+def test_graph_in_any_sparse_format(kind):
     X = np.random.default_rng(0).normal(size=(20, 4))
     graph = graph_of(X)
     given = neighbor_graph(X, 5, "median", graph.asformat(kind)).A
@@ -110,7 +110,7 @@ def test_a_graph_may_have_any_format(kind):
 
 
 @pytest.mark.parametrize("itself", [False, True])
-def test_nearest_columns_of_even_and_of_uneven_rows(itself):
+def test_nearest_columns_with_equal_and_unequal_row_lengths(itself):
     rng = np.random.default_rng(0)
     far = rng.permutation(144).reshape(12, 12) + 1.0
     even, uneven = (
@@ -127,13 +127,13 @@ def test_nearest_columns_of_even_and_of_uneven_rows(itself):
 
 def test_rows_with_few_neighbours_have_few_edges():
     X = np.random.default_rng(0).normal(size=(6, 2))
-    graph = sparse.csr_array(np.diag(np.full(5, 2.0), 1))  # each row knows the next one
+    graph = sparse.csr_array(np.diag(np.full(5, 2.0), 1))  # each row is connected to the next one
     A = neighbor_graph(X, 3, 1.0, graph).A
     np.testing.assert_allclose(A.toarray(), np.exp(-2.0) * (np.eye(6, k=1) + np.eye(6, k=-1)))
 
 
 @pytest.mark.parametrize(
-    ("neighbors", "words"),
+    ("neighbors", "message"),
     [
         (sparse.csr_array((5, 5)), "shape"),
         (sparse.csr_array((6, 6)), "no entry"),
@@ -144,6 +144,6 @@ def test_rows_with_few_neighbours_have_few_edges():
         (KNeighborsTransformer(n_neighbors=50), "cannot work on these rows: Expected n_neighbors"),
     ],
 )
-def test_a_wrong_graph_is_told(neighbors, words):
-    with pytest.raises(InputError, match=words):
+def test_invalid_graphs_raise(neighbors, message):
+    with pytest.raises(InputError, match=message):
         neighbor_graph(np.random.default_rng(0).normal(size=(6, 2)), 2, 1.0, neighbors)

@@ -14,7 +14,7 @@ from ldlearn.core.kernels import mean_distance, rbf_blocks, rbf_kernel
 
 @settings(deadline=None, max_examples=30)
 @given(n=st.integers(2, 40), m=st.integers(1, 6), offset=st.sampled_from([0.0, 1e4]), seed=st.integers(0, 10_000))
-def test_agree_with_scipy_whatever_the_offset(n, m, offset, seed):
+def test_kernel_matches_scipy_for_any_offset(n, m, offset, seed):
     X = np.random.default_rng(seed).normal(size=(n, m)) + offset
     width = mean_distance(X)
     assert width == pytest.approx(pdist(X).mean(), rel=1e-9)
@@ -23,7 +23,7 @@ def test_agree_with_scipy_whatever_the_offset(n, m, offset, seed):
     np.testing.assert_allclose(rbf_kernel(Z, X, width=2.0), np.exp(-cdist(Z, X, "sqeuclidean") / 8), atol=1e-9)
 
 
-def test_blocks_make_the_whole(monkeypatch):
+def test_blocks_equal_the_full_kernel(monkeypatch):
     X = np.random.default_rng(0).normal(size=(23, 3))
     whole, width = rbf_kernel(X, width=1.3), mean_distance(X)
     monkeypatch.setattr(kernels, "_BLOCK_ENTRIES", 23 * 4)
@@ -33,11 +33,11 @@ def test_blocks_make_the_whole(monkeypatch):
     assert mean_distance(X) == pytest.approx(width, rel=1e-12)
 
 
-def test_a_row_of_weight_two_is_the_row_twice(monkeypatch):
+def test_sample_weight_two_equals_a_duplicate_row(monkeypatch):
     monkeypatch.setattr(kernels, "_BLOCK_ENTRIES", 12 * 5)
     X, w = np.random.default_rng(0).normal(size=(12, 3)), np.arange(12) % 4
     assert mean_distance(X, w * 1.0) == pytest.approx(mean_distance(np.repeat(X, w, axis=0)))
-    # Weights that sum to less than a row still have a mean, that of different rows.
+    # Weights with a sum below 1 still define a mean, that of different rows.
     pairs = np.triu(np.outer(w, w), 1)
     between = (pairs * cdist(X, X)).sum() / pairs.sum()
     assert mean_distance(X, w * 1e-3) == pytest.approx(between)
@@ -59,7 +59,7 @@ def test_diagonal_is_one_and_the_kernel_positive_definite():
     assert np.linalg.eigvalsh(K)[0] > 0
 
 
-def test_a_kernel_that_cannot_fit_is_refused_before_it_is_made(monkeypatch):
+def test_too_large_kernel_raises_before_allocation(monkeypatch):
     monkeypatch.setattr(resources, "available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match="20 x 20 kernel needs"):
         rbf_kernel(np.zeros((20, 1)), width=1.0)

@@ -25,7 +25,7 @@ def test_threshold_is_strict():
 
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 10_000), st.floats(0.0, 0.99))
-def test_cumulative_stops_at_the_label_that_crosses(seed, total):
+def test_cumulative_includes_the_label_that_crosses_the_threshold(seed, total):
     D = distributions(seed)
     Y = binarize(D, rule="cumulative", total=total)
     for d, y in zip(D, Y, strict=True):
@@ -35,7 +35,7 @@ def test_cumulative_stops_at_the_label_that_crosses(seed, total):
         assert (y == 1).sum() == 0 or d[y == 1].min() >= d[y == 0].max(initial=0.0)
 
 
-def test_cumulative_reproduces_the_worked_case():
+def test_cumulative_matches_hand_computed_values():
     # 0.3 + 0.3 = 0.6 > 0.5: two labels, ties in order.
     assert binarize([[0.3, 0.3, 0.3, 0.1]], rule="cumulative").tolist() == [[1, 1, 0, 0]]
 
@@ -49,18 +49,18 @@ def test_top_k_and_ties():
     ("D", "message"),
     [([["a"]], "numbers only"), ([[1.0], [0.5, 0.5]], "equally many"), ([[0.5, 0.5], [np.nan, 1]], "NaN in row 1")],
 )
-def test_what_is_no_degree_is_refused(D, message):
+def test_invalid_degrees_raise(D, message):
     with pytest.raises(InputError, match=message):
         binarize(D)
 
 
 @pytest.mark.parametrize("k", [None, 0, 7, 1.5, "1"])
-def test_top_k_needs_a_sensible_k(k):
+def test_invalid_k_raises(k):
     with pytest.raises(InputError, match="a whole k from 1 to the number of labels 6"):
         binarize(distributions(0), rule="top-k", k=k)
 
 
-def test_unknown_rule_and_wrong_shape():
+def test_unknown_rule_and_wrong_shape_raise():
     with pytest.raises(ValueError, match="threshold, cumulative, top-k"):
         binarize(distributions(0), rule="median")
     with pytest.raises(ValueError, match="2-D"):
@@ -69,14 +69,14 @@ def test_unknown_rule_and_wrong_shape():
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, int, float])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.coo_array, sparse.csc_array])
-def test_labels_of_any_kind_are_the_same_truth_values(container, dtype):
+def test_labels_of_any_container_and_dtype_are_equal(container, dtype):
     Y = np.random.default_rng(0).random((40, 5)) < 0.4
     Y[:, 2] = True
     given = container(Y.astype(dtype))
     checked = check_logical(given)
     assert checked.dtype == bool
     np.testing.assert_array_equal(checked, Y)
-    checked[:] = False  # ours to change
+    checked[:] = False  # the result may be modified
     np.testing.assert_array_equal(given if container is np.asarray else given.toarray(), Y)
 
 
@@ -89,12 +89,12 @@ def test_labels_of_any_kind_are_the_same_truth_values(container, dtype):
         sparse.coo_array((np.ones(2), ([0, 0], [0, 0])), shape=(1, 2)),  # the same entry twice
     ],
 )
-def test_other_numbers_are_told_whatever_they_are_stored_in(wrong):
+def test_other_values_raise_for_every_container(wrong):
     with pytest.raises(InputError, match="only 0 and 1"):
         check_logical(wrong)
 
 
-def test_frames_of_floats_are_not_written_into():
+def test_float_frames_are_not_modified():
     degrees = pd.DataFrame([[0.3, 0.7005], [np.nan, np.nan]])
     assert check_some_degrees(degrees, ["label_0", "label_1"], 2)[0].sum() == pytest.approx(1.0)
     assert degrees.loc[0].tolist() == [0.3, 0.7005]
@@ -104,14 +104,14 @@ def test_frames_of_floats_are_not_written_into():
 
 
 @pytest.mark.parametrize("generator", [np.random.RandomState, np.random.default_rng])
-def test_draws_have_the_stated_probabilities(generator):
+def test_samples_have_the_stated_probabilities(generator):
     D = np.random.default_rng(0).dirichlet(np.ones(4), size=6)
     counts = draw_labels(D, 50_000, generator(1))
     assert counts.sum() == 50_000
     assert chisquare(counts.ravel(), 50_000 * D.ravel() / 6).pvalue > 1e-3
 
 
-def test_draws_agree_with_drawing_a_row_and_then_a_label():
+def test_sampling_at_once_equals_sampling_row_by_row():
     D = np.array([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])
     rng = np.random.default_rng(0)
     one_by_one = np.zeros_like(D)
@@ -122,7 +122,7 @@ def test_draws_agree_with_drawing_a_row_and_then_a_label():
     np.testing.assert_allclose(at_once / 20_000, one_by_one / 20_000, atol=0.02)
 
 
-def test_a_degree_of_zero_is_never_drawn():
+def test_labels_of_degree_zero_are_never_sampled():
     D = np.tile([0.0, 1.0, 0.0], (50, 1))
     assert (draw_labels(D, 1000, np.random.default_rng(0))[:, [0, 2]] == 0).all()
 

@@ -8,7 +8,7 @@ import pytest
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
 
 
-def test_the_mixture_is_the_posterior_mean_of_dirichlet_multinomial_votes():
+def test_mixture_is_the_posterior_mean_of_dirichlet_multinomial_votes():
     rng = np.random.default_rng(0)
     kappa, n_votes, p = 3.0, 4, np.array([0.5, 0.3, 0.2])
     d = rng.dirichlet(kappa * p, size=400_000)
@@ -33,11 +33,11 @@ def test_dispersion_is_0_for_a_fixed_number_and_1_for_independent_labels():
     assert two.is_selection
 
 
-def test_labels_that_never_vary_are_no_selection():
+def test_constant_labels_are_not_a_selection():
     assert not PositiveLabels.from_moments(*count_moments(np.ones((5, 3), dtype=bool))).is_selection
 
 
-def test_a_weight_equals_repetition_and_an_unknown_label_counts_as_its_rate():
+def test_sample_weights_and_unknown_labels():
     Y = np.array([[True, False], [True, True], [False, True]])
     weighted, repeated = count_moments(Y, None, np.array([2.0, 1.0, 0.0])), count_moments(Y[[0, 0, 1]])
     for one, other in zip(weighted, repeated, strict=True):

@@ -17,13 +17,13 @@ CONTAINERS = [np.asarray, sparse.csr_array]
 
 
 def rows(m=30):
-    """On a grid of 2^-10, so that adding an offset rounds nothing; many columns, so that the search is by products."""
+    """Rows on a grid of 2^-10, so that adding an offset is exact; many columns, so that the search uses products."""
     return np.rint(1024 * np.random.default_rng(0).normal(size=(60, m))) / 1024
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("offset", [1e6, -1e8])
-def test_an_offset_changes_neither_graph_nor_reconstruction(container, offset):
+def test_graph_and_reconstruction_are_invariant_to_offset(container, offset):
     X = rows()
     far = container(X + offset)
     np.testing.assert_allclose(knn_graph(far, 5).toarray(), knn_graph(X, 5).toarray(), rtol=1e-9)
@@ -31,7 +31,7 @@ def test_an_offset_changes_neither_graph_nor_reconstruction(container, offset):
     np.testing.assert_allclose(there, near, atol=1e-9)
 
 
-def test_an_offset_in_float32_changes_no_neighbour():
+def test_neighbours_are_invariant_to_float32_offset():
     far = (rows() + 1e4).astype(np.float32)
     index, _ = neighbor_index(far, 5)
     distances = cdist(far.astype(float), far.astype(float))
@@ -42,7 +42,7 @@ def test_an_offset_in_float32_changes_no_neighbour():
     assert index._fit_X.dtype == np.float32
 
 
-def test_new_rows_are_moved_with_the_index():
+def test_offset_of_the_index_is_subtracted_from_new_rows():
     X = rows()
     index, offsets = neighbor_index(X + 1e8, 3)
     new = X[:5] + 1e-3
@@ -58,7 +58,7 @@ Y = np.random.default_rng(1).random((40, 3)) < 0.5
 Y[:, 0] |= ~Y.any(axis=1)
 
 
-def test_methods_and_grid_points_share_one_search_and_nothing_changes():
+def test_shared_search_gives_the_same_results():
     models = [
         DLDL(alpha=0.1, beta=1.0, gamma=1.0, n_neighbors=5),
         DLDL(alpha=1.0, beta=1.0, gamma=1.0, n_neighbors=5, sigma=2.0),
@@ -74,7 +74,7 @@ def test_methods_and_grid_points_share_one_search_and_nothing_changes():
         np.testing.assert_array_equal(one, other)
 
 
-def test_other_rows_other_numbers_and_other_kinds_of_matrix_are_told_apart():
+def test_shared_search_distinguishes_rows_neighbours_and_dtypes():
     changed = X.copy()
     changed[7] += 1.0
     with SharedNeighbors(max_searches=5) as shared:
@@ -85,14 +85,14 @@ def test_other_rows_other_numbers_and_other_kinds_of_matrix_are_told_apart():
     assert shared.n_searches == 5
 
 
-def test_memory_is_bounded_and_the_latest_is_kept():
+def test_cache_is_limited_and_keeps_the_latest_entry():
     with SharedNeighbors(max_searches=1) as shared:
         for k in (5, 4, 5, 5):
             nearest_rows(X, k)
     assert shared.n_searches == 3
 
 
-def test_what_is_shared_cannot_be_written_to_and_outside_nothing_is_shared():
+def test_shared_arrays_are_read_only_and_sharing_ends_with_the_block():
     with SharedNeighbors() as shared:
         with pytest.raises(ValueError, match="read-only"):
             nearest_rows(X, 5)[0, 0] = 3

@@ -40,12 +40,12 @@ def test_similarities_are_cosines():
     np.testing.assert_allclose(pseudo_distributions(X, Y), softmax(S + Y), atol=1e-12)
 
 
-def test_value_worked_out_by_hand():
+def test_matches_hand_computed_value():
     P = pseudo_distributions(np.eye(2), np.array([[1, 0], [1, 1]]))
     np.testing.assert_allclose(P, [[0.8808, 0.1192], [0.2689, 0.7311]], atol=5e-5)
 
 
-def test_collinear_features_say_nothing():
+def test_collinear_features_give_equal_similarities():
     _, Y = problem()
     X = np.outer(np.arange(1.0, 41.0), [1.0, 2.0])
     Y[:, 3] = Y[:, 4]  # the cosine with an absent label would be 0, not 1

@@ -34,13 +34,13 @@ def simplex_graph(X, n_neighbors):
 KINDS = pytest.mark.parametrize("graph", [reconstruction_weights, simplex_graph])
 
 
-def excess(C, w):
-    """How far w is from minimising w'Cw on the simplex: its Frank-Wolfe gap."""
+def frank_wolfe_gap(C, w):
+    """The Frank-Wolfe gap of w for the minimum of w'Cw on the simplex."""
     gradient = C @ w
     return w @ gradient - gradient.min()
 
 
-def test_affine_weights_are_those_of_locally_linear_embedding():
+def test_affine_weights_match_locally_linear_embedding():
     X = features()
     indices = NearestNeighbors(n_neighbors=5).fit(X).kneighbors()[1]
     expected = barycenter_weights(X, X, indices, reg=1e-3)
@@ -49,7 +49,7 @@ def test_affine_weights_are_those_of_locally_linear_embedding():
     assert W.nnz == 60 * 5
 
 
-def test_a_row_in_the_plane_of_its_neighbours_is_rebuilt():
+def test_row_in_the_span_of_its_neighbours_is_reconstructed():
     X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.9, 0.9]])
     W = reconstruction_weights(X, 3, reg=1e-12).toarray()
     np.testing.assert_allclose(W @ X, X, atol=1e-6)
@@ -68,7 +68,7 @@ def test_simplex_weights_meet_the_kkt_conditions(seed, k, m):
     assert (W >= 0).all()
     np.testing.assert_allclose(W.sum(axis=1), 1.0, atol=1e-12)
     for gram, w in zip(C, W, strict=True):
-        assert excess(gram, w) <= 1e-7 * np.trace(gram)
+        assert frank_wolfe_gap(gram, w) <= 1e-7 * np.trace(gram)
 
 
 def test_simplex_weights_equal_penalised_least_squares():
@@ -81,17 +81,17 @@ def test_simplex_weights_equal_penalised_least_squares():
     assert (W == 0).any()
 
 
-def test_a_guess_of_the_support_does_not_change_the_answer():
+def test_initial_support_does_not_change_the_weights():
     Z = np.random.default_rng(4).normal(size=(50, 10, 12)) + 0.5
     C = Z @ Z.transpose(0, 2, 1)
     W = simplex_weights(C)
     nothing = np.zeros(W.shape, dtype=bool)
     for guess in (W > 0, W == 0, nothing):
         np.testing.assert_allclose(simplex_weights(C, guess), W, atol=1e-10)
-    assert not nothing.any()  # the caller's guess is not written to
+    assert not nothing.any()  # the initial support is not modified
 
 
-def test_grams_of_blocks_of_columns_add_up_and_do_not_depend_on_the_block_size(monkeypatch):
+def test_gram_matrices_do_not_depend_on_the_block_size(monkeypatch):
     X, D = features(), features(m=3, seed=1)
     indices = NearestNeighbors(n_neighbors=6).fit(X).kneighbors()[1]
     whole = local_grams(np.hstack([X, D]), indices)
@@ -143,7 +143,7 @@ def test_affine_weights_of_coincident_neighbours_are_equal():
 
 
 @pytest.mark.parametrize("k", [0, 60])
-def test_too_many_or_too_few_neighbours_are_named(k):
+def test_invalid_number_of_neighbours_raises(k):
     with pytest.raises(ValueError, match=f"n_neighbors={k} and n_samples=60"):
         reconstruction_weights(features(), k)
 
@@ -170,7 +170,7 @@ def test_one_matrix_for_all_rows_gives_non_negative_least_squares():
     assert (V > 0).any()
 
 
-def test_pivots_that_would_cycle_still_end():
+def test_cycling_pivots_terminate():
     # A matrix with large off-diagonal entries, on which full exchanges alone are known to be fragile.
     rng = np.random.default_rng(1)
     A = rng.normal(size=(400, 10, 10)) + 3.0
@@ -181,7 +181,7 @@ def test_pivots_that_would_cycle_still_end():
     assert np.abs(V * gradient).max() <= 1e-3
 
 
-def test_guess_of_the_support_does_not_change_the_answer_and_is_not_written_to():
+def test_initial_support_does_not_change_the_solution_and_is_not_modified():
     rng = np.random.default_rng(2)
     A = rng.normal(size=(12, 6))
     B = rng.normal(size=(30, 6))

@@ -48,12 +48,12 @@ def test_projection_is_the_quadratic_programme_of_the_paper():
     np.testing.assert_allclose(project_simplex(V, support), B.value, atol=1e-5)
 
 
-def test_projection_of_large_numbers_keeps_their_digits():
+def test_projection_of_large_numbers_is_accurate():
     V = 1e15 + np.array([[0.25, 0.0, 0.0]])
     np.testing.assert_array_equal(project_simplex(V), [[0.5, 0.25, 0.25]])
 
 
-def test_projection_refuses_an_empty_support():
+def test_projection_on_empty_support_raises():
     with pytest.raises(ValueError, match="at least one allowed entry"):
         project_simplex(np.ones((2, 2)), np.array([[True, True], [False, False]]))
 
@@ -77,7 +77,7 @@ def test_softmax_never_overflows():
 def test_normalize_rows():
     tiny = np.array([[1e-320, 3e-320], [0.0, 0.0]])
     np.testing.assert_allclose(normalize_rows(tiny), [[0.25, 0.75], [0.5, 0.5]], rtol=1e-2)
-    np.testing.assert_allclose(normalize_rows(np.array([[1e308, 1e308]])), [[0.5, 0.5]])  # their sum is beyond floats
+    np.testing.assert_allclose(normalize_rows(np.array([[1e308, 1e308]])), [[0.5, 0.5]])  # their sum overflows
     shifted = normalize_rows(np.array([[-1.0, 0.0, 1.0], [9.0, 5.0, 6.0]]), shift=True)
     np.testing.assert_allclose(shifted, [[0, 1 / 3, 2 / 3], [0.8, 0, 0.2]])
     np.testing.assert_allclose(normalize_rows(np.array([[2.0, 2.0]]), shift=True), [[0.5, 0.5]])
@@ -98,7 +98,7 @@ def test_rows_are_distributions_in_the_order_of_the_scores(F, normalize):
     assert (np.diff(np.take_along_axis(D, order, axis=1), axis=1) >= 0).all() or normalize == "l1"
 
 
-def test_shifts_and_scales_that_change_nothing():
+def test_invariances_of_the_maps():
     F = np.random.default_rng(0).normal(size=(5, 4))
     shift, scale = np.arange(5.0)[:, None], np.arange(1.0, 6.0)[:, None]
     np.testing.assert_allclose(to_distributions(F + shift, "softmax"), to_distributions(F, "softmax"))
@@ -112,12 +112,12 @@ def test_constant_rows_become_uniform(normalize):
     np.testing.assert_allclose(to_distributions(np.full((1, 4), -3.0), normalize), 0.25)
 
 
-def test_negative_scores_get_nothing_or_are_shifted():
+def test_negative_scores_are_clipped_or_shifted():
     F = np.array([[3.0, 1.0, -1.0]])
     np.testing.assert_allclose(to_distributions(F, "l1"), [[0.75, 0.25, 0.0]])
     np.testing.assert_allclose(to_distributions(F, "shift_l1"), [[2 / 3, 1 / 3, 0.0]])
 
 
-def test_an_unknown_map_is_refused():
+def test_unknown_map_raises():
     with pytest.raises(ValueError, match="softmax, l1, shift_l1"):
         to_distributions(np.ones((1, 2)), "l2")

@@ -7,10 +7,10 @@ distributed = pytest.importorskip("distributed", reason="dask is not installed")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def hasty_clusters():
-    """Dask holds messages back for ten milliseconds, to send them together, and watches itself all the time.
+def fast_dask_settings():
+    """Disable message batching (ten milliseconds) and self-monitoring of Dask.
 
-    That is half the time of fits this small.
+    Together they take half the time of such small fits.
     """
     import dask
     from distributed.batched import BatchedSend
@@ -26,22 +26,22 @@ def hasty_clusters():
 
 
 @pytest.fixture(scope="session")
-def quick_workers():
-    """Worker processes are forked from one that has imported everything, so that they are there at once."""
+def forked_workers():
+    """Fork worker processes from a process that has imported everything, which starts them faster."""
     import dask
     from distributed.utils import get_mp_context
 
-    # A worker that wants something of a lost one calls it again and again, for half a minute by default.
+    # By default a worker retries connections to a lost worker for half a minute.
     settings = {"worker.multiprocessing-method": "forkserver", "comm.timeouts.connect": "5s"}
     with dask.config.set({f"distributed.{name}": value for name, value in settings.items()}):
-        get_mp_context()  # Dask's own list of imports, which is set once, must not replace ours
+        get_mp_context()  # Dask must not replace our list of imports by its own
         forked.context()
         yield
 
 
 @pytest.fixture(scope="package")
-def cluster(quick_workers):
-    """Two worker processes on this machine, for all tests of the folder."""
+def cluster(forked_workers):
+    """Two local worker processes, shared by all tests of this folder."""
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster:
         yield cluster
@@ -49,14 +49,14 @@ def cluster(quick_workers):
 
 @pytest.fixture
 def client_of_processes(cluster):
-    """For what has to go from one process to another: each kind of estimator, frame and error once."""
+    """A client of worker processes: for one test of each kind of estimator, frame and error."""
     with distributed.Client(cluster, set_as_default=False) as client:
         yield client
 
 
 @pytest.fixture(scope="package")
 def client():
-    """A worker of this process with two threads: the same tasks and runner in a fifth of the time."""
+    """A client of two threads in this process: the same tasks in a fifth of the time."""
     options = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(**options) as cluster,

@@ -1,4 +1,4 @@
-"""Estimators on Dask collections, on workers that are threads or processes: equal to one machine, whatever they do."""
+"""Estimators on Dask collections give the results of local fits, on threads and on processes."""
 
 import os
 import pickle
@@ -24,11 +24,11 @@ from ldlearn.joint.alternation import alternate
 dd = pytest.importorskip("dask.dataframe")
 distributed = pytest.importorskip("distributed")
 
-# What a cluster says about its own dying or busy workers is not ours.
+# Warnings of Dask about lost or busy workers.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 GIVEN = {"beta": 0.3, "gamma": 0.3, "max_iter": 1}
-TWICE = GIVEN | {"max_iter": 2}  # where the steps themselves are at stake: a second one begins with what the first left
+TWICE = GIVEN | {"max_iter": 2}  # for tests of the steps: the second one is warm-started by the first
 UNEVEN = {1: (700,), 3: (300, 1, 399), 7: (200, 50, 1, 149, 120, 80, 100)}
 PLACES = [(1, "client"), (3, "client"), (7, "client_of_processes")]
 
@@ -59,7 +59,7 @@ def local_twice(rows):
 
 
 @pytest.mark.parametrize(("count", "place"), PLACES)
-def test_the_fit_in_blocks_is_the_fit_in_one_place(rows, local_twice, request, count, place):
+def test_fit_in_blocks_equals_local_fit(rows, local_twice, request, count, place):
     client, local = request.getfixturevalue(place), local_twice
     X, Y = (in_blocks(A, UNEVEN[count]) for A in rows)
     model = ld.DaskDLDL(**TWICE, client=client).fit(X, Y)
@@ -76,7 +76,7 @@ def test_the_fit_in_blocks_is_the_fit_in_one_place(rows, local_twice, request, c
     assert {name for name in vars(local) if name.endswith("_")} <= set(vars(model))
 
 
-def test_the_weights_of_few_wide_rows_are_chosen_as_in_one_place(client):
+def test_selection_with_wide_rows_equals_local_selection(client):
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(40, 120)), rng.random((40, 4)) < 0.5
     Y[np.arange(40), rng.integers(0, 4, 40)] = True
@@ -95,7 +95,7 @@ def test_the_weights_of_few_wide_rows_are_chosen_as_in_one_place(client):
     ],
     ids=["weights chosen", "pseudo", "rbf", "nystroem"],
 )
-def test_other_parameters_mean_the_same(rows, client, params):
+def test_other_parameters_equal_local_fit(rows, client, params):
     X, Y = (in_blocks(A[:, :4], UNEVEN[3]) for A in rows)
     model = ld.DaskDLDL(**params, client=client).fit(X, Y)
     local = DLDL(**params).fit(rows[0][:, :4], rows[1])
@@ -106,7 +106,7 @@ def test_other_parameters_mean_the_same(rows, client, params):
 
 
 @pytest.mark.parametrize("name", ["DLDL", "VoteLDL"])
-def test_weights_of_mapped_features_are_chosen_as_on_one_machine(client, name):
+def test_selection_with_feature_maps_equals_local_selection(client, name):
     data = make_label_distributions(150, 5, 4, labels="votes", random_state=0)
     params = {"feature_map": "rbf", "max_iter": 2}
     X, Y = (in_blocks(A, (90, 60)) for A in (data.X, data.Y))
@@ -119,7 +119,7 @@ def test_weights_of_mapped_features_are_chosen_as_on_one_machine(client, name):
     np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
 
 
-def test_weights_of_many_rows_are_chosen_on_the_sample_that_one_machine_takes(client, monkeypatch):
+def test_selection_uses_the_sample_of_local_fits(client, monkeypatch):
     data = make_label_distributions(3000, 3, 3, labels="votes", random_state=1)
     monkeypatch.setattr("ldlearn.dask.rows._MAX_LOCAL_ROWS", 0)
     Y, weights = np.where(data.X[:, :1] > 1.5, np.nan, data.Y), np.linspace(0.5, 2.0, 3000)
@@ -130,7 +130,7 @@ def test_weights_of_many_rows_are_chosen_on_the_sample_that_one_machine_takes(cl
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
 
 
-def test_single_precision_stays_single(rows, client):
+def test_float32_stays_float32(rows, client):
     X = rows[0].astype(np.float32)
     model = ld.DaskDLDL(**GIVEN, client=client).fit(in_blocks(X, UNEVEN[3]), in_blocks(rows[1], UNEVEN[3]))
     assert model.label_distributions_.dtype == np.float32
@@ -138,7 +138,7 @@ def test_single_precision_stays_single(rows, client):
     np.testing.assert_allclose(D, DLDL(**GIVEN).fit(X, rows[1]).label_distributions_, atol=1e-6)
 
 
-def test_softmax_regression_on_degrees_in_blocks_is_that_in_one_place(rows, local, client_of_processes):
+def test_sa_bfgs_in_blocks_equals_local_fit(rows, local, client_of_processes):
     X, D = in_blocks(rows[0], UNEVEN[3]), in_blocks(local.label_distributions_, UNEVEN[3])
     weights = np.linspace(0.5, 2.0, 700)
     model = ld.DaskSABFGS(l2=0.3, client=client_of_processes).fit(
@@ -157,7 +157,7 @@ def test_softmax_regression_on_degrees_in_blocks_is_that_in_one_place(rows, loca
 
 @pytest.fixture(scope="module")
 def partly(rows):
-    """Labels of which some are unknown, and weights of the rows."""
+    """Labels with unknown entries, and sample weights."""
     rng = np.random.default_rng(0)
     return np.where(rng.random(rows[1].shape) < 0.1, np.nan, rows[1]), rng.uniform(0.5, 2.0, len(rows[0]))
 
@@ -167,7 +167,7 @@ def partly(rows):
     [TWICE, {"init": "pseudo", "fit_intercept": False, **TWICE}, {"ordered": 0.5, **TWICE}, {"max_iter": 2}],
     ids=["given", "pseudo", "ordered", "chosen"],
 )
-def test_weights_and_unknown_labels_count_as_on_one_machine(rows, partly, client, params):
+def test_sample_weights_and_unknown_labels_equal_local_fit(rows, partly, client, params):
     X, Y, weights = in_blocks(rows[0], UNEVEN[3]), in_blocks(partly[0], UNEVEN[3]), da.from_array(partly[1], chunks=300)
     model = ld.DaskDLDL(**params, client=client).fit(X, Y, sample_weight=weights)
     local = DLDL(**params).fit(rows[0], partly[0], sample_weight=partly[1])
@@ -181,7 +181,7 @@ def test_weights_and_unknown_labels_count_as_on_one_machine(rows, partly, client
     assert model.score(X, Y, sample_weight=weights) == pytest.approx(score, rel=1e-6)
 
 
-def test_weights_of_frames_are_series(rows, partly, client):
+def test_sample_weights_as_series(rows, partly, client):
     pd = pytest.importorskip("pandas")
     table = pd.DataFrame(rows[0]).assign(weight=partly[1])
     table = dd.from_pandas(table.rename(columns=str), npartitions=3)
@@ -193,7 +193,7 @@ def test_weights_of_frames_are_series(rows, partly, client):
 
 
 @pytest.mark.parametrize(
-    ("weights", "sentence"),
+    ("weights", "message"),
     [
         (np.ones(700), "sample_weight must be a Dask array or series"),
         (da.ones(600), "X has 700 rows and sample_weight has 600"),
@@ -201,13 +201,13 @@ def test_weights_of_frames_are_series(rows, partly, client):
         (da.ones((700, 1)), "sample_weight must be a Dask array or series, one number a row"),
     ],
 )
-def test_weights_that_cannot_be_are_one_sentence(rows, client, weights, sentence):
+def test_invalid_sample_weights_raise(rows, client, weights, message):
     X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
-    with pytest.raises(InputError, match=sentence):
+    with pytest.raises(InputError, match=message):
         ld.DaskDLDL(**GIVEN, client=client).fit(X, Y, sample_weight=weights)
 
 
-def test_a_label_that_is_unknown_everywhere_is_one_sentence(rows, client):
+def test_label_without_known_values_raises(rows, client):
     Y = np.where([False, False, True, False], np.nan, rows[1])
     with pytest.raises(InputError, match=r"'label_2' .column 2 of y. is unknown in every row"):
         ld.DaskDLDL(**GIVEN, client=client).fit(in_blocks(rows[0], UNEVEN[3]), in_blocks(Y, UNEVEN[3]))
@@ -217,7 +217,7 @@ VOTES = {"gamma": 1.0, "max_iter": 8}
 
 
 @pytest.mark.parametrize(("count", "place"), PLACES)
-def test_votes_in_blocks_are_those_in_one_place(rows, partly, request, count, place):
+def test_vote_ldl_in_blocks_equals_local_fit(rows, partly, request, count, place):
     client = request.getfixturevalue(place)
     X, Y = in_blocks(rows[0], UNEVEN[count]), in_blocks(partly[0], UNEVEN[count])
     weights = da.from_array(partly[1], chunks=(UNEVEN[count],))
@@ -233,7 +233,7 @@ def test_votes_in_blocks_are_those_in_one_place(rows, partly, request, count, pl
     np.testing.assert_allclose(enhanced, local.enhance(rows[0], partly[0]), atol=1e-6)
 
 
-def test_votes_with_a_penalty_that_is_chosen_and_without_an_intercept(rows, client):
+def test_vote_ldl_with_selected_penalty_and_without_intercept(rows, client):
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
     model = ld.DaskVoteLDL(fit_intercept=False, max_iter=6, client=client).fit(X, Y)
     local = VoteLDL(fit_intercept=False, max_iter=6).fit(*rows)
@@ -256,7 +256,7 @@ class Killer:
             os.kill(self.killed, signal.SIGKILL)
 
 
-def test_a_lost_worker_costs_time_and_not_the_fit(rows, local_twice, client_of_processes, after_steps):
+def test_fit_survives_a_lost_worker(rows, local_twice, client_of_processes, after_steps):
     X, Y = (in_blocks(A, UNEVEN[7]) for A in rows)
     killer = Killer(client_of_processes)
     after_steps(killer)
@@ -267,7 +267,7 @@ def test_a_lost_worker_costs_time_and_not_the_fit(rows, local_twice, client_of_p
     np.testing.assert_allclose(D, local_twice.label_distributions_, atol=1e-6)
 
 
-def test_answers_are_lazy_and_those_of_the_ordinary_estimator(rows, local, client, fitted):
+def test_predictions_are_lazy_and_equal_local_predictions(rows, local, client, fitted):
     model, X, Y = fitted, *(in_blocks(A, UNEVEN[3]) for A in rows)
     broken = X.map_blocks(lambda block: 1 / 0, dtype=float, meta=np.empty((0, 0)))
     assert model.predict(broken).shape == (700, 4)  # nothing has been computed
@@ -280,7 +280,7 @@ def test_answers_are_lazy_and_those_of_the_ordinary_estimator(rows, local, clien
         model.score(X, in_blocks(local.predict(rows[0]), UNEVEN[3]))
 
 
-def test_the_way_back_to_one_machine(rows, local, fitted):
+def test_to_local_estimator(rows, local, fitted):
     ordinary = fitted.to_local()
     assert type(ordinary) is DLDL
     assert ordinary.get_params() == DLDL(**GIVEN).get_params()
@@ -330,7 +330,7 @@ def test_frames_in_frames_out(rows, local, client_of_processes):
 
 
 @pytest.mark.parametrize("shape", ["other rows", "columns", "unknown lengths", "empty blocks"])
-def test_blocks_of_any_shape_are_handled(rows, local, client, shape):
+def test_blocks_of_any_shape(rows, local, client, shape):
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
     if shape == "other rows":
         Y = Y.rechunk({0: 90})
@@ -354,7 +354,7 @@ def with_bad(A, row, value):
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "message"),
     [
         (lambda X, Y: (X, Y[:600]), "X has 700 rows and y has 600"),
         (lambda X, Y: (np.asarray(X), Y), "must be a Dask array or data frame, got ndarray"),
@@ -376,35 +376,35 @@ def with_bad(A, row, value):
         (lambda X, Y: (X[:0], Y[:0]), "X has no rows"),
     ],
 )
-def test_what_cannot_be_handled_is_one_sentence(rows, client, change, sentence):
+def test_unsupported_collections_raise(rows, client, change, message):
     X, Y = change(*(in_blocks(A, UNEVEN[3]) for A in rows))
     model = ld.DaskDLDL(**GIVEN, client=client)
-    with pytest.raises(InputError, match=sentence):
+    with pytest.raises(InputError, match=message):
         model.fit(X, Y)
     assert not hasattr(model, "coef_")
 
 
-def test_a_text_column_is_one_sentence(client):
+def test_text_columns_raise(client):
     pd = pytest.importorskip("pandas")
     frame = dd.from_pandas(pd.DataFrame({"size": [1.0, 2.0], "city": ["a", "b"]}), npartitions=1)
     with pytest.raises(InputError, match="Column 'city' of X is not numeric"):
         ld.DaskDLDL(**GIVEN, client=client).fit(frame, frame)
 
 
-def test_without_a_client_there_is_one_sentence(rows):
+def test_missing_client_raises(rows):
     X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
     with pytest.raises(InputError, match="There is no Dask client; make one"):
         ld.DaskDLDL(**GIVEN).fit(X, Y)
 
 
-def test_the_current_client_is_taken(rows, local, cluster):
+def test_current_client_is_the_default(rows, local, cluster):
     X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
     with distributed.Client(cluster):
         model = clone(ld.DaskDLDL(**GIVEN)).fit(X, Y)  # one block: the other worker has nothing to do
         np.testing.assert_allclose(model.predict(X).compute(), local.predict(rows[0]), atol=1e-6)
 
 
-def test_a_client_is_no_obstacle_to_clone_and_pickle(client):
+def test_clone_and_pickle_with_a_client(client):
     model = ld.DaskDLDL(beta=1.0, client=client)
     copy = clone(model)
     assert copy.client is client
@@ -415,7 +415,7 @@ def test_a_client_is_no_obstacle_to_clone_and_pickle(client):
         model.set_params(betta=1.0)
 
 
-def test_what_needs_all_rows_at_once_is_one_sentence(rows, client):
+def test_options_that_need_all_rows_raise(rows, client):
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
     with pytest.raises(ParameterError, match="feature_map must be None, 'rbf' or Nystroem"):
         ld.DaskDLDL(**GIVEN, feature_map=StandardScaler(), client=client).fit(X, Y)
@@ -438,12 +438,12 @@ def test_both_fits_run_the_same_alternation(rows, client, monkeypatch):
     assert calls == [("_LocalSteps", 1), ("_BlockSteps", 1)]
 
 
-def test_what_is_only_for_rows_in_memory_is_one_sentence(rows, fitted):
+def test_methods_for_rows_in_memory_raise(rows, fitted):
     with pytest.raises(InputError, match="otherwise use to_local"):
         fitted.predict_interval(in_blocks(rows[0], UNEVEN[3]))
 
 
-def test_experiments_run_their_cells_on_the_same_cluster(tmp_path, rows, client_of_processes, cluster):
+def test_experiments_use_the_same_cluster(tmp_path, rows, client_of_processes, cluster):
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
     model = ld.DaskDLDL(**GIVEN, client=client_of_processes)
     before = model.fit(X, Y).coef_
@@ -452,7 +452,7 @@ def test_experiments_run_their_cells_on_the_same_cluster(tmp_path, rows, client_
     np.testing.assert_allclose(model.fit(X, Y).coef_, before, atol=1e-12)
 
 
-def test_blocks_are_added_in_a_tree(client, monkeypatch):
+def test_blocks_are_summed_in_a_tree(client, monkeypatch):
     monkeypatch.setattr("ldlearn.dask.cluster._TREE_WIDTH", 2)
     runner = BlockRunner(client)
     numbers = [dask.delayed(k) for k in range(7)]
@@ -462,12 +462,12 @@ def test_blocks_are_added_in_a_tree(client, monkeypatch):
     assert runner.n_rounds == 1
 
 
-def test_a_message_is_one_task_for_all_blocks(client, monkeypatch):
+def test_broadcast_is_one_task_for_all_blocks(client, monkeypatch):
     graphs = []
     monkeypatch.setattr(client, "persist", lambda parts: [graphs.extend(part.__dask_graph__()) for part in parts])
     numbers = [dask.delayed(k) for k in range(7)]
     BlockRunner(client).map_persist(lambda k, message: k, numbers, common=np.zeros(10_000))
-    assert len(set(graphs)) == 15  # seven numbers, what is made of them, and the message
+    assert len(set(graphs)) == 15  # seven numbers, their results, and the broadcast
 
 
 @pytest.mark.parametrize(
@@ -475,7 +475,7 @@ def test_a_message_is_one_task_for_all_blocks(client, monkeypatch):
     [(ld.DaskDLDL, DLDL, GIVEN), (ld.DaskVoteLDL, VoteLDL, {"gamma": 0.3})],
     ids=["DLDL", "VoteLDL"],
 )
-def test_negative_labels_that_mean_less_have_the_same_degrees_in_blocks(cls, local_class, params, rows, client):
+def test_zeros_less_in_blocks_equals_local_fit(cls, local_class, params, rows, client):
     X, Y = rows
     unknown = np.where(np.arange(Y.size).reshape(Y.shape) % 37 == 0, np.nan, Y)
     model = cls(**params, zeros="less", client=client).fit(in_blocks(X, UNEVEN[3]), in_blocks(unknown, UNEVEN[3]))

@@ -1,7 +1,7 @@
-"""Rows that a worker may not hold in memory: blocks go to disk, the fit goes on.
+"""Rows that exceed the memory of a worker are spilled to disk.
 
-The worker of this test may keep 1 MB of data, since a quarter of a gigabyte is Python with its libraries already.
-``benchmarks/on_dask.py fit 10000000`` is in earnest: 4 GB on two workers of 2 GB, under the limits that Dask sets.
+The worker of this test may keep 1 MB of data; Python with its libraries takes a quarter of a gigabyte.
+``benchmarks/on_dask.py fit 10000000`` is the full-size run: 4 GB on two workers of 2 GB, with Dask's limits.
 """
 
 import dask
@@ -20,7 +20,7 @@ LIMIT, HELD = 400 * 10**6, 10**6
 PARAMS = {"beta": 1.0, "gamma": 3.0, "max_iter": 1, "tol": 1e-3}
 
 
-def test_rows_of_three_times_what_a_worker_may_hold_are_fitted(quick_workers, after_steps):
+def test_fit_of_three_times_the_memory_of_a_worker(forked_workers, after_steps):
     data = make_label_distributions(4000, 100, 5, labels="votes", random_state=0)
     assert data.X.nbytes >= 3 * HELD
     local = DLDL(**PARAMS).fit(data.X, data.Y)
@@ -34,7 +34,7 @@ def test_rows_of_three_times_what_a_worker_may_hold_are_fitted(quick_workers, af
     ):
         spilled = []
 
-        def look():  # workers cannot import this file, but functions without a name reach them
+        def look():  # workers cannot import this file, but lambdas are pickled by value
             spilled.extend(client.run(lambda dask_worker: dask_worker.data.spilled_total.disk).values())
 
         after_steps(look)

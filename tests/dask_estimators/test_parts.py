@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Three files of features, a text and labels; the same rows in one."""
+    """Three files with features, a text and labels, and one file with all rows."""
     monkeypatch.chdir(tmp_path)
     data = make_label_distributions(600, 4, 3, labels="votes", random_state=0)
     table = pd.DataFrame(data.X, columns=list("stuv"))
@@ -30,13 +30,13 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(*words):
-    with pytest.raises(SystemExit) as ended:
-        main(list(words))
-    return ended.value.code
+def run(*arguments):
+    with pytest.raises(SystemExit) as exit_info:
+        main(list(arguments))
+    return exit_info.value.code
 
 
-def test_fit_and_predict_in_parts_from_the_command_line(folder, cluster):
+def test_fit_and_predict_many_files_on_the_command_line(folder, cluster):
     address = cluster.scheduler_address
     options = ("-l", "sky,sea,sun", "--id", "key", "--set", "beta=0.3", "--set", "gamma=0.3", "--set", "max_iter=1")
     assert run("fit", "part-*.parquet", *options, "-o", "m.ldl", "--scheduler", address) == 0
@@ -55,13 +55,13 @@ def test_fit_and_predict_in_parts_from_the_command_line(folder, cluster):
     np.testing.assert_allclose(written[["sky", "sea", "sun"]], together[["sky", "sea", "sun"]], atol=1e-6)
 
 
-def test_lists_of_labels_are_refused_before_a_cluster_is_asked(folder):
+def test_label_lists_are_rejected_before_connecting(folder):
     pd.DataFrame({"x": range(4), "tags": ["sky|sea", "sea", "sky", "sky|sea"]}).to_csv("lists-0.csv", index=False)
     with pytest.raises(LDLearnError, match="column 'tags': on a cluster"):
         fit_parts("lists-*.csv", "tags", scheduler="tcp://nowhere:1")
 
 
-def test_what_parts_cannot_be_is_one_sentence(folder, cluster):
+def test_invalid_options_with_many_files_raise(folder, cluster):
     address = cluster.scheduler_address
     with pytest.raises(FileError, match="No file is called 'none-"):
         fit_parts("none-*.csv", "sky", scheduler=address)
@@ -76,21 +76,21 @@ def test_what_parts_cannot_be_is_one_sentence(folder, cluster):
         predict_parts("?/part.csv", "m.ldl", "out", scheduler=address)
 
 
-def test_a_part_that_is_wrong_is_named(folder, cluster):
+def test_invalid_file_is_named(folder, cluster):
     address = cluster.scheduler_address
     params = {"beta": 0.3, "gamma": 0.3, "max_iter": 1}
     pd.read_parquet("part-2.parquet").to_parquet("part-3.parquet")
-    # Of four parts the second is the one that only a worker reads.
+    # Of four files only the second is read only by a worker.
     second = pd.read_parquet("part-1.parquet")
-    for change, sentence in (
+    for change, message in (
         ({"sky": 2}, r"part-1\.parquet.*0 and 1, got 2|part-1\.parquet.*sky"),
         ({"sea": None}, r"part-1\.parquet.*every label is 0 or 1"),
     ):
         second.assign(**change).to_parquet("part-1.parquet")
-        with pytest.raises(LDLearnError, match=sentence):
+        with pytest.raises(LDLearnError, match=message):
             fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params)
     second.to_parquet("part-1.parquet")
-    third = pd.read_parquet("part-2.parquet")  # one of those that are looked at beforehand
+    third = pd.read_parquet("part-2.parquet")  # one of the files read before the fit
     third.assign(sky=2).to_parquet("part-2.parquet")
     with pytest.raises(LDLearnError, match=r"part-2\.parquet, row 1, column 'sky': 2 is neither"):
         fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params)
@@ -107,7 +107,7 @@ def test_a_part_that_is_wrong_is_named(folder, cluster):
         predict_parts("part-*.parquet", model, "out", scheduler=address)
 
 
-def test_no_scheduler_is_one_sentence(folder, monkeypatch):
+def test_missing_scheduler_raises(folder, monkeypatch):
     monkeypatch.setattr("ldlearn.dask.cluster._CONNECT_SECONDS", 0.2)
     with pytest.raises(FileError, match="No Dask scheduler answers at tcp:"):
         fit_parts("part-*.parquet", "sky,sea,sun", features="s,t", scheduler="tcp://127.0.0.1:9")

@@ -12,7 +12,7 @@ from ldlearn.experiments import RunProgress, WorkersLostError, run_plan
 
 distributed = pytest.importorskip("distributed", reason="dask is not installed")
 
-# What the cluster says about its own dying worker is not ours.
+# Warnings of Dask about lost workers.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
@@ -29,7 +29,7 @@ class Killer(RunProgress):
             os.kill(self.killed, signal.SIGKILL)
 
 
-def test_a_cluster_that_loses_a_worker_gives_the_records_of_one_process(tmp_path, quick_workers):
+def test_run_with_a_lost_worker_gives_the_same_records(tmp_path, forked_workers):
     plan = tiny_plan()
     alone = run_plan(plan, tmp_path / "alone")
     options = {"n_workers": 2, "threads_per_worker": 2, "processes": True, "dashboard_address": None}
@@ -63,7 +63,7 @@ def run_until(tmp_path, event, match):
     assert "\n" not in str(caught.value)
 
 
-def test_a_scheduler_that_ends_is_one_sentence(tmp_path, caplog):
+def test_closed_scheduler_raises(tmp_path, caplog):
     level = logging.getLogger("distributed.client").level
     try:
         run_until(
@@ -74,7 +74,7 @@ def test_a_scheduler_that_ends_is_one_sentence(tmp_path, caplog):
     assert [record for record in caplog.records if record.name == "distributed.client" and record.exc_info] == []
 
 
-def test_a_worker_whose_memory_is_full_is_one_sentence(tmp_path, monkeypatch):
+def test_worker_with_full_memory_raises(tmp_path, monkeypatch):
     monkeypatch.setattr("ldlearn.dask.cluster._POLL_SECONDS", 0.1)
     monkeypatch.setattr("ldlearn.dask.cluster._NO_WORKER_SECONDS", 0.3)
 
@@ -88,7 +88,7 @@ def test_a_worker_whose_memory_is_full_is_one_sentence(tmp_path, monkeypatch):
     run_until(tmp_path, pause, match="workers have been paused because their memory is full; .*; ")
 
 
-def test_no_scheduler_is_one_sentence(tmp_path, monkeypatch):
+def test_missing_scheduler_raises(tmp_path, monkeypatch):
     monkeypatch.setattr("ldlearn.dask.cluster._CONNECT_SECONDS", 0.2)
     with pytest.raises(OSError, match="No Dask scheduler answers at tcp:"):
         run_plan(tiny_plan(), tmp_path, scheduler="tcp://127.0.0.1:9")

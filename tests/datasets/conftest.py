@@ -7,7 +7,7 @@ import shared_data
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch):
-    """Any attempt to leave this machine fails the test."""
+    """Connections to other machines fail the test."""
     connect = socket.socket.connect
 
     def local_only(self, address):
@@ -22,5 +22,5 @@ def no_network(monkeypatch):
 
 @pytest.fixture
 def shared_file():
-    """Path of a data file that may lie beside the project; without it the test is skipped and names it."""
+    """Path of an optional data file outside the repository; tests are skipped if it is missing."""
     return lambda name: shared_data.shared_file(f"datasets/{name}")

@@ -10,7 +10,7 @@ from ldlearn.datasets import (
 from ldlearn.datasets.artificial import decorrelation_matrix
 
 
-def test_check_values_of_the_formula():
+def test_formula_matches_reference_values():
     points = [[0, 0, 0], [1, 1, 1], [-1, -1, -1]]
     expected = [
         [0.301968, 0.345723, 0.352309],
@@ -20,7 +20,7 @@ def test_check_values_of_the_formula():
     np.testing.assert_allclose(artificial_distribution(points), expected, atol=5e-7)
 
 
-def test_check_values_of_the_manifold():
+def test_manifold_matches_reference_values():
     data = make_artificial("manifold")
     assert data.X.shape == (2601, 3)
     np.testing.assert_allclose(data.D.mean(axis=0), [0.303707, 0.343583, 0.352710], atol=5e-7)
@@ -29,7 +29,7 @@ def test_check_values_of_the_manifold():
     np.testing.assert_allclose(np.unique(data.X[:, 0].round(9)), -1 + 0.04 * np.arange(51))
 
 
-def test_training_points_fill_the_cube_and_follow_the_seed():
+def test_training_points_fill_the_cube_and_depend_on_the_seed():
     data, again = make_artificial(n_samples=5000), make_artificial(n_samples=5000)
     np.testing.assert_array_equal(data.X, again.X)
     assert make_artificial().X.shape == (500, 3)
@@ -39,7 +39,7 @@ def test_training_points_fill_the_cube_and_follow_the_seed():
     assert not np.array_equal(data.X, make_artificial(n_samples=5000, random_state=1).X)
 
 
-def test_the_threshold_rule_is_degenerate_here_and_says_so():
+def test_threshold_rule_warns_that_all_labels_are_positive():
     data = make_artificial("manifold")
     with pytest.warns(UserWarning, match="cumulative"):
         assert data.logical().all()
@@ -47,7 +47,7 @@ def test_the_threshold_rule_is_degenerate_here_and_says_so():
     assert 1 < Y.sum(axis=1).mean() < 3
 
 
-def test_the_stretch_removes_the_correlation_and_keeps_mean_and_spread():
+def test_decorrelation_keeps_mean_and_variance():
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((1000, 3)) @ rng.standard_normal((3, 3)) * 0.01 + 0.5
     out = Z.mean(axis=0) + (Z - Z.mean(axis=0)) @ decorrelation_matrix(Z)
@@ -56,20 +56,20 @@ def test_the_stretch_removes_the_correlation_and_keeps_mean_and_spread():
     np.testing.assert_allclose(out.std(axis=0), Z.std(axis=0))
 
 
-def test_the_stretch_of_shares_that_sum_to_one_spreads_the_two_directions_that_exist():
+def test_decorrelation_of_distributions_has_rank_two():
     D = make_artificial("manifold").D
     standard = (D - D.mean(axis=0)) @ decorrelation_matrix(D) / D.std(axis=0)
     np.testing.assert_allclose(np.linalg.eigvalsh(standard.T @ standard / len(D)), [0, 1, 1], atol=1e-8)
 
 
-def test_pictures_use_the_map_of_the_truth():
+def test_pictures_use_the_decorrelation_stretch_of_the_truth():
     truth = make_artificial("manifold").D
     picture = artificial_picture(truth)
     for end in (0, 1):
         np.testing.assert_allclose((picture == end).mean(axis=(0, 1)), 0.01, atol=0.002)
     uniform = artificial_picture(np.full((2601, 3), 1 / 3))
     assert np.ptp(uniform, axis=(0, 1)).max() == 0
-    half = artificial_picture(truth / 2 + 1 / 6)  # the stretch is affine
+    half = artificial_picture(truth / 2 + 1 / 6)  # the decorrelation is affine
     inside = (picture > 0) & (picture < 1) & (half > 0) & (half < 1)
     np.testing.assert_allclose(half[inside], (picture / 2 + uniform / 2)[inside])
 
@@ -82,6 +82,6 @@ def test_pictures_use_the_map_of_the_truth():
         lambda: artificial_picture(np.full((100, 3), 1 / 3)),
     ],
 )
-def test_wrong_arguments_get_our_error(call):
+def test_invalid_arguments_raise(call):
     with pytest.raises(DatasetError):
         call()

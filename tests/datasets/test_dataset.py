@@ -28,7 +28,7 @@ def test_fields_cannot_be_set():
     assert [f.name for f in dataclasses.fields(data)][:3] == ["X", "D", "Y"]
 
 
-def test_names_are_made_up_where_none_are_given():
+def test_default_names():
     data = small(label_names=())
     assert data.label_names == ("label_0", "label_1", "label_2")
     assert data.feature_names == ("x0", "x1")
@@ -60,12 +60,12 @@ def test_names_of_data_frames_are_kept(library):
         ({"feature_names": ["a"]}, "1 feature names were given for 2"),
     ],
 )
-def test_contradictions_get_one_clear_sentence(changes, message):
+def test_inconsistent_fields_raise(changes, message):
     with pytest.raises(DatasetError, match=message):
         small(**changes)
 
 
-def test_all_row_problems_are_listed_with_their_rows():
+def test_invalid_rows_are_listed():
     D = np.full((6, 3), 1 / 3)
     D[1, 2] = np.nan
     D[2] = [1.1, -0.1, 0]
@@ -81,13 +81,13 @@ def test_all_row_problems_are_listed_with_their_rows():
 
 @settings(deadline=None, max_examples=50)
 @given(arrays(np.float64, (5, 3), elements=st.sampled_from([0.0, 1.0, -1.0, 0.5, 0.25, np.nan, np.inf])))
-def test_every_row_is_listed_once_exactly_if_it_is_no_distribution(D):
+def test_each_invalid_row_is_listed_once(D):
     listed = sorted(row for mark in find_row_problems(D).values() for row in np.flatnonzero(mark))
     expected = [i for i, d in enumerate(D) if not (np.isfinite(d).all() and (d >= 0).all() and d.sum() == 1)]
     assert listed == expected
 
 
-def test_rounding_of_float32_is_no_problem():
+def test_float32_rounding_is_tolerated():
     D = np.random.default_rng(0).dirichlet(np.ones(200), size=50).astype(np.float32)
     assert small(X=np.zeros((50, 1)), D=D, label_names=()).D.dtype == np.float32
 
@@ -104,14 +104,14 @@ def test_logical_rules():
         data.logical(rule="stored")
 
 
-def test_stored_labels_come_back_as_they_are():
+def test_stored_labels_are_returned_unchanged():
     Y = np.array([[1, 0, 0]] * 6)
     np.testing.assert_array_equal(small(Y=Y).logical(rule="stored"), Y)
     np.testing.assert_array_equal(small(D=None, Y=Y).logical(), Y)
     assert (small(Y=Y).logical() != Y).any()
 
 
-def test_all_ones_warn_and_name_the_cumulative_rule():
+def test_constant_labels_trigger_a_warning_with_remedy():
     data = small(D=np.full((6, 3), 1 / 3))
     with pytest.warns(UserWarning, match=r"100.00% of the labels of 'small'.*cumulative"):
         data.logical()
@@ -120,7 +120,7 @@ def test_all_ones_warn_and_name_the_cumulative_rule():
 
 @settings(deadline=None, max_examples=30)
 @given(n=st.integers(0, 40), seed=st.integers(0, 1000), cut=st.integers(0, 100))
-def test_a_split_is_a_partition_in_the_promised_order(n, seed, cut):
+def test_split_is_an_ordered_partition(n, seed, cut):
     data = LabelDataset(X=np.arange(n, dtype=float)[:, None], D=np.full((n, 2), 0.5))
     parts = data.split((cut, 100 - cut), seed)
     order = np.random.default_rng(seed).permutation(n)
@@ -128,7 +128,7 @@ def test_a_split_is_a_partition_in_the_promised_order(n, seed, cut):
     assert parts[0].n_samples == n * cut // 100
 
 
-def test_split_keeps_everything_of_a_row():
+def test_split_keeps_all_fields():
     data = make_label_distributions(50, 3, 4)
     data = dataclasses.replace(data, Y=(data.D > 0.2).astype(int), counts=data.D * 20)
     train, valid, test = data.split(seed=3)
@@ -140,10 +140,10 @@ def test_split_keeps_everything_of_a_row():
     assert [p.n_samples for p in data.split("60/20/20")] == [p.n_samples for p in data.split([0.6, 0.2, 0.2])]
 
 
-@pytest.mark.parametrize("shares", [(0.5, 0.6), (1.5, -0.5), "60/20", 0.15])
-def test_shares_must_make_sense(shares):
+@pytest.mark.parametrize("fractions", [(0.5, 0.6), (1.5, -0.5), "60/20", 0.15])
+def test_invalid_split_fractions_raise(fractions):
     with pytest.raises(DatasetError, match="sum to 1 or to 100"):
-        small().split(shares)
+        small().split(fractions)
 
 
 def test_describe_counts():
@@ -181,7 +181,7 @@ def test_describe_of_logical_and_of_sparse_data():
     assert LabelDataset(X=np.zeros((0, 2)), D=np.zeros((0, 3))).describe()["n_samples"] == 0
 
 
-def test_repr_tells_what_it_is():
+def test_repr_contains_name_and_shape():
     text = repr(small(source="a book", licence="MIT"))
     assert text.splitlines()[0] == "LabelDataset 'small': 6 rows, 2 features, 3 labels (distributions)"
     assert "a, b, c" in text

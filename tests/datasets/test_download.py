@@ -20,11 +20,11 @@ HALF = len(CONTENT) // 2
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 GIT = hashlib.sha1(b"blob 300000\0" + CONTENT).hexdigest()
 KNOWN = Checksum(sha256=SHA256, size=len(CONTENT))
-IMPATIENT = {"timeout": 0.25, "retries": 2, "pause": 0.01}
+FAST_RETRIES = {"timeout": 0.25, "retries": 2, "pause": 0.01}
 
 
 class Server:
-    """Answers one request after the other with the next behaviour of a script; the last one stays."""
+    """An HTTP server that handles each request with the next behaviour of a script; the last one is repeated."""
 
     def __init__(self):
         self.script, self.n_requests = [], 0
@@ -51,38 +51,38 @@ class Server:
         self.http.server_close()
 
 
-def send(handler, status, body, announced=None, **headers):
+def send(handler, status, body, content_length=None, **headers):
     handler.send_response(status)
-    handler.send_header("Content-Length", str(len(body) if announced is None else announced))
+    handler.send_header("Content-Length", str(len(body) if content_length is None else content_length))
     for key, value in headers.items():
         handler.send_header(key.replace("_", "-"), value)
     handler.end_headers()
     handler.wfile.write(body)
 
 
-def honest(handler, _server):
+def complete(handler, _server):
     send(handler, 200, CONTENT)
 
 
-def cut_half_way(handler, _server):
-    send(handler, 200, CONTENT[:HALF], announced=len(CONTENT))
+def cut_off(handler, _server):
+    send(handler, 200, CONTENT[:HALF], content_length=len(CONTENT))
     handler.wfile.flush()
     handler.connection.close()
 
 
-def cut_without_announcing(handler, _server):
+def cut_off_without_length(handler, _server):
     handler.send_response(200)
     handler.end_headers()
     handler.wfile.write(CONTENT[:HALF])
 
 
 def stall(handler, server):
-    send(handler, 200, CONTENT[:1000], announced=len(CONTENT))
+    send(handler, 200, CONTENT[:1000], content_length=len(CONTENT))
     handler.wfile.flush()
     server.release.wait(10)
 
 
-def silent(_handler, server):
+def no_response(_handler, server):
     server.release.wait(10)
 
 
@@ -106,14 +106,14 @@ def server():
 
 
 def fetch(server, folder, expected=KNOWN, **options):
-    return download(server.url, folder, "file.bin", expected, **IMPATIENT | options)
+    return download(server.url, folder, "file.bin", expected, **FAST_RETRIES | options)
 
 
 def files_in(folder):
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def test_git_blob_ids_are_those_of_git(tmp_path):
+def test_git_blob_id_matches_git(tmp_path):
     path = tmp_path / "greeting"
     path.write_bytes(b"hello\n")
     assert git_blob_id(path) == "ce013625030ba8dba906f756967f9e9ca394464a"  # git hash-object
@@ -123,9 +123,9 @@ def test_git_blob_ids_are_those_of_git(tmp_path):
 
 @pytest.mark.parametrize("expected", [KNOWN, Checksum(git=GIT), Checksum(git=GIT, size=len(CONTENT))])
 @pytest.mark.parametrize(
-    "script", [[honest], [status(503), honest], [cut_half_way, cut_half_way, honest], [stall, honest]]
+    "script", [[complete], [status(503), complete], [cut_off, cut_off, complete], [stall, complete]]
 )
-def test_a_file_arrives_whole_whatever_happens_on_the_way(server, tmp_path, script, expected):
+def test_download_retries_until_the_file_is_complete(server, tmp_path, script, expected):
     server.script = list(script)
     path = fetch(server, tmp_path / "cache", expected)
     assert path == tmp_path / "cache" / "file.bin"
@@ -137,32 +137,32 @@ def test_a_file_arrives_whole_whatever_happens_on_the_way(server, tmp_path, scri
     ("behaviour", "reason"),
     [
         (wrong_bytes, "not the file that was meant"),
-        (cut_half_way, "connection failed"),
-        (cut_without_announcing, "not the file that was meant"),
+        (cut_off, "connection failed"),
+        (cut_off_without_length, "not the file that was meant"),
         (status(404), "404"),
         (status(403), "403"),
         (status(503), "503"),
         (stall, "connection failed"),
-        (silent, "Timeout"),
+        (no_response, "Timeout"),
         (too_many_bytes, "more bytes than the file has"),
     ],
 )
 @pytest.mark.parametrize("expected", [KNOWN, Checksum(git=GIT)])
-def test_a_failed_download_leaves_no_file_and_says_why(server, tmp_path, behaviour, reason, expected):
+def test_failed_download_leaves_no_file_and_names_the_reason(server, tmp_path, behaviour, reason, expected):
     server.script = [behaviour]
     if expected is not KNOWN and behaviour is too_many_bytes:
         reason = "not the file that was meant"
-    # Short for servers that stay silent; others may be slow.
-    timeout = 0.05 if behaviour in (stall, silent) else 0.25
+    # A short timeout only for servers that do not respond.
+    timeout = 0.05 if behaviour in (stall, no_response) else 0.25
     with pytest.raises(DatasetError, match=reason) as caught:
         fetch(server, tmp_path, expected, timeout=timeout)
     assert server.url in str(caught.value)
     assert files_in(tmp_path) == []
-    server.script = [honest]
+    server.script = [complete]
     assert fetch(server, tmp_path, expected).read_bytes() == CONTENT
 
 
-def test_refusals_are_not_asked_again_and_others_are(server, tmp_path):
+def test_client_errors_are_not_retried_and_server_errors_are(server, tmp_path):
     server.script = [status(404)]
     with pytest.raises(DatasetError):
         fetch(server, tmp_path)
@@ -174,27 +174,27 @@ def test_refusals_are_not_asked_again_and_others_are(server, tmp_path):
 
 
 def test_progress_counts_the_bytes_of_the_last_attempt(server, tmp_path):
-    server.script = [cut_half_way, honest]
+    server.script = [cut_off, complete]
     seen = []
     fetch(server, tmp_path, progress=lambda done, total: seen.append((done, total)))
     assert seen[-1] == (len(CONTENT), len(CONTENT))
     assert max(done for done, _ in seen) == len(CONTENT)
 
 
-def test_no_server_at_all(tmp_path):
+def test_missing_server_raises(tmp_path):
     with pytest.raises(DatasetError, match="ConnectionError"):
         download("http://127.0.0.1:9/x", tmp_path, "x", KNOWN, timeout=0.4, retries=1, pause=0.01)
     assert files_in(tmp_path) == []
 
 
-def test_a_bar_is_drawn_on_request(server, tmp_path, capsys):
-    server.script = [honest]
+def test_progress_bar_on_request(server, tmp_path, capsys):
+    server.script = [complete]
     fetch(server, tmp_path, progress=True)
     assert "100% of 0.3 MB" in capsys.readouterr().err
 
 
-def test_two_at_once_both_get_the_file(server, tmp_path):
-    server.script = [honest]
+def test_concurrent_downloads(server, tmp_path):
+    server.script = [complete]
     found, failed = [], []
 
     def work():
@@ -212,14 +212,14 @@ def test_two_at_once_both_get_the_file(server, tmp_path):
     assert found == [CONTENT] * 4
 
 
-def test_a_folder_that_cannot_be_written(server, tmp_path):
-    server.script = [honest]
+def test_unwritable_folder_raises(server, tmp_path):
+    server.script = [complete]
     (tmp_path / "cache").write_text("a file where a folder should be")
     with pytest.raises(FileError, match="cache: it cannot be written"):
         fetch(server, tmp_path / "cache")
 
 
-def test_a_set_of_the_catalogue_from_the_server_to_the_dataset(server, tmp_path, monkeypatch):
+def test_catalogued_data_set_is_downloaded_and_read(server, tmp_path, monkeypatch):
     D = np.random.default_rng(0).dirichlet(np.ones(6), size=20)
     buffer = io.BytesIO()
     scipy.io.savemat(buffer, {"features": np.arange(40.0).reshape(20, 2), "labels": D})
@@ -240,14 +240,14 @@ def test_a_set_of_the_catalogue_from_the_server_to_the_dataset(server, tmp_path,
     assert info.path == tmp_path / "ldlearn" / "SJAFFE.mat"
 
 
-def test_every_mirror_is_checked_and_nothing_is_kept(server, tmp_path, monkeypatch, capsys):
+def test_check_mirrors_checks_all_and_keeps_no_file(server, tmp_path, monkeypatch, capsys):
     entry = catalogue()["s_jaffe"]
     addresses = [f"{server.url}?{number}" for number in range(3)]
     file = dataclasses.replace(entry.files[0], mirrors=addresses, checksum=KNOWN)
     sets = {"s_jaffe": dataclasses.replace(entry, files=(file,)), "yeast": catalogue()["yeast"]}
     monkeypatch.setattr(fetching, "catalogue", lambda: sets)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    server.script = [honest, status(404), wrong_bytes]
+    server.script = [complete, status(404), wrong_bytes]
     checks = list(check_mirrors(timeout=1.0))
     assert [check.mirror for check in checks] == addresses
     assert {check.dataset for check in checks} == {"s_jaffe"}  # embedded sets have no mirrors
@@ -255,7 +255,7 @@ def test_every_mirror_is_checked_and_nothing_is_kept(server, tmp_path, monkeypat
     assert "404" in checks[1].problem
     assert "not the file that was meant" in checks[2].problem
     assert files_in(tmp_path) == []
-    server.script = [status(404), status(404), honest, status(404)]
+    server.script = [status(404), status(404), complete, status(404)]
     library.check_all_mirrors(["s-JAFFE"])  # one mirror is enough
     assert "?2 delivers the file" in " ".join(capsys.readouterr().out.split())
     with pytest.raises(DatasetError, match="No mirror delivers s_jaffe"):

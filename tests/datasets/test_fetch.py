@@ -34,7 +34,7 @@ YEASTS = ("alpha", "cdc", "cold", "diau", "dtt", "elu", "heat", "spo", "spo5", "
 
 @pytest.fixture
 def cache(monkeypatch, tmp_path):
-    """A cache folder of this test's own."""
+    """A temporary cache folder."""
     folder = tmp_path / "cache"
     monkeypatch.setattr(fetch, "_cache_folder", lambda: folder)
     return folder
@@ -51,20 +51,20 @@ def local_entry(monkeypatch, cache, tmp_path):
     entry = dataclasses.replace(
         entry, name="tiny", title="Tiny", aliases=("TY",), label_names=(), n_labels=3, files=(file,)
     )
-    asked = []
+    requests = []
 
     def copy(url, folder, file_name, expected, **options):
-        asked.append((url, options))
+        requests.append((url, options))
         folder.mkdir(parents=True, exist_ok=True)
         (folder / file_name).write_bytes(origin.read_bytes())
         return folder / file_name
 
     monkeypatch.setattr(fetch, "download", copy)
     monkeypatch.setattr(fetch, "catalogue", lambda: {"tiny": entry})
-    return entry, asked, D
+    return entry, requests, D
 
 
-def test_the_catalogue_has_every_set_that_was_promised():
+def test_catalogue_is_complete():
     names = {"natural_scene", "scut_fbp", "raf_ml", "scut_fbp5500", "ren_cecps", "twitter_ldl", "flickr_ldl"}
     names |= {"s_jaffe", "s_bu_3dfe", "movie", "m2b", "emotion6", "human_gene", "fg_net", "painting", "music"}
     names |= {f"yeast_{series}" for series in YEASTS}
@@ -72,7 +72,7 @@ def test_the_catalogue_has_every_set_that_was_promised():
     assert set(catalogue()) == names
 
 
-def test_every_address_is_pinned_to_a_commit_and_every_file_has_a_checksum():
+def test_addresses_are_pinned_and_files_have_checksums():
     for entry in catalogue().values():
         assert entry.terms
         assert entry.terms_note
@@ -93,7 +93,7 @@ def test_every_address_is_pinned_to_a_commit_and_every_file_has_a_checksum():
             assert re.fullmatch(r"[0-9a-f]{40}", file.checksum.git)
 
 
-def test_files_known_only_by_their_git_blob():
+def test_files_with_only_a_git_blob_id():
     for name, blob in KNOWN_BLOBS.items():
         file = catalogue()[name].files[-1]
         assert file.checksum == Checksum(git=blob)
@@ -111,7 +111,7 @@ def test_files_known_only_by_their_git_blob():
         ("natural_scene", "Natural_Scene.mat", (2000, 294, 9)),
     ],
 )
-def test_checksums_and_contents_of_the_real_files(name, file_name, shape, shared_file, monkeypatch, cache):
+def test_real_files_match_checksums_and_shapes(name, file_name, shape, shared_file, monkeypatch, cache):
     path = shared_file(file_name)
     checksum = catalogue()[name].files[0].checksum
     content = path.read_bytes()
@@ -130,7 +130,7 @@ def test_checksums_and_contents_of_the_real_files(name, file_name, shape, shared
 
 
 @pytest.mark.parametrize("name", ["s_jaffe", "s_bu_3dfe", "yeast_spo5", "movie"])
-def test_degenerate_sets_warn_and_say_so_in_their_description(name, shared_file, monkeypatch, cache):
+def test_degenerate_data_sets_trigger_a_warning(name, shared_file, monkeypatch, cache):
     monkeypatch.setenv("LDLEARN_DATA", str(shared_file("SJAFFE.mat").parent))
     data = fetch_dataset(name)
     assert "cumulative" in data.description
@@ -139,7 +139,7 @@ def test_degenerate_sets_warn_and_say_so_in_their_description(name, shared_file,
     assert data.logical(rule="cumulative").mean() < 0.7
 
 
-def test_the_stored_logical_matrix_of_natural_scene_is_not_the_rule(shared_file, monkeypatch, cache):
+def test_stored_labels_of_natural_scene_differ_from_the_rule(shared_file, monkeypatch, cache):
     monkeypatch.setenv("LDLEARN_DATA", str(shared_file("Natural_Scene.mat").parent))
     data = fetch_dataset("natural_scene")
     assert data.logical(rule="stored").sum(axis=1).mean() == pytest.approx(1.89, abs=0.005)
@@ -147,7 +147,7 @@ def test_the_stored_logical_matrix_of_natural_scene_is_not_the_rule(shared_file,
     assert "1.89 against 3.26" in data.description
 
 
-def test_traps_are_told():
+def test_descriptions_mention_known_problems():
     assert "nearly uninformative" in dataset_info("SCUT-FBP").description
     assert "sum to between 0.57 and 1" in dataset_info("FG-Net").description
     for series in YEASTS:
@@ -166,7 +166,7 @@ def test_traps_are_told():
         ("VADER tweets", "vader_tweets"),
     ],
 )
-def test_names_are_found_in_any_spelling(spelling, name):
+def test_names_are_matched_in_any_spelling(spelling, name):
     assert dataset_info(spelling).name == name
 
 
@@ -187,48 +187,48 @@ def test_states(cache):
     assert set(states.values()) == {"embedded", "not here"}
 
 
-def test_embedded_sets_are_fetched_by_name_too(cache):
+def test_embedded_data_sets_are_fetched_by_name(cache):
     assert fetch_dataset("yeast").n_labels == 14
     info = dataset_info("vader_tweets")
     assert (info.n_samples, info.n_features, info.n_labels, info.terms) == (4004, 64, 9, "MIT")
 
 
-def test_the_first_fetch_shows_the_terms_and_the_second_uses_the_cache(local_entry, cache, capsys):
-    entry, asked, D = local_entry
+def test_first_fetch_prints_terms_and_second_uses_the_cache(local_entry, cache, capsys):
+    entry, requests, D = local_entry
     data = fetch_dataset("TY", timeout=3, progress=True)
     np.testing.assert_array_equal(data.D, D)
-    assert asked == [(entry.files[0].mirrors[0], {"progress": True, "timeout": 3, "retries": 4})]
-    shown = capsys.readouterr().err
+    assert requests == [(entry.files[0].mirrors[0], {"progress": True, "timeout": 3, "retries": 4})]
+    output = capsys.readouterr().err
     for part in (entry.title, entry.terms, entry.terms_note, entry.citation):
-        assert part in shown
+        assert part in output
     assert dataset_info("tiny").state == "cached"
     assert dataset_info("tiny").path == cache / "tiny.mat"
     fetch_dataset("tiny")
-    assert len(asked) == 1
+    assert len(requests) == 1
     assert capsys.readouterr().err == ""
 
 
-def test_terms_come_before_the_download_and_can_be_told_otherwise(local_entry, cache):
-    told = []
+def test_terms_are_passed_to_on_message_before_the_download(local_entry, cache):
+    messages = []
 
     def on_message(text):
         assert not cache.exists()
-        told.append(text)
+        messages.append(text)
 
     fetch_dataset("tiny", on_message=on_message)
-    assert len(told) == 1
+    assert len(messages) == 1
 
 
-def test_a_spoilt_file_in_the_cache_is_replaced(local_entry, cache):
-    _, asked, D = local_entry
+def test_corrupted_file_in_the_cache_is_replaced(local_entry, cache):
+    _, requests, D = local_entry
     cache.mkdir()
-    (cache / "tiny.mat").write_bytes(b"spoilt")
+    (cache / "tiny.mat").write_bytes(b"corrupted")
     assert dataset_info("tiny").state == "not here"
     np.testing.assert_array_equal(fetch_dataset("tiny").D, D)
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
-def test_a_failed_download_leaves_the_state_as_it_was(local_entry, cache, monkeypatch):
+def test_failed_download_does_not_change_the_state(local_entry, cache, monkeypatch):
     def fail(*args, **options):
         raise DatasetError("the server is on holiday.")
 
@@ -240,21 +240,21 @@ def test_a_failed_download_leaves_the_state_as_it_was(local_entry, cache, monkey
 
 def test_mirrors_and_alternatives_are_tried_in_turn(local_entry, cache, monkeypatch):
     entry, _, _ = local_entry
-    copy, asked = fetch.download, []
+    copy, requests = fetch.download, []
     broken = dataclasses.replace(entry.files[0], mirrors=("https://down", "https://gone"), names=("other.mat",))
     working = dataclasses.replace(entry.files[0], mirrors=("https://late", "https://good", "https://unused"))
     entry = dataclasses.replace(entry, files=(broken, working))
     monkeypatch.setattr(fetch, "catalogue", lambda: {"tiny": entry})
 
-    def one_works(url, *args, **options):
-        asked.append(url)
+    def fail_except_one(url, *args, **options):
+        requests.append(url)
         if url != "https://good":
             raise DatasetError(f"{url} is down.")
         return copy(url, *args, **options)
 
-    monkeypatch.setattr(fetch, "download", one_works)
+    monkeypatch.setattr(fetch, "download", fail_except_one)
     assert fetch_dataset("tiny").n_samples == 20
-    assert asked == ["https://down", "https://gone", "https://late", "https://good"]
+    assert requests == ["https://down", "https://gone", "https://late", "https://good"]
 
 
 def test_if_all_mirrors_fail_each_is_named(local_entry, cache, monkeypatch):
@@ -269,23 +269,23 @@ def test_if_all_mirrors_fail_each_is_named(local_entry, cache, monkeypatch):
     assert all(f"{mirror} is down" in str(caught.value) for mirror in entry.files[0].mirrors)
 
 
-def test_own_folder_is_used_and_never_written(local_entry, cache, tmp_path, monkeypatch):
-    _, asked, D = local_entry
+def test_user_folder_is_used_and_never_written(local_entry, cache, tmp_path, monkeypatch):
+    _, requests, D = local_entry
     own = tmp_path / "own"
     own.mkdir()
     monkeypatch.setenv("LDLEARN_DATA", str(own))
-    fetch_dataset("tiny")  # not there: it goes to the cache
+    fetch_dataset("tiny")  # missing there: downloaded to the cache
     assert list(own.iterdir()) == []
     (own / "tiny.mat").write_bytes((cache / "tiny.mat").read_bytes())
     (cache / "tiny.mat").unlink()
     own.chmod(0o500)
     np.testing.assert_array_equal(fetch_dataset("tiny").D, D)
-    assert len(asked) == 1
+    assert len(requests) == 1
     assert dataset_info("tiny").path == own / "tiny.mat"
     own.chmod(0o700)
 
 
-def test_a_wrong_file_in_the_own_folder_is_an_error_and_stays(local_entry, cache, tmp_path, monkeypatch):
+def test_wrong_file_in_the_user_folder_raises_and_is_kept(local_entry, cache, tmp_path, monkeypatch):
     own = tmp_path / "own"
     own.mkdir()
     (own / "tiny.mat").write_bytes(b"something else")
@@ -296,7 +296,7 @@ def test_a_wrong_file_in_the_own_folder_is_an_error_and_stays(local_entry, cache
     assert dataset_info("tiny").state == "not here"
 
 
-def test_ren_cecps_says_how_to_place_the_file_and_then_reads_it(cache, tmp_path, monkeypatch):
+def test_ren_cecps_explains_where_to_place_the_file(cache, tmp_path, monkeypatch):
     with pytest.raises(DatasetError, match=r"permission.*Ren_CECps.mat.*LDLEARN_DATA"):
         fetch_dataset("Ren-CECps")
     D = np.random.default_rng(0).dirichlet(np.ones(8), size=5)
@@ -306,7 +306,7 @@ def test_ren_cecps_says_how_to_place_the_file_and_then_reads_it(cache, tmp_path,
     assert dataset_info("REN").state == "cached"
 
 
-def test_without_pooch_own_files_still_work(shared_file, monkeypatch):
+def test_user_files_work_without_pooch(shared_file, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     monkeypatch.setenv("LDLEARN_DATA", str(shared_file("SJAFFE.mat").parent))
     assert fetch_dataset("s_jaffe").n_samples == 213

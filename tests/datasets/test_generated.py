@@ -20,7 +20,7 @@ from ldlearn.datasets.generated import BLOCK_ROWS
     manifold=st.sampled_from([None, 1, 3]),
     seed=st.integers(0, 2**40),
 )
-def test_rows_are_distributions_and_a_seed_fixes_them(n, m, c, sparsity, snr, manifold, seed):
+def test_rows_are_distributions_and_reproducible(n, m, c, sparsity, snr, manifold, seed):
     options = {
         "sparsity": sparsity * (1 - 1 / c),
         "snr": snr,
@@ -37,7 +37,7 @@ def test_rows_are_distributions_and_a_seed_fixes_them(n, m, c, sparsity, snr, ma
     np.testing.assert_array_equal(again.D[:n], data.D)
 
 
-def test_blocks_are_the_rows_of_the_whole():
+def test_blocks_equal_the_full_data_set():
     n = BLOCK_ROWS + 100
     whole = make_label_distributions(n, 3, 4, sparsity=0.3, random_state=5)
     blocks = list(iter_label_distributions(n, 3, 4, sparsity=0.3, random_state=5))
@@ -48,19 +48,19 @@ def test_blocks_are_the_rows_of_the_whole():
 
 
 @pytest.mark.parametrize("sparsity", [0.0, 0.35, 0.8])
-def test_sparsity_is_the_share_of_zeros(sparsity):
+def test_sparsity_is_the_fraction_of_zeros(sparsity):
     D = make_label_distributions(20_000, 4, 10, sparsity=sparsity).D
     assert (D == 0).mean() == pytest.approx(sparsity, abs=0.01)
     assert ((D > 0).sum(axis=1) >= 1).all()
 
 
-def test_the_largest_sparsity_gives_one_hot_rows():
+def test_maximum_sparsity_gives_one_hot_rows():
     D = make_label_distributions(100, 4, 5, sparsity=0.8).D
     assert ((D == 1).sum(axis=1) == 1).all()
 
 
 @pytest.mark.parametrize("snr", [0.0, 1.0, 9.0, np.inf])
-def test_snr_is_the_explained_over_the_unexplained_variance(snr):
+def test_snr_is_explained_over_unexplained_variance(snr):
     data = make_label_distributions(20_000, 6, 4, snr=snr, random_state=2)
     logits = np.log(data.D)
     logits -= logits.mean(axis=1, keepdims=True)
@@ -73,13 +73,13 @@ def test_snr_is_the_explained_over_the_unexplained_variance(snr):
 def test_imbalance_orders_the_labels():
     balanced = make_label_distributions(20_000, 10, 5).D.mean(axis=0)
     np.testing.assert_allclose(balanced, 0.2, atol=0.02)
-    odds = make_label_distributions(500, 10, 5, imbalance=100, sharpness=0).D
-    np.testing.assert_allclose(odds[:, 0] / odds[:, -1], 100)
+    constant = make_label_distributions(500, 10, 5, imbalance=100, sharpness=0).D
+    np.testing.assert_allclose(constant[:, 0] / constant[:, -1], 100)
     skewed = make_label_distributions(20_000, 10, 5, imbalance=100).D.mean(axis=0)
     assert (np.diff(skewed) < 0).all()
 
 
-def test_a_manifold_has_the_dimension_asked_for():
+def test_manifold_has_the_requested_dimension():
     X = make_label_distributions(20_000, 30, 3, manifold_dim=2).X
     np.testing.assert_allclose((X**2).mean(), 1, atol=0.1)
     neighbours = NearestNeighbors(n_neighbors=40).fit(X)
@@ -93,7 +93,7 @@ def test_a_manifold_has_the_dimension_asked_for():
     assert np.linalg.svd(flat, compute_uv=False).min() > 0.5 * np.sqrt(2000)
 
 
-def test_float32_is_kept_and_blocks_bound_the_memory():
+def test_float32_is_kept_and_blocks_limit_memory():
     tracemalloc.start()
     data = make_label_distributions(200_000, 20, 4, dtype=np.float32)
     peak = tracemalloc.get_traced_memory()[1]
@@ -118,7 +118,7 @@ def test_float32_is_kept_and_blocks_bound_the_memory():
         {"n_labels": 0},
     ],
 )
-def test_wrong_settings_get_our_error(options):
+def test_invalid_parameters_raise(options):
     with pytest.raises(DatasetError):
         make_label_distributions(**options)
 

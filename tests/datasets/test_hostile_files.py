@@ -1,4 +1,4 @@
-"""Broken and malicious files: one clear error of our class, nothing executed, no memory eaten."""
+"""Broken and malicious files raise DatasetError without code execution or excessive memory."""
 
 import io
 import os
@@ -27,8 +27,8 @@ def status_kilobytes(field):
 
 
 @pytest.fixture
-def little_memory():
-    """Fails a test that takes more than 50 MB on the way, where the system can tell."""
+def memory_limit():
+    """Fail a test with a memory peak above 50 MB, where the system reports it."""
     if not Path("/proc/self/clear_refs").exists():
         yield
         return
@@ -38,14 +38,14 @@ def little_memory():
     assert status_kilobytes("VmHWM") - before < 50 * 1024
 
 
-def refused(path, message=None, **options):
+def check_rejected(path, message=None, **options):
     with pytest.raises(DatasetError, match=message) as caught:
         read_dataset(path, **options)
     assert len(str(caught.value)) < 600
     return str(caught.value)
 
 
-def sound_file(folder, suffix):
+def valid_file(folder, suffix):
     data = make_label_distributions(30, 3, 3)
     if suffix == ".svm":
         data = LabelDataset(X=data.X, Y=data.logical(delta=0.3))
@@ -55,12 +55,12 @@ def sound_file(folder, suffix):
 
 
 def text_labels(suffix):
-    """Text tables have no place to say which columns are the labels."""
+    """Text tables do not store which columns are labels."""
     return "label_*" if suffix in (".csv", ".tsv") else None
 
 
 class Bomb:
-    """Unpickling it makes a file."""
+    """Creates a file if unpickled."""
 
     def __init__(self, marker):
         self.marker = marker
@@ -80,14 +80,14 @@ def test_pickles_are_never_loaded(tmp_path, name):
         np.save(path, bomb, allow_pickle=True)
     else:
         path.write_bytes(pickle.dumps(Bomb(marker)))
-    message = refused(path, labels=[0])
+    message = check_rejected(path, labels=[0])
     assert name not in ("x.npz", "x.npy") or "pickles" in message
     assert not marker.exists()
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_every_truncation_is_an_error_or_a_shorter_table(tmp_path, suffix):
-    path = sound_file(tmp_path, suffix)
+def test_truncated_files_raise_or_are_shorter_tables(tmp_path, suffix):
+    path = valid_file(tmp_path, suffix)
     content = path.read_bytes()
     for length in {0, 1, 10, 127, 128, 140, len(content) // 2, len(content) - 9, len(content) - 1}:
         path.write_bytes(content[:length])
@@ -100,10 +100,10 @@ def test_every_truncation_is_an_error_or_a_shorter_table(tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_noise_and_folders_are_no_data(tmp_path, suffix):
+def test_random_bytes_and_folders_are_rejected(tmp_path, suffix):
     path = tmp_path / f"x{suffix}"
     path.write_bytes(np.random.default_rng(0).bytes(5000))
-    refused(path, labels=[0])
+    check_rejected(path, labels=[0])
     path.unlink()
     path.mkdir()
     with pytest.raises(FileError, match="it is a folder"):
@@ -117,27 +117,27 @@ def npy_header(shape, dtype="<f8"):
     return buffer.getvalue()
 
 
-def test_npy_whose_header_announces_ten_gigabytes(tmp_path, little_memory):
+def test_npy_header_of_ten_gigabytes_is_rejected(tmp_path, memory_limit):
     path = tmp_path / "x.npy"
     path.write_bytes(npy_header((1_250_000, 1000)) + bytes(800))
-    refused(path, "announces 10,000,000,000 bytes and holds 800", labels=[0])
+    check_rejected(path, "announces 10,000,000,000 bytes and holds 800", labels=[0])
     path.write_bytes(npy_header((-1, -100)) + bytes(800))
-    refused(path, "impossible shape", labels=[0])
+    check_rejected(path, "impossible shape", labels=[0])
     path.write_bytes(b"\x93NUMPY\x02\x00\xff\xff\xff\xff{")
-    refused(path, labels=[0])
+    check_rejected(path, labels=[0])
     path.write_bytes(npy_header((0, 10**12)))
-    refused(path, labels=[0])
+    check_rejected(path, labels=[0])
 
 
-def test_npz_whose_array_announces_ten_gigabytes(tmp_path, little_memory):
+def test_npz_header_of_ten_gigabytes_is_rejected(tmp_path, memory_limit):
     path = tmp_path / "x.npz"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("X.npy", npy_header((1_250_000, 1000)) + bytes(800))
-    refused(path, "announces 10,000,000,000 bytes and holds 800")
+    check_rejected(path, "announces 10,000,000,000 bytes and holds 800")
 
 
 def npz_bomb(path):
-    """An archive of zeros, 1,000 times smaller than what it unpacks to; returns the unpacked size."""
+    """Write an archive of zeros that is 1,000 times smaller than its content; return the uncompressed size."""
     header = npy_header((BOMB_MEGABYTES, MEGABYTE // 8))
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("X.npy", "w") as member:
         member.write(header)
@@ -147,38 +147,38 @@ def npz_bomb(path):
     return len(header) + BOMB_MEGABYTES * MEGABYTE
 
 
-def test_npz_bomb(tmp_path, little_memory):
+def test_npz_bomb_is_rejected(tmp_path, memory_limit):
     npz_bomb(tmp_path / "x.npz")
-    refused(tmp_path / "x.npz", "refused as broken or malicious")
+    check_rejected(tmp_path / "x.npz", "refused as broken or malicious")
 
 
-def test_npz_whose_directory_lies_about_the_size(tmp_path, little_memory):
+def test_npz_with_a_wrong_size_in_its_directory_is_rejected(tmp_path, memory_limit):
     path = tmp_path / "x.npz"
     size = npz_bomb(path)
     content = path.read_bytes()
     assert struct.pack("<I", size) in content
     path.write_bytes(content.replace(struct.pack("<I", size), struct.pack("<I", 1000)))
-    refused(path, "CRC")
+    check_rejected(path, "CRC")
 
 
-def test_npz_with_something_else_inside(tmp_path):
+def test_npz_with_other_members_is_rejected(tmp_path):
     path = tmp_path / "x.npz"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("../evil.py", "print('hello')")
-    refused(path, "no NumPy array")
+    check_rejected(path, "no NumPy array")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("X.npy", npy_header((1, 1)) + bytes(8))
-    refused(path, "packed or encrypted")
+    check_rejected(path, "packed or encrypted")
 
 
 def mat5_element(kind, content):
     return struct.pack("<II", kind, len(content)) + content + bytes(-len(content) % 8)
 
 
-def mat5_matrix(name, shape, content, announced=None):
+def mat5_matrix(name, shape, content, declared_size=None):
     flags = mat5_element(6, struct.pack("<II", 6, 0))
     dimensions = mat5_element(5, struct.pack(f"<{len(shape)}i", *shape))
-    body = flags + dimensions + mat5_element(1, name) + struct.pack("<II", 9, announced or len(content)) + content
+    body = flags + dimensions + mat5_element(1, name) + struct.pack("<II", 9, declared_size or len(content)) + content
     return struct.pack("<II", 14, len(body)) + body
 
 
@@ -187,63 +187,63 @@ def mat5_file(path, *elements):
     return path
 
 
-def test_the_forged_matlab_files_below_are_right_but_for_their_lies(tmp_path):
+def test_forged_matlab_files_are_otherwise_valid(tmp_path):
     values = np.arange(6.0)
     path = mat5_file(tmp_path / "x.mat", mat5_matrix(b"X", (3, 2), values.tobytes()))
     np.testing.assert_array_equal(scipy.io.loadmat(path)["X"], values.reshape(3, 2, order="F"))
 
 
-def test_mat_whose_matrix_announces_ten_gigabytes(tmp_path, little_memory):
+def test_mat_header_of_ten_gigabytes_is_rejected(tmp_path, memory_limit):
     path = tmp_path / "x.mat"
-    refused(mat5_file(path, mat5_matrix(b"X", (1_250_000, 1000), bytes(800))), "holds 100 numbers")
-    refused(mat5_file(path, mat5_matrix(b"X", (10, 10), bytes(800), 0xFFFFFFF0)), "more bytes than it has")
-    refused(mat5_file(path, struct.pack("<II", 14, 0xFFFFFFF0) + bytes(100)), "cut off")
-    refused(mat5_file(path, mat5_matrix(b"X", (-5, -20), bytes(800))), "impossible")
+    check_rejected(mat5_file(path, mat5_matrix(b"X", (1_250_000, 1000), bytes(800))), "holds 100 numbers")
+    check_rejected(mat5_file(path, mat5_matrix(b"X", (10, 10), bytes(800), 0xFFFFFFF0)), "more bytes than it has")
+    check_rejected(mat5_file(path, struct.pack("<II", 14, 0xFFFFFFF0) + bytes(100)), "cut off")
+    check_rejected(mat5_file(path, mat5_matrix(b"X", (-5, -20), bytes(800))), "impossible")
 
 
-@pytest.mark.parametrize("announced", [None, 1000])
-def test_mat_bomb(tmp_path, little_memory, announced):
+@pytest.mark.parametrize("declared_size", [None, 1000])
+def test_mat_bomb_is_rejected(tmp_path, memory_limit, declared_size):
     packer = zlib.compressobj()
     size = BOMB_MEGABYTES * MEGABYTE
-    head = mat5_matrix(b"X", (BOMB_MEGABYTES, MEGABYTE // 8), b"", announced=size)[8:]
-    total = len(head) + size if announced is None else announced
+    head = mat5_matrix(b"X", (BOMB_MEGABYTES, MEGABYTE // 8), b"", declared_size=size)[8:]
+    total = len(head) + size if declared_size is None else declared_size
     packed = packer.compress(struct.pack("<II", 14, total) + head)
     for _ in range(BOMB_MEGABYTES):
         packed += packer.compress(bytes(MEGABYTE))
     packed += packer.flush()
     path = mat5_file(tmp_path / "x.mat", struct.pack("<II", 15, len(packed)) + packed)
     assert path.stat().st_size < MEGABYTE // 4
-    refused(path)
+    check_rejected(path)
 
 
-def test_mat_sparse_matrix_with_more_rows_than_memory(tmp_path, little_memory):
+def test_mat_sparse_matrix_with_huge_shape_is_rejected(tmp_path, memory_limit):
     flags = mat5_element(6, struct.pack("<II", 5, 1))
     body = flags + mat5_element(5, struct.pack("<2i", 2**31 - 1, 1)) + mat5_element(1, b"X")
     body += mat5_element(5, struct.pack("<i", 0)) + mat5_element(5, struct.pack("<2i", 0, 1))
     body += mat5_element(9, struct.pack("<d", 1.0))
-    refused(mat5_file(tmp_path / "x.mat", struct.pack("<II", 14, len(body)) + body), "broken or malicious")
+    check_rejected(mat5_file(tmp_path / "x.mat", struct.pack("<II", 14, len(body)) + body), "broken or malicious")
 
 
-def test_hdf5_that_announces_ten_gigabytes(tmp_path, little_memory):
+def test_hdf5_shape_of_ten_gigabytes_is_rejected(tmp_path, memory_limit):
     h5py = pytest.importorskip("h5py")
     path = tmp_path / "x.mat"
     with h5py.File(path, "w", userblock_size=512) as file:
         file.create_dataset("X", shape=(1_250_000, 1000), chunks=(1000, 1000), dtype="f8")
         file["D"] = np.ones((1, 1))
-    refused(path, "announces 10,000,000,000 bytes")
+    check_rejected(path, "announces 10,000,000,000 bytes")
 
 
-def test_hdf5_that_points_at_other_files(tmp_path):
+def test_hdf5_external_links_are_rejected(tmp_path):
     h5py = pytest.importorskip("h5py")
     secret = tmp_path / "secret"
     secret.write_bytes(bytes(range(64)))
     path = tmp_path / "x.mat"
     with h5py.File(path, "w", userblock_size=512) as file:
         file.create_dataset("X", shape=(8, 1), dtype="f8", external=[(str(secret), 0, 64)])
-    refused(path, "another file")
+    check_rejected(path, "another file")
     with h5py.File(path, "w", userblock_size=512) as file:
         file["X"] = h5py.ExternalLink(str(secret), "/x")
-    refused(path, "another file")
+    check_rejected(path, "another file")
     with h5py.File(tmp_path / "other.mat", "w") as file:
         file["values"] = np.ones(2)
     for linked in ("data", "ir", "jc"):
@@ -251,29 +251,29 @@ def test_hdf5_that_points_at_other_files(tmp_path):
         with h5py.File(path, "r+") as file:
             del file["X"][linked]
             file["X"][linked] = h5py.ExternalLink("other.mat", "/values")
-        refused(path, f"'{linked}' points at another file")
+        check_rejected(path, f"'{linked}' points at another file")
 
 
-def test_hdf5_whose_empty_array_is_not_empty(tmp_path, little_memory):
+def test_hdf5_empty_array_with_content_is_rejected(tmp_path, memory_limit):
     h5py = pytest.importorskip("h5py")
     path = tmp_path / "x.mat"
     with h5py.File(path, "w", userblock_size=512) as file:
         file["X"] = np.array([1_250_000, 1000], dtype="u8")
         file["X"].attrs["MATLAB_empty"] = 1
-    refused(path, "marked as empty")
+    check_rejected(path, "marked as empty")
 
 
-def test_tables_larger_than_allowed(tmp_path):
+def test_too_large_tables_are_rejected(tmp_path):
     data = make_label_distributions(1000, 5, 3)
     for suffix in (".csv", ".parquet", ".feather", ".npz", ".mat", ".arff"):
         path = tmp_path / f"x{suffix}"
         write_dataset(data, path)
         labels = "label_*" if suffix == ".csv" else None
-        refused(path, "raise max_bytes", labels=labels, max_bytes=10_000)
+        check_rejected(path, "raise max_bytes", labels=labels, max_bytes=10_000)
         assert read_dataset(path, labels=labels, max_bytes=10_000_000).n_samples == 1000
 
 
-def test_parquet_that_announces_more_rows_than_it_has(tmp_path, little_memory):
+def test_parquet_with_wrong_row_count_is_rejected(tmp_path, memory_limit):
     pyarrow = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "x.parquet"
@@ -284,33 +284,33 @@ def test_parquet_that_announces_more_rows_than_it_has(tmp_path, little_memory):
     forged = content[:footer] + content[footer:].replace(b"\x9a\x01", b"\xfe\x7f")
     assert forged != content
     path.write_bytes(forged)
-    refused(path, labels=["p"])
+    check_rejected(path, labels=["p"])
 
 
-def test_sparse_arff_that_would_be_huge_if_dense(tmp_path, little_memory):
+def test_sparse_arff_with_huge_dense_size_is_rejected(tmp_path, memory_limit):
     path = tmp_path / "x.arff"
     names = "".join(f"@attribute a{i} numeric\n" for i in range(20_000))
     path.write_text("@relation 'x: -C 1'\n" + names + "@data\n" + "{0 1}\n" * 20_000)
     assert read_dataset(path).X.shape == (20_000, 19_999)
     path.write_text("@relation 'x: -C 19999'\n" + names + "@data\n" + "{0 1}\n" * 100_000)
-    refused(path, "broken or malicious")
+    check_rejected(path, "broken or malicious")
 
 
-def test_arff_with_an_xml_bomb_beside_it(tmp_path, little_memory):
+def test_arff_with_xml_bomb_is_rejected(tmp_path, memory_limit):
     path = tmp_path / "x.arff"
     path.write_text("@relation x\n@attribute a numeric\n@attribute b {0,1}\n@data\n1,1\n")
     entities = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10))
     (tmp_path / "x.xml").write_text(f'<!DOCTYPE x [<!ENTITY l0 "lol">{entities}]><label name="&l9;"/>')
-    refused(path, "no column")
+    check_rejected(path, "no column")
 
 
-def test_libsvm_with_a_huge_index(tmp_path, little_memory):
+def test_libsvm_with_huge_index_is_rejected(tmp_path, memory_limit):
     path = tmp_path / "x.svm"
     for index in (10**9, 10**18, 10**40):
         path.write_text(f"1 {index}:1\n")
-        refused(path, "is beyond 1,000,000|too large")
+        check_rejected(path, "is beyond 1,000,000|too large")
     path.write_text("nan 1:1\n")
-    refused(path, "no finite number")
+    check_rejected(path, "no finite number")
 
 
 def mutations(content, rng, count):
@@ -336,8 +336,8 @@ def mutations(content, rng, count):
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-def test_mutated_files_give_data_or_our_error(tmp_path, suffix, little_memory):
-    path = sound_file(tmp_path, suffix)
+def test_mutated_files_are_read_or_rejected(tmp_path, suffix, memory_limit):
+    path = valid_file(tmp_path, suffix)
     content, refusals = path.read_bytes(), 0
     for mutated in mutations(content, np.random.default_rng(len(suffix)), 150):
         path.write_bytes(mutated)

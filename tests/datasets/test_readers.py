@@ -48,7 +48,7 @@ def write(tmp_path, text, name="table.csv"):
         (1, "emo_f*"),
     ],
 )
-def test_labels_are_chosen_by_name_prefix_or_index(table, labels):
+def test_label_selection_by_name_prefix_or_index(table, labels):
     data = read_dataset(table, features=["width", "height"], labels=labels)
     np.testing.assert_array_equal(data.D, JOY_FEAR)
     np.testing.assert_array_equal(data.counts, [[3, 1], [0, 4], [2, 2]])
@@ -59,7 +59,7 @@ def test_labels_are_chosen_by_name_prefix_or_index(table, labels):
     assert data.checksum.startswith("sha256:")
 
 
-def test_a_name_is_that_column_and_no_longer_one(tmp_path):
+def test_name_selects_only_the_exact_column(tmp_path):
     path = write(tmp_path, "joy,joyful,fear,x\n3,9,1,0\n1,9,1,0\n")
     data = read_dataset(path, features=["x"], labels=["joy", "fear"])
     assert data.label_names == ("joy", "fear")
@@ -68,14 +68,14 @@ def test_a_name_is_that_column_and_no_longer_one(tmp_path):
         read_dataset(path, labels=["joy", "fear"])
 
 
-def test_the_order_of_the_choice_is_kept(table):
+def test_selection_order_is_kept(table):
     data = read_dataset(table, features=["height", 3], labels=["emo_fear", "emo_joy"])
     assert data.feature_names == ("height", "width")
     np.testing.assert_array_equal(data.X[0], [10, 1.5])
     np.testing.assert_array_equal(data.D, JOY_FEAR[:, ::-1])
 
 
-def test_features_are_by_default_what_is_left(table):
+def test_features_default_to_the_other_columns(table):
     assert read_dataset(table, labels="emo_*").feature_names == ("id", "width", "height")
 
 
@@ -93,12 +93,12 @@ def test_features_are_by_default_what_is_left(table):
         (None, slice(None), "no column is left"),
     ],
 )
-def test_impossible_choices(table, features, labels, message):
+def test_invalid_selections_raise(table, features, labels, message):
     with pytest.raises(DatasetError, match=message):
         read_dataset(table, features, labels)
 
 
-def test_two_columns_of_one_name_are_chosen_by_index(tmp_path):
+def test_duplicate_names_are_selected_by_index(tmp_path):
     path = write(tmp_path, "a,a,b\n0.5,0.5,7\n")
     with pytest.raises(DatasetError, match="2 columns are named 'a'; choose by position"):
         read_dataset(path, labels="a")
@@ -106,25 +106,25 @@ def test_two_columns_of_one_name_are_chosen_by_index(tmp_path):
 
 
 @pytest.mark.parametrize("cell", ["tall", "1,5", "0x10"])
-def test_text_where_a_number_should_be(tmp_path, cell):
+def test_text_in_a_numeric_column_raises(tmp_path, cell):
     path = write(tmp_path, TABLE.replace("2.5,", f'"{cell}",'))
     with pytest.raises(DatasetError, match=f"row 3, column 'width': '{cell}' is not a finite number"):
         read_dataset(path, labels="emo_*")
 
 
-def test_text_in_columns_that_are_not_wanted_does_not_matter(tmp_path):
+def test_text_in_unselected_columns_is_ignored(tmp_path):
     path = write(tmp_path, TABLE.replace("\n0,", "\nfirst,"))
     assert read_dataset(path, features=["width"], labels="emo_*").n_samples == 3
 
 
 @pytest.mark.parametrize("line", ["0,3,1,1.5", "0,3,1,1.5,10,11"])
-def test_rows_of_another_length(tmp_path, line):
+def test_rows_of_wrong_length_raise(tmp_path, line):
     path = write(tmp_path, TABLE + line + "\n")
     with pytest.raises(DatasetError, match=r"row 5: it has [46] values for 5 columns"):
         read_dataset(path, labels="emo_*")
 
 
-def test_tables_without_a_heading_and_with_a_mark_of_an_editor(tmp_path):
+def test_tables_without_header_and_with_byte_order_mark(tmp_path):
     path = write(tmp_path, "1.0\t0.25\t0.75\n2.0\t0.5\t0.5\n", "bare.tsv")
     data = read_dataset(path, labels=slice(-2, None))
     np.testing.assert_array_equal(data.X, [[1], [2]])
@@ -154,7 +154,7 @@ def test_row_problems_are_listed_with_row_numbers(tmp_path):
         assert part in str(caught.value)
 
 
-def test_normalise_repairs_only_what_it_says(tmp_path):
+def test_normalise_repairs_only_sums(tmp_path):
     path = write(tmp_path, PROBLEMS)
     with pytest.raises(DatasetError, match="does not repair") as caught:
         read_dataset(path, labels=["p", "q"], normalise=True)
@@ -166,7 +166,7 @@ def test_normalise_repairs_only_what_it_says(tmp_path):
     np.testing.assert_allclose(D, [[0.5, 0.5], [0.5, 0.5], [0.75, 0.25]])
 
 
-def test_many_problem_rows_are_counted_not_printed(tmp_path):
+def test_long_lists_of_invalid_rows_are_abbreviated(tmp_path):
     path = write(tmp_path, "x,p,q\n" + "1,0.7,0.7\n" * 1000)
     with pytest.raises(DatasetError, match="and 995 more") as caught:
         read_dataset(path, labels=["p", "q"])
@@ -182,14 +182,14 @@ def test_many_problem_rows_are_counted_not_printed(tmp_path):
         ("0.5,0.5\n1,0\n", "D", [[0.5, 0.5], [1, 0]]),
     ],
 )
-def test_the_kind_of_labels_is_seen(tmp_path, rows, field, expected):
+def test_kind_of_labels_is_detected(tmp_path, rows, field, expected):
     lines = "".join(f"9,{row}\n" for row in rows.split())
     data = read_dataset(write(tmp_path, "x,p,q\n" + lines), labels=["p", "q"])
     np.testing.assert_array_equal(getattr(data, field), expected)
     assert (data.D is None) == (field == "Y")
 
 
-def test_the_kind_can_be_told(tmp_path):
+def test_kind_of_labels_can_be_given(tmp_path):
     path = write(tmp_path, "x,p,q\n1,0,1\n1,1,0\n")
     np.testing.assert_array_equal(read_dataset(path, labels=[1, 2], kind="distribution").D, [[0, 1], [1, 0]])
     np.testing.assert_array_equal(read_dataset(path, labels=[1, 2], kind="votes").counts, [[0, 1], [1, 0]])
@@ -202,7 +202,7 @@ def test_the_kind_can_be_told(tmp_path):
         read_dataset(path, labels=[1, 2], kind="other")
 
 
-def test_arrays_are_found_by_their_usual_names(tmp_path):
+def test_arrays_are_found_by_common_names(tmp_path):
     X, D = np.arange(6.0).reshape(3, 2), np.full((3, 4), 0.25)
     path = tmp_path / "usual.mat"
     scipy.io.savemat(path, {"features": X, "label_distribution": D, "logical_label": D > 0})
@@ -244,7 +244,7 @@ def test_pairs_of_npy_files(tmp_path):
 
 
 @pytest.mark.parametrize("compressed", [True, False])
-def test_our_reader_of_matlab_files_agrees_with_scipys(tmp_path, compressed):
+def test_matlab_reader_agrees_with_scipy(tmp_path, compressed):
     rng = np.random.default_rng(0)
     arrays = {
         f"a_{dtype}": (rng.random((3, 4)) * 100).astype(dtype)
@@ -267,7 +267,7 @@ def test_our_reader_of_matlab_files_agrees_with_scipys(tmp_path, compressed):
     assert set(ours) == set(arrays) - {"cell", "struct"}
 
 
-def test_objects_in_matlab_files_are_passed_over(tmp_path):
+def test_objects_in_matlab_files_are_skipped(tmp_path):
     path = tmp_path / "object.mat"
     scipy.io.savemat(path, {"X": np.ones((2, 1)), "D": np.ones((2, 1))})
     word = lambda text: struct.pack("<I", 1 | len(text) << 16) + text.ljust(4)  # noqa: E731
@@ -283,7 +283,7 @@ def test_big_endian_matlab_files(tmp_path):
     assert content[126:128] == b"IM"
     swapped = bytearray(content[:124] + b"\x01\x00MI")
     words = np.frombuffer(content[128:], dtype="<u4")
-    # every word of these two matrices is either a 4-byte number, half of a double, or part of a name
+    # every 4-byte word of these two matrices is an integer, half of a double or part of a name
     position, body = 0, bytearray()
     while position < len(words):
         body += b"\x00\x00\x00\x0e" + int(words[position + 1]).to_bytes(4, "big")
@@ -305,7 +305,7 @@ def test_big_endian_matlab_files(tmp_path):
     path.write_bytes(swapped + body)
     np.testing.assert_array_equal(
         scipy.io.loadmat(path)["features"], np.arange(4.0).reshape(2, 2)
-    )  # the forgery is right
+    )  # the forged file is valid
     np.testing.assert_array_equal(read_dataset(path).X, np.arange(4.0).reshape(2, 2))
 
 
@@ -403,7 +403,7 @@ def test_broken_arff(tmp_path, old, new, message):
         read_dataset(path, labels=slice(-2, None))
 
 
-def test_libsvm_of_others(tmp_path):
+def test_libsvm_with_comments_and_selected_columns(tmp_path):
     path = write(tmp_path, "2,7 1:0.5 3:1\n 2:4\n7 3:2 # note\n", "x.svm")
     data = read_dataset(path)
     np.testing.assert_array_equal(data.Y, [[1, 1], [0, 0], [0, 1]])
@@ -417,7 +417,7 @@ def test_libsvm_of_others(tmp_path):
         assert source.names == ["x0", "x2", "7"]
 
 
-def test_files_that_are_not_there_or_of_no_known_kind(tmp_path):
+def test_missing_files_and_unknown_formats_raise(tmp_path):
     with pytest.raises(FileError, match=r"none\.csv: there is no such file"):
         read_dataset(tmp_path / "none.csv")
     with pytest.raises(DatasetError, match=r"the ending '.docx' is not supported; supported are .csv, "):
@@ -430,7 +430,7 @@ def test_files_that_are_not_there_or_of_no_known_kind(tmp_path):
     ("module", "name", "extra"),
     [("pyarrow", "a.parquet", "tables"), ("pandas", "a.csv", "tables"), ("h5py", "a.mat", "tables")],
 )
-def test_a_missing_package_is_named(tmp_path, monkeypatch, module, name, extra):
+def test_missing_package_is_named_in_the_error(tmp_path, monkeypatch, module, name, extra):
     path = tmp_path / name
     data = LabelDataset(X=[[0.0]], D=[[1.0]])
     (write_mat73 if module == "h5py" else lambda path, data: write_dataset(data, path))(path, data)
@@ -439,7 +439,7 @@ def test_a_missing_package_is_named(tmp_path, monkeypatch, module, name, extra):
         read_dataset(path)
 
 
-def test_labels_in_one_column_of_lists(tmp_path):
+def test_label_list_column(tmp_path):
     path = tmp_path / "photos.csv"
     path.write_text("width,tags\n1.5,sky|sea\n2.5,\n3.5,hill\n")
     data = read_dataset(path, labels="tags", separator="|")

@@ -81,7 +81,7 @@ float_labels = LabelDataset(X=np.array([[1.0], [-0.0]]), Y=np.eye(2), feature_na
 @example(data=marked)
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=datasets())
-def test_rich_formats_keep_everything(suffix, data):
+def test_array_formats_keep_all_fields(suffix, data):
     back = round_trip(data, suffix)
     assert_same_numbers(back, data)
     assert back.X.dtype == data.X.dtype
@@ -96,11 +96,11 @@ def test_rich_formats_keep_everything(suffix, data):
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=datasets(labels=("D", "Y", "counts")))
 def test_text_tables_keep_numbers_and_names(suffix, data):
-    assume(data.n_features + data.n_labels > 2 or data.label_names != ("",))  # "a," above two columns is a title
+    assume(data.n_features + data.n_labels > 2 or data.label_names != ("",))  # "a," above two columns would be a title
     kind = "votes" if data.counts is not None else "logical" if data.D is None else "distribution"
     back = round_trip(data, suffix, labels=slice(-data.n_labels, None), kind=kind)
     assert_same_numbers(back, data)
-    if not any(name.startswith(("D:", "Y:", "votes:")) for name in back.label_names):  # marked where it must be
+    if not any(name.startswith(("D:", "Y:", "votes:")) for name in back.label_names):  # marked if necessary
         assert back.label_names == data.label_names
     assert [strip_mark(name, "X") for name in back.feature_names] == [strip_mark(n, "X") for n in data.feature_names]
 
@@ -116,8 +116,8 @@ def test_text_tables_mark_two_label_matrices(suffix, data):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "jsonl", "parquet"])
-def test_a_label_without_a_name_comes_back(tmp_path, suffix):
-    """A heading of one name and nothing would be taken for a title."""
+def test_label_with_empty_name_round_trips(tmp_path, suffix):
+    """A header of one name and an empty name would be parsed as a title."""
     data = LabelDataset(
         X=np.eye(3)[:, :1], Y=np.ones((3, 1), dtype=np.int8), feature_names=["a"], label_names=[""], name="x"
     )
@@ -127,7 +127,7 @@ def test_a_label_without_a_name_comes_back(tmp_path, suffix):
     np.testing.assert_array_equal(back.X, data.X)
 
 
-def test_headings_are_the_plain_names(tmp_path):
+def test_headers_are_the_plain_names(tmp_path):
     data = load_uk_budget_shares()
     write_dataset(data, tmp_path / "b.csv")
     header = (tmp_path / "b.csv").read_text().partition("\n")[0]
@@ -136,14 +136,14 @@ def test_headings_are_the_plain_names(tmp_path):
     assert_same_numbers(back, data)
 
 
-def test_tables_of_version_010_mark_their_labels(tmp_path):
+def test_tables_with_marked_label_columns(tmp_path):
     (tmp_path / "old.csv").write_text("x,X:D:y,D:food,D:fuel\n1,2,0.5,0.5\n")
     data = read_dataset(tmp_path / "old.csv")
     assert data.label_names == ("food", "fuel")
     assert data.feature_names == ("x", "D:y")
 
 
-def test_json_lines_hold_data_sets_too(tmp_path):
+def test_json_lines_round_trip(tmp_path):
     data = make_label_distributions(20_000, 2, 3)
     write_dataset(data, tmp_path / "x.jsonl")
     back = read_dataset(tmp_path / "x.jsonl", labels="label_*")
@@ -193,7 +193,7 @@ def test_pairs_of_npy_files_keep_numbers(data):
     assert_same_numbers(back, data)
 
 
-def test_a_feature_that_looks_like_a_label_stays_a_feature():
+def test_feature_named_like_a_label_stays_a_feature():
     data = LabelDataset(
         X=np.ones((2, 4)), D=np.eye(2), feature_names=["D:a", "X:b", "votes:c", "a"], label_names=["a", "X:b"]
     )
@@ -203,7 +203,7 @@ def test_a_feature_that_looks_like_a_label_stays_a_feature():
         assert back.label_names == data.label_names
 
 
-def test_names_that_occur_twice_are_refused_where_they_would_be_confused(tmp_path):
+def test_ambiguous_duplicate_names_are_rejected(tmp_path):
     data = LabelDataset(X=np.ones((2, 2)), D=np.eye(2), feature_names=["a", "a"])
     for name in ("x.csv", "x.parquet", "x.arff"):
         with pytest.raises(DatasetError, match="'a': two columns"):
@@ -211,7 +211,7 @@ def test_names_that_occur_twice_are_refused_where_they_would_be_confused(tmp_pat
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_existing_file_survives_a_write_that_fails(tmp_path):
+def test_failed_write_keeps_the_existing_file(tmp_path):
     good = make_label_distributions(5, 2, 2)
     write_dataset(good, tmp_path / "x.csv")
     before = (tmp_path / "x.csv").read_bytes()
@@ -222,25 +222,25 @@ def test_an_existing_file_survives_a_write_that_fails(tmp_path):
     write_dataset(good, tmp_path / "x.csv")
 
 
-def test_a_pair_of_npy_files_survives_a_write_that_fails(tmp_path, monkeypatch):
+def test_failed_write_keeps_existing_npy_files(tmp_path, monkeypatch):
     good = make_label_distributions(5, 2, 2)
     write_dataset(good, tmp_path / "x.npy")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert set(before) == {"x_X.npy", "x_D.npy"}
     real = np.save
 
-    def full_at_the_labels(file, array, **options):
+    def fail_at_the_labels(file, array, **options):
         real(file, array, **options)
         if array.shape[1] == 3:
             raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(np, "save", full_at_the_labels)
+    monkeypatch.setattr(np, "save", fail_at_the_labels)
     with pytest.raises(FileError, match=r"x_D\.npy: it cannot be written \(no space"):
         write_dataset(make_label_distributions(7, 2, 3), tmp_path / "x.npy")
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_what_a_format_cannot_hold_is_refused(tmp_path):
+def test_unsupported_content_is_rejected(tmp_path):
     data = make_label_distributions(5, 2, 2)
     with pytest.raises(DatasetError, match="logical labels only"):
         write_dataset(data, tmp_path / "x.svm")
@@ -248,12 +248,12 @@ def test_what_a_format_cannot_hold_is_refused(tmp_path):
     for suffix in (".csv", ".parquet", ".npy"):
         with pytest.raises(DatasetError, match="no sparse features"):
             write_dataset(sparse, tmp_path / f"x{suffix}")
-    large = LabelDataset(X=np.broadcast_to(0.0, (1 << 15, 1 << 13)), D=np.ones((1 << 15, 1)))  # takes no memory
+    large = LabelDataset(X=np.broadcast_to(0.0, (1 << 15, 1 << 13)), D=np.ones((1 << 15, 1)))  # no memory is allocated
     with pytest.raises(DatasetError, match="2 GB or more"):
         write_dataset(large, tmp_path / "x.mat")
 
 
-def test_other_programs_can_read_what_is_written(tmp_path):
+def test_other_libraries_read_the_written_files(tmp_path):
     pandas, scipy_io = pytest.importorskip("pandas"), pytest.importorskip("scipy.io")
     data = make_label_distributions(7, 3, 2)
     for suffix, read in (

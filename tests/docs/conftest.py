@@ -1,4 +1,4 @@
-"""What the tests of several pages share."""
+"""Fixtures of several pages."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture
 def listings(monkeypatch):
-    """The tables of the pages that are made from the library's own registries."""
+    """The tables generated from the registries of the library."""
     pytest.importorskip("sphinx")
     monkeypatch.syspath_prepend(str(Path(__file__).resolve().parents[2] / "docs" / "_ext"))
     import listings

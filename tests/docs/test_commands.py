@@ -1,4 +1,4 @@
-"""The page of the commands says something of every command, and of nothing else."""
+"""The page of commands describes every command."""
 
 import re
 from pathlib import Path
@@ -36,6 +36,6 @@ def test_options_come_from_the_commands(listings):
     assert all(line.count("|") - line.count("\\|") == 3 for text in listed.values() for line in text.splitlines())
 
 
-def test_own_tables_come_first_in_the_help():
+def test_commands_for_tables_come_first_in_the_help():
     panels = [line.panel for line in COMMANDS]
     assert panels == sorted(panels, key=[OWN_TABLES, STUDY].index)

@@ -1,4 +1,4 @@
-"""The documents: every block and every script runs, every name and every link leads somewhere."""
+"""Documentation: blocks and scripts run, names and links exist."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if not DOCS.is_dir():
     pytest.skip("the documents are not part of this copy of the project", allow_module_level=True)
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
 SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))
-# The walk of a newcomer runs the tutorial; the tables of the defaults come from a benchmark.
+# tests/test_newcomer_walk.py runs the tutorial; the tables of defaults come from a benchmark.
 NOT_RUN_HERE = ("tutorial.md", "defaults.md")
 
 
@@ -37,7 +37,7 @@ own_tools = runner._own_tools
 
 
 def quick_tools(folder: Path) -> Path:
-    """Those of this interpreter, with an `ldlearn` that is there at once."""
+    """Tools of this interpreter, with `ldlearn` as a forked process."""
     fork_server.write_script(own_tools(folder) / "ldlearn")
     return folder
 
@@ -59,15 +59,15 @@ def test_every_block_of_a_page_runs(page, tmp_path, monkeypatch):
     runner.run_page(page, folder)
 
 
-def test_a_block_that_fails_is_noticed(tmp_path):
+def test_failing_blocks_are_detected(tmp_path):
     def run(text: str):
         (tmp_path / "page.md").write_text(text)
         folder = tmp_path / "folder"
         folder.mkdir(exist_ok=True)
         return runner.run_page(tmp_path / "page.md", folder)
 
-    shown = run("```python\nx = 2\n```\n\n```python\nprint('twice')\nx + 1\n```\n\n```text\nno\n```")
-    assert [outcome.text for outcome in shown] == ["", "twice\n3\n"]
+    outcomes = run("```python\nx = 2\n```\n\n```python\nprint('twice')\nx + 1\n```\n\n```text\nno\n```")
+    assert [outcome.text for outcome in outcomes] == ["", "twice\n3\n"]
     assert run("```console\n$ echo a \\\n  b\n$ echo c\n```")[0].text == "$ echo a \\\n  b\na b\n$ echo c\nc\n"
     assert run("<!-- not run: no network -->\n```console\n$ false\n```") == []
     assert run("<!-- fails -->\n```console\n$ false\n```")
@@ -83,7 +83,7 @@ def test_a_block_that_fails_is_noticed(tmp_path):
             run(text)
 
 
-def test_the_gallery_asks_questions():
+def test_titles_of_the_gallery_are_questions():
     assert len(SCRIPTS) >= 10
     for script in SCRIPTS:
         title = script.read_text(encoding="utf-8").splitlines()[1]
@@ -91,7 +91,7 @@ def test_the_gallery_asks_questions():
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=name)
-def test_a_script_of_the_gallery_draws(script, tmp_path, monkeypatch):
+def test_gallery_scripts_draw_figures(script, tmp_path, monkeypatch):
     from matplotlib.figure import Figure
 
     monkeypatch.chdir(tmp_path)
@@ -115,15 +115,15 @@ def exists(target: str) -> bool:
 
 
 @pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
-def test_files_that_are_named_exist(page):
+def test_mentioned_files_exist(page):
     named = re.findall(r"`((?:\w+/)+\w+\.(?:py|toml))`", (ROOT / page).read_text(encoding="utf-8"))
     assert len(named) >= 5
     assert [place for place in named if not any((root / place).exists() for root in (ROOT, ROOT / "src/ldlearn"))] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_links_between_pages_lead_somewhere(page):
+def test_links_between_pages_exist(page):
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
         if "://" in target or "auto_examples/" in target or target.startswith(("api/", "../api/")):
-            continue  # the site's own test follows what is made by the build
+            continue  # generated pages are checked in test_site.py
         assert (page.parent / target).exists(), target

@@ -1,4 +1,4 @@
-"""The leaderboard: plans, records that are kept, and sentences that follow from them."""
+"""The leaderboard: plans, stored records and generated advice."""
 
 import lzma
 from dataclasses import replace
@@ -24,13 +24,13 @@ def small_plans(*methods):
     return plans.leaderboard_plans(["vader_tweets", "uk_budget_shares"], methods, rows=60)
 
 
-def test_adding_a_method_runs_only_its_cells_and_the_pages_show_it(few_repeats, tmp_path):
+def test_adding_a_method_runs_only_its_cells(few_repeats, tmp_path):
     kept = tmp_path / "records"
     n_first = plans.run_plans(small_plans("UniformLE", "LP", "MeanLDL"), tmp_path / "work", kept)
     # Two data sets; three cases of UniformLE alone, with both learners, of LP alone and with SABFGS, and MeanLDL.
     assert n_first == 2 * (3 * (5 * 2 + 2 * 3) + 2)
     before = {path.name: path.read_bytes() for path in kept.iterdir()}
-    # On another machine, or after `make clean`, the work folder is not there.
+    # On another machine or after `make clean`, the work folder does not exist.
     n_added = plans.run_plans(small_plans("UniformLE", "LP", "MeanLDL", "AAKNN"), tmp_path / "other", kept)
     assert n_added == 2 * (2 + 1)
     after = {path.name: path.read_bytes() for path in kept.iterdir()}
@@ -50,13 +50,13 @@ def test_adding_a_method_runs_only_its_cells_and_the_pages_show_it(few_repeats, 
     assert "nan" not in text + tables.read_text(encoding="utf-8")
 
 
-def test_every_tuned_method_has_as_many_points():
+def test_every_tuned_method_has_the_same_number_of_points():
     for (_, setting), plan in plans.leaderboard_plans(["vader_tweets"]).items():
         n_points = {method.name: len(draw_grid_indices(method, None, 0)) for method in plan.methods}
         assert set(n_points.values()) == {plans.POINTS if plans.SETTINGS[setting].tuned else 1}, n_points
 
 
-def test_zeros_mean_less_only_where_labels_are_the_largest():
+def test_zeros_less_only_for_labels_of_the_largest_degrees():
     found = {
         case: {method.params.get("zeros") for method in plan.methods if method.estimator in ("DLDL", "VoteLDL")}
         for (case, setting), plan in plans.leaderboard_plans(["vader_tweets"]).items()
@@ -69,7 +69,7 @@ SIZES = {"n_train": 180, "n_validation": 60, "n_test": 60, "n_features": 3, "n_l
 
 
 def board(**scores):
-    """A board of methods with the scores given, by data set and repeat; "baseline" is one."""
+    """A board of methods with given scores by data set and repeat; one method is "baseline"."""
     records = [
         Record(
             cell=f"{method} {dataset} {repeat}",
@@ -102,29 +102,29 @@ HIGH, LOW = [0.8, 0.81, 0.82], [0.4, 0.41, 0.42]
         ([HIGH, HIGH, LOW], "use **A** (average rank 1.3", "significantly on 2, and significantly worse on 1"),
     ],
 )
-def test_the_advice_follows_from_the_records(scores, beginning, further):
-    said = page.advise(board(A=scores, baseline=STEADY))
-    assert said.startswith(beginning)
-    assert further in said
+def test_advice_follows_from_the_records(scores, beginning, further):
+    advice = page.advise(board(A=scores, baseline=STEADY))
+    assert advice.startswith(beginning)
+    assert further in advice
 
 
-def test_a_method_that_is_not_clearly_better_is_passed_over():
+def test_method_that_is_not_clearly_better_is_not_recommended():
     noisy = [[0.9, 0.5, 0.85]] * 3
     assert page.choose(board(A=noisy, B=[[0.6, 0.61, 0.62]] * 3, baseline=STEADY)) == "B"
 
 
-def test_without_a_baseline_the_advice_says_so():
+def test_advice_without_baseline():
     assert "no baseline to compare" in page.advise(board(A=STEADY, B=[[0.4, 0.4, 0.4]] * 3))
 
 
-def test_gains_are_differences_on_the_repeats_that_both_settings_have():
+def test_gains_are_differences_on_common_repeats():
     default, tuned = board(A=[[0.5, 0.6, 0.9]]), board(A=[[0.6, 0.62]])
     assert default.gain(tuned, "A") == pytest.approx((0.1 + 0.02) / 2)
     assert default.gain(tuned, "B") is None
     assert default.gain(None, "A") is None
 
 
-def test_data_sets_whose_labels_are_all_constant_do_not_count():
+def test_data_sets_with_constant_labels_are_ignored():
     two = Record(cell="b", dataset="set", method="A", repeat=0, status="ok", sizes=SIZES, constant_labels=["x"])
     two = replace(two, prediction={"intersection": 0.5})
     one = replace(two, cell="a", dataset="flat", constant_labels=["x", "y", "z"], prediction={"intersection": 0.9})
@@ -135,6 +135,6 @@ def test_data_sets_whose_labels_are_all_constant_do_not_count():
 
 
 @pytest.mark.parametrize("name", ["README.md", "tables.md"])
-def test_the_pages_are_those_of_the_records(name, tmp_path):
+def test_pages_match_the_records(name, tmp_path):
     page.write_pages(folder=tmp_path)
     assert (tmp_path / name).read_text(encoding="utf-8") == (page.FOLDER / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The site as a whole: it builds without a warning, no link of it is dead, nothing is loaded from elsewhere."""
+"""The site builds without warnings, has no dead links and loads no external resources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from accessibility import LOOKS, SETTINGS, violations
+from accessibility import APPEARANCES, SETTINGS, violations
 
 ROOT = Path(__file__).resolve().parents[2]
 if not (ROOT / "docs").is_dir():
@@ -35,10 +35,10 @@ NEEDED = (
     "latex2mathml",
 )
 
-# As `python -m sphinx`, but trees of pages are not searched for garbage, again and again and in vain.
+# As `python -m sphinx` without garbage collection, which is slow and finds nothing.
 SPHINX = "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main(sys.argv[1:]))"
 
-# What Sphinx writes is regular, and these two are ten times as fast as a parser.
+# Sphinx writes regular HTML; these patterns are ten times as fast as a parser.
 TAG = re.compile(r"<([a-z][a-z0-9]*)(\s[^<>]*)>")
 ATTRIBUTE = re.compile(r"""\s(id|name|href|src|rel)=(["'])(.*?)\2""")
 
@@ -51,9 +51,9 @@ class Page:
         self.anchors: set[str] = set()
         self.resources: set[str] = set()
         for tag, attributes in TAG.findall(text):
-            self.take(tag, {key: unescape(value) for key, _, value in ATTRIBUTE.findall(attributes)})
+            self.add_element(tag, {key: unescape(value) for key, _, value in ATTRIBUTE.findall(attributes)})
 
-    def take(self, tag: str, found: dict[str, str]) -> None:
+    def add_element(self, tag: str, found: dict[str, str]) -> None:
         self.anchors |= {found[key] for key in ("id", "name") if key in found}
         if tag == "a" and "href" in found:
             self.links.add(found["href"])
@@ -64,7 +64,7 @@ class Page:
 
 
 def build(folder: Path) -> Path:
-    """Build the site of a copy of the pages: their blocks and scripts have tests of their own and are not run again."""
+    """Build the site from a copy of the pages; their blocks and scripts are tested separately and not run."""
     for module in NEEDED:
         pytest.importorskip(module, reason=f'the site needs {module}: pip install ".[docs]"')
     ignored = shutil.ignore_patterns("_build", "_pictures", "api", "auto_examples", "__pycache__")
@@ -111,16 +111,16 @@ CUT = """[...document.querySelectorAll("article img, nav.page-toc code")].some((
     part.getBoundingClientRect().right > part.closest("article, nav").getBoundingClientRect().right + 1)"""
 
 
-def is_elsewhere(url: str) -> bool:
+def is_external(url: str) -> bool:
     return not url.startswith(("file:", "data:", "blob:"))
 
 
-def problems_in_a_browser(browser: Any, site: Path) -> list[str]:
-    """Errors, requests to elsewhere, pages that scroll sideways, and what axe-core has against some."""
+def find_browser_problems(browser: Any, site: Path) -> list[str]:
+    """Errors, external requests, horizontal scrolling and violations found by axe-core."""
     found: list[str] = []
-    for width, scheme in LOOKS:  # to each its own load: scripts of the theme look at both when a page begins
+    for width, scheme in APPEARANCES:  # separate loads: scripts of the theme read both at the start
         page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, **SETTINGS)
-        page.on("request", lambda request: is_elsewhere(request.url) and found.append(request.url))
+        page.on("request", lambda request: is_external(request.url) and found.append(request.url))
         page.on("pageerror", lambda error: found.append(str(error)))
         for name in SHOWN:
             page.goto((site / f"{name}.html").as_uri())
@@ -134,7 +134,7 @@ def problems_in_a_browser(browser: Any, site: Path) -> list[str]:
     return found
 
 
-def test_the_site(tmp_path, request):
+def test_site_builds_without_problems(tmp_path, request):
     from ldlearn import all_estimators
 
     site = build(tmp_path)
@@ -143,7 +143,7 @@ def test_the_site(tmp_path, request):
         assert list((site / "api" / "generated").glob(f"ldlearn.*{name}.html")), f"{name} has no page"
     assert "<math" in (site / "guide" / "dldl.html").read_text(encoding="utf-8")
     if shutil.which("chromium"):
-        assert problems_in_a_browser(request.getfixturevalue("browser"), site) == []
+        assert find_browser_problems(request.getfixturevalue("browser"), site) == []
 
 
 def test_dead_links_are_found(tmp_path):

@@ -1,4 +1,4 @@
-"""The page on labels says of every method what it does with weights, and the reasons fit the classes."""
+"""The page on labels lists the weight support of every method, with valid reasons."""
 
 import re
 from pathlib import Path
@@ -17,12 +17,12 @@ def named_in(text):
     return [name for name in re.findall(r"`(?:~ldlearn\.)?(\w+)", text) if name in NAMES]
 
 
-def test_every_method_stands_in_one_row(listings):
+def test_every_method_is_in_one_row(listings):
     assert sorted(named_in(listings.weights())) == NAMES
 
 
-def test_reasons_are_given_of_the_right_methods(listings):
-    """A row for each answer in the table, a sentence for each reason below it."""
+def test_reasons_match_the_methods(listings):
+    """One table row per kind of support, one sentence per reason below it."""
     _, nearly, _, none = (set(named_in(row)) for row in listings.weights().splitlines()[2:])
     below = PAGE.read_text(encoding="utf-8").partition("```{listing} weights\n```\n")[2].partition("\n## ")[0]
     graph, drawn, stepwise, other_rows = (

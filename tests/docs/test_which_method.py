@@ -1,4 +1,4 @@
-"""What the page "Which method should I use?" advises must be what the records of the leaderboard say."""
+"""The advice of the page "Which method should I use?" matches the leaderboard."""
 
 import importlib.util
 import json
@@ -35,7 +35,7 @@ def test_where_zero_means_less_no_method_is_clearly_better(boards):
         assert page.choose(board) in [method.name for method in board.table.baselines]
 
 
-def test_the_best_learners_are_named(boards):
+def test_best_learners_are_named(boards):
     board = boards["degrees", "defaults", "prediction"]
     assert names(board)[0] == "MLPLDL"
     assert set(names(board)[1:3]) == {"LSELDL", "LDLForest"}
@@ -43,7 +43,7 @@ def test_the_best_learners_are_named(boards):
     assert board.gain(boards["degrees", "truth", "prediction"], "SABFGS") > 0.005
 
 
-def test_the_pages_quote_the_study_of_selection():
+def test_pages_quote_the_study_of_selection():
     path = ROOT / "research" / "selection_without_truth.py"
     spec = importlib.util.spec_from_file_location("selection_without_truth", path)
     study = importlib.util.module_from_spec(spec)

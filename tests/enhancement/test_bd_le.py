@@ -13,7 +13,7 @@ from ldlearn.enhancement import BDLE
 
 
 def objective(W, b, a, X, Y, alpha, lam, G):
-    """With intercepts b of the way forth and a of the way back."""
+    """The objective with the intercepts b (encoding) and a (decoding)."""
     D = X @ W + b
     return np.sum((D - Y) ** 2) + alpha * np.sum((Y @ W.T + a - X) ** 2) + lam * np.sum(D * (G @ D))
 
@@ -28,7 +28,7 @@ def test_solves_the_sylvester_equation(alpha, lam):
 
 
 @pytest.mark.parametrize("m", [4, 60])
-def test_no_direction_lowers_the_objective(m):
+def test_solution_is_a_minimum(m):
     X, _, Y = make_problem(m=m)
     G = laplacian(knn_graph(X, 5, "median"))
     model = BDLE(alpha=0.3, lam=0.2, n_neighbors=5).fit(X, Y)
@@ -58,7 +58,7 @@ def test_without_both_terms_it_is_least_squares():
     np.testing.assert_allclose(model.scores_, X @ model.coef_.T + model.intercept_, atol=1e-12)
 
 
-def test_many_features_give_the_least_norm_solution():
+def test_wide_features_give_the_least_norm_solution():
     X, _, Y = make_problem(n=15, m=40)
     W = BDLE(alpha=0.0, lam=0.0, fit_intercept=False).fit(X, Y).coef_.T
     np.testing.assert_allclose(W, np.linalg.pinv(X) @ Y, atol=1e-8)
@@ -68,8 +68,8 @@ SCALES = np.array([1e-8, 1e-3, 1.0, 1e8])
 
 
 @pytest.mark.parametrize("lam", [0.0, 0.5])
-def test_least_squares_do_not_depend_on_the_units_of_the_columns(monkeypatch, lam):
-    """Without the way back W is free to undo any scale; the graph is held fixed, since distances do depend on it."""
+def test_least_squares_is_invariant_to_feature_units(monkeypatch, lam):
+    """Without the decoding term W can undo any scale; the graph is fixed, since distances depend on the scale."""
     X, _, Y = make_problem()
     graph = knn_graph(X, 5, "median")
     monkeypatch.setattr("ldlearn.enhancement.bd_le.knn_graph", lambda *_: graph)
@@ -80,7 +80,7 @@ def test_least_squares_do_not_depend_on_the_units_of_the_columns(monkeypatch, la
 
 
 @pytest.mark.parametrize("alpha", [1e-3, 0.5])
-def test_every_row_of_the_sylvester_equation_holds_in_its_own_unit(alpha):
+def test_sylvester_equation_for_features_of_different_units(alpha):
     X, _, Y = make_problem()
     X = (X - X.mean(axis=0)) * SCALES
     C = Y - Y.mean(axis=0)
@@ -90,7 +90,7 @@ def test_every_row_of_the_sylvester_equation_holds_in_its_own_unit(alpha):
     assert (np.abs(sum(terms)).max(axis=1) < 1e-9 * sizes).all()
 
 
-def test_dependent_features_share_what_one_would_get():
+def test_duplicate_features_share_the_coefficient():
     X, _, Y = make_problem()
     twice = np.column_stack([X, 1e6 * X[:, :1]])
     np.testing.assert_allclose(
@@ -98,14 +98,14 @@ def test_dependent_features_share_what_one_would_get():
     )
 
 
-def test_smoothness_brings_neighbours_together():
+def test_smoothness_term_reduces_differences_of_neighbours():
     X, _, Y = make_problem()
     G = laplacian(knn_graph(X, 5, "median"))
     rough, smooth = (BDLE(lam=lam, n_neighbors=5).fit(X, Y).scores_ for lam in (0.0, 10.0))
     assert np.vdot(smooth, G @ smooth) < 0.5 * np.vdot(rough, G @ rough)
 
 
-def test_the_intercept_makes_offsets_harmless():
+def test_intercept_gives_invariance_to_offsets():
     X, _, Y = make_problem()
     model = BDLE(n_neighbors=5)
     np.testing.assert_allclose(model.fit_enhance(X, Y), model.fit_enhance(X + 100.0, Y), atol=1e-8)

@@ -1,4 +1,4 @@
-"""Signed quadratics against L-BFGS-B and their optimality conditions."""
+"""Sign-constrained quadratic problems: L-BFGS-B and optimality conditions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_optimality_conditions(n, c, seed):
     np.testing.assert_allclose(gradient * (V - 1), 0.0, atol=1e-6)
 
 
-def test_reaches_what_a_generic_solver_reaches():
+def test_matches_a_generic_solver():
     A, signs = problem(60, 3, 0)
     fit = minimize_signed_quadratic(sparse.csr_array(A), signs, tol=1e-8)
     assert fit.n_iter < 150  # steps along gradients that are not conjugate take twice that
@@ -54,7 +54,7 @@ def test_columns_do_not_influence_each_other():
     np.testing.assert_allclose(together, alone, rtol=1e-6)
 
 
-def test_an_unfinished_problem_is_told():
+def test_unsolved_problem_is_not_converged():
     A, signs = problem(60, 2, 2)
     fit = minimize_signed_quadratic(sparse.csr_array(A), signs, tol=1e-12, max_iter=3)
     assert not fit.converged

@@ -1,4 +1,4 @@
-"""Defaults are the published constants, and what the docstrings say of them against the baselines is what happens."""
+"""Defaults are the published constants; docstrings state correctly whether they lose to the baselines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PUBLISHED = {  # the constants of the papers or of their released code; a change
     "LP": {"alpha": 0.5, "sigma": 1.0, "n_neighbors": None, "normalize": "l1"},
     "ML": {"lam": 1.0, "n_neighbors": None, "normalize": "shift_l1"},
 }
-MARGIN = 0.03  # of the mean intersection
+MARGIN = 0.03  # difference of mean intersections
 METHODS = dict(all_estimators("enhancer")) | {name: cls for name, cls in all_estimators("joint") if name == "L2"}
 
 
@@ -38,7 +38,7 @@ def test_defaults_are_the_published_constants(name):
 
 @cache
 def recovery(cls):
-    """Mean intersection on 600 tweets, from the labels that anybody voted for."""
+    """Mean intersection on 600 tweets, from labels with at least one vote."""
     data = load_vader_tweets()
     X = StandardScaler().fit_transform(np.asarray(data.X[:600], dtype=float))
     D = np.asarray(data.D[:600])
@@ -51,7 +51,7 @@ def recovery(cls):
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
-def test_a_docstring_says_whether_the_default_loses_to_the_baselines(name):
+def test_docstring_states_whether_the_default_loses_to_baselines(name):
     cls = METHODS[name]
     if cls in (UniformLE, PriorLE):
         pytest.skip("a baseline to compare with")

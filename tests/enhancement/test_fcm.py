@@ -1,4 +1,4 @@
-"""FCM: the clustering's optimality, the composition and the warning of collapse."""
+"""FCM: optimality of the clustering, composition, warning about collapse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def fitted(X, Y, **params):
 
 
 def by_loops(X, Y, n_clusters, b, n_iter):
-    """The definition, from the first memberships that the seed 0 gives."""
+    """The definition by loops, from the initial memberships of seed 0."""
     U = np.random.RandomState(0).uniform(size=(len(X), n_clusters))
     U = U / U.sum(axis=1, keepdims=True)
     for _ in range(n_iter):
@@ -49,7 +49,7 @@ def test_memberships_and_centres_minimise_the_objective_over_each_other(b):
     assert model.objective_ == pytest.approx(np.sum(weights * cdist(X, centres, "sqeuclidean")))
 
 
-def test_the_objective_never_rises():
+def test_objective_never_increases():
     X, _, Y = make_problem()
     path = fitted(X, Y).objective_path_
     assert (np.diff(path) <= 1e-12 * path[0]).all()
@@ -57,7 +57,7 @@ def test_the_objective_never_rises():
 
 
 @pytest.mark.parametrize(("n_clusters", "b", "n_iter"), [(4, 1.5, 1), (3, 2.0, 7), (6, 1.2, 12)])
-def test_every_iteration_is_that_of_the_definition(n_clusters, b, n_iter):
+def test_iterations_match_the_definition(n_clusters, b, n_iter):
     X, _, Y = make_problem()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -73,20 +73,20 @@ def test_one_cluster_gives_uniform_degrees_not_label_frequencies():
     np.testing.assert_allclose(fitted(X, Y, n_clusters=1).label_distributions_, 0.2)
 
 
-def test_a_label_that_never_occurs_gets_nothing():
+def test_label_that_never_occurs_gets_degree_zero():
     X, _, Y = make_problem()
     Y[:, 2] = 0
     Y[Y.sum(axis=1) == 0, 0] = 1
     assert (fitted(X, Y).label_distributions_[:, 2] == 0).all()
 
 
-def test_a_row_on_a_centre_belongs_to_it_alone():
+def test_row_on_a_centre_belongs_only_to_it():
     X = np.array([[0.0], [0.0], [0.0], [9.0], [9.0]])
     U = fitted(X, np.ones((5, 2)), n_clusters=2).memberships_
     np.testing.assert_allclose(np.sort(U, axis=1), [[0, 1]] * 5, atol=1e-9)
 
 
-def test_clusters_are_found():
+def test_separated_clusters_are_found():
     rng = np.random.default_rng(0)
     centres = np.array([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]])
     X = np.repeat(centres, 20, axis=0) + 0.3 * rng.normal(size=(60, 2))
@@ -95,12 +95,12 @@ def test_clusters_are_found():
     assert (D[Y == 1] > 0.99).all()
 
 
-def test_default_number_of_clusters_is_ten_a_label():
+def test_default_is_ten_clusters_per_label():
     X, _, Y = make_problem(c=2)
     assert FCM(random_state=0, b=1.2).fit(X, Y).memberships_.shape == (40, 20)
 
 
-def test_collapse_is_told():
+def test_collapse_triggers_a_warning():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(60, 200)), np.ones((60, 3))
     with pytest.warns(UserWarning, match=r"memberships of FCM collapsed .* b nearer to 1 than 2"):
@@ -109,14 +109,14 @@ def test_collapse_is_told():
 
 
 @pytest.mark.parametrize("n_clusters", [1, 3])
-def test_identical_rows_do_not_warn(n_clusters):
+def test_identical_rows_trigger_no_warning(n_clusters):
     np.testing.assert_allclose(
         fitted(np.ones((4, 2)), np.ones((4, 2)), n_clusters=n_clusters).label_distributions_, 0.5
     )
 
 
-def test_more_clusters_than_rows_leave_some_empty():
-    """Each row ends on a centre of its own; the others belong to nobody, and are no 0 / 0."""
+def test_more_clusters_than_rows():
+    """Each row has its own centre; empty clusters must not cause 0 / 0."""
     rng = np.random.default_rng(0)
     for _ in range(5):
         model = FCM(random_state=0).fit(rng.normal(size=(5, 4)), np.eye(3)[rng.integers(0, 3, 5)])
@@ -124,8 +124,8 @@ def test_more_clusters_than_rows_leave_some_empty():
         assert np.isfinite(model.cluster_centers_).all()
 
 
-def test_degrees_of_clustered_rows_are_nearer_the_truth_than_equal_ones():
-    """Clusters with distributions of their own; the labels of a row are drawn from its cluster's."""
+def test_recovery_of_clustered_rows_beats_equal_degrees():
+    """Each cluster has a distribution from which the labels of its rows are sampled."""
     rng = np.random.default_rng(0)
     truth = np.array([[0.8, 0.2, 0.0], [0.0, 0.7, 0.3], [0.3, 0.0, 0.7]])
     cluster = np.repeat([0, 1, 2], 60)
@@ -136,7 +136,7 @@ def test_degrees_of_clustered_rows_are_nearer_the_truth_than_equal_ones():
     assert error < 0.6 * np.abs(1 / 3 - truth).sum(axis=1).mean()
 
 
-def test_a_tolerance_bounds_the_last_change_of_the_memberships():
+def test_tolerance_bounds_the_last_change_of_memberships():
     X, _, Y = make_problem()
     stopped = fitted(X, Y, tol=1e-3)
     before, after = (by_loops(X, Y, 4, 1.5, k)[0] for k in (stopped.n_iter_ - 1, stopped.n_iter_))
@@ -145,8 +145,8 @@ def test_a_tolerance_bounds_the_last_change_of_the_memberships():
     assert np.abs(before - earlier).max() > 1e-3
 
 
-def test_weights_repeat_rows_where_the_start_does_not_matter():
-    """Three groups far apart: whatever is drawn first, the same clusters are found."""
+def test_sample_weights_equal_repeated_rows():
+    """Three distant groups: the clusters do not depend on the initial memberships."""
     rng = np.random.default_rng(0)
     group = np.arange(30) % 3
     X = 20.0 * np.eye(3)[group] + rng.normal(size=(30, 3))

@@ -1,4 +1,4 @@
-"""FLE: descent, optimality of both steps, limits; the pseudo distribution's reference numbers."""
+"""FLE: descent, optimality of both steps, limit cases; reference values of the pseudo distributions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def objective(X, Y, S, P, Q, alpha, beta, lam, gamma):
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_objective_never_rises_and_is_the_stated_one(weights):
+def test_objective_never_increases_and_is_the_stated_one(weights):
     X, _, Y = make_problem()
     model = FLE(*weights).fit(X, Y)
     assert np.all(np.diff(model.objective_path_) <= 1e-10)
@@ -42,7 +42,7 @@ def test_objective_never_rises_and_is_the_stated_one(weights):
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-def test_the_end_is_stationary(weights):
+def test_solution_is_stationary(weights):
     X, _, Y = make_problem()
     alpha, beta, lam, gamma = weights
     model = FLE(*weights, tol=1e-14, max_iter=20_000).fit(X, Y)
@@ -86,13 +86,13 @@ def test_limits():
     assert np.abs(FLE().fit(X, Y).coefficients_.sum(axis=1) - 1.0).max() > 0.05
 
 
-def test_the_number_of_copies_of_the_features_does_not_matter():
+def test_invariant_to_duplicated_features():
     X, _, Y = make_problem()
     np.testing.assert_allclose(FLE().fit_enhance(np.hstack([X] * 3), Y), FLE().fit_enhance(X, Y), atol=1e-10)
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6])
-def test_it_stops_at_the_first_fall_of_less_than_tol(tol):
+def test_stops_at_the_first_decrease_below_tol(tol):
     X, _, Y = make_problem()
     path = FLE(0.1, 0.01, 1.0, 0.1, tol=tol, max_iter=5000).fit(X, Y).objective_path_
     falls = -np.diff(path) / path[1:]
@@ -101,7 +101,7 @@ def test_it_stops_at_the_first_fall_of_less_than_tol(tol):
     assert (falls[:-1] > tol).all()
 
 
-def test_the_default_tolerance_leaves_little_to_gain():
+def test_default_tolerance_is_sufficient():
     X, _, Y = make_problem()
     for weights in WEIGHTS:
         default, strict = FLE(*weights).fit(X, Y), FLE(*weights, tol=1e-12, max_iter=50_000).fit(X, Y)
@@ -109,13 +109,13 @@ def test_the_default_tolerance_leaves_little_to_gain():
         np.testing.assert_allclose(default.label_distributions_, strict.label_distributions_, atol=0.01)
 
 
-def test_too_few_iterations_are_told():
+def test_too_few_iterations_trigger_a_warning():
     X, _, Y = make_problem()
     with pytest.warns(ConvergenceWarning, match="FLE stopped after 2 iterations"):
         FLE(max_iter=2, tol=1e-12).fit(X, Y)
 
 
-def test_reference_numbers_of_the_pseudo_distribution():
+def test_reference_values_of_the_pseudo_distributions():
     data = sjaffe()
     P = pseudo_distributions(data.Z, data.Y == 1)
     assert_recovery(P, ".1030 .4392 .9393 .0640 .9486 .8525")

@@ -1,4 +1,4 @@
-"""gLESC: the solver against a literal loop, the dependence on the order of samples, the reference numbers."""
+"""gLESC: solver compared with a literal loop, dependence on the order of samples, reference values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def standardized(X):
 
 @pytest.mark.parametrize("n", [15, 16])
 @pytest.mark.parametrize("beta", [0.05, 10.0])
-def test_representation_is_that_of_the_literal_algorithm(n, beta):
+def test_representation_matches_the_literal_algorithm(n, beta):
     X, _, Y = make_problem(n=n)
     Z = tensor_representations([standardized(X).T, Y.T.astype(float)], beta)
     model = GLESC(beta).fit(X, Y)
@@ -64,20 +64,20 @@ def test_only_cyclic_shifts_of_the_samples_commute_with_the_fit(orientation):
     assert not GLESC().capabilities().order_invariant
 
 
-def test_memory_is_asked_for_first(monkeypatch):
+def test_memory_is_checked_first(monkeypatch):
     X, _, Y = make_problem()
     monkeypatch.setattr("ldlearn.core.resources.available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match=r"40 x 40 representations.*LESC"):
         GLESC().fit(X, Y)
 
 
-def test_too_few_iterations_are_told():
+def test_too_few_iterations_trigger_a_warning():
     X, _, Y = make_problem()
     with pytest.warns(ConvergenceWarning, match="GLESC stopped after 3 iterations"):
         GLESC(max_iter=3).fit(X, Y)
 
 
-def test_reference_numbers_and_what_they_owe_to_the_order_of_the_file():
+def test_reference_values_depend_on_the_order_of_samples():
     data = sjaffe()
     model = GLESC(orientation="released")
     assert_recovery(model.fit_enhance(data.X, data.Y), ".0752 .3057 .6305 .0349 .9677 .8951")

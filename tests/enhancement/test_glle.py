@@ -1,4 +1,4 @@
-"""GLLE: its closed forms, its optimality, the early stop, the label correlations and its reference numbers."""
+"""GLLE: closed forms, optimality, early stopping, label correlations, reference values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def stopped_early(model, X, Y):
         return model.fit(X, Y)
 
 
-def test_without_smoothing_the_labels_stay():
+def test_without_smoothing_labels_are_unchanged():
     X, _, Y = make_problem()
     model = GLLE(lam=0.0, **SMALL).fit(X, Y)
     np.testing.assert_allclose(model.scores_, Y, atol=1e-12)
@@ -34,7 +34,7 @@ def test_without_smoothing_the_labels_stay():
 
 
 @pytest.mark.parametrize("lam", [0.01, 1.0, 100.0])
-def test_exact_scores_solve_the_system_and_keep_the_laws_of_smoothing(lam):
+def test_exact_scores_solve_the_linear_system(lam):
     X, _, Y = make_problem()
     D = GLLE(lam=lam, **SMALL).fit(X, Y).scores_
     np.testing.assert_allclose(D + lam * (graph(X) @ D), Y, atol=1e-8)
@@ -67,7 +67,7 @@ def test_gradient_of_the_weights_by_finite_differences():
     np.testing.assert_allclose(gradient.ravel(), approx_fprime(W.ravel(), loss, 1e-6), rtol=1e-4, atol=1e-3)
 
 
-def test_the_early_stop_nears_the_exact_minimum_from_above():
+def test_early_stopping_approaches_the_exact_minimum_from_above():
     X, _, Y = make_problem(n=25)
     lowest = GLLE(lam=0.1, **SMALL).fit(X, Y).objective_
     early = GLLE(lam=0.1, **SMALL, solver="lbfgs", tol=0.0, random_state=0)
@@ -77,7 +77,7 @@ def test_the_early_stop_nears_the_exact_minimum_from_above():
     assert reached[0] > 2 * lowest
 
 
-def test_the_early_stop_depends_on_the_seed_only():
+def test_early_stopping_is_reproducible():
     X, _, Y = make_problem()
     first, again, other = (
         stopped_early(GLLE(solver="lbfgs", max_iter=20, **SMALL, random_state=seed), X, Y).label_distributions_
@@ -87,7 +87,7 @@ def test_the_early_stop_depends_on_the_seed_only():
     assert np.abs(first - other).max() > 1e-3
 
 
-def test_the_early_stop_is_that_of_the_released_code(monkeypatch):
+def test_early_stopping_matches_the_released_code(monkeypatch):
     """L-BFGS that keeps 20 pairs and stops after max_iter steps; with fewer pairs it stops elsewhere."""
     asked = {}
 
@@ -115,7 +115,7 @@ def test_label_correlations_solve_their_system():
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
-def test_rounds_of_the_correlations_lower_the_objective_until_one_falls_by_less_than_tol(tol):
+def test_correlation_rounds_stop_at_the_first_decrease_below_tol(tol):
     X, _, Y = make_problem(n=60)
     model = GLLE(lam=0.3, l2=0.5, n_groups=3, random_state=0, tol=tol, **SMALL).fit(X, Y)
     path = model.objective_path_
@@ -126,14 +126,14 @@ def test_rounds_of_the_correlations_lower_the_objective_until_one_falls_by_less_
     assert (falls[:-1] > tol).all()
 
 
-def test_the_default_tolerance_of_the_rounds_leaves_little_to_gain():
+def test_default_tolerance_is_sufficient():
     X, _, Y = make_problem(n=60)
     model = GLLE(lam=0.3, l2=0.5, n_groups=3, random_state=0, **SMALL)
     default = model.fit(X, Y).objective_
     assert default <= model.set_params(tol=1e-12, max_iter=5000).fit(X, Y).objective_ * (1.0 + 1e-4)
 
 
-def test_vanishing_correlations_give_the_conference_version():
+def test_zero_correlations_give_the_conference_version():
     X, _, Y = make_problem()
     plain = GLLE(lam=0.3, **SMALL).fit(X, Y)
     coupled = GLLE(lam=0.3, l2=1e-9, random_state=0, **SMALL).fit(X, Y)
@@ -142,7 +142,7 @@ def test_vanishing_correlations_give_the_conference_version():
     np.testing.assert_allclose(coupled.scores_, plain.scores_, atol=1e-7)
 
 
-def test_impossible_settings_are_one_sentence():
+def test_invalid_settings_raise():
     X, _, Y = make_problem()
     with pytest.raises(ValueError, match="need solver='exact'"):
         GLLE(l2=0.1, solver="lbfgs", **SMALL).fit(X, Y)
@@ -152,7 +152,7 @@ def test_impossible_settings_are_one_sentence():
         GLLE(n_neighbors=40).fit(X, Y)
 
 
-def test_a_kernel_that_cannot_fit_names_the_exact_solver(monkeypatch):
+def test_too_large_kernel_error_suggests_the_exact_solver(monkeypatch):
     X, _, Y = make_problem()
     monkeypatch.setattr(resources, "available_memory", lambda: 10_000)
     with pytest.raises(MemoryError, match="solver='exact' needs no kernel"):
@@ -168,14 +168,14 @@ def test_a_kernel_that_cannot_fit_names_the_exact_solver(monkeypatch):
         (1.0, ".0963 .3245 .6597 .0440 .9574 .8874"),
     ],
 )
-def test_reference_numbers(lam, expected):
+def test_reference_values(lam, expected):
     data = sjaffe()
     assert_recovery(GLLE(lam=lam, n_neighbors=19).fit_enhance(data.Z, data.Y), expected)
 
 
-def test_reference_numbers_of_the_early_stop():
+def test_reference_values_of_early_stopping():
     data = sjaffe()
     model = GLLE(n_neighbors=19, solver="lbfgs", random_state=0)
-    # One seed of another generator, and rounding is amplified: runs differ by about this.
+    # Runs with another generator and amplified rounding differ by about this much.
     recovered = stopped_early(model, data.Z, data.Y).label_distributions_
     assert_recovery(recovered, ".0860 .3450 - .0436 .9602 .8822", tolerance=0.03)

@@ -1,4 +1,4 @@
-"""KM against loops over the kernel, its limits and its reference numbers."""
+"""KM: loops over the kernel, limit cases, reference values."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def test_memberships_lie_in_the_unit_interval_and_on_the_support():
     assert (F >= 0).all()
     assert (F <= 1).all()
     assert (F[Y == 0] == 0).all()
-    assert (F.min(axis=0, where=Y == 1, initial=1.0) < 1e-6).all()  # the row on the rim of each label
+    assert (F.min(axis=0, where=Y == 1, initial=1.0) < 1e-6).all()  # the most distant row of each label
 
 
-def test_a_label_of_one_row_belongs_to_it_fully():
+def test_label_of_one_row_has_membership_one():
     X, _, Y = make_problem(n=10)
     Y[:, 4] = np.arange(10) == 3
     assert KM().fit(X, Y).scores_[3, 4] == 1.0
@@ -44,12 +44,12 @@ def test_identical_rows_get_equal_shares():
     np.testing.assert_allclose(KM().fit_enhance(np.ones((4, 2)), np.ones((4, 5))), 0.2)
 
 
-def test_no_kernel_is_kept(monkeypatch):
+def test_kernel_is_not_stored(monkeypatch):
     X, _, Y = make_problem()
     monkeypatch.setattr(resources, "available_memory", lambda: 0)
     KM().fit(X, Y)
 
 
-def test_reference_numbers():
+def test_reference_values():
     data = sjaffe()
     assert_recovery(KM().fit_enhance(data.X, data.Y), ".2316 1.8807 4.0325 - .8192 .5854")

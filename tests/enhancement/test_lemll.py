@@ -1,4 +1,4 @@
-"""LEMLL: the convex problem against a generic solver, its optimality conditions and limits."""
+"""LEMLL: generic solver, optimality conditions, limit cases."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_stationarity(weights):
 
 
 @pytest.mark.parametrize("weights", [(16.0, 1.0, 0.25), (1.0, 1.0, 1.0)])
-def test_dual_values_rise_to_the_minimum_and_primal_values_stay_above_it(weights):
+def test_dual_values_increase_to_the_minimum(weights):
     """The dual value is that of the last iterate, not the best so far: each step of the solver must raise it."""
     X, _, Y = make_problem()
     lowest = LEMLL(*weights, n_neighbors=5, tol=1e-12, max_iter=5000).fit(X, Y).objective_
@@ -124,7 +124,7 @@ def test_limits():
     assert smooth.objective_ == pytest.approx(objective(smooth, X, Y))
 
 
-def test_a_label_of_all_rows_keeps_its_constant():
+def test_constant_label_keeps_its_intercept():
     X, _, Y = make_problem()
     Y[:, 1], Y[:, 3] = 1, 0
     U = LEMLL(n_neighbors=5).fit(X, Y).numerical_labels_
@@ -132,20 +132,20 @@ def test_a_label_of_all_rows_keeps_its_constant():
     np.testing.assert_allclose(U[:, 3], -1.0, atol=1e-6)
 
 
-def test_memory_is_asked_for_first(monkeypatch):
+def test_memory_is_checked_first(monkeypatch):
     X, _, Y = make_problem()
     monkeypatch.setattr("ldlearn.core.resources.available_memory", lambda: 1000)
     with pytest.raises(MemoryError, match=r"LEMLL with its 40 x 40 kernel.*GLLE"):
         LEMLL().fit(X, Y)
 
 
-def test_neighbours_are_counted():
+def test_number_of_neighbours_is_checked():
     X, _, Y = make_problem()
     with pytest.raises(ValueError, match="n_neighbors=40 and n_samples=40"):
         LEMLL(n_neighbors=40).fit(X, Y)
 
 
-def test_too_few_iterations_are_told():
+def test_too_few_iterations_trigger_a_warning():
     X, _, Y = make_problem()
     with pytest.warns(ConvergenceWarning, match="LEMLL stopped after 1 iteration "):
         LEMLL(max_iter=1, tol=1e-9).fit(X, Y)

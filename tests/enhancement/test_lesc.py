@@ -1,4 +1,4 @@
-"""LESC: the representation against a generic solver and its limits, the smoothing, the reference numbers."""
+"""LESC: representation compared with a generic solver, limit cases, smoothing, reference values."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_representation_agrees_with_a_generic_solver(beta):
 
 @pytest.mark.parametrize("beta", [0.05, 0.3])
 @pytest.mark.parametrize("schedule", [{}, {"rho": 1.5}, {"mu": 1e-2, "rho": 1.02, "max_iter": 5000}])
-def test_the_gap_is_honest_for_every_schedule_of_the_penalty(beta, schedule):
+def test_gap_is_valid_for_every_penalty_schedule(beta, schedule):
     X, _, Y = make_problem()
     exact = LESC(beta, **EXACT).fit(X, Y)
     assert exact.objective_ == pytest.approx(lrr_objective(representation(exact), standardized(X), beta))
@@ -59,8 +59,8 @@ def test_the_gap_is_honest_for_every_schedule_of_the_penalty(beta, schedule):
     assert model.gap_ >= model.objective_ - exact.objective_
 
 
-def test_the_published_schedule_ends_above_the_minimum_and_the_gap_says_so():
-    """Below beta star the minimum is known: Z = 0, and every sample pays its length."""
+def test_gap_shows_that_the_published_schedule_is_not_optimal():
+    """Below beta star the minimum is known: Z = 0, with the sum of norms as value."""
     data = load_vader_tweets()
     X, Y = np.asarray(data.X[:100], dtype=float), binarize(np.asarray(data.D[:100]))
     model = LESC().fit(X, Y)
@@ -71,13 +71,13 @@ def test_the_published_schedule_ends_above_the_minimum_and_the_gap_says_so():
     assert model.gap_ >= model.objective_ - lowest
     assert np.linalg.norm(model.coefficients_) > 0.01
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the gap is what counts
+        warnings.simplefilter("ignore", ConvergenceWarning)  # convergence is determined by the gap
         exact = LESC(mu=1e-3, rho=1.0, max_iter=1500).fit(X, Y)
     assert exact.objective_ == pytest.approx(lowest, rel=1e-3)
     assert exact.gap_ <= 1e-3 * lowest
 
 
-def test_nothing_is_represented_up_to_beta_star_and_something_above():
+def test_representation_is_zero_up_to_beta_star():
     X, _, Y = make_problem()
     star = LESC().fit(X, Y).beta_star_
     A = standardized(X)
@@ -88,7 +88,7 @@ def test_nothing_is_represented_up_to_beta_star_and_something_above():
     assert np.linalg.norm(representation(above)) > 0.05
 
 
-def test_a_large_beta_gives_the_shape_interaction_matrix():
+def test_large_beta_gives_the_shape_interaction_matrix():
     X, _, Y = make_problem()
     U = np.linalg.svd(standardized(X), full_matrices=False)[0]
     np.testing.assert_allclose(representation(LESC(100.0).fit(X, Y)), U @ U.T, atol=1e-4)
@@ -110,14 +110,14 @@ def test_without_smoothing_it_is_the_softmax_of_the_labels():
     np.testing.assert_allclose(LESC(gamma=0.0).fit_enhance(X, Y), softmax(Y.astype(float)), atol=1e-12)
 
 
-def test_a_stricter_tolerance_moves_the_result_by_about_the_looser_one():
+def test_result_changes_by_about_the_tolerance():
     X, _, Y = make_problem()
     loose, strict = (LESC(0.1, tol=tol).fit(X, Y) for tol in (1e-6, 1e-9))
     assert loose.n_iter_ < strict.n_iter_
     np.testing.assert_allclose(loose.label_distributions_, strict.label_distributions_, atol=1e-5)
 
 
-def test_standardising_is_left_to_the_user_on_request():
+def test_standardisation_can_be_disabled():
     X, _, Y = make_problem()
     X = X * [1.0, 10.0, 1.0, 1.0] + 5.0
     inside = LESC(0.1).fit_enhance(X, Y)
@@ -125,7 +125,7 @@ def test_standardising_is_left_to_the_user_on_request():
     assert np.abs(LESC(0.1, standardize=False).fit_enhance(X, Y) - inside).max() > 1e-3
 
 
-def test_no_array_of_n_by_n_is_made():
+def test_memory_has_no_dense_square_array():
     n = 1500
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(n, 3)), np.eye(3)[rng.integers(3, size=n)]
@@ -136,13 +136,13 @@ def test_no_array_of_n_by_n_is_made():
     assert peak < 8 * n**2 / 10
 
 
-def test_too_few_iterations_are_told():
+def test_too_few_iterations_trigger_a_warning():
     X, _, Y = make_problem()
     with pytest.warns(ConvergenceWarning, match="LESC stopped after 3 iterations"):
         LESC(max_iter=3).fit(X, Y)
 
 
-def test_reference_numbers():
+def test_reference_values():
     data = sjaffe()
     small = LESC(0.001, orientation="released").fit(data.X, data.Y)
     assert_recovery(small.label_distributions_, ".0699 .2696 .5454 .0273 .9733 .9067")

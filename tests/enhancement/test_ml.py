@@ -1,4 +1,4 @@
-"""ML: the quadratic programmes against a generic solver, their laws and the reference numbers."""
+"""ML: quadratic programmes compared with a generic solver, optimality, reference values."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_scores_are_proportional_to_lam():
     assert np.abs(ML(lam=5.0, normalize="softmax").fit_enhance(X, Y) - one.label_distributions_).max() > 0.1
 
 
-def test_a_label_of_all_rows_or_of_none_gets_the_margin():
+def test_label_of_all_rows_or_of_none_gets_the_margin():
     X, _, Y = make_problem()
     Y[:, 1], Y[:, 3] = 1, 0
     U = ML(lam=2.0).fit(X, Y).scores_
@@ -61,20 +61,20 @@ def test_a_label_of_all_rows_or_of_none_gets_the_margin():
     np.testing.assert_allclose(U[:, 3], -2.0)
 
 
-def test_labels_that_are_linear_in_the_features_are_found():
+def test_recovers_labels_linear_in_the_features():
     X = np.linspace(0, 1, 30)[:, None]
     U = ML(n_neighbors=2, reg=1e-9, tol=1e-10).fit(X, (X > 0.4).astype(int) @ [[1, 0]] | [0, 1]).scores_[:, 0]
     np.testing.assert_allclose(np.diff(U), np.diff(U).mean(), rtol=1e-3)
 
 
-def test_too_many_neighbours_are_refused():
+def test_too_many_neighbours_are_rejected():
     X, _, Y = make_problem(n=5)
     with pytest.raises(ValueError, match="n_neighbors=6"):
         ML().fit(X, Y)
 
 
-def test_reference_numbers():
-    # The reference run hardly regularised its weights (reg) and stopped its solver sooner, hence the second tolerance.
+def test_reference_values():
+    # The reference run used a tiny regularisation (reg) and stopped earlier, hence the second tolerance.
     data = sjaffe()
     recovered = ML(reg=1e-6).fit_enhance(data.X, data.Y)
     assert_recovery(recovered, ".1857 1.5082 - - .8579 .6655")

@@ -1,4 +1,4 @@
-"""The baselines against their reference numbers."""
+"""Reference values of the baselines."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from sjaffe import assert_recovery, sjaffe
 from ldlearn.enhancement import SoftmaxLE, UniformLE
 
 
-def test_a_positive_label_gets_e_times_a_negative_one():
+def test_positive_label_gets_e_times_a_negative_one():
     D = SoftmaxLE().fit_enhance(np.zeros((2, 1)), [[1, 0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1, 1]])
     np.testing.assert_allclose(D[0, :2], [0.254, 0.093], atol=5e-4)
     np.testing.assert_allclose(D[0, 0] / D[0, 1], np.e)
     np.testing.assert_allclose(D[1], 1 / 9)
 
 
-def test_features_are_not_looked_at():
+def test_features_are_ignored():
     Y = np.array([[1, 0], [1, 1], [0, 1]])
     rng = np.random.default_rng(0)
     np.testing.assert_array_equal(
@@ -23,7 +23,7 @@ def test_features_are_not_looked_at():
     )
 
 
-def test_reference_numbers():
+def test_reference_values():
     data = sjaffe()
     assert_recovery(SoftmaxLE().fit_enhance(data.X, data.Y), ".0873 .3788 .7858 .0499 .9573 .8711")
     assert_recovery(UniformLE().fit_enhance(data.X, data.Y), ".2134 1.8740 4.0105 - .8267 .5928")

@@ -25,7 +25,7 @@ def matrices(n, seed=0):
 
 
 def tensor_of(parts):
-    """A tensor that holds these matrices: every column can be expressed in the basis I."""
+    """A tensor of these matrices, with the identity as basis."""
     n = parts.shape[1]
     tensor = SpectralTensor([np.eye(n), np.eye(n)], n)
     products, moved = tensor.threshold_singular_values(list(parts), 0.0)
@@ -36,7 +36,7 @@ def tensor_of(parts):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8])
 @pytest.mark.parametrize("tau", [0.0, 1.0, 4.0, 100.0])
-def test_threshold_equals_the_loop_for_odd_and_even_sizes(n, tau):
+def test_threshold_equals_the_loop_for_any_size(n, tau):
     parts = matrices(n)
     tensor = SpectralTensor([np.eye(n), np.eye(n)], n)
     products, moved = tensor.threshold_singular_values(list(parts), tau)
@@ -62,7 +62,7 @@ def test_changes_add_up_in_the_given_bases():
     np.testing.assert_allclose(tensor.mean_matrix(), whole.mean(axis=0), atol=1e-9)
 
 
-def test_the_block_size_does_not_matter(monkeypatch):
+def test_result_does_not_depend_on_the_block_size(monkeypatch):
     parts = matrices(11)
     whole = tensor_of(parts)
     monkeypatch.setattr(glesc, "_BLOCK_ENTRIES", 100)

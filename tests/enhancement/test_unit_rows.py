@@ -1,4 +1,4 @@
-"""Correlation matrices against the semidefinite programme."""
+"""Correlation matrices compared with the semidefinite programme."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_reaches_the_minimum_over_correlation_matrices():
         assert np.sum(C[i] * (Z[i] @ Z[i].T)) == pytest.approx(lowest, rel=1e-4)
 
 
-def test_never_rises():
+def test_objective_never_increases():
     Z, C = problem(seed=1)
     values = [np.sum(C * (Z @ Z.transpose(0, 2, 1)))]
     for _ in range(10):
@@ -35,7 +35,7 @@ def test_never_rises():
     assert (np.diff(values) <= 1e-12).all()
 
 
-def test_rows_that_nothing_pulls_at_stay():
+def test_rows_with_zero_gradient_are_unchanged():
     Z, C = problem()
     C[:, 2], C[:, :, 2] = 0.0, 0.0
     np.testing.assert_array_equal(align_unit_rows(Z, C)[:, 2], Z[:, 2])

@@ -8,7 +8,7 @@ EXACT = 5e-3  # about two standard errors of 50,000 draws
 
 
 def compare(z, *, rope=0.01, **options):
-    """The test of these differences between two methods."""
+    """Bayesian test for two methods with these differences."""
     scores = np.column_stack([z, np.zeros(len(z))])
     (found,) = bayesian_signed_rank(scores, greater_is_better=True, rope=rope, **options)
     return found
@@ -40,7 +40,7 @@ def test_differences_within_the_rope_are_equivalent():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_by_the_published_definition_with_loops(seed):
+def test_matches_the_published_definition(seed):
     z = np.random.default_rng(seed).normal(0.01, 0.03, 5)
     found, n_draws = compare(z, n_draws=300, random_state=seed), 300
     draws = np.random.RandomState(seed).dirichlet([1.0] * 5 + [0.5], size=n_draws)
@@ -65,7 +65,7 @@ def test_many_data_sets_give_the_normal_limit():
     assert 0.2 < found.better < 0.8
 
 
-def test_probabilities_follow_the_truth_of_simulated_methods():
+def test_probabilities_of_simulated_methods():
     rng = np.random.default_rng(0)
     base = rng.uniform(0.5, 0.9, 30)
     noise = rng.normal(0, 0.004, (30, 3))
@@ -82,7 +82,7 @@ def test_probabilities_follow_the_truth_of_simulated_methods():
     assert reverse.worse > 0.99
 
 
-def test_a_seed_fixes_the_result_and_bad_settings_are_refused():
+def test_result_is_reproducible_and_invalid_settings_raise():
     z = np.random.default_rng(0).normal(0.01, 0.05, 8)
     assert compare(z) == compare(z)
     assert compare(z, random_state=1) != compare(z)

@@ -9,7 +9,7 @@ from ldlearn.evaluation import effect_sizes
 PAIRS = arrays(float, st.tuples(st.just(2), st.integers(2, 8)), elements=st.integers(-3, 3).map(float))
 
 
-def test_by_hand():
+def test_effect_matches_hand_computed_values():
     # advantages of the first when smaller is better: 2, -1, 0, 6 -> ranks 2, 1, -, 3
     first, second = [1.0, 5.0, 2.0, 1.0], [3.0, 4.0, 2.0, 7.0]
     (effect,) = effect_sizes(np.transpose([first, second]), greater_is_better=False, methods=["A", "B"])
@@ -26,7 +26,7 @@ def rank_biserial(first, second, greater_is_better):
 
 @settings(deadline=None, max_examples=60)
 @given(PAIRS)
-def test_rank_biserial_laws(pair):
+def test_rank_biserial_properties(pair):
     a, b = pair
     value = rank_biserial(a, b, True)
     assert -1 <= value <= 1
@@ -38,11 +38,11 @@ def test_rank_biserial_laws(pair):
         assert value == 0
 
 
-def test_pairs_are_all_or_those_of_the_control():
+def test_all_pairs_or_pairs_with_the_control():
     scores = np.random.default_rng(0).normal(size=(6, 4))
-    everyone = effect_sizes(scores, greater_is_better=True, methods=list("abcd"))
-    assert [(e.first, e.second) for e in everyone] == [tuple(p) for p in ("ab", "ac", "ad", "bc", "bd", "cd")]
+    all_pairs = effect_sizes(scores, greater_is_better=True, methods=list("abcd"))
+    assert [(e.first, e.second) for e in all_pairs] == [tuple(p) for p in ("ab", "ac", "ad", "bc", "bd", "cd")]
     against_c = effect_sizes(scores, "c", greater_is_better=True, methods=list("abcd"))
     assert [(e.first, e.second) for e in against_c] == [("c", "a"), ("c", "b"), ("c", "d")]
-    for effect in (*everyone, *against_c):
+    for effect in (*all_pairs, *against_c):
         assert effect.wins + effect.ties + effect.losses == 6

@@ -9,7 +9,7 @@ from ldlearn.evaluation import TooFewDatasetsWarning, friedman
 
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("levels", [4, 10**6])  # many ties, no ties
-def test_against_scipy(seed, levels):
+def test_matches_scipy(seed, levels):
     scores = np.random.default_rng(seed).integers(0, levels, (11, 5)).astype(float)
     result = friedman(scores, greater_is_better=seed % 2 == 0)
     expected = friedmanchisquare(*scores.T)
@@ -65,7 +65,7 @@ def test_two_data_sets_are_too_few_for_three_methods():
     friedman([[0.1, 0.2, 0.3]] * 4, greater_is_better=False)
 
 
-def test_readable():
+def test_repr_of_the_result():
     result = friedman([[0.1, 0.2]] * 5, greater_is_better=False, methods=["DLDL", "GLLE"])
     assert repr(result) == str(result)
     assert "2 methods on 5 data sets differ" in repr(result)
@@ -73,6 +73,6 @@ def test_readable():
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 5])
-def test_bad_alpha(alpha):
+def test_invalid_alpha_raises(alpha):
     with pytest.raises(ValueError, match="alpha must lie between 0 and 1"):
         friedman([[0.1, 0.2]] * 5, greater_is_better=False, alpha=alpha)

@@ -18,7 +18,7 @@ def from_pairs(pairs):
 DIFFERENCES = st.sets(st.sampled_from(list(itertools.combinations(NAMES, 2)))).map(from_pairs)
 
 
-def test_bars_of_a_diagram():
+def test_groups_of_methods_that_do_not_differ():
     ranks = dict(zip(NAMES, [1.0, 1.5, 2.4, 4.0, 4.2, 6.0], strict=True))
 
     def differ(a, b):
@@ -27,18 +27,18 @@ def test_bars_of_a_diagram():
     assert maximal_runs(NAMES, differ) == (("a", "b"), ("b", "c"), ("d", "e"))
 
 
-def test_nothing_and_everything_differs():
+def test_no_difference_and_all_different():
     assert maximal_runs(NAMES, lambda a, b: True) == ()
     assert maximal_runs(NAMES, lambda a, b: False) == (tuple(NAMES),)
 
 
-def test_methods_that_are_no_neighbours_have_no_bar():
+def test_groups_contain_only_adjacent_methods():
     assert maximal_runs("abc", from_pairs(["ab", "bc"])) == ()
 
 
 @settings(deadline=None, max_examples=80)
 @given(DIFFERENCES)
-def test_runs_by_enumeration(differ):
+def test_groups_match_enumeration(differ):
     def alike(group):
         return not any(differ(a, b) for a, b in itertools.combinations(group, 2))
 
@@ -46,13 +46,13 @@ def test_runs_by_enumeration(differ):
         return {g for g in groups if not any(set(g) < set(h) for h in groups)}
 
     subsets = [g for size in range(2, 7) for g in itertools.combinations(NAMES, size) if alike(g)]
-    stretches = [g for g in subsets if "".join(g) in NAMES]
-    assert set(maximal_runs(NAMES, differ)) == largest(stretches)
-    assert len(maximal_runs(NAMES, differ)) == len(largest(stretches))
+    adjacent_runs = [g for g in subsets if "".join(g) in NAMES]
+    assert set(maximal_runs(NAMES, differ)) == largest(adjacent_runs)
+    assert len(maximal_runs(NAMES, differ)) == len(largest(adjacent_runs))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_nemenyi_groups_are_runs_within_the_critical_difference(seed):
+def test_nemenyi_groups_are_within_the_critical_difference(seed):
     scores = np.random.default_rng(seed).normal(size=(10, 6)) + np.arange(6) * 0.5
     result = nemenyi(scores, greater_is_better=False)
     ordered = result.methods_by_rank

@@ -87,7 +87,7 @@ AVERAGE_RANKS = {
     "Intersection": [1.08, 5.50, 4.83, 3.67, 3.58, 4.75, 4.58],
 }
 CHI2 = {"Chebyshev": 46.4, "Clark": 25.6, "One-error": 31.7, "Intersection": 32.5}
-# What differs from DLDL by less than Bonferroni-Dunn's critical difference, and by less than Nemenyi's.
+# Methods within Bonferroni-Dunn's critical difference of DLDL, and within Nemenyi's.
 WITHIN_DUNN = {"Chebyshev": {"GLLE", "LEMLL"}, "Clark": {"GLLE", "FCM"}, "One-error": set(), "Intersection": set()}
 WITHIN_NEMENYI = {
     "Chebyshev": {"GLLE", "LEMLL"},
@@ -95,7 +95,7 @@ WITHIN_NEMENYI = {
     "One-error": {"LEMLL"},
     "Intersection": {"GLLE", "LEMLL"},
 }
-# The value a printed average rank should have had, methods in the order above.
+# Corrected values of misprinted average ranks, methods in the order above.
 CORRECTED = {
     ("S4", "Clark"): [2.00, 6.00, 4.33, 3.83, 5.33, 3.17, 3.33],
     ("S4", "Intersection", "GLLE"): 4.33,
@@ -113,7 +113,7 @@ def test_average_ranks_and_friedman(metric):
     assert result.f_p_value < result.p_value < 3e-4
 
 
-def test_the_one_tie_broken_by_the_papers_rule():
+def test_tie_broken_by_the_rule_of_the_paper():
     """On Twitter FLE and LESC both recover with one-error 0.6569; FLE varies less."""
     std = np.zeros((12, 7))
     std[5, METHODS.index("FLE")], std[5, METHODS.index("LESC")] = 0.0014, 0.0020
@@ -126,7 +126,7 @@ def test_the_one_tie_broken_by_the_papers_rule():
 
 
 @pytest.mark.parametrize("metric", PRINTED)
-def test_who_differs_from_dldl(metric):
+def test_methods_that_differ_from_dldl(metric):
     scores, direction = PRINTED[metric], {"greater_is_better": GREATER[metric], "methods": METHODS}
     dunn = bonferroni_dunn(scores, "DLDL", **direction)
     assert round(dunn.critical_difference, 4) == 2.3267
@@ -143,7 +143,7 @@ def average_of(table, metric):
 
 
 @pytest.mark.parametrize("key", CORRECTED)
-def test_average_ranks_printed_wrong(key):
+def test_misprinted_average_ranks(key):
     found = average_of(*key[:2])
     wanted = dict(zip(METHODS, CORRECTED[key], strict=True)) if len(key) == 2 else {key[2]: CORRECTED[key]}
     for method, rank in wanted.items():
@@ -158,7 +158,7 @@ def test_dldl_is_first_in_20_of_24_predictions():
     assert (first, second, last) == (20, 3, 1)
 
 
-def test_one_task_on_six_data_sets_is_too_little_for_wilcoxon_holm():
+def test_six_data_sets_are_too_few_for_wilcoxon_holm():
     rows = PRINTED["One-error"][:6]
     with pytest.warns(TooFewDatasetsWarning, match="6 data sets are too few for 6 comparisons"):
         result = wilcoxon_holm(rows, "DLDL", greater_is_better=False, methods=METHODS)
@@ -180,7 +180,7 @@ def matrix(rows, table, metric, column):
 
 
 @pytest.mark.parametrize("metric", PRINTED)
-def test_values_above_are_those_of_the_tables(metric):
+def test_constants_match_the_printed_tables(metric):
     recovery = matrix(read("recovery.csv"), "S3", metric, "mean")
     prediction = matrix(read("predictive.csv"), "S4", metric, "mean")
     np.testing.assert_array_equal(np.vstack([recovery, prediction]), PRINTED[metric])
@@ -188,7 +188,7 @@ def test_values_above_are_those_of_the_tables(metric):
 
 @pytest.mark.parametrize("metric", PRINTED)
 @pytest.mark.parametrize("table", ["1", "2", "S3", "S4", "S5"])
-def test_both_rules_for_ties_on_every_table(table, metric):
+def test_both_tie_rules_on_every_table(table, metric):
     rows = read("recomputed_ranks.csv")
     mean, std = matrix(rows, table, metric, "mean"), matrix(rows, table, metric, "std")
     direction = {"greater_is_better": GREATER[metric]}

@@ -24,7 +24,7 @@ DUNN = {
 
 @pytest.mark.parametrize("alpha", [0.05, 0.10])
 @pytest.mark.parametrize(("test", "table"), [("nemenyi", NEMENYI), ("bonferroni-dunn", DUNN)])
-def test_tables_of_q(test, table, alpha):
+def test_critical_values_match_published_tables(test, table, alpha):
     """With 6 N = k (k + 1) the standard error is 1 and the critical difference is q itself."""
     for k, q in zip(K, table[alpha], strict=True):
         error = np.sqrt(k * (k + 1) / 6)  # one data set
@@ -45,7 +45,7 @@ def test_critical_differences_of_seven_methods(n_datasets, test, printed):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
+    ("arguments", "message"),
     [
         ((1, 5), "at least 2 methods and 1 data set, got 1 and 5"),
         ((3, 0), "at least 2 methods and 1 data set, got 3 and 0"),
@@ -53,8 +53,8 @@ def test_critical_differences_of_seven_methods(n_datasets, test, printed):
         ((3, 5, 0.05, "tukey"), "test must be one of nemenyi, bonferroni-dunn, got 'tukey'"),
     ],
 )
-def test_bad_arguments(arguments, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_arguments_raise(arguments, message):
+    with pytest.raises(ValueError, match=message):
         critical_difference(*arguments)
 
 
@@ -91,7 +91,7 @@ def test_control_tests_against_scikit_posthocs(scores, adjust):
     assert (result.critical_difference is not None) == (adjust == "bonferroni")
 
 
-def test_control_by_number_is_control_by_name(scores):
+def test_control_by_position_or_name(scores):
     by_number = bonferroni_dunn(scores, 2, greater_is_better=True, methods=list("vwxyz"))
     assert by_number == bonferroni_dunn(scores, "x", greater_is_better=True, methods=list("vwxyz"))
     for wrong in ("q", 5, -1):
@@ -99,7 +99,7 @@ def test_control_by_number_is_control_by_name(scores):
             bonferroni_dunn(scores, wrong, greater_is_better=True, methods=list("vwxyz"))
 
 
-def test_holm_finds_at_least_as_much(scores):
+def test_holm_rejects_at_least_as_many_hypotheses(scores):
     found = {
         adjust: {
             pair.second
@@ -111,7 +111,7 @@ def test_holm_finds_at_least_as_much(scores):
     assert found["bonferroni"] <= found["holm"]
 
 
-def test_adjustments_by_hand():
+def test_adjusted_p_values_match_hand_computed_values():
     p = [0.01, 0.04, 0.03, 0.5]
     assert adjust_p_values(p, "bonferroni") == pytest.approx([0.04, 0.16, 0.12, 1.0])
     assert adjust_p_values(p, "holm") == pytest.approx([0.04, 0.09, 0.09, 0.5])
@@ -121,7 +121,7 @@ def test_adjustments_by_hand():
         adjust_p_values([0.1, 1.1])
 
 
-def test_too_few_data_sets():
+def test_too_few_data_sets_trigger_a_warning():
     scores = np.tile(np.arange(7.0), (2, 1))
     with pytest.warns(TooFewDatasetsWarning, match="at most 6 apart, and the critical difference is 6.369"):
         assert not any(pair.significant for pair in nemenyi(scores, greater_is_better=False).comparisons)
@@ -130,8 +130,8 @@ def test_too_few_data_sets():
     assert nemenyi(np.tile(np.arange(7.0), (3, 1)), greater_is_better=False).comparisons[5].significant
 
 
-def test_a_difference_of_exactly_the_critical_one_is_not_enough(monkeypatch):
-    """As in the diagram, whose bar of that length joins the two methods."""
+def test_difference_equal_to_the_critical_one_is_not_significant(monkeypatch):
+    """As in the diagram, in which a bar of that length connects the two methods."""
     scores = [[0.1, 0.2, 0.3]] * 4 + [[0.2, 0.1, 0.3]] * 4  # average ranks 1.5, 1.5, 3
     for limit, found in ((1.5, 0), (1.499, 2)):
         monkeypatch.setattr("ldlearn.evaluation.pairwise_tests.critical_difference", lambda *_, limit=limit: limit)
@@ -139,7 +139,7 @@ def test_a_difference_of_exactly_the_critical_one_is_not_enough(monkeypatch):
             assert sum(pair.significant for pair in result.comparisons) == found
 
 
-def test_result_reads_well(scores):
+def test_repr_of_the_result(scores):
     result = nemenyi(scores, greater_is_better=False, methods=list("abcde"))
     assert repr(result).startswith("Nemenyi, all pairs, 15 data sets, alpha = 0.05\n  critical difference 1.57")
     assert result.comparison("a", "b") is result.comparison("b", "a")

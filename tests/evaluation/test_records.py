@@ -1,4 +1,4 @@
-"""Records: written completely, read back unchanged, also compressed."""
+"""Records: atomic writing, exact round trip, compression."""
 
 import gzip
 import json
@@ -17,7 +17,7 @@ def record(cell, method="m", **more):
     return Record(cell=cell, dataset="d", method=method, repeat=0, status="ok", **more)
 
 
-def test_records_are_read_back_and_the_last_of_a_cell_counts(tmp_path):
+def test_last_record_of_a_cell_is_used(tmp_path):
     with append_records(tmp_path / "records.jsonl") as append:
         append(record("a", validation={"recovery": 1.0}))
         append(record("b", "n", validation={"recovery": float("nan")}, message="Infinity ü\n"))
@@ -29,34 +29,34 @@ def test_records_are_read_back_and_the_last_of_a_cell_counts(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32])
-def test_a_number_that_is_not_finite_is_null_in_whatever_precision(kind):
+def test_non_finite_numbers_are_null_for_every_dtype(kind):
     assert json.loads(record("a", validation={"recovery": kind("nan")}).encoded())["validation"] == {"recovery": None}
 
 
 @pytest.fixture
-def largest_file():
-    """Sets how many bytes a file of this process may have."""
+def file_size_limit():
+    """Set the maximum file size of this process."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     yield lambda size: resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
     resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_disk_without_room_is_no_fault_of_ours(tmp_path, largest_file):
+def test_full_disk_raises_a_clear_error(tmp_path, file_size_limit):
     path = tmp_path / "records.jsonl"
     with append_records(path) as append:
         append(record("a"))
-        largest_file(path.stat().st_size + 10)
+        file_size_limit(path.stat().st_size + 10)
         with pytest.raises(FileError, match=r"records\.jsonl: only 10 of \d+ bytes were written"):
             append(record("b"))
         with pytest.raises(FileError, match=r"records\.jsonl: it cannot be written \(file too large\)"):
             append(record("b"))
-    largest_file(resource.RLIM_INFINITY)
+    file_size_limit(resource.RLIM_INFINITY)
     with append_records(path) as append:
         append(record("c", "n"))
     assert [found.cell for found in read_records(tmp_path)] == ["a", "c"]
 
 
-def test_a_record_survives_being_written_with_every_digit():
+def test_records_round_trip_exactly():
     grid = [GridPoint({"k": 0.1 + 0.2}, recovery=1 / 3), GridPoint({"k": None}, error="ValueError: no")]
     full = record("a", grid=grid, n_points=2, convergence=Convergence([3.0, 1 / 7]), label_names=["x"])
     assert full.as_stored() == full
@@ -64,7 +64,7 @@ def test_a_record_survives_being_written_with_every_digit():
 
 
 @pytest.mark.parametrize("kept", range(0, 40, 3))
-def test_a_line_torn_at_any_byte_is_ignored_and_cut_before_writing(tmp_path, kept):
+def test_truncated_line_is_ignored_and_removed_before_writing(tmp_path, kept):
     path = tmp_path / "records.jsonl"
     with append_records(path) as append:
         append(record("a"))
@@ -76,23 +76,23 @@ def test_a_line_torn_at_any_byte_is_ignored_and_cut_before_writing(tmp_path, kep
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "message"),
     [(b"garbage", "is no record"), (b'{"cell": "a"}', "must have 'dataset'"), (b"[1]", "is no record")],
 )
-def test_a_whole_line_that_is_no_record_is_named(tmp_path, line, said):
+def test_invalid_line_is_reported_by_number(tmp_path, line, message):
     path = tmp_path / "records.jsonl"
     path.write_bytes(line + b"\n" + record("a").encoded())
     with pytest.raises(RunFolderError, match="Line 1 of") as caught:
         read_records(tmp_path)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_a_folder_without_records_is_one_sentence(tmp_path):
+def test_folder_without_records_raises(tmp_path):
     with pytest.raises(RunFolderError, match="There are no records in"):
         read_records(tmp_path)
 
 
-def test_two_runs_do_not_share_a_folder_and_the_second_is_told_who_has_it(tmp_path):
+def test_locked_folder_error_names_the_other_run(tmp_path):
     folder = tmp_path / "new" / "run"
     with lock_folder(folder):
         before = (folder / "lock").read_bytes()
@@ -102,12 +102,12 @@ def test_two_runs_do_not_share_a_folder_and_the_second_is_told_who_has_it(tmp_pa
         ):
             pass
         assert (folder / "lock").read_bytes() == before
-    with lock_folder(folder):  # the lock ends with its holder
+    with lock_folder(folder):  # the lock is released with its holder
         pass
 
 
 @pytest.mark.parametrize(("suffix", "compress"), [(".gz", gzip.compress), (".xz", lzma.compress)])
-def test_compressed_files_are_read_like_others(tmp_path, suffix, compress):
+def test_compressed_files_are_read(tmp_path, suffix, compress):
     lines = record("a").encoded() + record("b", "n").encoded()
     (tmp_path / f"records.jsonl{suffix}").write_bytes(compress(lines))
     assert (
@@ -115,7 +115,7 @@ def test_compressed_files_are_read_like_others(tmp_path, suffix, compress):
     )
 
 
-def test_a_list_of_cells_says_which_count_and_in_which_order(tmp_path):
+def test_cell_list_selects_and_orders_records(tmp_path):
     lines = [record("a"), record("old", "n"), record("b", "n"), record("gone", "x")]
     (tmp_path / "records.jsonl").write_bytes(b"".join(each.encoded() for each in lines))
     (tmp_path / "cells.json").write_text('["b", "a", "not yet"]')

@@ -1,24 +1,24 @@
-"""Scoreboards: what a run prints of its records."""
+"""Scoreboards: the printed summary of a run."""
 
 from synthetic_records import METHODS, make_records
 
 from ldlearn.evaluation import Record, Results, score_tables
 
-# Without DLDL the method trained on the truth is nearest to it.
-RIVALS = {name: facts for name, facts in METHODS.items() if name != "DLDL"}
-RECORDS = make_records({"scut_fbp": ["1", "2", "3"]}, RIVALS, missing=())
+# Without DLDL, the method trained on the truth has the best score.
+WITHOUT_DLDL = {name: facts for name, facts in METHODS.items() if name != "DLDL"}
+RECORDS = make_records({"scut_fbp": ["1", "2", "3"]}, WITHOUT_DLDL, missing=())
 BOARDS = score_tables(Results(RECORDS), ["chebyshev", "intersection"])
 
 
-def test_there_is_a_board_for_each_task_of_a_data_set_best_method_first():
+def test_one_board_per_task_and_data_set_sorted_by_score():
     assert [board.title for board in BOARDS] == ["scut_fbp: recovery", "scut_fbp: prediction"]
     for board in BOARDS:
-        shown = [float(cells[1].text.partition(" ")[0]) for _, cells in board.rows]
-        assert shown == sorted(shown)
+        formatted = [float(cells[1].text.partition(" ")[0]) for _, cells in board.rows]
+        assert formatted == sorted(formatted)
         assert (len(board.head), board.legend) == (3, "")
 
 
-def test_what_has_seen_the_truth_is_never_the_best():
+def test_method_trained_on_truth_is_not_marked_best():
     prediction = BOARDS[1]
     assert prediction.rows[0][1][0].text == "SABFGS on truth (true distributions)"
     for column in (1, 2):

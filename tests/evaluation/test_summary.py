@@ -1,4 +1,4 @@
-"""The summary of records: means, deviations, ranks, and who is left out of them."""
+"""The summary of records: means, standard deviations, ranks and unranked methods."""
 
 from dataclasses import replace
 
@@ -33,46 +33,48 @@ def test_cells_are_mean_and_sample_deviation_over_repeats():
 
 
 @pytest.mark.parametrize("metric", ["chebyshev", "intersection"])
-def test_ranks_count_the_better_methods(metric):
-    shown = table(metric=metric)
+def test_rank_is_one_plus_the_number_of_better_methods(metric):
+    formatted = table(metric=metric)
     sign = -1 if METRICS[metric].greater_is_better else 1
-    for dataset in shown.datasets:
-        means = {m.name: sign * scores(m.name, dataset, metric=metric).mean() for m in shown.methods}
+    for dataset in formatted.datasets:
+        means = {m.name: sign * scores(m.name, dataset, metric=metric).mean() for m in formatted.methods}
         for name, mean in means.items():
-            cell = shown.score(name, dataset)
+            cell = formatted.score(name, dataset)
             assert cell.rank == 1 + sum(other < mean for other in means.values())
             assert cell.best == (cell.rank == 1)
 
 
 def test_rows_are_ordered_by_average_rank():
-    shown = table()
-    averages = [shown.average_ranks[method.name] for method in shown.methods]
+    formatted = table()
+    averages = [formatted.average_ranks[method.name] for method in formatted.methods]
     assert averages == sorted(averages)
-    assert averages[0] == np.mean([shown.score(shown.methods[0].name, d).rank for d in shown.datasets])
+    assert averages[0] == np.mean([formatted.score(formatted.methods[0].name, d).rank for d in formatted.datasets])
 
 
-def test_a_method_trained_on_truth_is_shown_last_and_not_ranked():
-    shown = table(task="prediction")
-    last = shown.methods[-1]
+def test_method_trained_on_truth_is_last_and_not_ranked():
+    formatted = table(task="prediction")
+    last = formatted.methods[-1]
     assert (last.name, last.is_reference) == ("SABFGS on truth", True)
-    assert last.name not in shown.average_ranks
-    assert shown.score(last.name, "yeast").spread is not None
-    assert shown.score(last.name, "yeast").rank is None
-    assert sorted(shown.score(m.name, "yeast").rank for m in shown.ranked) == list(range(1, len(shown.ranked) + 1))
+    assert last.name not in formatted.average_ranks
+    assert formatted.score(last.name, "yeast").spread is not None
+    assert formatted.score(last.name, "yeast").rank is None
+    assert sorted(formatted.score(m.name, "yeast").rank for m in formatted.ranked) == list(
+        range(1, len(formatted.ranked) + 1)
+    )
 
 
 LEARNERS = {"SABFGS": ("learner", False, 0.1, False), "AAKNN": ("learner", False, 0.4, False)}
 LEARNERS["MeanLDL"] = ("learner", True, 0.6, False)
 
 
-def test_learners_compete_with_each_other_if_the_run_has_nothing_else():
+def test_learners_are_ranked_if_there_are_no_other_methods():
     results = Results(make_records(methods=LEARNERS, repeats=2))
-    shown = table(results, task="prediction")
-    assert [method.name for method in shown.ranked] == ["SABFGS", "AAKNN", "MeanLDL"]
-    assert [method.name for method in shown.baselines] == ["MeanLDL"]
+    formatted = table(results, task="prediction")
+    assert [method.name for method in formatted.ranked] == ["SABFGS", "AAKNN", "MeanLDL"]
+    assert [method.name for method in formatted.baselines] == ["MeanLDL"]
     assert results.subject == "SABFGS"
-    for dataset in shown.datasets:
-        cells = [shown.score(name, dataset) for name in LEARNERS]
+    for dataset in formatted.datasets:
+        cells = [formatted.score(name, dataset) for name in LEARNERS]
         assert sorted(cell.rank for cell in cells) == [1, 2, 3]
         assert [cell.best for cell in cells].count(True) == 1
     # one other method is enough: learners have an advantage over it, even if it is a baseline or does not predict
@@ -81,26 +83,26 @@ def test_learners_compete_with_each_other_if_the_run_has_nothing_else():
     assert [mixed.methods[name].is_reference for name in LEARNERS] == [True] * 3
 
 
-def test_a_failure_costs_the_rank_but_not_the_score():
+def test_failed_repeat_removes_the_rank_but_not_the_score():
     results = Results(make_records(repeats=3, failed=[("yeast", "GLLE")]))
-    shown = table(results)
-    cell = shown.score("GLLE", "yeast")
+    formatted = table(results)
+    cell = formatted.score("GLLE", "yeast")
     assert (cell.n_failed, cell.spread.n, cell.rank) == (1, 2, None)
     assert cell.spread.mean == pytest.approx(scores("GLLE", "yeast")[:2].mean())
-    assert "GLLE" not in shown.average_ranks
-    # the others are ranked as if it were not there
-    assert {shown.score(m.name, "scut_fbp").rank for m in shown.ranked} == {1, 2, 3, 4, 5, 6}
+    assert "GLLE" not in formatted.average_ranks
+    # the others are ranked without it
+    assert {formatted.score(m.name, "scut_fbp").rank for m in formatted.ranked} == {1, 2, 3, 4, 5, 6}
     assert [r.method for r in results.failures] == ["GLLE"]
 
 
-def test_a_later_record_replaces_an_earlier_one():
+def test_later_record_replaces_an_earlier_one():
     again = replace(RECORDS[0], recovery=RECORDS[0].recovery | {"chebyshev": 9.0})
     results = Results([*RECORDS, again])
     values = scores("DLDL", "natural_scene")
     assert table(results).score("DLDL", "natural_scene").spread.mean == pytest.approx((9 + values[1:].sum()) / 3)
 
 
-def test_a_missing_data_set_is_listed_and_in_no_table():
+def test_missing_data_set_is_listed_and_left_out_of_tables():
     assert [(d.name, "not on this machine" in d.missing) for d in RESULTS.missing_datasets] == [("raf_ml", True)]
     assert "raf_ml" not in table().datasets
     assert [d.name for d in RESULTS.datasets][-1] == "raf_ml"
@@ -113,7 +115,7 @@ def test_headline_metrics_come_first_and_all_others_follow():
     assert {m.name for m in results.metrics} == set(RECORDS[0].recovery)
 
 
-def test_values_that_are_not_numbers_are_no_scores():
+def test_non_numeric_values_are_not_scores():
     broken = [replace(r, recovery=r.recovery and dict.fromkeys(r.recovery)) for r in RECORDS]
     assert table(Results(broken)) is None
 
@@ -129,7 +131,7 @@ def test_equal_scores_share_a_rank():
     assert {cell.rank for cell in table(Results(same)).scores.values()} == {4.0}
 
 
-def test_costs_are_means_and_the_quickest_is_first():
+def test_costs_are_means_sorted_by_time():
     found = costs(RESULTS)
     assert found[0].method.name == "DLDL"
     assert found[0].seconds["fit"].mean == pytest.approx(0.11)
@@ -139,7 +141,7 @@ def test_costs_are_means_and_the_quickest_is_first():
     assert enhancer.seconds["predict"] is None
 
 
-def test_progress_gives_steps_last_value_and_gap():
+def test_convergence_gives_iterations_last_value_and_gap():
     entry = next(summarize_convergence(RESULTS))
     mine = [r.convergence for r in RECORDS if (r.method, r.dataset) == (entry.method, entry.dataset)]
     assert entry.steps.mean == 10
@@ -147,7 +149,7 @@ def test_progress_gives_steps_last_value_and_gap():
     assert entry.gap.mean == pytest.approx(np.mean([run.gap for run in mine]))
 
 
-def test_choices_count_the_repeats_of_each_value():
+def test_selected_values_are_counted_over_repeats():
     found = selected_parameters(RESULTS)
     counts = found["DLDL", "yeast", "recovery"]
     assert set(counts) == {"alpha", "beta", "gamma"}
@@ -155,7 +157,7 @@ def test_choices_count_the_repeats_of_each_value():
     assert ("GLLE", "yeast", "recovery") not in found
 
 
-def test_the_run_is_summarised_from_the_records():
+def test_run_is_summarised_from_the_records():
     records = make_records(repeats=3, failed=[("yeast", "FCM")])
     records[0] = replace(records[0], warnings=["did not converge"], versions={"numpy": "1.26"}, seed=7)
     run = summarize_run(Results(records))
@@ -169,23 +171,23 @@ def test_the_run_is_summarised_from_the_records():
     assert run.seconds == pytest.approx(expected)
 
 
-def test_computing_time_counts_what_cells_share_once():
+def test_shared_computing_time_is_counted_once():
     records = make_records({"yeast": ["a", "b"]}, repeats=1, missing=())[:2]
     both = [replace(record, seconds=record.seconds | {"total": 3.0}) for record in records]
     assert summarize_run(Results(both)).seconds == 6.0
 
 
-def test_a_matrix_holds_those_that_compete_or_those_named():
-    shown = table(task="prediction")
-    scores, names = shown.matrix()
-    assert names == [method.name for method in shown.ranked]
+def test_score_matrix_of_ranked_or_given_methods():
+    formatted = table(task="prediction")
+    scores, names = formatted.matrix()
+    assert names == [method.name for method in formatted.ranked]
     assert scores.shape == (4, len(names))
-    scores, names = shown.matrix(["SABFGS on truth", "GLLE", "DLDL"])
+    scores, names = formatted.matrix(["SABFGS on truth", "GLLE", "DLDL"])
     assert names == ["SABFGS on truth", "DLDL"]  # GLLE does not predict
-    assert scores[0, 1] == shown.score("DLDL", shown.datasets[0]).mean
+    assert scores[0, 1] == formatted.score("DLDL", formatted.datasets[0]).mean
 
 
-def test_the_subject_is_the_one_named_or_the_first_that_competes():
+def test_subject_is_given_or_the_first_ranked_method():
     assert RESULTS.subject == "DLDL"
     assert Results(RECORDS, subject="GLLE").subject == "GLLE"
     assert Results(RECORDS, subject="gone").subject == "DLDL"

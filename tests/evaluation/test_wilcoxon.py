@@ -12,29 +12,29 @@ NORMAL = "asymptotic" if "asymptotic" in wilcoxon.__doc__ else "approx"  # its n
 
 
 @pytest.mark.parametrize("n", [5, 12, 50])
-def test_exact_p_is_scipys_without_ties(n):
+def test_exact_p_value_matches_scipy_without_ties(n):
     a, b = np.random.default_rng(n).normal(size=(2, n))
     assert signed_rank_test(a, b) == pytest.approx(wilcoxon(a, b, method="exact"), rel=1e-9)
 
 
-def test_large_samples_use_scipys_normal_approximation():
+def test_normal_approximation_matches_scipy():
     rng = np.random.default_rng(0)
     a, b = rng.integers(0, 9, (2, 300)).astype(float)  # ties and zeros
     statistic, p_value = signed_rank_test(a, b)
     options = {"correction": False, "method": NORMAL}
     assert statistic == pytest.approx(wilcoxon(a, b, zero_method="zsplit", **options).statistic)
-    # scipy lets the ranks of zeros vary under "zsplit"; given the zeros only the other ranks do, as under "pratt".
+    # scipy's variance under "zsplit" includes the ranks of zeros; conditional on the zeros it is that of "pratt".
     assert p_value == pytest.approx(wilcoxon(a, b, zero_method="pratt", **options).pvalue, rel=1e-9)
 
 
-def test_exact_and_approximate_p_values_meet():
+def test_exact_and_approximate_p_values_agree():
     a = np.random.default_rng(3).normal(0.1, 1, 200)
     approximate = wilcoxon(a, method=NORMAL).pvalue
     assert signed_rank_test(a, np.zeros(200))[1] == pytest.approx(approximate, rel=5e-3)
 
 
 def rank_sum_difference(a, b):
-    """The statistic from its definition: ranks of |a - b| of those who win minus those who lose."""
+    """The statistic by definition: rank sum of |a - b| of wins minus that of losses."""
     d = [x - y for x, y in zip(a, b, strict=True)]
     sizes = sorted(abs(x) for x in d)
     rank = {size: np.mean([i + 1 for i, other in enumerate(sizes) if other == size]) for size in sizes}
@@ -42,8 +42,8 @@ def rank_sum_difference(a, b):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_exact_p_is_that_of_swapping_the_methods_on_every_subset_of_the_data_sets(seed):
-    """Ties and zeros included; the statistic is computed anew for each of the 2^8 tables."""
+def test_exact_p_value_matches_all_permutations(seed):
+    """Including ties and zeros; the statistic is computed for each of the 2^8 swapped tables."""
     a, b = np.random.default_rng(seed).integers(0, 4, size=(2, 8)).astype(float)
     observed = abs(rank_sum_difference(a, b))
     outcomes = []
@@ -53,18 +53,18 @@ def test_exact_p_is_that_of_swapping_the_methods_on_every_subset_of_the_data_set
     assert signed_rank_test(a, b)[1] == pytest.approx(np.mean(outcomes), rel=1e-12)
 
 
-def test_a_zero_cannot_turn_its_sign():
+def test_zero_differences_have_no_sign():
     """Five wins and a draw: of the 64 swaps only those of all five give as much, 4 of them with the draw's."""
     assert signed_rank_test(np.arange(6.0), np.zeros(6))[1] == 4 / 64
 
 
-def test_zeros_by_hand():
+def test_zeros_match_hand_computed_values():
     a, b = [1.0, 2.0, 5.0, 4.0], [1.0, 2.0, 3.0, 5.0]  # differences 0, 0, 2, -1
     assert signed_rank_test(a, b)[0] == 3 + 1.5
     assert signed_rank_test(a, a)[1] == 1.0
 
 
-def test_differences_equal_but_for_rounding_errors_tie():
+def test_differences_within_rounding_error_tie():
     assert 0.3 - 0.2 != 0.2 - 0.1
     d = paired_differences([0.3, 0.2, 0.1 + 0.2], [0.2, 0.1, 0.3])
     assert d[0] == d[1]
@@ -108,7 +108,7 @@ def test_six_data_sets_can_never_be_significant_over_six_comparisons():
     assert not any(pair.significant for pair in result.comparisons)
 
 
-def test_the_smallest_sufficient_number_does_not_warn():
+def test_smallest_sufficient_number_of_data_sets_triggers_no_warning():
     scores = np.outer(1 + np.arange(6) / 10, [1.0, 2.0])
     result = wilcoxon_holm(scores, greater_is_better=False)  # 2^-5 < 0.05
     assert result.comparisons[0].significant

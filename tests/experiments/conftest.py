@@ -5,6 +5,6 @@ from ldlearn.experiments import run_plan
 
 
 @pytest.fixture(scope="session")
-def whole(tmp_path_factory):
-    """The tiny plan, run in one go; its folder is only to be read, or copied."""
+def complete_run(tmp_path_factory):
+    """The tiny plan, run without interruption; its folder must only be read or copied."""
     return run_plan(tiny_plan(), tmp_path_factory.mktemp("whole"))

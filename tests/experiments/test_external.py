@@ -1,4 +1,4 @@
-"""Predictions made elsewhere: splits out, degrees in, ranked like any other method."""
+"""External predictions: exported splits, imported degrees, ranked with the other methods."""
 
 import json
 
@@ -30,37 +30,37 @@ def run(plan, tmp_path):
     return tmp_path
 
 
-def call(*words):
-    with pytest.raises(SystemExit) as ended:
-        main(list(words))
-    return ended.value.code
+def run_command(*arguments):
+    with pytest.raises(SystemExit) as exit_info:
+        main(list(arguments))
+    return exit_info.value.code
 
 
-def predict_elsewhere(split):
-    """Equal shares of the positive labels, and their mean for new rows, in plain numpy."""
+def predict_externally(split):
+    """Equal degrees of the positive labels, and their mean for new rows, in NumPy only."""
     D = split["trainLogical"] / split["trainLogical"].sum(axis=1, keepdims=True)
     return D, np.tile(D.mean(axis=0), (len(split["testFeature"]), 1))
 
 
-def write_predictions(folder, ending="npz"):
+def write_predictions(folder, suffix="npz"):
     for file in sorted((folder / "splits" / "made").glob("*.npz")):
         with np.load(file, allow_pickle=False) as split:
-            D, P = predict_elsewhere(split)
+            D, P = predict_externally(split)
             names = [str(name) for name in split["label_names"]]
-        target = folder / "theirs" / "made" / file.with_suffix(f".{ending}").name
+        target = folder / "theirs" / "made" / file.with_suffix(f".{suffix}").name
         target.parent.mkdir(parents=True, exist_ok=True)
-        if ending == "npz":
+        if suffix == "npz":
             np.savez(target, recovery=D, prediction=P)
-        elif ending == "mat":
+        elif suffix == "mat":
             scipy.io.savemat(target, {"recovery": D, "prediction": P})
-        elif ending == "npy":
+        elif suffix == "npy":
             np.save(target, P)
         else:  # columns in another order than the labels
             table = ",".join(names[::-1]) + "\n"
             target.write_text(table + "\n".join(",".join(map(repr, row[::-1].tolist())) for row in P) + "\n")
 
 
-def test_splits_are_those_of_the_run(run, plan):
+def test_exported_splits_are_those_of_the_run(run, plan):
     with np.load(run / "splits" / "made" / "1.npz", allow_pickle=False) as split:
         arrays = dict(split)
     matlab = scipy.io.loadmat(run / "splits" / "made" / "1.mat")
@@ -68,17 +68,17 @@ def test_splits_are_those_of_the_run(run, plan):
     np.testing.assert_array_equal(np.sort(rows), np.arange(60))
     np.testing.assert_array_equal(matlab["trainIndex"].ravel(), arrays["trainIndex"] + 1)
     np.testing.assert_allclose(matlab["testFeature"], arrays["testFeature"])
-    assert arrays["trainFeature"].mean() == pytest.approx(0.0, abs=1e-12)  # scaled by the training rows
+    assert arrays["trainFeature"].mean() == pytest.approx(0.0, abs=1e-12)  # scaled with the training rows
     records = read_records(run / "run")
     recorded = next(r for r in records if r.method == "UniformLE" and r.repeat == 1)
     recovered = UniformLE().fit_enhance(arrays["trainFeature"], arrays["trainLogical"])
     assert recorded.recovery["intersection"] == pytest.approx(intersection(arrays["trainDistribution"], recovered))
 
 
-@pytest.mark.parametrize("ending", ["npz", "mat", "npy", "csv"])
-def test_the_same_predictions_get_the_same_scores(run, ending):
-    write_predictions(run, ending)
-    assert call("import-predictions", str(run / "run"), "--method", "Numpy", "--from", str(run / "theirs")) == 0
+@pytest.mark.parametrize("suffix", ["npz", "mat", "npy", "csv"])
+def test_equal_predictions_get_equal_scores(run, suffix):
+    write_predictions(run, suffix)
+    assert run_command("import-predictions", str(run / "run"), "--method", "Numpy", "--from", str(run / "theirs")) == 0
     records = read_records(run / "run")
     ours = {r.repeat: r.prediction for r in records if r.method == "UniformLE + MeanLDL"}
     theirs = {r.repeat: r for r in records if r.method == NAME}
@@ -86,19 +86,19 @@ def test_the_same_predictions_get_the_same_scores(run, ending):
     for repeat, record in theirs.items():
         assert record.external
         assert record.prediction == pytest.approx(ours[repeat], nan_ok=True)
-        assert (record.recovery is not None) == (ending in ("npz", "mat"))
+        assert (record.recovery is not None) == (suffix in ("npz", "mat"))
 
 
-def test_they_are_ranked_and_reported(run):
+def test_external_methods_are_ranked_and_reported(run):
     write_predictions(run)
     import_predictions(run / "run", "Numpy", run / "theirs")
     assert NAME in {record.method for record in Results(read_records(run / "run")).records}
-    assert call("report", str(run / "run")) == 0
+    assert run_command("report", str(run / "run")) == 0
     page = next((run / "run").rglob("*.html")).read_text(encoding="utf-8")
     assert NAME in page
 
 
-def test_they_stay_when_the_run_continues_and_go_with_their_splits(run, plan):
+def test_external_records_survive_a_resumed_run_but_not_changed_splits(run, plan):
     write_predictions(run)
     import_predictions(run / "run", "Numpy", run / "theirs")
     assert run_plan(plan, run / "run").computed == 0
@@ -108,7 +108,7 @@ def test_they_stay_when_the_run_continues_and_go_with_their_splits(run, plan):
     assert NAME not in {record.method for record in read_records(run / "run")}
 
 
-def wrong(folder, change):
+def change_predictions(folder, change):
     path = folder / "theirs" / "made" / "1.npz"
     with np.load(path) as arrays:
         np.savez(path, **change(dict(arrays)))
@@ -124,24 +124,24 @@ def wrong(folder, change):
         (lambda a: {"other": a["prediction"]}, "neither 'prediction' nor 'recovery'"),
     ],
 )
-def test_wrong_files_add_nothing(run, change, message):
+def test_invalid_files_add_no_record(run, change, message):
     write_predictions(run)
-    wrong(run, change)
+    change_predictions(run, change)
     before = (run / "run" / "records.jsonl").read_bytes()
     with pytest.raises(InputError, match=rf"1\.npz.*{message}"):
         import_predictions(run / "run", "Numpy", run / "theirs")
     assert (run / "run" / "records.jsonl").read_bytes() == before
 
 
-def test_a_missing_file_is_named(run, capsys):
+def test_missing_file_is_named(run, capsys):
     write_predictions(run)
     (run / "theirs" / "made" / "1.npz").unlink()
     with pytest.raises(FileError, match=r"made/1: there is no file"):
         import_predictions(run / "run", "Numpy", run / "theirs")
-    assert call("import-predictions", str(run / "run"), "--method", "Numpy", "--from", str(run / "theirs")) == 2
+    assert run_command("import-predictions", str(run / "run"), "--method", "Numpy", "--from", str(run / "theirs")) == 2
 
 
-def test_learners_on_truth(run):
+def test_external_learners_fitted_on_true_degrees(run):
     write_predictions(run, "npy")
     records = import_predictions(run / "run", "Numpy", run / "theirs", trained_on="truth")
     assert {record.kind for record in records} == {"learner"}
@@ -149,18 +149,18 @@ def test_learners_on_truth(run):
         import_predictions(run / "run", "Numpy", run / "theirs", trained_on="nothing")
 
 
-def test_export_by_the_command(tmp_path, plan):
+def test_export_command(tmp_path, plan):
     (tmp_path / "plan.toml").write_text(plan.to_toml())
-    assert call("run", str(tmp_path / "plan.toml"), "--export-splits", str(tmp_path / "out")) == 0
+    assert run_command("run", str(tmp_path / "plan.toml"), "--export-splits", str(tmp_path / "out")) == 0
     assert sorted(path.name for path in (tmp_path / "out" / "made").iterdir()) == ["0.mat", "0.npz", "1.mat", "1.npz"]
     assert not (tmp_path / "records.jsonl").exists()
-    assert call("run", str(tmp_path / "plan.toml")) == 2
+    assert run_command("run", str(tmp_path / "plan.toml")) == 2
 
 
 def test_constant_predictions_are_the_baseline(run):
-    """The example is what `UniformLE + MeanLDL` does."""
+    """The example predicts as `UniformLE + MeanLDL`."""
     with np.load(run / "splits" / "made" / "0.npz") as split:
-        D, P = predict_elsewhere(split)
+        D, P = predict_externally(split)
         expected = MeanLDL().fit(split["trainFeature"], D).predict(split["testFeature"])
     np.testing.assert_allclose(P, expected)
     assert json.loads((run / "run" / "cells.json").read_text())

@@ -8,21 +8,21 @@ from ldlearn.experiments import Plan, PlanError, load_plan, shipped_plans
 from ldlearn.experiments.methods import grid_points, resolve_params
 
 
-def wrong(**changes):
+def plan_error(**changes):
     with pytest.raises(PlanError) as caught:
         tiny_plan(**changes)
     return str(caught.value)
 
 
 @pytest.mark.parametrize("name", shipped_plans())
-def test_shipped_plans_are_valid_and_survive_being_written_out(name):
+def test_included_plans_are_valid_and_round_trip(name):
     plan = load_plan(name)
     assert plan.name == name
     assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
 
 
 @pytest.mark.parametrize("name", shipped_plans())
-def test_shipped_plans_compare_with_what_anyone_would_do_first(name):
+def test_included_plans_contain_baselines(name):
     baselines = {method.estimator for method in load_plan(name).methods if method.is_baseline}
     assert {"FromClassifier", "UniformLE", "PriorLE"} <= baselines
 
@@ -83,13 +83,13 @@ def test_resolved_tiny_plan_round_trips():
         ({"method": {}}, "method:", "methods"),
     ],
 )
-def test_errors_name_the_key_and_help(changes, key, hint):
-    message = wrong(**changes)
+def test_errors_name_the_key_and_the_remedy(changes, key, hint):
+    message = plan_error(**changes)
     assert message.startswith(key)
     assert hint in message
 
 
-def test_errors_of_files_name_the_file_and_the_line(tmp_path):
+def test_syntax_errors_name_file_and_line(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text("datasets = [\n'vader_tweets'\n[methods.DLDL]\n")
     with pytest.raises(PlanError, match=r"mine\.toml is not valid TOML.*line 3"):
@@ -101,7 +101,7 @@ def test_errors_of_files_name_the_file_and_the_line(tmp_path):
         load_plan("quik")
 
 
-def test_discovery_has_every_method_and_explicit_ones_win():
+def test_discovery_finds_every_method_and_explicit_entries_override():
     plan = tiny_plan(
         discover={
             "then": ["SABFGS"],
@@ -124,7 +124,7 @@ def test_discovery_has_every_method_and_explicit_ones_win():
     assert methods["LP + SABFGS"].learner_grid == methods["SABFGS on truth"].grid == {"l2": [1.0]}
 
 
-def test_like_takes_over_the_estimator_with_its_parameters_and_grid():
+def test_like_copies_estimator_parameters_and_grid():
     base = {"estimator": "GLLE", "params": {"n_neighbors": 5}, "grid": {"lam": [0.1, 1.0]}}
     pair = {"like": "first", "learner": "SABFGS", "params": {"n_neighbors": 7}}
     first, second = tiny_plan(methods={"first": base, "second": pair}).methods
@@ -133,7 +133,7 @@ def test_like_takes_over_the_estimator_with_its_parameters_and_grid():
 
 
 def test_published_settings_by_name():
-    """Those that the paper plan marks as published; own parameters win."""
+    """The settings marked as published in the paper plan; explicit parameters override them."""
     names = {"A": {"estimator": "DLDL", "grid": "paper", "params": {"max_iter": 7}}, "FCM": {"grid": "paper"}}
     names |= {"GLLE + SABFGS": {"estimator": "GLLE", "grid": "paper", "learner": "SABFGS"}, "LDLSF": {"grid": "paper"}}
     found = {method.name: method for method in tiny_plan(methods=names).methods}
@@ -145,14 +145,14 @@ def test_published_settings_by_name():
     assert found["LDLSF"].params == published["LDLSF on truth (paper)"].params
 
 
-def test_display_names_survive_being_written_out():
+def test_display_names_round_trip():
     plan = tiny_plan(display_names={"DLDL": "ours", "made": "Made up"})
     assert plan.display_names == {"DLDL": "ours", "made": "Made up"}
     assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
-    assert "display_names.DLDL: expected" in wrong(display_names={"DLDL": 3})
+    assert "display_names.DLDL: expected" in plan_error(display_names={"DLDL": 3})
 
 
-def test_baselines_are_those_that_say_so():
+def test_baselines_are_declared_by_the_class():
     plan = tiny_plan(discover={"then": ["SABFGS", "MeanLDL"]})
     baselines = {method.name for method in plan.methods if method.is_baseline}
     enhancers, joint = (
@@ -162,12 +162,12 @@ def test_baselines_are_those_that_say_so():
     assert baselines == enhancers | joint | {"MeanLDL on truth"} | {f"{name} + MeanLDL" for name in enhancers}
 
 
-def test_the_subject_is_a_method_of_the_plan():
+def test_subject_is_a_method_of_the_plan():
     assert tiny_plan(subject="DLDL").subject == "DLDL"
-    assert wrong(subject="DLDDL").startswith("subject: there is no method 'DLDDL'; did you mean DLDL")
+    assert plan_error(subject="DLDDL").startswith("subject: there is no method 'DLDDL'; did you mean DLDL")
 
 
-def test_paths_of_data_files_are_relative_to_the_plan_and_tied_to_their_content(tmp_path):
+def test_data_paths_are_relative_to_the_plan_and_identified_by_content(tmp_path):
     (tmp_path / "faces.csv").write_text("w,joy,fear\n" + "1.5,0.75,0.25\n" * 20)
     path = tmp_path / "mine.toml"
     path.write_text("[datasets.faces]\npath = 'faces.csv'\nlabels = ['joy', 'fear']\n[methods.UniformLE]\n")
@@ -203,6 +203,6 @@ def test_k_fold_counts_folds():
     "selection",
     [{"mode": "logical", "budget": 5}, {"recovery": "clark", "recovery_rows": "training", "per_metric": True}],
 )
-def test_a_resolved_plan_can_be_read_again(selection):
+def test_resolved_plan_can_be_read_again(selection):
     plan = tiny_plan(selection=selection)
     assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan

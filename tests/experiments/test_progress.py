@@ -6,7 +6,7 @@ from ldlearn.experiments import LogProgress, run_plan
 from ldlearn.experiments.cells import plan_cells
 
 
-def test_the_time_left_is_that_of_the_cells_before(monkeypatch):
+def test_remaining_time_is_extrapolated_from_finished_cells(monkeypatch):
     clock, stream = [100.0], io.StringIO()
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     plan = tiny_plan(methods={"UniformLE": {}, "DLDL": {}}, protocol={"repeats": 10})
@@ -18,7 +18,7 @@ def test_the_time_left_is_that_of_the_cells_before(monkeypatch):
     assert stream.getvalue().endswith("(time left: 50 s)\n")  # ten cells of five seconds
 
 
-def test_the_log_has_a_line_for_each_cell(tmp_path):
+def test_log_has_one_line_per_cell(tmp_path):
     stream = io.StringIO()
     run_plan(tiny_plan(), tmp_path, progress=LogProgress(stream))
     lines = stream.getvalue().splitlines()

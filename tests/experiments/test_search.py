@@ -26,16 +26,16 @@ def record_of(run, method, repeat=0):
 
 
 @pytest.fixture(scope="module")
-def tiny(whole):
-    return tiny_plan(), whole
+def tiny(complete_run):
+    return tiny_plan(), complete_run
 
 
-def once(**changes):
+def plan_with_one_repeat(**changes):
     """A plan with one repeat."""
     return tiny_plan(protocol={"repeats": 1}, **changes)
 
 
-def test_selection_is_that_of_a_loop_over_the_grid(tiny):
+def test_selection_equals_a_loop_over_the_grid(tiny):
     plan, run = tiny
     for repeat in range(2):
         split = make_split(data_of(plan), plan.datasets[0], plan.protocol, repeat)
@@ -49,7 +49,7 @@ def test_selection_is_that_of_a_loop_over_the_grid(tiny):
         record = record_of(run, "DLDL", repeat)
         by_recovery, by_prediction = min(tried, key=lambda t: t[0]), min(tried, key=lambda t: t[1])
         assert record.selected == {"recovery": by_recovery[2], "prediction": by_prediction[2]}
-        # What is recorded is what a single fit with the chosen parameters gives.
+        # The recorded scores are those of a single fit with the selected parameters.
         assert record.recovery == pytest.approx(score_all(train.D, by_recovery[3].label_distributions_), abs=1e-5)
         assert record.prediction == pytest.approx(score_all(test.D, by_prediction[3].predict(test.X)), abs=1e-5)
         assert [point.params for point in record.grid] == [t[2] for t in tried]
@@ -58,8 +58,8 @@ def test_selection_is_that_of_a_loop_over_the_grid(tiny):
         assert record.validation["prediction"] == min(point.prediction for point in record.grid)
 
 
-def test_all_methods_can_be_judged_on_the_training_rows(tiny, tmp_path):
-    plan = once(selection={"recovery_rows": "training"})
+def test_recovery_can_be_selected_on_training_rows(tiny, tmp_path):
+    plan = plan_with_one_repeat(selection={"recovery_rows": "training"})
     run = run_plan(plan, tmp_path)
     assert run.count("ok") == 5
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
@@ -79,8 +79,8 @@ GLLE_GRID = {"lam": [0.001, 0.1, 10.0]}
 SMALL_GLLE = {"estimator": "GLLE", "params": {"n_neighbors": 5}, "grid": GLLE_GRID}
 
 
-def test_what_cannot_enhance_is_fitted_to_the_validation_rows_and_scored_on_those_that_chose_nothing(tmp_path):
-    plan = once(methods={"GLLE": SMALL_GLLE})
+def test_methods_without_enhance_are_fitted_on_validation_rows_and_scored_on_other_rows(tmp_path):
+    plan = plan_with_one_repeat(methods={"GLLE": SMALL_GLLE})
     record = run_plan(plan, tmp_path).records[0]
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     tried = [
@@ -99,21 +99,21 @@ def test_what_cannot_enhance_is_fitted_to_the_validation_rows_and_scored_on_thos
     assert record.validation["recovery"] == min(point.recovery for point in record.grid)
 
 
-def test_validation_rows_that_are_too_few_for_the_neighbours_judge_nothing_and_that_is_said(tmp_path):
-    """12 validation rows have no 15 neighbours each; the 36 training rows have."""
+def test_too_few_validation_rows_for_the_neighbours_are_reported(tmp_path):
+    """12 validation rows cannot have 15 neighbours each; the 36 training rows can."""
     methods = {
         "some": {"estimator": "L2", "grid": {"n_neighbors": [15, 5], "gamma": [0.01, 1.0]}},
         "none": {"estimator": "L2", "params": {"n_neighbors": 15}, "grid": {"gamma": [0.01, 1.0]}},
         "no choice": {"estimator": "L2", "params": {"n_neighbors": 15}},
         "on training rows": {"estimator": "GLLE", "params": {"n_neighbors": 15}},
     }
-    some, none, no_choice, _ = run_plan(once(methods=methods), tmp_path).records
-    said = "12 validation rows give no score: n_neighbors must be at least 1 and less than the number of"
+    some, none, no_choice, _ = run_plan(plan_with_one_repeat(methods=methods), tmp_path).records
+    too_few = "12 validation rows give no score: n_neighbors must be at least 1 and less than the number of"
     assert some.status == "ok"
     assert some.selected["recovery"]["n_neighbors"] == 5
-    assert some.message.startswith(f"2 grid points failed, the first with {said}")
+    assert some.message.startswith(f"2 grid points failed, the first with {too_few}")
     assert all(point.prediction is not None for point in some.grid)
-    assert (none.status, none.message.startswith(said)) == ("failed", True)
+    assert (none.status, none.message.startswith(too_few)) == ("failed", True)
     assert no_choice.status == "ok"
     assert no_choice.selection["recovery_basis"] is None
     training = tiny_plan(methods=methods, protocol={"repeats": 1}, selection={"recovery_rows": "training"})
@@ -125,20 +125,20 @@ def changed_keys(*selections, **changes):
     return {a.method.name for a, b in zip(one, other, strict=True) if a.key != b.key}
 
 
-def test_records_serve_every_selection_that_asks_for_the_same_work():
+def test_records_are_shared_by_equivalent_selections():
     methods = tiny_dict()["methods"] | {"GLLE": SMALL_GLLE}
     assert changed_keys({}, {"recovery_rows": "training"}, methods=methods) == {"DLDL", "GLLE"}
     tuned = {"DLDL", "GLLE", "PriorLE + SABFGS", "SABFGS on truth"}
     assert changed_keys({}, {"per_metric": True}, methods=methods) == tuned
-    assert changed_keys({}, {"budget": 8}, methods=methods) == set()  # no grid has more
+    assert changed_keys({}, {"budget": 8}, methods=methods) == set()  # the size of the largest grid
     assert changed_keys({}, {"budget": 2}, methods=methods) == tuned - {"SABFGS on truth"}
     logical = {"mode": "logical"}
     assert changed_keys(logical, logical | {"per_metric": True}, methods=methods) == tuned
 
 
-def test_each_metric_can_choose_for_itself(tmp_path):
+def test_selection_for_each_metric_separately(tmp_path):
     grid = {"beta": [0.01, 1.0, 100.0], "gamma": [0.01, 1.0]}
-    plan = once(methods={"DLDL": {"grid": grid}}, selection={"per_metric": True})
+    plan = plan_with_one_repeat(methods={"DLDL": {"grid": grid}}, selection={"per_metric": True})
     one = tiny_plan(methods={"DLDL": {"grid": grid}}, protocol={"repeats": 1})
     record, usual = (run_plan(each, tmp_path / name).records[0] for each, name in ((plan, "own"), (one, "one")))
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
@@ -184,7 +184,7 @@ BUDGETED = {
 BUDGETED["stepwise"] = BUDGETED["pair"] | {"search": "stepwise"}
 
 
-def test_a_budget_gives_every_method_as_many_points(tmp_path):
+def test_budget_gives_every_method_the_same_number_of_points(tmp_path):
     plan = tiny_plan(methods=BUDGETED, selection={"budget": 7})
     run = run_plan(plan, tmp_path)
     counts = {record.method: record.n_points for record in run.records}
@@ -193,20 +193,20 @@ def test_a_budget_gives_every_method_as_many_points(tmp_path):
         first, second = (record_of(run, name, repeat) for repeat in range(2))
         assert first.selection["budget"] == 7
         points = [point.params for point in first.grid]
-        if name != "stepwise":  # whose learner follows the one that each repeat chose
+        if name != "stepwise":  # whose learner uses the parameters selected in each repeat
             assert points == [point.params for point in second.grid], "all repeats try the same points"
             assert len({json.dumps(point) for point in points}) == len(points)
 
 
-def test_a_cell_with_a_budget_alone_gives_the_record_it_gives_in_company(tmp_path):
+def test_record_with_a_budget_does_not_depend_on_other_cells(tmp_path):
     selection = {"budget": 5}
-    run = run_plan(once(methods=BUDGETED, selection=selection), tmp_path / "all")
+    run = run_plan(plan_with_one_repeat(methods=BUDGETED, selection=selection), tmp_path / "all")
     for name in BUDGETED:
-        alone = run_plan(once(methods={name: BUDGETED[name]}, selection=selection), tmp_path / name)
+        alone = run_plan(plan_with_one_repeat(methods={name: BUDGETED[name]}, selection=selection), tmp_path / name)
         assert record_of(alone, name).without_timing == record_of(run, name).without_timing
 
 
-def test_what_a_budget_draws_depends_on_method_and_seed_and_grows_with_the_budget():
+def test_sampled_points_depend_on_method_and_seed_and_are_nested():
     methods = {method.name: method for method in tiny_plan(methods=BUDGETED).methods}
     few, more = (set(draw_grid_indices(methods["pair"], budget, 0)) for budget in (6, 20))
     assert few < more
@@ -216,14 +216,14 @@ def test_what_a_budget_draws_depends_on_method_and_seed_and_grows_with_the_budge
     assert draw_grid_indices(methods["GLLE"], 6, 0) == draw_grid_indices(replace(methods["GLLE"], name="other"), 6, 0)
     learners = {second for _, second in draw_grid_indices(methods["stepwise"], 4, 0)}
     assert len(learners) == 2
-    whole = [
+    not_full = [
         method for method in methods.values() if draw_grid_indices(method, None, 0) != draw_grid_indices(method, 90, 5)
     ]
-    assert whole == []
+    assert not_full == []
 
 
-def test_draws_are_without_favour():
-    """Over many seeds every point is drawn equally often."""
+def test_sampled_points_are_uniform():
+    """Over many seeds every point is sampled equally often."""
     method = MethodSpec("GLLE", "GLLE", grid={"lam": [float(i) for i in range(10)]})
     counts = np.bincount(
         [first for seed in range(600) for first, _ in draw_grid_indices(method, 3, seed)], minlength=10
@@ -232,7 +232,7 @@ def test_draws_are_without_favour():
     assert abs(counts - 180).max() < 5 * np.sqrt(600 * 0.3 * 0.7)
 
 
-def test_methods_and_grid_points_of_a_split_share_the_search_for_neighbours(tmp_path, monkeypatch):
+def test_neighbour_search_is_shared_by_methods_and_grid_points(tmp_path, monkeypatch):
     searched = []
     original = NearestNeighbors.kneighbors
     monkeypatch.setattr(
@@ -248,12 +248,12 @@ def test_methods_and_grid_points_of_a_split_share_the_search_for_neighbours(tmp_
         "L2": {"params": {"n_neighbors": 5}, "grid": {"gamma": [0.01, 1.0]}},
         "DLDL": {"params": {"n_neighbors": 5, "alpha": 0.1}, "grid": {"sigma": [1.0, 2.0]}},
     }
-    run = run_plan(once(methods=methods), tmp_path)
+    run = run_plan(plan_with_one_repeat(methods=methods), tmp_path)
     assert run.count("ok") == 3
     assert sorted(searched) == [12, 36]  # once for the validation rows and once for the training rows
 
 
-def test_pairs_train_the_learner_on_what_was_recovered(tiny):
+def test_pairs_train_the_learner_on_recovered_degrees(tiny):
     plan, run = tiny
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 1)
     D = PriorLE().fit_enhance(split.train.X, split.train.Y)
@@ -267,7 +267,7 @@ def test_pairs_train_the_learner_on_what_was_recovered(tiny):
     assert (record.kind, record.trained_on) == ("two-step", "logical")
 
 
-def test_a_learner_alone_sees_the_truth(tiny):
+def test_single_learners_are_trained_on_true_degrees(tiny):
     plan, run = tiny
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     record = record_of(run, "SABFGS on truth")
@@ -283,12 +283,12 @@ def test_enhancers_are_scored_for_recovery_on_training_rows(tiny):
     record = record_of(run, "PriorLE")
     assert record.recovery == score_all(split.train.D, PriorLE().fit_enhance(split.train.X, split.train.Y))
     assert record.prediction is None
-    assert record.selection["recovery_basis"] is None  # it has nothing to choose
+    assert record.selection["recovery_basis"] is None  # no hyperparameters
     assert record_of(run, "DLDL").selection["recovery_basis"] == "validation rows"
     assert record.is_baseline
 
 
-def test_a_record_has_all_that_was_promised(tiny):
+def test_record_fields(tiny):
     plan, run = tiny
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     record = record_of(run, "DLDL")
@@ -307,15 +307,15 @@ def test_a_record_has_all_that_was_promised(tiny):
     assert record_of(run, "DLDL", 1).seed == 1
 
 
-def test_a_cell_alone_gives_the_record_it_gives_in_company(tiny, tmp_path):
+def test_record_does_not_depend_on_other_cells(tiny, tmp_path):
     plan, run = tiny
     for name in ("PriorLE", "PriorLE + SABFGS"):
         content = {"methods": {name: next(m for m in plan.methods if m.name == name).to_dict()}}
-        alone = run_plan(once(**content), tmp_path / name)
+        alone = run_plan(plan_with_one_repeat(**content), tmp_path / name)
         assert record_of(alone, name).without_timing == record_of(run, name).without_timing
 
 
-def test_stepwise_chooses_the_first_step_by_recovery(tmp_path):
+def test_stepwise_selection_of_the_first_step_uses_recovery(tmp_path):
     pair = SMALL_GLLE | {"learner": "SABFGS", "learner_grid": {"l2": [0.1, 10.0]}}
     methods = {"GLLE": SMALL_GLLE, "pair": pair | {"search": "stepwise"}, "joint": pair}
     run = run_plan(tiny_plan(methods=methods, protocol={"repeats": 3}), tmp_path)
@@ -325,11 +325,11 @@ def test_stepwise_chooses_the_first_step_by_recovery(tmp_path):
         assert stepwise.selected["prediction"]["enhancer__lam"] == chosen
         assert joint.validation["prediction"] <= stepwise.validation["prediction"]
         assert len(joint.grid) == 6
-        assert len(stepwise.grid) == 5  # three enhancers judged, then two learners of the best
+        assert len(stepwise.grid) == 5  # three enhancers scored, then two learners with the best one
 
 
-def test_logical_selection_never_sees_the_truth(tmp_path, monkeypatch):
-    """Degrees that change while the 0/1 labels stay must not change what is chosen."""
+def test_logical_selection_does_not_use_the_truth(tmp_path, monkeypatch):
+    """Changed degrees with the same 0/1 labels must not change the selection."""
     methods = {
         "DLDL": {"grid": {"beta": [0.01, 1.0, 100.0], "gamma": [0.1, 10.0]}},
         "GLLE": {"grid": {"lam": [0.001, 1.0, 100.0]}},
@@ -353,8 +353,10 @@ def _with(data, D):
     return dataclasses.replace(data, D=D)
 
 
-def test_logical_selection_is_by_the_likelihood_of_the_labels(tmp_path):
-    plan = once(methods={"DLDL": {"grid": {"gamma": [0.01, 1.0, 100.0]}}}, selection={"mode": "logical"})
+def test_logical_selection_uses_the_likelihood_of_labels(tmp_path):
+    plan = plan_with_one_repeat(
+        methods={"DLDL": {"grid": {"gamma": [0.01, 1.0, 100.0]}}}, selection={"mode": "logical"}
+    )
     run = run_plan(plan, tmp_path)
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     values = []
@@ -369,22 +371,22 @@ def test_logical_selection_is_by_the_likelihood_of_the_labels(tmp_path):
     assert record.selection["recovery_basis"] == "validation labels"
 
 
-def test_metrics_that_grow_are_maximised(tmp_path):
-    plan = once(methods={"GLLE": SMALL_GLLE}, selection={"recovery": "intersection"})
+def test_score_metrics_are_maximised(tmp_path):
+    plan = plan_with_one_repeat(methods={"GLLE": SMALL_GLLE}, selection={"recovery": "intersection"})
     record = run_plan(plan, tmp_path).records[0]
     values = [point.recovery for point in record.grid]
     assert record.validation["recovery"] == max(values) > min(values)
 
 
-def test_a_grid_point_that_fails_does_not_take_the_others_with_it(tmp_path):
+def test_failing_grid_point_does_not_affect_others(tmp_path):
     # 36 training rows: 40 neighbours are impossible
-    plan = once(methods={"DLDL": {"params": {"alpha": 0.1}, "grid": {"n_neighbors": [5, 40]}}})
+    plan = plan_with_one_repeat(methods={"DLDL": {"params": {"alpha": 0.1}, "grid": {"n_neighbors": [5, 40]}}})
     record = run_plan(plan, tmp_path).records[0]
     assert record.status == "ok"
     assert record.message.startswith("1 grid point failed, the first with InputError: n_neighbors")
     assert record.selected["recovery"] == {"n_neighbors": 5}
     assert "less than the number of rows" in record.grid[1].error
-    plan = once(methods={"DLDL": {"params": {"alpha": 0.1, "n_neighbors": 40}}})
+    plan = plan_with_one_repeat(methods={"DLDL": {"params": {"alpha": 0.1, "n_neighbors": 40}}})
     record = run_plan(plan, tmp_path).records[0]
     assert (record.status, record.recovery) == ("failed", None)
     assert "less than the number of rows" in record.message
@@ -394,7 +396,7 @@ def test_cells_with_the_same_first_step_are_computed_together():
     grid = {"lam": [1.0, 2.0]}
     pair = {"estimator": "GLLE", "grid": grid, "learner": "SABFGS"}
     methods = {"GLLE": {"grid": grid}, "DLDL": {}, "GLLE + SABFGS": pair, "other": {"estimator": "GLLE"}}
-    groups = group_cells(plan_cells(once(methods=methods)))
+    groups = group_cells(plan_cells(plan_with_one_repeat(methods=methods)))
     assert [[cell.method.name for cell in group] for group in groups] == [
         ["GLLE", "GLLE + SABFGS"],
         ["DLDL"],
@@ -402,14 +404,14 @@ def test_cells_with_the_same_first_step_are_computed_together():
     ]
 
 
-def test_a_path_keeps_its_last_parameter_and_points_are_recorded_in_the_order_of_the_grid(tmp_path, monkeypatch):
+def test_path_order_and_recorded_grid_order(tmp_path, monkeypatch):
     monkeypatch.setattr(DLDL, "path_params", ("beta", "gamma"))
     settings, original = [], DLDL.fit_path
     monkeypatch.setattr(
         DLDL, "fit_path", lambda self, X, y, given: settings.append(given) or original(self, X, y, given)
     )
     grid = {"beta": [0.1, 1.0], "gamma": [0.5, 2.0]}
-    (record,) = run_plan(once(methods={"DLDL": {"grid": grid}}), tmp_path).records
+    (record,) = run_plan(plan_with_one_repeat(methods={"DLDL": {"grid": grid}}), tmp_path).records
     assert [{point["gamma"] for point in given} for given in settings] == [{0.5}, {2.0}]
     assert [point.params for point in record.grid] == [
         {"beta": beta, "gamma": gamma} for beta in grid["beta"] for gamma in grid["gamma"]
@@ -432,16 +434,16 @@ def test_warnings_of_a_cell_are_recorded(tmp_path, monkeypatch):
     original = PriorLE._fit
 
     def warn_and_fit(self, X, Y):
-        warnings.warn("the labels look odd", UserWarning, stacklevel=2)
+        warnings.warn("the labels are constant", UserWarning, stacklevel=2)
         original(self, X, Y)
 
     monkeypatch.setattr(PriorLE, "_fit", warn_and_fit)
-    run = run_plan(once(methods={"UniformLE": {}, "PriorLE": {}}), tmp_path)
-    assert record_of(run, "PriorLE").warnings == ["the labels look odd"]
+    run = run_plan(plan_with_one_repeat(methods={"UniformLE": {}, "PriorLE": {}}), tmp_path)
+    assert record_of(run, "PriorLE").warnings == ["the labels are constant"]
     assert record_of(run, "UniformLE").warnings == []
 
 
-def test_generated_data_are_what_the_generator_makes():
+def test_generated_data_match_the_generator():
     plan = tiny_plan()
     made = make_label_distributions(n_samples=60, n_features=4, n_labels=3, sparsity=0.3)
     np.testing.assert_array_equal(data_of(plan).D, made.D)

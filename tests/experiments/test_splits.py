@@ -8,7 +8,7 @@ from ldlearn.experiments.sources import DatasetSpec
 from ldlearn.experiments.splits import make_split, protocol_rows
 
 
-def test_repeats_are_the_first_shares_of_the_seeded_permutation():
+def test_repeats_are_slices_of_the_seeded_permutation():
     order = np.random.default_rng(7 + 3).permutation(200)
     train, validation, test = protocol_rows(Protocol(seed=7), 3, 200)
     np.testing.assert_array_equal(train, order[:120])
@@ -16,7 +16,7 @@ def test_repeats_are_the_first_shares_of_the_seeded_permutation():
     np.testing.assert_array_equal(test, order[160:])
 
 
-def test_repeats_agree_with_the_split_of_a_data_set():
+def test_repeats_agree_with_dataset_split():
     data = make_label_distributions(n_samples=53, n_features=2, n_labels=3)
     parts = data.split("60/20/20", seed=5)
     rows = protocol_rows(Protocol(seed=5), 0, 53)
@@ -50,13 +50,13 @@ def test_scaling_is_fitted_on_the_training_part_alone():
     np.testing.assert_array_equal(unscaled.test.X, data.X[split.test.rows])
 
 
-def test_a_data_set_may_have_its_own_rule():
+def test_data_set_may_override_the_label_rule():
     data = make_label_distributions(n_samples=50, n_features=3, n_labels=4)
     own = DatasetSpec("made", binarisation={"rule": "top-k", "k": 2})
     assert (make_split(data, own, Protocol(), 0).train.Y.sum(axis=1) == 2).all()
 
 
-def test_votes_are_drawn_from_the_degrees_anew_for_each_repeat():
+def test_votes_are_sampled_anew_for_each_repeat():
     data = make_label_distributions(n_samples=4000, n_features=3, n_labels=4)
     protocol = Protocol(rule="votes", k=5)
     labels = {}
@@ -77,25 +77,27 @@ def test_rows_without_a_positive_label_are_an_error():
         make_split(data, DatasetSpec("flat"), Protocol(threshold=0.6), 0)
 
 
-def test_a_part_without_rows_is_an_error():
+def test_part_without_rows_is_an_error():
     data = LabelDataset(X=np.zeros((2, 1)), D=np.full((2, 2), 0.5))
     with pytest.raises(ValueError, match="validation part of 'tiny' has no rows"):
         make_split(data, DatasetSpec("tiny"), Protocol(), 0)
 
 
-def test_training_rows_are_shown_by_their_texts_or_first_features(tmp_path):
+def test_training_rows_are_described_by_texts_or_first_features(tmp_path):
     pd = pytest.importorskip("pandas")
     data = make_label_distributions(n_samples=20, n_features=6, n_labels=3)
     spec = DatasetSpec("set")
     split = make_split(data, spec, Protocol(), 0)
     row = data.X[split.train.rows[1]]
     assert split.texts[1] == ", ".join(f"x{j} {row[j]:g}" for j in range(4))
-    words = [f"the text of row {i} has some words" for i in range(20)]
-    with_texts = LabelDataset(X=data.X, D=data.D, texts=words)
-    assert make_split(with_texts, spec, Protocol(), 0).texts[1] == words[split.train.rows[1]]
+    texts = [f"the text of row {i} has some words" for i in range(20)]
+    with_texts = LabelDataset(X=data.X, D=data.D, texts=texts)
+    assert make_split(with_texts, spec, Protocol(), 0).texts[1] == texts[split.train.rows[1]]
     labels = pd.DataFrame(data.logical(), columns=["a", "b", "c"])
-    table = pd.DataFrame({"size": np.arange(20) ** 2, "words": words}).join(labels)
-    for frame, shown in ((table, words), (table.drop(columns="words"), [f"size {i**2}" for i in range(20)])):
+    table = pd.DataFrame({"size": np.arange(20) ** 2, "note": texts}).join(labels)
+    for frame, descriptions in ((table, texts), (table.drop(columns="note"), [f"size {i**2}" for i in range(20)])):
         frame.to_csv(tmp_path / "table.csv", index=False)
         spec = DatasetSpec("table", path=str(tmp_path / "table.csv"), preprocess=True, read={"labels": ["a", "b", "c"]})
-        assert make_split(spec.load(needs_truth=False), spec, Protocol(), 0).texts[1] == shown[split.train.rows[1]]
+        assert (
+            make_split(spec.load(needs_truth=False), spec, Protocol(), 0).texts[1] == descriptions[split.train.rows[1]]
+        )

@@ -1,4 +1,4 @@
-"""Experiments on 0/1 tables: judged by labels held out and by each other, and told so."""
+"""Experiments without true degrees: scores by held-out labels and agreement between methods."""
 
 import json
 from dataclasses import replace
@@ -53,7 +53,7 @@ def plan_of(path, **changes):
 
 @pytest.fixture(scope="module")
 def partial(table, tmp_path_factory):
-    """The same, one label in five unknown, and one row of which none is known."""
+    """The same with one label in five unknown and one row without any known label."""
     frame = pd.read_csv(table).astype(object)
     hidden = np.random.default_rng(1).random((80, 3)) < 0.2
     hidden[:2], hidden[5] = False, True
@@ -67,7 +67,7 @@ def preprocessed(path):
     return {"mine": {"path": str(path), "labels": "joy:fear", "preprocess": True}}
 
 
-def test_unknown_labels_are_no_part_of_choice_or_judgement(partial, tmp_path):
+def test_unknown_labels_are_ignored_in_selection_and_scores(partial, tmp_path):
     methods = {
         "VoteLDL": {"grid": {"gamma": [0.1, 10.0]}},
         "UniformLE + MeanLDL": METHODS["UniformLE + MeanLDL"],
@@ -85,20 +85,20 @@ def test_unknown_labels_are_no_part_of_choice_or_judgement(partial, tmp_path):
     assert [point.prediction for point in found.grid] == pytest.approx(chosen)
     P = models[int(np.argmax(chosen))].predict(split.test.X)
     assert found.prediction["vote_likelihood"] == pytest.approx(vote_likelihood(split.test.Y, P))
-    assert found.samples.logical is None  # a picture would show an unknown label as not there
+    assert found.samples.logical is None  # a figure would draw an unknown label as negative
     write_report(tmp_path / "run", tmp_path / "report", formats=())
 
 
-def test_equal_shares_of_unknown_labels_choose_nothing(partial, tmp_path):
+def test_baseline_with_unknown_labels_selects_nothing(partial, tmp_path):
     methods = {"tuned": {"estimator": "DLDL", "grid": {"beta": [0.1, 1.0]}}, "DLDL": {"params": FAST}}
     selection = {"mode": "logical", "prediction": "kl_divergence"}
     plan = plan_of(partial, methods=methods, datasets=preprocessed(partial), selection=selection)
     tuned, untuned, *_ = run_plan(plan, tmp_path).records
     assert 'write prediction = "vote_likelihood"' in tuned.message
-    assert untuned.status == "ok"  # it has nothing to select
+    assert untuned.status == "ok"  # no hyperparameters
 
 
-def test_a_file_that_is_not_preprocessed_has_no_unknown_labels(partial, tmp_path):
+def test_unknown_labels_require_preprocessing(partial, tmp_path):
     message = run_plan(plan_of(partial), tmp_path).records[0].message
     assert ": the label is missing; write 0 or 1, or use preprocess = true in a plan" in message
     assert "row 5, column 'joy'" in message
@@ -109,7 +109,7 @@ def run(table, tmp_path_factory):
     return run_plan(plan_of(table), tmp_path_factory.mktemp("run"))
 
 
-def test_predictions_are_judged_by_labels_held_out(run):
+def test_predictions_are_scored_by_held_out_labels(run):
     by_method = {record.method: record for record in run.records}
     record = by_method["VoteLDL"]
     assert set(record.prediction) == set(LABEL_METRICS)
@@ -124,7 +124,7 @@ def test_predictions_are_judged_by_labels_held_out(run):
     assert best.method in ("DLDL", "VoteLDL")
 
 
-def test_records_of_truthless_runs_are_read_back(run):
+def test_records_without_truth_round_trip(run):
     records = read_records(run.path)
     assert [record.degrees for record in records] == [record.degrees for record in run.records]
     line = (run.path / "records.jsonl").read_text().splitlines()[0]
@@ -140,13 +140,13 @@ def test_agreement_is_the_mean_intersection_of_the_same_rows(run):
     degrees = {(r.method, r.repeat): r.degrees["prediction"] for r in run.records if r.degrees.get("prediction")}
     pair = np.mean([intersection(degrees["DLDL", k], degrees["VoteLDL", k]) for k in (0, 1)])
     assert found.matrix[0, 1] == found.matrix[1, 0] == pytest.approx(pair)
-    np.testing.assert_allclose(np.diag(found.matrix), 1.0, atol=1e-3)  # four digits are kept
+    np.testing.assert_allclose(np.diag(found.matrix), 1.0, atol=1e-3)  # recorded with four digits
     assert found.means["UniformLE + MeanLDL"] == pytest.approx(found.matrix[3, :3].mean())
-    assert found.means["DLDL"] == pytest.approx(found.matrix[0, 1:3].mean())  # baselines do not count
+    assert found.means["DLDL"] == pytest.approx(found.matrix[0, 1:3].mean())  # without baselines
     assert agreement(results, "none", "prediction") is None
 
 
-def test_the_report_says_that_there_was_no_truth(run, tmp_path):
+def test_report_states_that_there_are_no_true_degrees(run, tmp_path):
     write_report(run.path, tmp_path, formats=())
     page, text = (tmp_path / "report.html").read_text(), (tmp_path / "report.md").read_text()
     for report in (page, text):
@@ -160,7 +160,7 @@ def test_the_report_says_that_there_was_no_truth(run, tmp_path):
     assert [metric.name for metric in Report(run.records).results.headline_metrics] == ["average_precision"]
 
 
-def test_a_run_with_truth_says_nothing_of_that(tmp_path):
+def test_report_of_a_run_with_truth_has_no_such_statement(tmp_path):
     run = run_plan(Plan.from_dict(tiny_dict(methods={"UniformLE": {}, "PriorLE": {}})), tmp_path)
     assert all(record.degrees == {} for record in run.records)
     report = Report(run.records)
@@ -168,7 +168,7 @@ def test_a_run_with_truth_says_nothing_of_that(tmp_path):
     assert "0/1 labels only" not in report.markdown()
 
 
-def test_the_truth_cannot_choose_where_there_is_none(table, tmp_path):
+def test_selection_by_truth_without_truth_is_rejected(table, tmp_path):
     run = run_plan(plan_of(table, selection={"mode": "oracle"}), tmp_path)
     assert {record.status for record in run.records} == {"failed"}
     assert 'write mode = "logical" under [selection]' in run.records[0].message
@@ -182,7 +182,7 @@ def test_the_truth_cannot_choose_where_there_is_none(table, tmp_path):
         ("y", 1e200, "'mine', row 3, column 'y': the value is too large"),
     ],
 )
-def test_rows_are_counted_from_1(table, tmp_path, column, value, message):
+def test_row_numbers_start_at_1(table, tmp_path, column, value, message):
     frame = pd.read_csv(table)
     frame.loc[2, column] = value
     frame.to_csv(tmp_path / "bad.csv", index=False)
@@ -191,7 +191,7 @@ def test_rows_are_counted_from_1(table, tmp_path, column, value, message):
     assert message in run.records[0].message
 
 
-def test_features_of_sparse_data_are_named_too(monkeypatch):
+def test_errors_of_sparse_data_name_the_feature(monkeypatch):
     data = make_label_distributions(n_samples=20, n_features=3, n_labels=3, random_state=0)
     X = data.X.copy()
     X[[7, 4], [0, 2]] = np.nan, np.inf
@@ -201,25 +201,25 @@ def test_features_of_sparse_data_are_named_too(monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_vote_likelihood_takes_the_likeliest_number_of_votes(seed):
+def test_vote_likelihood_maximises_over_the_number_of_votes(seed):
     rng = np.random.default_rng(seed)
     P = rng.dirichlet(np.ones(4), size=30)
     Y = (rng.poisson(3 * P) > 0).astype(float)
     Y[Y.sum(axis=1) == 0, 0] = 1
 
-    def of(votes):
-        ticked = -np.expm1(-votes * P)
-        surest = 0.5 / 31  # no surer than 30 rows can tell
-        ticked = np.clip(ticked, surest, 1 - surest)
-        return (Y * np.log(ticked) + (1 - Y) * np.log1p(-ticked)).sum(axis=1).mean()
+    def likelihood(votes):
+        positive = -np.expm1(-votes * P)
+        limit = 0.5 / 31  # probabilities are clipped for 30 rows
+        positive = np.clip(positive, limit, 1 - limit)
+        return (Y * np.log(positive) + (1 - Y) * np.log1p(-positive)).sum(axis=1).mean()
 
-    best = max(of(votes) for votes in np.linspace(0.5, 12, 2000))
-    assert vote_likelihood(Y, P) == pytest.approx(best, abs=0.02)  # the rate is found before probabilities are cut
+    best = max(likelihood(votes) for votes in np.linspace(0.5, 12, 2000))
+    assert vote_likelihood(Y, P) == pytest.approx(best, abs=0.02)  # the rate is estimated before clipping
     assert vote_likelihood(Y, P) <= best + 1e-12
     assert vote_likelihood(Y, P) > vote_likelihood(Y, P[::-1])
 
 
-def test_the_vote_likelihood_survives_certainty():
+def test_vote_likelihood_is_finite_for_certain_predictions():
     Y = np.array([[1.0, 0.0], [0.0, 1.0]])
     assert np.isfinite(vote_likelihood(Y, [[1.0, 0.0], [1.0, 0.0]]))
     assert np.isfinite(vote_likelihood(np.ones((2, 2)), [[1.0, 0.0], [0.5, 0.5]]))

@@ -1,4 +1,4 @@
-"""DLDL: it solves the stated problem, keeps its promises, and learns from features."""
+"""DLDL: the stated problem is solved, convergence, invariances, and predictive quality."""
 
 import tracemalloc
 import warnings
@@ -52,7 +52,7 @@ def printed_objective(model, X):
     st.sampled_from(["uniform", "pseudo"]),
     st.integers(0, 100),
 )
-def test_objective_is_the_printed_one_and_never_rises(alpha, beta, gamma, fit_intercept, init, seed):
+def test_objective_is_the_printed_one_and_never_increases(alpha, beta, gamma, fit_intercept, init, seed):
     X, _, Y = make_problem(seed=seed)
     model = DLDL(alpha, beta, gamma, n_neighbors=5, fit_intercept=fit_intercept, init=init, tol=1e-9).fit(X, Y)
     assert len(model.objective_path_) == 2 * model.n_iter_
@@ -79,8 +79,8 @@ def stated_objective(X, D, W, b, G, alpha, beta, gamma):
 @pytest.mark.parametrize(
     ("alpha", "beta", "gamma"), [(0.0, 0.0, 1.0), (0.0, 2.0, 0.1), (0.7, 0.0, 0.1), (0.3, 0.5, 2.0)]
 )
-def test_the_path_is_the_objective_after_every_half_step(alpha, beta, gamma, init):
-    """A fit of k iterations gives W_k and D_k; with D_(k-1) they are all that half-steps have seen."""
+def test_objective_path_has_every_half_step(alpha, beta, gamma, init):
+    """A fit of k iterations gives W_k and D_k; with D_(k-1) these determine the objective of both half-steps."""
     X, _, Y = make_problem()
     settings = {"n_neighbors": 4, "init": init, "tol": 1e-13}
     fits = [DLDL(alpha, beta, gamma, max_iter=k, **settings).fit(X, Y) for k in (1, 2, 3)]
@@ -92,12 +92,12 @@ def test_the_path_is_the_objective_after_every_half_step(alpha, beta, gamma, ini
         path.append(stated_objective(X, D, W, b, G, alpha, beta, gamma))
         D = model.label_distributions_
         path.append(stated_objective(X, D, W, b, G, alpha, beta, gamma))
-    # A W-step that others follow is solved a little less well than the last one, which is that of the shorter fit.
+    # Intermediate W-steps are solved less accurately than the last one, which is that of the shorter fit.
     np.testing.assert_allclose(fits[-1].objective_path_, path, rtol=1e-6)
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-5])
-def test_the_outer_iteration_ends_when_degrees_are_expected_to_change_little(tol):
+def test_iteration_stops_when_degrees_are_expected_to_change_little(tol):
     X, _, Y = make_problem()
     settings = {"beta": 0.5, "gamma": 0.5, "tol": tol}
     model = DLDL(**settings, max_iter=500).fit(X, Y)
@@ -110,7 +110,7 @@ def test_the_outer_iteration_ends_when_degrees_are_expected_to_change_little(tol
     assert not fits[-2].converged_
 
 
-def test_slow_progress_is_not_convergence():
+def test_slow_changes_are_not_convergence():
     """Degrees that change by less than sqrt(tol) in each of hundreds of iterations still move far."""
     rng = np.random.default_rng(11)
     X = rng.normal(size=(100, 6))
@@ -122,7 +122,7 @@ def test_slow_progress_is_not_convergence():
     np.testing.assert_allclose(model.label_distributions_, longer.label_distributions_, atol=0.1)
 
 
-def test_early_stopping_is_not_convergence_and_needs_no_warning():
+def test_early_stopping_triggers_no_convergence_warning():
     split = Split("vader_tweets")
     model = DLDL(beta=0.3, gamma=1.5)
     with warnings.catch_warnings():
@@ -135,7 +135,7 @@ def test_early_stopping_is_not_convergence_and_needs_no_warning():
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.5])
-def test_ends_with_the_optimal_D_and_certifies_it(alpha):
+def test_final_degrees_are_optimal_with_certificate(alpha):
     X, _, Y = make_problem()
     model = DLDL(alpha, 0.3, 0.5, n_neighbors=5, tol=1e-5).fit(X, Y)
     G = None if model.graph_ is None else alpha * laplacian(model.graph_)
@@ -148,7 +148,7 @@ def test_ends_with_the_optimal_D_and_certifies_it(alpha):
     np.testing.assert_allclose(model.label_distributions_, best.D, atol=1e-2)
 
 
-def test_first_w_step_is_softmax_regression_on_the_start():
+def test_first_w_step_is_softmax_regression_on_initial_degrees():
     X, _, Y = make_problem()
     model = DLDL(0.0, 0.1, 2.0, max_iter=1, tol=1e-12).fit(X, Y)
     reference = SABFGS(l2=2.0, tol=1e-12).fit(X, normalize_rows(Y.astype(float)))
@@ -158,7 +158,7 @@ def test_first_w_step_is_softmax_regression_on_the_start():
     np.testing.assert_allclose(pseudo.predict(X), SABFGS(l2=2.0, tol=1e-12).fit(X, start).predict(X), atol=1e-7)
 
 
-def test_heavy_gamma_gives_the_baselines():
+def test_large_gamma_gives_the_baselines():
     X, _, Y = make_problem()
     prior = DLDL(beta=0.0, gamma=1e9, max_iter=1).fit_enhance(X, Y)
     np.testing.assert_allclose(prior, PriorLE().fit_enhance(X, Y), atol=1e-4)
@@ -170,7 +170,7 @@ def test_heavy_gamma_gives_the_baselines():
     np.testing.assert_allclose(uniform, UniformLE().fit_enhance(X, Y), atol=1e-5)
 
 
-def test_one_hot_rows_come_back_and_absent_labels_get_nothing():
+def test_one_hot_rows_are_kept_and_absent_labels_get_degree_zero():
     X, _, Y = make_problem()
     Y[:, 2] = 0
     Y[Y.sum(axis=1) == 0, 0] = 1
@@ -180,9 +180,9 @@ def test_one_hot_rows_come_back_and_absent_labels_get_nothing():
     assert (D[:, 2] == 0).all()
 
 
-def test_alpha_zero_skips_the_graph_and_alpha_builds_the_one_of_core():
+def test_graph_is_built_only_for_positive_alpha():
     X, _, Y = make_problem()
-    without = DLDL(alpha=0.0, n_neighbors=15).fit(X[:10], Y[:10])  # fewer rows than n_neighbors: no graph, no complaint
+    without = DLDL(alpha=0.0, n_neighbors=15).fit(X[:10], Y[:10])  # fewer rows than n_neighbors: no graph, no error
     assert without.graph_ is None
     assert without.sigma_ is None
     model = DLDL(alpha=0.1, n_neighbors=4, sigma="mean").fit(X, Y)
@@ -190,7 +190,7 @@ def test_alpha_zero_skips_the_graph_and_alpha_builds_the_one_of_core():
     np.testing.assert_allclose(model.graph_.toarray(), knn_graph(X, 4, "mean").toarray())
 
 
-def test_admm_of_the_paper_gives_the_same_distributions(monkeypatch):
+def test_matches_admm_of_the_paper(monkeypatch):
     X, _, Y = make_problem()
     newton = DLDL(0.05, 0.2, 0.5, n_neighbors=4, max_iter=3, tol=1e-9).fit(X, Y)
     monkeypatch.setattr(alternation, "newton_simplex", solve_by_admm)
@@ -199,7 +199,7 @@ def test_admm_of_the_paper_gives_the_same_distributions(monkeypatch):
     assert (np.diff(admm.objective_path_) <= 1e-4).all()
 
 
-def brute_enhance(model, X_train, X_new, Y_new, alpha, beta):
+def enhance_with_generic_solver(model, X_train, X_new, Y_new, alpha, beta):
     """The problem in the docstring of `enhance`, row by row, by a generic solver."""
     cp = pytest.importorskip("cvxpy")
     rows = []
@@ -219,22 +219,22 @@ def brute_enhance(model, X_train, X_new, Y_new, alpha, beta):
     return np.array(rows)
 
 
-def test_enhance_solves_what_it_says():
+def test_enhance_solves_the_documented_problem():
     X, _, Y = make_problem(n=50)
     model = DLDL(0.7, 0.2, 0.5, n_neighbors=4, tol=1e-10).fit(X[:40], Y[:40])
-    # Neighbours of a new row may have mass where its labels forbid it; that part of |d - d_j|^2 is a constant.
+    # Neighbours may have mass on negative labels of a new row; that part of |d - d_j|^2 is constant.
     np.testing.assert_allclose(
-        model.enhance(X[40:], Y[40:]), brute_enhance(model, X[:40], X[40:], Y[40:], 0.7, 0.2), atol=1e-4
+        model.enhance(X[40:], Y[40:]), enhance_with_generic_solver(model, X[:40], X[40:], Y[40:], 0.7, 0.2), atol=1e-4
     )
 
 
-def test_enhance_on_the_training_rows_is_the_recovery_without_a_graph():
+def test_enhance_of_training_rows_equals_recovery_without_graph():
     X, _, Y = make_problem()
     model = DLDL(tol=1e-10).fit(X, Y)
     np.testing.assert_allclose(model.enhance(X, Y), model.label_distributions_, atol=1e-5)
 
 
-def test_enhance_checks_its_labels():
+def test_enhance_validates_labels():
     X, _, Y = make_problem()
     model = DLDL().fit(X, Y)
     with pytest.raises(ValueError, match="3 label columns, but DLDL was fitted with 5"):
@@ -245,7 +245,7 @@ def test_enhance_checks_its_labels():
         model.enhance(X, np.where(np.arange(len(Y))[:, None] < 2, 0, Y))
 
 
-def test_the_unit_of_the_features_does_not_matter_by_default():
+def test_default_fit_is_invariant_to_feature_units():
     X, _, Y = make_problem()
     small, large = DLDL(tol=1e-10).fit(X, Y), DLDL(tol=1e-10).fit(1000 * X, Y)
     assert large.gamma_ == pytest.approx(1e6 * small.gamma_)
@@ -253,7 +253,7 @@ def test_the_unit_of_the_features_does_not_matter_by_default():
     np.testing.assert_allclose(small.label_distributions_, large.label_distributions_, atol=1e-4)
 
 
-def test_rbf_features_learn_what_a_line_cannot():
+def test_rbf_features_fit_nonlinear_problems():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     radius = np.linalg.norm(X, axis=1)
@@ -268,7 +268,7 @@ def test_rbf_features_learn_what_a_line_cannot():
     assert squares.feature_map_ is not squares.feature_map
 
 
-def test_gamma_is_chosen_in_units_of_the_variance():
+def test_default_gamma_scales_with_the_variance():
     X, _, Y = make_problem()
 
     def ratio(data):
@@ -281,9 +281,9 @@ def test_gamma_is_chosen_in_units_of_the_variance():
 
 
 @pytest.mark.parametrize("params", [{}, {"alpha": 0.3, "n_neighbors": 4}, {"feature_map": "rbf"}])
-def test_an_offset_changes_nothing(params):
+def test_invariant_to_feature_offset(params):
     X, _, Y = make_problem(m=20)
-    X = np.rint(1024 * X) / 1024  # so that adding the offset rounds nothing
+    X = np.rint(1024 * X) / 1024  # so that adding the offset is exact
     near = DLDL(tol=1e-9, **params).fit(X, Y)
     for container in (np.asarray, sparse.csr_array):
         far = DLDL(tol=1e-9, **params).fit(container(X + 1e8), Y)
@@ -293,7 +293,7 @@ def test_an_offset_changes_nothing(params):
 
 
 @pytest.mark.parametrize("gamma", [1e-6, 1e-4, 1.0])
-def test_weights_are_certified(gamma):
+def test_coefficients_have_a_certificate(gamma):
     X, _, Y = make_problem(n=150)
     model = DLDL(0.0, 0.3, gamma, max_iter=1, tol=1e-5).fit(X, Y)
     start = normalize_rows(Y.astype(float))
@@ -305,8 +305,8 @@ def test_weights_are_certified(gamma):
     assert DLDL(gamma=0.0, max_iter=1).fit(X, Y).coef_gap_ == np.inf
 
 
-def starts_of(monkeypatch, module, name):
-    """Record where each call of one of DLDL's two solvers starts, and how it ends."""
+def record_starts(monkeypatch, module, name):
+    """Record the initial value and the result of each call of one of DLDL's two solvers."""
     seen = []
     solver = getattr(module, name)
 
@@ -319,9 +319,12 @@ def starts_of(monkeypatch, module, name):
     return seen
 
 
-def test_every_step_starts_where_the_last_of_its_kind_ended(monkeypatch):
+def test_steps_are_warm_started(monkeypatch):
     X, _, Y = make_problem()
-    W, D = starts_of(monkeypatch, module, "softmax_regression"), starts_of(monkeypatch, alternation, "newton_simplex")
+    W, D = (
+        record_starts(monkeypatch, module, "softmax_regression"),
+        record_starts(monkeypatch, alternation, "newton_simplex"),
+    )
     model = DLDL(0.1, 0.3, 0.1, n_neighbors=4).fit(X, Y)
     assert len(W) == len(D) == model.n_iter_ == 5
     assert W[0][0] is None
@@ -332,7 +335,7 @@ def test_every_step_starts_where_the_last_of_its_kind_ended(monkeypatch):
 
 
 @pytest.mark.parametrize(("module", "step"), [(module, "softmax_regression"), (alternation, "newton_simplex")])
-def test_a_step_that_misses_tol_triggers_a_warning(monkeypatch, module, step):
+def test_step_that_misses_tol_triggers_a_warning(monkeypatch, module, step):
     X, _, Y = make_problem()
     solver = getattr(module, step)
     monkeypatch.setattr(module, step, lambda *args, **options: solver(*args, **options | {"max_iter": 1}))
@@ -343,17 +346,17 @@ def test_a_step_that_misses_tol_triggers_a_warning(monkeypatch, module, step):
 
 
 @pytest.mark.parametrize("weights", [{"beta": 1e8}, {"alpha": 1e6}, {"alpha": 1e9, "beta": 1e-3}])
-def test_extreme_weights_are_solved_to_tol_or_told(weights):
+def test_extreme_penalties_converge_or_warn(weights):
     X, _, Y = make_problem()
-    with warnings.catch_warnings(record=True) as heard:
+    with warnings.catch_warnings(record=True) as records:
         warnings.simplefilter("always")
         model = DLDL(**weights, n_neighbors=4).fit(X, Y)
     solved = model.gap_.sum() <= model.tol * len(X) and model.coef_gap_ <= model.tol * len(X)
     assert model.steps_converged_ == solved
-    assert [w.category for w in heard] == ([] if solved else [ConvergenceWarning])
+    assert [w.category for w in records] == ([] if solved else [ConvergenceWarning])
 
 
-def test_path_gives_the_models_of_separate_fits():
+def test_path_equals_separate_fits():
     X, _, Y = make_problem()
     grid = {"alpha": [0.0, 0.1], "beta": [None, 0.5], "gamma": [0.3, None]}
     models = list(dldl_path(X, Y, **grid, n_neighbors=4, tol=1e-10))
@@ -370,7 +373,7 @@ def test_path_gives_the_models_of_separate_fits():
 
 def test_fit_path_shares_graph_features_and_first_step(monkeypatch):
     X, _, Y = make_problem()
-    W = starts_of(monkeypatch, module, "softmax_regression")
+    W = record_starts(monkeypatch, module, "softmax_regression")
     points = [{"alpha": 0.1, "beta": b, "gamma": 0.3} for b in (0.1, 1.0)]
     first, second = DLDL(n_neighbors=4, max_iter=1).fit_path(X, Y, points)
     assert first.graph_ is second.graph_
@@ -380,7 +383,7 @@ def test_fit_path_shares_graph_features_and_first_step(monkeypatch):
     assert "_work" not in vars(first)
 
 
-def test_fit_path_takes_any_parameter():
+def test_fit_path_accepts_any_parameter():
     X, _, Y = make_problem()
     points = [{"alpha": 0.1, "n_neighbors": k} for k in (2, 6)]
     few, many = DLDL().fit_path(X, Y, points)
@@ -399,7 +402,7 @@ def test_progress_is_logged(caplog):
     assert [float(step.split()[-1]) for step in steps] == pytest.approx(model.objective_path_[1::2], abs=1e-6)
 
 
-def test_an_interrupt_leaves_no_half_fitted_object(monkeypatch):
+def test_interrupted_fit_leaves_the_object_unfitted(monkeypatch):
     X, _, Y = make_problem()
 
     def interrupt(*_, **__):
@@ -421,7 +424,7 @@ def test_rows_without_a_positive_label():
 
 
 @pytest.mark.parametrize("name", ["solver", "tau", "callback", "n_components", "empty_rows", "kappa", "verbose"])
-def test_parameters_that_do_not_exist_are_refused(name):
+def test_unknown_parameters_raise(name):
     with pytest.raises(TypeError, match=name):
         DLDL(**{name: 1})
     assert len(DLDL().get_params()) <= 14
@@ -442,7 +445,7 @@ def test_parameters_that_do_not_exist_are_refused(name):
         ({"alpha": 0.1, "n_neighbors": 40}, "n_neighbors=40 and n_samples=40"),
     ],
 )
-def test_bad_parameters(params, message):
+def test_invalid_parameters_raise(params, message):
     X, _, Y = make_problem()
     model = DLDL(**params)
     with pytest.raises(ValueError, match=message):
@@ -451,14 +454,14 @@ def test_bad_parameters(params, message):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_bad_features(value):
+def test_invalid_features_raise(value):
     X, _, Y = make_problem()
     X[3, 1] = value
     with pytest.raises(ValueError, match=r"NaN|infinity"):
         DLDL().fit(X, Y)
 
 
-def test_no_dense_square_array():
+def test_memory_has_no_dense_square_array():
     """8 n^2 bytes would be 72 MB here."""
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(3000, 4)), (rng.random((3000, 4)) < 0.5).astype(int)
@@ -489,7 +492,7 @@ def recovery_and_prediction(estimator, split):
 
 
 @pytest.mark.parametrize("name", ["vader_tweets", "SCUT_FBP", "Natural_Scene"])
-def test_out_of_the_box_it_beats_the_baselines_and_two_steps(name):
+def test_defaults_beat_baselines_and_two_steps(name):
     splits = [Split(name, seed) for seed in range(3)]
     recovery, prediction = np.mean([recovery_and_prediction(DLDL(), split) for split in splits], axis=0)
     baselines = {
@@ -502,14 +505,14 @@ def test_out_of_the_box_it_beats_the_baselines_and_two_steps(name):
     assert recovery > max(baselines.values()) - (0.0 if name == "vader_tweets" else 0.01)
 
 
-def test_it_learns_from_the_features():
-    """Rows of X shuffled against Y: recovery falls to that without features. (The released code does not move.)"""
+def test_features_improve_recovery():
+    """With shuffled rows of X, recovery falls to that without features (unlike the released code)."""
     split = Split("vader_tweets")
     true = intersection(split.D, DLDL().fit_enhance(split.X, split.Y))
     shuffled_X = split.X[np.random.default_rng(0).permutation(len(split.X))]
     model = DLDL().fit(shuffled_X, split.Y)
     shuffled = intersection(split.D, model.label_distributions_)
-    # Between the two baselines lies what an intercept alone can do with the same beta.
+    # An intercept-only model with the same beta lies between the two baselines.
     no_features = DLDL(beta=model.beta_, gamma=1.0).fit_enhance(np.zeros((len(split.X), 1)), split.Y)
     baseline = max(
         intersection(split.D, estimator.fit_enhance(split.X, split.Y)) for estimator in (UniformLE(), PriorLE())
@@ -538,7 +541,7 @@ def many_labels(n=400, m=5, c=90, seed=0):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_degrees_of_positive_labels_alone_give_the_same_model(container, weighted, monkeypatch):
+def test_sparse_degrees_give_the_same_model(container, weighted, monkeypatch):
     X, Y = many_labels()
     weights = np.random.default_rng(1).integers(1, 3, len(X)) if weighted else None
     model = DLDL(beta=0.5, gamma=0.3, tol=1e-9)
@@ -555,7 +558,7 @@ def test_degrees_of_positive_labels_alone_give_the_same_model(container, weighte
     np.testing.assert_allclose(few.label_distributions_.sum(axis=1), 1.0)
 
 
-def test_predictions_are_made_in_the_precision_of_the_features():
+def test_predictions_have_the_dtype_of_the_features():
     X, _, Y = make_problem()
     model = DLDL(beta=0.5, gamma=0.3).fit(X, Y)
     narrow = model.predict(X.astype(np.float32))
@@ -563,7 +566,7 @@ def test_predictions_are_made_in_the_precision_of_the_features():
     np.testing.assert_allclose(narrow, model.predict(X), atol=1e-5)
 
 
-def test_neighbours_found_by_others_are_used_for_training_rows_and_new_ones():
+def test_precomputed_neighbours():
     X, _, Y = make_problem()
     model = DLDL(0.5, 0.3, 0.1, n_neighbors=4)
     exact = clone(model).fit(X[:-5], Y[:-5])
@@ -574,7 +577,7 @@ def test_neighbours_found_by_others_are_used_for_training_rows_and_new_ones():
         np.testing.assert_allclose(given.enhance(X[-5:], Y[-5:]), exact.enhance(X[-5:], Y[-5:]), atol=1e-6)
 
 
-def test_a_path_with_a_feature_map_keeps_the_offsets_of_the_features():
+def test_path_with_a_feature_map_keeps_the_offsets_of_the_features():
     X, _, Y = make_problem()
     points = [{"beta": 1.0, "gamma": 1.0}, {"beta": 3.0, "gamma": 1.0}]
     for model in DLDL(feature_map="rbf").fit_path(X + 1e8, Y, points):

@@ -27,8 +27,8 @@ def recovered(max_iter, beta=0.0):
     return model.fit_enhance(X, Y)
 
 
-def by_hand(max_iter):
-    """The argument's recursion: p is the mean of the degrees, and the degrees of a row are its share of p."""
+def recursion(max_iter):
+    """The recursion above: p is the mean of the degrees, and a row's degrees are p restricted to its positives."""
     D = Y / Y.sum(axis=1, keepdims=True)
     for _ in range(max_iter):
         D = Y * D.mean(axis=0)
@@ -38,12 +38,12 @@ def by_hand(max_iter):
 
 @pytest.mark.parametrize("max_iter", [1, 5, 40])
 @pytest.mark.filterwarnings("ignore:DLDL stopped")
-def test_without_beta_an_iteration_multiplies(max_iter):
-    np.testing.assert_allclose(recovered(max_iter), by_hand(max_iter), atol=1e-6)
+def test_iteration_without_beta_matches_the_recursion(max_iter):
+    np.testing.assert_allclose(recovered(max_iter), recursion(max_iter), atol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore:DLDL stopped")
-def test_without_beta_one_label_takes_all_and_five_iterations_stop_on_the_way():
+def test_without_beta_degrees_collapse_slowly():
     few, many = recovered(5), recovered(60)
     assert few[Y[:, 1] == 1, 1].min() > 0.02
     assert many[:, 0].min() > 0.999
@@ -53,7 +53,7 @@ def test_without_beta_one_label_takes_all_and_five_iterations_stop_on_the_way():
 
 
 @pytest.mark.filterwarnings("ignore:DLDL stopped")
-def test_beta_holds_the_degrees_apart():
+def test_beta_prevents_the_collapse():
     held = recovered(60, beta=1.0)
     assert held[1, 1] > 0.2
     shares = Y / Y.sum(axis=1, keepdims=True)

@@ -22,7 +22,7 @@ BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
 def regret(data, n=600):
-    """What DLDL() loses against the best beta and gamma of a grid, at recovery and prediction."""
+    """Difference of DLDL() from the best beta and gamma of a grid, for recovery and prediction."""
     X, Y, D = data.X[:n], data.Y[:n], data.D[:n]
     gammas = [ratio * 0.03 * X.var(axis=0).sum() for ratio in (0.3, 1.0, 3.0)]
     chosen, *grid = [DLDL().fit(X, Y), *dldl_path(X, Y, beta=BETAS, gamma=gammas, tol=1e-4)]
@@ -45,11 +45,11 @@ def regret(data, n=600):
     ],
     ids=str,
 )
-def test_little_is_lost_against_the_best_weights(options):
+def test_regret_is_small(options):
     assert (regret(make_label_distributions(900, 15, 6, **options)) < 0.03).all()
 
 
-def test_presence_means_equal_shares():
+def test_presence_labels_give_equal_degrees():
     data = make_label_distributions(800, 15, 6, labels="presence")
     model = DLDL().fit(data.X, data.Y)
     assert model.beta_ == 100
@@ -58,7 +58,7 @@ def test_presence_means_equal_shares():
     assert intersection(equal, model.label_distributions_) > 0.97
 
 
-def test_the_user_can_say_what_a_1_means():
+def test_label_model_parameter_overrides_the_test():
     data = make_label_distributions(400, 10, 5, labels="votes", n_raters=20)
     votes, presence = (DLDL(label_model=meaning).fit(data.X, data.Y) for meaning in ("votes", "presence"))
     assert presence.beta_ == 100
@@ -68,7 +68,7 @@ def test_the_user_can_say_what_a_1_means():
         DLDL(label_model="maybe").fit(data.X, data.Y)
 
 
-def test_weights_that_are_given_stay():
+def test_given_penalties_are_kept():
     X, _, Y = make_problem()
     both = DLDL(beta=0.7, gamma=0.2).fit(X, Y)
     assert (both.beta_, both.gamma_, both.selection_summary_) == (0.7, 0.2, "")
@@ -82,7 +82,7 @@ def test_weights_that_are_given_stay():
     assert "gamma=" not in other.selection_summary_
 
 
-def test_the_same_values_are_selected_every_time_and_for_any_order_of_rows():
+def test_selection_is_deterministic_and_invariant_to_row_order():
     data = make_label_distributions(300, 8, 5, labels="votes")
     order = np.random.default_rng(0).permutation(300)
     first, again, moved = (
@@ -99,7 +99,7 @@ def test_the_same_values_are_selected_every_time_and_for_any_order_of_rows():
 
 @pytest.mark.parametrize("name", ["uk_budget_shares", "SJAFFE", "SCUT_FBP"])
 @pytest.mark.parametrize("n_raters", [5, 20])
-def test_the_order_of_columns_does_not_matter(name, n_raters):
+def test_selection_is_invariant_to_column_order(name, n_raters):
     X, D = load(name)
     X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     Y = make_logical_labels(D, labels="votes", n_raters=n_raters, random_state=0) > 0
@@ -113,8 +113,8 @@ def test_the_order_of_columns_does_not_matter(name, n_raters):
     np.testing.assert_allclose(gammas, gammas[0], rtol=1e-9)
 
 
-def test_one_hot_columns_tell_rows_apart_in_any_order():
-    """Every row has the same values, in other places: only the frequency of a column distinguishes it."""
+def test_row_order_of_one_hot_features():
+    """All rows have the same values in different columns, which differ only in frequency."""
     rng = np.random.default_rng(0)
     kinds = rng.permutation(np.repeat(np.arange(20), np.arange(5, 25)))
     X, order = np.eye(20)[kinds], rng.permutation(20)
@@ -122,7 +122,7 @@ def test_one_hot_columns_tell_rows_apart_in_any_order():
         np.testing.assert_array_equal(fold.test, moved.test)
 
 
-def test_a_handful_of_rows_gets_defaults():
+def test_few_rows_get_default_penalties():
     X, _, Y = make_problem(n=8)
     model = DLDL().fit(X, Y)
     assert model.beta_ == 1.0
@@ -130,29 +130,29 @@ def test_a_handful_of_rows_gets_defaults():
     assert "too few rows" in model.selection_summary_
 
 
-def test_no_more_than_2000_rows_are_looked_at():
-    """The same choice with forty thousand rows more that are never looked at would be luck; that it is quick is not."""
+def test_selection_uses_at_most_2000_rows():
+    """Rows beyond the sample are never read."""
     data = make_label_distributions(6000, 5, 4, labels="votes")
-    looked_at = []
+    read_rows = []
 
-    class Watched(np.ndarray):
+    class RecordingArray(np.ndarray):
         def __getitem__(self, key):
             if isinstance(key, np.ndarray):
-                looked_at.append(len(key))
+                read_rows.append(len(key))
             return np.asarray(super().__getitem__(key))
 
-    select_hyperparameters(Features(data.X.view(Watched)), RowTargets(data.Y > 0))
-    assert sum(looked_at) == 2 * 2000  # every row of a half once to learn from and once to judge by
+    select_hyperparameters(Features(data.X.view(RecordingArray)), RowTargets(data.Y > 0))
+    assert sum(read_rows) == 2 * 2000  # every row of a half is used once for training and once for validation
 
 
-def test_labels_that_say_nothing_do_no_harm():
+def test_uninformative_labels():
     X, _, Y = make_problem()
     model = DLDL().fit(X, np.ones_like(Y))
     np.testing.assert_allclose(model.label_distributions_, 0.2, atol=0.02)
 
 
-def test_features_that_say_nothing_are_all_but_ignored():
-    """Else noise is predicted: with gamma at most 32 times its default 0.013 to 0.017 are lost against a constant."""
+def test_uninformative_features_are_nearly_ignored():
+    """With gamma limited to 32 times its default, noise would be fitted: a loss of 0.013 to 0.017."""
     noise = {"snr": 0.0, "sharpness": 0.3, "labels": "votes", "n_raters": 5}
     lost = []
     for seed in range(3):
@@ -164,7 +164,7 @@ def test_features_that_say_nothing_are_all_but_ignored():
 
 
 @pytest.mark.parametrize("peak", range(9))
-def test_climbing_finds_the_maximum_and_evaluates_no_point_twice(peak):
+def test_hill_climbing_finds_the_maximum_without_repeated_evaluations(peak):
     grid, seen = tuple(np.geomspace(0.03, 100.0, 9)), []
 
     def value(beta):
@@ -175,8 +175,8 @@ def test_climbing_finds_the_maximum_and_evaluates_no_point_twice(peak):
     assert len(seen) == len(set(seen))
 
 
-def test_the_same_number_of_positives_in_every_row_means_equal_degrees():
-    """The two positive labels are known to be the largest; how large they are is not."""
+def test_constant_number_of_positives_gives_equal_degrees():
+    """The labels identify the two largest degrees but not their values."""
     data = make_label_distributions(500, 10, 6, labels="top-k", k=2)
     model = DLDL().fit(data.X, data.Y)
     assert model.beta_ == 100
@@ -186,7 +186,7 @@ def test_the_same_number_of_positives_in_every_row_means_equal_degrees():
     assert "equally many" not in DLDL().fit(votes.X, votes.Y).selection_summary_
 
 
-def test_the_result_is_the_best_of_the_grid():
+def test_selected_values_are_the_best_of_the_grid():
     """gamma has the least cross-entropy of held-out target degrees, beta the largest intersection with the target."""
     data = make_label_distributions(120, 4, 3, labels="votes", n_raters=10)
     features, Y = Features(data.X), data.Y > 0
@@ -213,7 +213,7 @@ def test_the_result_is_the_best_of_the_grid():
     assert near[found.beta] > max(near.values()) - 0.002
 
 
-def test_tweets_need_no_truth():
+def test_selection_on_tweets():
     split = Split("vader_tweets")
     X, Y = split.X[:1200], split.Y[:1200]
     model = DLDL().fit(X, Y)
@@ -225,7 +225,7 @@ def test_tweets_need_no_truth():
     assert intersection(split.D_test, model.predict(split.X_test)) > best - 0.025
 
 
-def test_in_the_span_of_wide_rows_the_choice_is_that_of_exact_fits(monkeypatch):
+def test_selection_in_the_row_space_matches_exact_fits(monkeypatch):
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(40, 120)), rng.random((40, 4)) < 0.5
     Y[np.arange(40), rng.integers(0, 4, 40)] = True

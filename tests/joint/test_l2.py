@@ -1,4 +1,4 @@
-"""L2: every step is what it claims to be, the limits, the reference numbers."""
+"""L2: optimality of each step, limit cases, reference values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_gradient_of_the_squared_error():
         assert error < 1e-5 * np.linalg.norm(squared_error(start.reshape(D.shape), D + 0.3)[1])
 
 
-def test_the_curvature_bound_holds():
+def test_curvature_bound():
     """The Hessian of a row's squared error by differences of gradients, at random points and targets."""
     rng = np.random.default_rng(0)
     for _ in range(300):
@@ -67,7 +67,7 @@ def test_degrees_solve_their_linear_system(alpha, lam):
     np.testing.assert_allclose(gradient, 0.0, atol=1e-6)
 
 
-def test_graph_is_the_best_for_features_and_degrees():
+def test_graph_minimises_the_reconstruction_error():
     X, _, Y = make_problem()
     model = quiet_fit(L2(n_neighbors=6, tol=1e-6, max_iter=40), X, Y)
     neighbors = nearest_rows(X, 6)
@@ -80,7 +80,7 @@ def test_graph_is_the_best_for_features_and_degrees():
     assert gap.max() < 1e-4 * gradient.max()
 
 
-def test_start_agrees_with_a_generic_solver():
+def test_initial_degrees_match_a_generic_solver():
     X, _, Y = make_problem(n=25, c=3)
     S = simplex_graph(X, 5)
     D = cp.Variable(Y.shape, nonneg=True)
@@ -94,21 +94,21 @@ def test_start_agrees_with_a_generic_solver():
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
 
 
-def test_without_reconstruction_degrees_lie_between_predictor_and_labels():
+def test_degrees_without_reconstruction_term():
     X, _, Y = make_problem()
     model = quiet_fit(L2(0.0, 1.0, lam=3.0, n_neighbors=5, tol=1e-6), X, Y)
     P = model.predict(X)
     np.testing.assert_allclose(model.scores_, (P + 3.0 * Y) / 4.0, atol=1e-3)
 
 
-def test_heavy_labels_are_kept():
+def test_large_label_penalty_keeps_the_labels():
     X, _, Y = make_problem()
     model = quiet_fit(L2(lam=1e4, n_neighbors=5, max_iter=20), X, Y)
     np.testing.assert_allclose(model.scores_, Y, atol=1e-5)
     np.testing.assert_allclose(model.label_distributions_, softmax(Y.astype(float)), atol=1e-5)
 
 
-def test_a_heavy_nuclear_norm_leaves_only_the_intercept():
+def test_large_nuclear_norm_penalty_leaves_only_the_intercept():
     X, _, Y = make_problem()
     bare = L2(gamma=1e3, n_neighbors=5, fit_intercept=False).fit(X, Y)
     assert (bare.coef_ == 0).all()
@@ -120,7 +120,7 @@ def test_a_heavy_nuclear_norm_leaves_only_the_intercept():
     assert np.ptp(P[0]) > 0.01
 
 
-def test_the_weights_have_exactly_low_rank_and_are_stationary():
+def test_coefficients_have_low_rank_and_are_stationary():
     """Minus the gradient of the smooth part lies in gamma times the subdifferential of the nuclear norm."""
     X, _, Y = make_problem(n=80, m=12)
     model = quiet_fit(L2(gamma=3e-4, n_neighbors=8, tol=1e-5), X, Y)
@@ -140,7 +140,7 @@ def test_the_weights_have_exactly_low_rank_and_are_stationary():
     assert np.linalg.norm(rest, 2) <= 1.0 + 2e-3
 
 
-def test_the_objective_is_the_stated_one_and_never_rises():
+def test_objective_is_the_stated_one_and_never_increases():
     X, _, Y = make_problem()
     model = L2(0.3, 0.2, 0.05, 0.1, n_neighbors=5, tol=1e-6).fit(X, Y)
     D, S, P = model.scores_, model.weights_, model.predict(X)
@@ -164,19 +164,19 @@ def test_predictions_are_better_than_the_mean():
 
 
 @pytest.mark.parametrize("name", ["vader_tweets", "SCUT_FBP"])
-def test_at_the_defaults_neither_rounding_nor_an_order_decides(name):
-    """In the last digit of X, in the order of rows, in the order of labels: the same answer."""
+def test_defaults_are_stable_under_rounding_and_order(name):
+    """Perturbing the last digit of X or permuting rows or labels does not change the result."""
     split = Split(name)
     X, Y = split.X[:120], split.Y[:120]
     rng = np.random.default_rng(0)
     rows, labels = rng.permutation(120), rng.permutation(Y.shape[1])
     model = L2().fit(X, Y)
     P, D = model.predict(split.X_test), model.label_distributions_
-    nudged = L2().fit(X * (1.0 + 1e-14 * rng.normal(size=X.shape)), Y)
+    perturbed = L2().fit(X * (1.0 + 1e-14 * rng.normal(size=X.shape)), Y)
     shuffled = L2().fit(X[rows], Y[rows])
     renamed = L2().fit(X, Y[:, labels])
     for other, P_other, D_other in (
-        (nudged, P, D),
+        (perturbed, P, D),
         (shuffled, P, D[rows]),
         (renamed, P[:, labels], D[:, labels]),
     ):
@@ -184,35 +184,35 @@ def test_at_the_defaults_neither_rounding_nor_an_order_decides(name):
         np.testing.assert_allclose(other.label_distributions_, D_other, atol=1e-5)
 
 
-def test_at_the_defaults_it_predicts_more_than_the_mean():
+def test_defaults_predict_better_than_the_mean():
     split = Split("vader_tweets")
     model = L2().fit(split.X[:300], split.Y[:300])
     constant = np.minimum(split.D_test, split.D.mean(axis=0)).sum(axis=1).mean()
     assert intersection(split.D_test, model.predict(split.X_test)) > constant + 0.1
 
 
-def test_random_starts_follow_their_seed():
+def test_random_start_is_reproducible():
     X, _, Y = make_problem()
     fits = [quiet_fit(L2(n_neighbors=5, init="random", max_iter=1, random_state=s), X, Y) for s in (1, 1, 2)]
     np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
     assert np.abs(fits[0].coef_ - fits[2].coef_).max() > 1e-5
 
 
-def test_too_few_iterations_are_told():
+def test_too_few_iterations_trigger_a_warning():
     X, _, Y = make_problem()
     with pytest.warns(ConvergenceWarning, match="L2 stopped after 1 iteration "):
         L2(n_neighbors=5, max_iter=1).fit(X, Y)
 
 
 @pytest.mark.parametrize("start", [{"init": "random", "random_state": 0}, {"init": "zeros"}])
-def test_reference_numbers(start):
+def test_reference_values(start):
     # The reference took 15 iterations from one random start; other starts move these by less than the tolerance.
     data = sjaffe()
     model = quiet_fit(L2(fit_intercept=False, max_iter=15, **start), data.Z, data.Y)
     assert_recovery(model.label_distributions_, ".0720 .2692 .5520 .0282 .9720 .9048")
 
 
-def test_unknown_labels_are_left_out_of_the_label_term_alone():
+def test_unknown_labels_are_left_out_of_the_label_term():
     """D is stationary in the stated objective with the term |D - Y|^2 over known labels."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(30, 3))

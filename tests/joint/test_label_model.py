@@ -1,4 +1,4 @@
-"""What a 1 means: the folds, the test's size and power, its verdicts on real labels."""
+"""The test of competing against independent labels: folds, size, power, results on real labels."""
 
 import numpy as np
 import pandas as pd
@@ -45,20 +45,20 @@ def test_folds_cover_the_rows_and_do_not_depend_on_their_order():
             np.testing.assert_array_equal(fold.test, moved.test)
 
 
-def test_many_rows_are_cut_in_half_and_only_some_are_used():
+def test_many_rows_are_sampled_and_split_in_half():
     folds = validation_folds(Features(np.random.default_rng(0).normal(size=(10_000, 2))))
     assert [len(fold.test) for fold in folds] == [1000, 1000]
 
 
-def test_a_handful_of_rows_is_no_evidence():
+def test_few_rows_are_no_evidence():
     data = make_label_distributions(9, 3, 4, labels="presence")
-    verdict = competition_test(data.X, data.Y)
-    assert verdict.competing
-    assert verdict.n_samples == 0
+    result = competition_test(data.X, data.Y)
+    assert result.competing
+    assert result.n_samples == 0
     assert validate_vote_model(validation_splits(Features(data.X), RowTargets(data.Y > 0))).penalty_ratio == 1
 
 
-def test_the_test_takes_what_fit_takes_and_refuses_the_rest_in_one_sentence():
+def test_input_validation_is_that_of_fit():
     data = make_label_distributions(40, 3, 4, labels="votes")
     X, Y = data.X, data.Y
     found = competition_test(X, Y)
@@ -71,8 +71,8 @@ def test_the_test_takes_what_fit_takes_and_refuses_the_rest_in_one_sentence():
         competition_test(X, Y, level=5)
 
 
-def test_held_out_rows_are_not_learned_from():
-    """Labels that nothing can predict gain nothing from features, however light the penalty."""
+def test_held_out_rows_are_not_used_for_training():
+    """Features do not improve the prediction of random labels, even with a small penalty."""
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(400, 50)), rng.random((400, 4)) < 0.4
     Y[~Y.any(axis=1), 0] = True
@@ -92,7 +92,7 @@ def _generated(seed, **options):
     return make_label_distributions(300, 10, 6, random_state=seed, **options)
 
 
-def verdicts(n_sets, **options):
+def competition_tests(n_sets, **options):
     found = []
     for seed in range(n_sets):
         data = make_label_distributions(500, 10, 6, random_state=seed, **options)
@@ -102,7 +102,7 @@ def verdicts(n_sets, **options):
 
 def test_size_if_features_are_uninformative():
     """5 % of 60 is 3. benchmarks/competition_test.py has more simulations of more settings."""
-    wrong = sum(not verdict.competing for verdict in verdicts(60, snr=0.0, labels="votes", n_raters=5))
+    wrong = sum(not result.competing for result in competition_tests(60, snr=0.0, labels="votes", n_raters=5))
     assert wrong <= 6
 
 
@@ -143,11 +143,11 @@ def test_models_are_compared_at_the_penalty_of_the_vote_model(n_noise, missing):
         difference = np.concatenate(expected)
         statistics.append(difference.mean() / (difference.std(ddof=1) / np.sqrt(len(difference))))
     z = min(statistics)
-    assert abs(statistics[0] - statistics[1]) > 0.03  # else one of them would do
+    assert abs(statistics[0] - statistics[1]) > 0.03  # otherwise one of them would be sufficient
     assert competition_test(X, np.where(observed, Y, np.nan)).z == pytest.approx(z, abs=0.02)
 
 
-def test_a_weight_of_two_is_the_row_twice():
+def test_sample_weight_two_equals_a_duplicate_row():
     data = make_label_distributions(60, 3, 4, labels="presence", random_state=1)
     repeats, Y = np.random.default_rng(1).integers(1, 4, size=60), data.Y.astype(bool)
     weights = repeats.astype(float)
@@ -172,7 +172,7 @@ def test_penalties_stop_at_the_first_decrease_of_the_likelihood(monkeypatch):
     assert chosen.log_likelihoods.mean() == pytest.approx(means[first], abs=1e-3)
 
 
-def test_differences_below_the_accuracy_of_fits_are_no_evidence():
+def test_differences_below_the_fit_tolerance_are_no_evidence():
     """One negative label among thousands: both models are the same constant but for the tolerance of the fits."""
     Y = np.ones((600, 3))
     Y[0, 0] = 0
@@ -194,15 +194,15 @@ def test_differences_below_the_accuracy_of_fits_are_no_evidence():
     ],
     ids=str,
 )
-def test_competing_labels_are_called_so(options):
-    assert all(verdict.competing for verdict in verdicts(8, **options))
+def test_competing_labels_are_detected(options):
+    assert all(result.competing for result in competition_tests(8, **options))
 
 
 def test_power_against_presence():
-    found = verdicts(8, labels="presence")
-    assert sum(not verdict.competing for verdict in found) >= 7
+    found = competition_tests(8, labels="presence")
+    assert sum(not result.competing for result in found) >= 7
     assert "independent of each other" in found[0].message
-    assert all(verdict.z > 0 for verdict in found)
+    assert all(result.z > 0 for result in found)
 
 
 def test_threads_do_not_change_results(monkeypatch):
@@ -216,18 +216,18 @@ def test_threads_do_not_change_results(monkeypatch):
     np.testing.assert_array_equal(found[0].log_likelihoods, found[1].log_likelihoods)
 
 
-def test_message_and_figures_agree():
-    votes = verdicts(1, labels="votes", n_raters=20)[0]
+def test_message_agrees_with_statistics():
+    votes = competition_tests(1, labels="votes", n_raters=20)[0]
     assert votes.z < -2
     assert votes.p_value > 0.97
     assert votes.message.startswith("labels compete, as votes do")
     assert f"{votes.z:+.1f}" in votes.message
-    undecided = competition_test(*_coins())
+    undecided = competition_test(*_random_labels())
     assert undecided.competing
     assert "undecided" in undecided.message
 
 
-def _coins():
+def _random_labels():
     rng = np.random.default_rng(0)
     Y = (rng.random((200, 4)) < 0.5).astype(int)
     Y[Y.sum(axis=1) == 0, 0] = 1
@@ -235,18 +235,18 @@ def _coins():
 
 
 @pytest.mark.parametrize(
-    ("z", "verdict"), [(-1.7, "compete, as votes do"), (-1.6, "undecided"), (1.6, "undecided"), (1.7, "independent of")]
+    ("z", "term"), [(-1.7, "compete, as votes do"), (-1.6, "undecided"), (1.6, "undecided"), (1.7, "independent of")]
 )
-def test_the_result_is_one_sided_at_the_level(z, verdict, monkeypatch):
+def test_one_sided_test_at_the_level(z, term, monkeypatch):
     """The quantile of 0.95 is 1.645."""
     monkeypatch.setattr(label_model, "paired_z_score", lambda *_: z)
-    result = competition_test(*_coins())
-    assert verdict in result.message
+    result = competition_test(*_random_labels())
+    assert term in result.message
     assert result.competing == (z < 1.645)
 
 
 @pytest.mark.parametrize(("n_other", "fixed"), [(4, True), (15, False)])
-def test_a_fixed_number_of_positive_labels_has_a_tenth_of_the_variance_of_independent_ones(n_other, fixed):
+def test_fixed_cardinality_is_detected_by_the_variance(n_other, fixed):
     """Two of four labels in nearly all of 100 rows: independent labels would have a variance of about 1."""
     rng = np.random.default_rng(0)
     Y = rng.permuted(np.tile([1, 1, 0, 0], (100, 1)), axis=1)
@@ -257,11 +257,11 @@ def test_a_fixed_number_of_positive_labels_has_a_tenth_of_the_variance_of_indepe
     assert competition_test(rng.normal(size=(100, 2)), Y).fixed_cardinality == fixed
 
 
-def test_labels_that_are_all_ticked_tell_nothing():
-    X, _ = _coins()
-    verdict = competition_test(X, np.ones((200, 4)))
-    assert verdict.competing
-    assert verdict.z == 0
+def test_all_positive_labels_are_uninformative():
+    X, _ = _random_labels()
+    result = competition_test(X, np.ones((200, 4)))
+    assert result.competing
+    assert result.z == 0
 
 
 def test_budget_shares_compete():
@@ -271,16 +271,16 @@ def test_budget_shares_compete():
 
 
 @pytest.mark.parametrize(("name", "competing"), [("vader_tweets", True), ("SCUT_FBP", True), ("Natural_Scene", False)])
-def test_verdicts_on_real_sets(name, competing):
+def test_results_on_real_data_sets(name, competing):
     X, D = load(name)
     X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
-    verdict = competition_test(X, binarize(D))
-    assert verdict.competing == competing
+    result = competition_test(X, binarize(D))
+    assert result.competing == competing
     if not competing:
-        assert verdict.z > 3
+        assert result.z > 3
 
 
-def test_copies_of_a_row_share_its_fold():
+def test_duplicate_rows_are_in_the_same_fold():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 7))
     copies = rng.integers(1, 4, size=40)
@@ -294,7 +294,7 @@ def test_copies_of_a_row_share_its_fold():
             assert not set(rows[repeated.test]) & set(rows[repeated.train])
 
 
-def test_few_kinds_of_rows_are_parted_only_where_there_are_many_of_each():
+def test_duplicate_rows_are_split_only_if_frequent():
     kinds = np.eye(5)
     assert validation_folds(Features(np.repeat(kinds, 4, axis=0))) == []
     assert len(validation_folds(Features(np.repeat(kinds, 40, axis=0)))) == 5

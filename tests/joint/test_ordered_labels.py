@@ -1,4 +1,4 @@
-"""Ordered labels in DLDL: the objective, its minimum over D, the choice of its weight."""
+"""Ordered labels in DLDL: objective, optimality of D, selection of the penalty."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def objective(model, X, D):
     return fit + model.beta_ * np.sum(D**2) + model.ordered_ * rough + model.gamma_ * np.sum(model.coef_**2)
 
 
-def test_the_objective_is_the_stated_one_and_d_is_certified():
+def test_objective_and_certificate_of_degrees():
     X, _, Y = tweets()
     model = DLDL(beta=0.5, gamma=2.0, ordered=0.7).fit(X, Y)
     D = model.label_distributions_
@@ -35,7 +35,7 @@ def test_the_objective_is_the_stated_one_and_d_is_certified():
     np.testing.assert_allclose(model.enhance(X, Y), D, atol=1e-3)
 
 
-def test_no_weight_is_no_order():
+def test_penalty_zero_equals_unordered_labels():
     X, _, Y = tweets()
     plain = DLDL(beta=0.5, gamma=2.0).fit(X, Y)
     np.testing.assert_allclose(
@@ -44,7 +44,7 @@ def test_no_weight_is_no_order():
     assert plain.ordered_ == 0.0
 
 
-def test_known_degrees_stay_and_weights_count_rows():
+def test_known_degrees_and_sample_weights():
     X, D, Y = tweets(60)
     degrees = np.where(np.arange(60)[:, None] < 20, D, np.nan)
     w = np.random.default_rng(0).integers(1, 4, size=60)
@@ -56,7 +56,7 @@ def test_known_degrees_stay_and_weights_count_rows():
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
 
 
-def test_the_weight_is_chosen_by_the_labels_alone():
+def test_penalty_is_selected_by_labels():
     """Nine degrees of sentiment are ordered; shuffled, they are not."""
     X, D, Y = tweets(500)
     model = DLDL(ordered=True).fit(X, Y)
@@ -70,7 +70,7 @@ def test_the_weight_is_chosen_by_the_labels_alone():
 
 
 @pytest.mark.parametrize(("z", "expected"), [(0.9, 0.0), (1.2, 0.03)])
-def test_a_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeypatch):
+def test_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeypatch):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(50, 2)), rng.random((50, 4)) < 0.5
     noise = rng.normal(size=50)
@@ -85,7 +85,7 @@ def test_a_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeyp
     assert hyperparameters.select_ordered_penalty(Features(X), RowTargets(Y), **values)[0] == expected
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_values_raise():
     X, _, Y = tweets(40)
     with pytest.raises(ParameterError, match="ordered"):
         DLDL(ordered=-1.0).fit(X, Y)

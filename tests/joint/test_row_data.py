@@ -1,4 +1,4 @@
-"""What joint models know of their rows besides 0/1 labels: weights, unknown labels, true degrees."""
+"""Row data of joint models: sample weights, unknown labels, known degrees."""
 
 import numpy as np
 import pandas as pd
@@ -24,17 +24,17 @@ MODELS = [
     VoteLDL(gamma=0.3),
 ]
 EACH = pytest.mark.parametrize("model", MODELS, ids=repr)
-UNKNOWING = pytest.mark.parametrize("model", [DLDL(), DLDL(alpha=0.1, n_neighbors=5), VoteLDL()], ids=repr)
+WITHOUT_UNKNOWN_LABELS = pytest.mark.parametrize("model", [DLDL(), DLDL(alpha=0.1, n_neighbors=5), VoteLDL()], ids=repr)
 
 
 def votes(n=120, c=4, raters=6, seed=0):
-    """Rows with 0/1 labels from votes, true degrees, and how often each row counts."""
+    """Rows with 0/1 labels from votes, true degrees, and sample weights."""
     data = make_label_distributions(n, n_labels=c, labels="votes", n_raters=raters, random_state=seed)
     return data.X, data.Y.astype(float), data.D, np.random.default_rng(seed).integers(0, 4, size=n)
 
 
 @EACH
-def test_a_weight_of_two_is_the_row_twice_and_a_weight_of_zero_no_row(model):
+def test_sample_weights_equal_repeated_rows(model):
     X, Y, _, w = votes()
     weighted = clone(model).fit(X, Y, sample_weight=w)
     repeated = clone(model).fit(np.repeat(X, w, axis=0), np.repeat(Y, w, axis=0))
@@ -46,7 +46,7 @@ def test_a_weight_of_two_is_the_row_twice_and_a_weight_of_zero_no_row(model):
     np.testing.assert_allclose(
         weighted.label_distributions_[counted], repeated.label_distributions_[firsts[counted]], atol=2e-4
     )
-    # Rows that do not count have degrees all the same: those of new rows.
+    # Rows with weight 0 get the degrees of new rows.
     np.testing.assert_allclose(
         weighted.label_distributions_[~counted], repeated.enhance(X[~counted], Y[~counted]), atol=2e-4
     )
@@ -55,8 +55,8 @@ def test_a_weight_of_two_is_the_row_twice_and_a_weight_of_zero_no_row(model):
     )
 
 
-def test_the_choice_of_weights_follows_the_rows_that_count():
-    """Half of the rows hold votes and half hold presence; which half counts decides."""
+def test_selection_respects_sample_weights():
+    """Half of the rows are votes and half presence; the half with positive weight decides."""
     some = make_label_distributions(700, labels="votes", n_raters=20, snr=100.0, random_state=0)
     other = make_label_distributions(700, labels="presence", random_state=0)
     X, Y = np.vstack([some.X, other.X + 1e-9]), np.vstack([some.Y, other.Y])
@@ -72,7 +72,7 @@ def stated_objective(model, X, D, G, w):
 
 
 @pytest.mark.parametrize("solver", [newton_simplex, solve_by_admm])
-def test_with_a_graph_the_row_terms_are_weighted_and_the_graph_is_not(solver, monkeypatch):
+def test_sample_weights_do_not_apply_to_the_graph_term(solver, monkeypatch):
     monkeypatch.setattr(alternation, "newton_simplex", solver)
     X, Y, _, w = votes(60)
     w = w + 0.5
@@ -86,7 +86,7 @@ def test_with_a_graph_the_row_terms_are_weighted_and_the_graph_is_not(solver, mo
         assert stated_objective(model, X, other, G, w) >= at - 1e-4
 
 
-def test_rows_without_weight_are_no_neighbours_of_new_rows():
+def test_rows_with_weight_zero_are_not_neighbours_of_new_rows():
     X, Y, _, w = votes(80)
     counted = w > 0
     settings = {"alpha": 0.2, "beta": 0.5, "gamma": 1.0, "n_neighbors": 4}
@@ -97,15 +97,15 @@ def test_rows_without_weight_are_no_neighbours_of_new_rows():
 
 
 @pytest.mark.parametrize("model", [DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0)], ids=repr)
-def test_bad_weights_get_one_sentence(model):
+def test_invalid_sample_weights_raise(model):
     X, Y, _, _ = votes(30)
-    for weights, said in (
+    for weights, message in (
         (np.full(30, -1.0), "Negative"),
         (np.zeros(30), "at least one non-zero"),
         (np.ones(29), "sample_weight"),
         (np.where(np.arange(30) == 3, np.nan, 1.0), "NaN"),
     ):
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             model.fit(X, Y, sample_weight=weights)
 
 
@@ -113,7 +113,7 @@ def test_bad_weights_get_one_sentence(model):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.1])
-def test_known_degrees_are_kept_and_the_rest_is_the_minimum_around_them(alpha):
+def test_known_degrees_are_kept_and_the_others_optimal(alpha):
     cp = pytest.importorskip("cvxpy")
     X, Y, D, w = votes(40)
     w = w + 0.5
@@ -122,7 +122,7 @@ def test_known_degrees_are_kept_and_the_rest_is_the_minimum_around_them(alpha):
     model = DLDL(alpha=alpha, beta=0.4, gamma=0.5, n_neighbors=4).fit(X, Y, sample_weight=w, degrees=degrees)
     np.testing.assert_allclose(model.label_distributions_[held], D[held], atol=1e-12)
     assert (model.gap_[held] == 0).all()
-    # The last step was in D, so what was found is the minimum over the free rows.
+    # The last step was in D, so that D is optimal for the free rows.
     logP = np.log(model.predict(X))
     x = cp.Variable(Y.shape, nonneg=True)
     terms = [w[i] * (-cp.sum(cp.entr(x[i])) - logP[i] @ x[i] + 0.4 * cp.sum_squares(x[i])) for i in range(40)]
@@ -146,14 +146,14 @@ def test_all_degrees_known_is_softmax_regression():
     np.testing.assert_allclose(model.label_distributions_, D)
 
 
-def test_no_degree_known_is_as_if_none_were_given():
+def test_all_degrees_unknown_equals_no_degrees():
     X, Y, _, _ = votes(60)
     plain = DLDL(beta=1.0).fit(X, Y)
     given = DLDL(beta=1.0).fit(X, Y, degrees=np.full(Y.shape, np.nan))
     np.testing.assert_allclose(plain.label_distributions_, given.label_distributions_, atol=1e-9)
 
 
-def test_known_degrees_teach_the_predictor_and_follow_a_path():
+def test_known_degrees_improve_the_predictor_and_work_in_paths():
     X, Y, D, _ = votes(200)
     degrees = np.where(np.arange(200)[:, None] < 100, D, np.nan)
     new = slice(100, 200)
@@ -174,8 +174,12 @@ def test_degrees_are_matched_by_name_and_checked():
     np.testing.assert_allclose(model.label_distributions_, D)
     partly = D.copy()
     partly[2, 1] = np.nan
-    for bad, said in ((partly, "as in row 2 of degrees"), (2 * D, "sum to 1: row 0"), (D[:5], "30 rows and 4 columns")):
-        with pytest.raises(InputError, match=said):
+    for bad, message in (
+        (partly, "as in row 2 of degrees"),
+        (2 * D, "sum to 1: row 0"),
+        (D[:5], "30 rows and 4 columns"),
+    ):
+        with pytest.raises(InputError, match=message):
             DLDL(beta=1.0, gamma=1.0).fit(X, Y, degrees=bad)
     with pytest.raises(InputError, match="VoteLDL cannot use 'degrees' in fit"):
         VoteLDL().fit_enhance(X, Y, degrees=D)
@@ -184,17 +188,17 @@ def test_degrees_are_matched_by_name_and_checked():
 # Unknown labels
 
 
-def hidden(Y, share, seed=1):
-    """Labels some of which are unknown, and where they are observed."""
-    observed = np.random.default_rng(seed).random(Y.shape) >= share
+def hide_labels(Y, fraction, seed=1):
+    """Labels with unknown entries, and the mask of observed ones."""
+    observed = np.random.default_rng(seed).random(Y.shape) >= fraction
     return np.where(observed, Y, np.nan), observed
 
 
-@UNKNOWING
-def test_unknown_labels_are_neither_zero_nor_one(model):
-    """Recovery and prediction suffer less than if what is unknown were called 0, or 1."""
+@WITHOUT_UNKNOWN_LABELS
+def test_unknown_labels_are_better_than_imputed_zeros_or_ones(model):
+    """Recovery and prediction are better than with unknown labels set to 0 or 1."""
     data = make_label_distributions(600, n_labels=6, labels="votes", n_raters=8, snr=100.0, random_state=3)
-    Y, observed = hidden(data.Y.astype(float), 0.3)
+    Y, observed = hide_labels(data.Y.astype(float), 0.3)
     Y = np.where(observed.any(axis=1, keepdims=True), Y, np.nan)
     partial = clone(model).fit(data.X, Y)
     some = partial.label_distributions_[~observed]
@@ -211,10 +215,10 @@ def test_unknown_labels_are_neither_zero_nor_one(model):
             assert intersection(data.D, found) > intersection(data.D, theirs) + 0.005
 
 
-def test_a_row_of_which_nothing_is_known_gets_what_the_model_predicts():
+def test_row_without_known_labels_gets_its_prediction():
     X, Y, _, _ = votes()
     Y[5] = np.nan
-    Y[7] = np.where(np.arange(4) < 2, 0.0, np.nan)  # two labels are not there, of the others nothing is observed
+    Y[7] = np.where(np.arange(4) < 2, 0.0, np.nan)  # two labels are negative, the others unobserved
     for model in (DLDL(beta=0.0, gamma=1.0, tol=1e-10), VoteLDL()):
         model.fit(X, Y)
         P, D = model.predict(X), model.label_distributions_
@@ -223,8 +227,8 @@ def test_a_row_of_which_nothing_is_known_gets_what_the_model_predicts():
         np.testing.assert_allclose(model.enhance(X[5:8], Y[5:8]), D[5:8], atol=1e-6)
 
 
-@UNKNOWING
-def test_every_known_label_is_as_if_none_could_be_unknown(model):
+@WITHOUT_UNKNOWN_LABELS
+def test_fully_observed_mask_equals_no_mask(model):
     X, Y, _, _ = votes(60)
     partial = clone(model).fit(
         np.vstack([X, X[:1]]), np.vstack([Y, np.full((1, 4), np.nan)]), sample_weight=np.append(np.ones(60), 0)
@@ -233,9 +237,9 @@ def test_every_known_label_is_as_if_none_could_be_unknown(model):
     np.testing.assert_allclose(partial.predict(X), plain.predict(X), atol=1e-5)
 
 
-def test_the_minimum_where_labels_are_unknown_is_certified():
+def test_certificate_with_unknown_labels():
     X, Y, _, _ = votes(60)
-    Y, observed = hidden(Y, 0.3)
+    Y, observed = hide_labels(Y, 0.3)
     model = DLDL(beta=0.4, gamma=0.5).fit(X, Y)
     D = model.label_distributions_
     assert model.objective_ == pytest.approx(stated_objective(model, X, D, np.zeros((60, 60)), np.ones(60)), rel=1e-9)
@@ -246,11 +250,11 @@ def test_the_minimum_where_labels_are_unknown_is_certified():
     assert gap.sum() <= 1e-6 * 60 + 1e-9
 
 
-@UNKNOWING
-def test_the_score_is_that_of_the_known_labels(model):
+@WITHOUT_UNKNOWN_LABELS
+def test_score_uses_known_labels(model):
     X, Y, _, _ = votes()
     model = clone(model).fit(X[:80], Y[:80])
-    partial, observed = hidden(Y[80:], 0.4)
+    partial, observed = hide_labels(Y[80:], 0.4)
     chance = np.clip(1 - np.exp(-model.votes_per_row_ * model.predict(X[80:])), 0.5 / 81, 1 - 0.5 / 81)
     each = np.where(Y[80:] == 1, np.log(chance), np.log(1 - chance))
     assert model.score(X[80:], partial) == pytest.approx((each * observed).sum(axis=1).mean())
@@ -259,7 +263,7 @@ def test_the_score_is_that_of_the_known_labels(model):
     assert model.score(X[80:], partial, sample_weight=weights) == pytest.approx(expected)
 
 
-def test_what_cannot_be_used_is_refused():
+def test_unsupported_row_data_raise():
     X, Y, D, _ = votes(30)
     Y[3, 2] = np.nan
     with pytest.raises(InputError, match=r"NaN \(first at row 3, column 2\); GLLE needs every label to be 0 or 1"):
@@ -275,12 +279,12 @@ def test_what_cannot_be_used_is_refused():
         SABFGS().fit(X, np.where(Y == 1, np.nan, D))
 
 
-def test_where_a_label_is_unknown_its_share_of_ticks_elsewhere_counts():
+def test_baselines_use_label_frequencies_for_unknown_labels():
     """Closed forms of the baselines."""
     Y = np.array([[1.0, np.nan], [1.0, 0.0], [0.0, 1.0]])
     X = np.zeros((3, 1))
-    share = (1 + 0.5) / (2 + 1)
-    expected = np.array([[1 / (1 + share), share / (1 + share)], [1.0, 0.0], [0.0, 1.0]])
+    fraction = (1 + 0.5) / (2 + 1)
+    expected = np.array([[1 / (1 + fraction), fraction / (1 + fraction)], [1.0, 0.0], [0.0, 1.0]])
     np.testing.assert_allclose(UniformLE().fit_enhance(X, Y), expected)
     prior = PriorLE().fit(X, Y).prior_
     np.testing.assert_allclose(prior, expected.mean(axis=0))
@@ -291,7 +295,7 @@ def test_where_a_label_is_unknown_its_share_of_ticks_elsewhere_counts():
     np.testing.assert_allclose(found.label_distributions_[0], found.prior_)
 
 
-def test_labels_in_columns_of_pandas_that_know_na():
+def test_nullable_pandas_labels():
     X, _, Y = make_problem()
     partial = Y.astype(float)
     partial[3, 2] = np.nan
@@ -303,7 +307,7 @@ def test_labels_in_columns_of_pandas_that_know_na():
         assert model.score(X, y) == pytest.approx(model.score(X, partial))
 
 
-def test_counts_of_votes_are_told_what_to_become():
+def test_vote_counts_raise_with_remedy():
     X, _, Y = make_problem()
     with pytest.raises(InputError, match=r"got 3 at row 0, column \d; counts of votes become degrees"):
         DLDL().fit(X, 3 * Y)

@@ -23,7 +23,7 @@ def names(model):
 
 
 @pytest.mark.parametrize("model", MODELS, ids=names)
-def test_it_recovers_more_where_0_means_less_and_new_rows_are_treated_alike(model, main_labels):
+def test_zeros_less_improves_recovery_also_of_new_rows(model, main_labels):
     X, Y, D = main_labels
     none = intersection(D, model.set_params(zeros="none").fit(X, Y).label_distributions_)
     less = model.set_params(zeros="less").fit(X, Y)
@@ -33,11 +33,11 @@ def test_it_recovers_more_where_0_means_less_and_new_rows_are_treated_alike(mode
 
 
 @pytest.mark.parametrize("model", MODELS, ids=names)
-def test_kappa_leads_from_recovery_to_prediction(model, main_labels):
+def test_kappa_interpolates_between_recovery_and_prediction(model, main_labels):
     X, Y, _ = main_labels
     none = model.set_params(zeros="none").fit(X, Y).label_distributions_
     almost_none = model.set_params(zeros=1e-9).fit(X, Y)
-    # Not equal, because the predictor is fitted once more, and D updated.
+    # Not equal, because the predictor is fitted again and D updated.
     np.testing.assert_allclose(almost_none.label_distributions_, none, atol=0.05)
     assert almost_none.label_distributions_[Y == 0].max() < 1e-8
     certain = model.set_params(zeros=1e9).fit(X, Y)
@@ -74,7 +74,7 @@ def test_intervals_are_dirichlet_marginals_around_the_point(model, main_labels):
         assert ((lower <= D) & (upper >= D)).mean() > 0.75
 
 
-def test_the_number_of_raters_determines_kappa():
+def test_number_of_raters_determines_kappa():
     data = make_label_distributions(1500, n_features=3, n_labels=4, snr=100.0, random_state=0)
     Y = make_logical_labels(data.D, "votes", n_raters=5, concentration=4.0)
     model = VoteLDL(gamma=0.1, zeros="less").fit(data.X, Y, n_raters=5)
@@ -83,6 +83,6 @@ def test_the_number_of_raters_determines_kappa():
     assert VoteLDL(gamma=0.1, zeros=9.0).fit(data.X, Y, n_raters=5).kappa_ == 9.0
 
 
-def test_a_selection_of_main_labels_selects_penalties_for_equal_degrees(main_labels):
+def test_selection_of_main_labels_selects_penalties_for_equal_degrees(main_labels):
     X, Y, _ = main_labels
     assert DLDL(zeros="less", max_iter=1).fit(X, Y).beta_ == 100.0

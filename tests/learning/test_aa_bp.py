@@ -1,4 +1,4 @@
-"""AA-BP: its gradient, its start, its two solvers."""
+"""AA-BP: gradient, initialisation, both solvers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_gradient_by_finite_differences(is_softmax, hidden, l2):
     np.testing.assert_allclose(_flat(gradient), numeric, atol=2e-7)
 
 
-def test_softmax_delta_is_the_published_one():
+def test_softmax_delta_matches_the_paper():
     """``z_j [(z_j - d_j) - sum_k z_k (z_k - d_k)]`` at the output, for E = sum of squares / 2."""
     X, D, _ = make_problem(n=1)
     layers = _initial_layers(X, [4], 5, np.random.RandomState(0), True)
@@ -49,11 +49,11 @@ def test_softmax_delta_is_the_published_one():
     np.testing.assert_allclose(gradient[-1], delta * 2.0 / 5.0, atol=1e-15)
 
 
-def test_nguyen_widrow_start():
+def test_nguyen_widrow_initialisation():
     low, high = np.array([10.0, -1e-3, 4.0]), np.array([30.0, 1e-3, 4.0])
     W, b = _nguyen_widrow(low, high, 8, np.random.RandomState(0))
     assert (W[2] == 0).all()  # a constant feature
-    # In coordinates that map the box onto [-1, 1] the other weights have the prescribed length, up to the third one's.
+    # With features scaled to [-1, 1] the weights have the prescribed norm, up to the third feature's.
     inside = W * ((high - low) / 2)[:, None]
     length = 2 * 0.7 * 8 ** (1 / 3)
     assert (np.linalg.norm(inside, axis=0) <= length + 1e-12).all()
@@ -104,7 +104,7 @@ def test_absolute_values_are_divided_by_their_sum():
 
 
 @pytest.mark.parametrize("output", ["softmax", "linear-abs"])
-def test_learns_what_a_linear_model_cannot(output):
+def test_learns_nonlinear_relations(output):
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(300, 2))
     share = 0.1 + 0.8 * (X[:, 0] * X[:, 1] > 0)
@@ -115,26 +115,26 @@ def test_learns_what_a_linear_model_cannot(output):
 
 
 @STOPPED_EARLY
-def test_units_of_the_features_do_not_matter_to_lbfgs():
+def test_lbfgs_is_invariant_to_feature_units():
     X, D, _ = make_problem()
     moved = X * [1e-4, 1.0, 1e5, 3.0] + [0.0, 50.0, -1e6, 2.0]
     straight = AABP(max_iter=20, random_state=0).fit(X, D).predict(X)
     np.testing.assert_allclose(AABP(max_iter=20, random_state=0).fit(moved, D).predict(moved), straight, atol=1e-4)
 
 
-def test_a_heavy_penalty_leaves_the_mean():
+def test_large_penalty_gives_the_mean():
     X, D, _ = make_problem()
     P = AABP(l2=1.0, tol=1e-14, random_state=0).fit(X, D).predict(X)
     np.testing.assert_allclose(P, MeanLDL().fit(X, D).predict(X), atol=1e-3)
 
 
-def test_divergence_is_one_sentence():
+def test_divergence_raises():
     X, D, _ = make_problem()
     with pytest.raises(ValueError, match=r"diverged with learning_rate=1000; lower it"):
         AABP(**PUBLISHED, learning_rate=1000.0, max_iter=2000).fit(1e3 * X, D)
 
 
 @pytest.mark.parametrize("sizes", [(), (0,), (2.5,)])
-def test_bad_layer_sizes(sizes):
+def test_invalid_layer_sizes_raise(sizes):
     with pytest.raises(ValueError, match="hidden_layer_sizes must hold one or more integers"):
         AABP(sizes).fit(np.zeros((3, 1)), np.ones((3, 1)))

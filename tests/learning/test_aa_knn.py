@@ -1,4 +1,4 @@
-"""AA-kNN against all distances and a stable sort."""
+"""AA-kNN compared with brute force and a stable sort."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_agrees_with_brute_force_ties_included(metric, seed, k, grid):
     np.testing.assert_allclose(thin.predict(sparse.csr_array(queries)), expected, atol=1e-12)
 
 
-def test_among_duplicates_the_first_rows_count():
+def test_first_rows_are_used_among_duplicates():
     X = np.repeat(np.random.default_rng(0).normal(size=(3, 40)), 5, axis=0)
     P = AAKNN(2).fit(X, np.eye(15)).predict(X[[0, 5, 10]])
     assert [np.flatnonzero(row).tolist() for row in P] == [[0, 1], [5, 6], [10, 11]]
@@ -54,7 +54,7 @@ def test_all_rows_give_the_mean():
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "manhattan"])
-def test_far_from_the_origin_the_neighbours_stay(metric):
+def test_neighbours_are_invariant_to_offset(metric):
     rng = np.random.default_rng(0)
     X, D = rng.integers(0, 9, size=(60, 20)).astype(float), rng.dirichlet(np.ones(3), size=60)
     queries = rng.integers(0, 9, size=(15, 20)) + 0.5
@@ -63,6 +63,6 @@ def test_far_from_the_origin_the_neighbours_stay(metric):
     np.testing.assert_allclose(near, far, atol=1e-12)
 
 
-def test_more_neighbours_than_rows():
+def test_more_neighbours_than_rows_raise():
     with pytest.raises(ValueError, match=r"n_neighbors=10 training rows but got n_samples=3"):
         AAKNN().fit(np.zeros((3, 1)), np.ones((3, 1)))

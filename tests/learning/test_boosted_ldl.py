@@ -91,7 +91,7 @@ def test_first_round_is_a_newton_step_in_each_leaf():
     np.testing.assert_allclose(model.predict([[0.0], [1.0]]), np.exp(log_softmax(expected)), atol=1e-6)
 
 
-def test_the_number_of_rounds_is_the_best_on_validation_rows():
+def test_number_of_rounds_is_selected_on_validation_rows():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(120, 3))
     noise = rng.dirichlet(np.ones(3), size=120)
@@ -122,7 +122,7 @@ def test_both_sides_of_the_validation_mask_need_sample_weight(side):
         BoostedLDL(**SMALL).fit(X, D, np.where(validation, side, 1.0 - side), validation=validation)
 
 
-def test_copies_of_a_row_are_not_split_between_training_and_validation(monkeypatch):
+def test_duplicate_rows_are_not_split_between_training_and_validation(monkeypatch):
     import lightgbm
 
     seen = []
@@ -135,7 +135,7 @@ def test_copies_of_a_row_are_not_split_between_training_and_validation(monkeypat
     assert not trained & held_out
 
 
-def test_missing_values_are_used():
+def test_missing_values_are_informative():
     X = np.random.default_rng(0).normal(size=(200, 2))
     X[::2, 0] = np.nan
     D = np.where(np.isnan(X[:, :1]), [[0.9, 0.1]], [[0.2, 0.8]])
@@ -145,7 +145,7 @@ def test_missing_values_are_used():
         model.predict([[np.inf, 0.0]])
 
 
-def test_categories_are_no_numbers():
+def test_categorical_features_are_not_ordered():
     """Odd and even codes: as a number, the column needs a split between any two neighbours."""
     codes = np.random.default_rng(0).integers(0, 40, size=800)
     D = np.where(codes[:, None] % 2 == 0, [[0.9, 0.1]], [[0.1, 0.9]])
@@ -158,7 +158,7 @@ def test_categories_are_no_numbers():
 
 
 @pytest.mark.parametrize(("value", "given"), [(-1.0, [0]), (0.5, [0]), (1.0, [7]), (1.0, ["b"]), (1.0, [0.5])])
-def test_categories_must_be_codes_of_columns(value, given):
+def test_invalid_categorical_features_raise(value, given):
     X, D, _ = make_problem()
     X[:, 0] = 1.0
     X[5, 0] = value
@@ -174,7 +174,7 @@ def test_votes_are_learned_from_0_1_labels():
     assert model.lambda_ == pytest.approx(VoteLDL().fit(data.X, data.Y).lambda_, rel=0.3)
 
 
-def test_unobserved_labels_do_not_count():
+def test_unobserved_labels_are_ignored():
     data = make_label_distributions(100, n_features=3, labels="votes")
     Y = np.array(data.Y, dtype=float)
     Y[:, 0] = np.where(np.arange(100) % 2, np.nan, Y[:, 0])
@@ -183,8 +183,8 @@ def test_unobserved_labels_do_not_count():
     assert model.predict(data.X)[:, 0].mean() > filled.predict(data.X)[:, 0].mean() + 0.02
 
 
-def test_offsets_of_features_do_not_matter():
-    """LightGBM gives 0 a bin of its own, wherever it lies among the values."""
+def test_invariant_to_feature_offsets():
+    """LightGBM has a separate bin for 0, wherever it lies among the values."""
     rng = np.random.default_rng(0)
     X = np.round(rng.normal(size=(300, 1)) * 2.0**12) / 2.0**12
     D = np.exp(np.hstack([X, -X, 0.0 * X]))
@@ -223,13 +223,13 @@ def fitted():
     return BoostedLDL(categorical_features=[1], **SMALL).fit(X, D)
 
 
-def test_trees_survive_a_file_to_the_last_bit(fitted, tmp_path):
+def test_model_file_restores_trees_exactly(fitted, tmp_path):
     save_model(fitted, tmp_path / "model.ldl")
     X = np.array([[0.3, 4.0], [np.nan, 11.0], [-2.0, np.nan]])
     np.testing.assert_array_equal(load_model(tmp_path / "model.ldl").predict(X), fitted.predict(X))
 
 
-HOSTILE = {
+MALICIOUS = {
     "a child that is its own parent": (r"left_child=\S+", "left_child=0"),
     "a leaf beyond the end": (r"right_child=\S+", "right_child=-99"),
     "a node beyond the end": (r"right_child=\S+", "right_child=99"),
@@ -245,9 +245,9 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("what", HOSTILE)
-def test_trees_that_would_be_read_beyond_their_end_are_refused(fitted, what):
-    text, (old, new) = fitted.trees_.tobytes().decode(), HOSTILE[what]
+@pytest.mark.parametrize("what", MALICIOUS)
+def test_trees_with_invalid_indices_are_rejected(fitted, what):
+    text, (old, new) = fitted.trees_.tobytes().decode(), MALICIOUS[what]
     read_trees(text, 2, 3)
     damaged, n_changes = re.subn(old, new, text, count=1)
     assert n_changes == 1
@@ -255,7 +255,7 @@ def test_trees_that_would_be_read_beyond_their_end_are_refused(fitted, what):
         read_trees(damaged, 2, 3)
 
 
-def test_too_long_a_text_is_refused_before_it_is_read(fitted, monkeypatch):
+def test_too_long_model_text_is_rejected_before_parsing(fitted, monkeypatch):
     monkeypatch.setattr("ldlearn.learning.boosted_ldl._MAX_TEXT_BYTES", 10)
     with pytest.raises(ModelFileError, match="more bytes"):
         pickle.loads(pickle.dumps(fitted)).predict([[0.0, 1.0]])

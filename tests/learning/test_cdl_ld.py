@@ -28,7 +28,7 @@ def test_gradient_by_differences():
     assert error < 1e-5 * abs(at(flat)[0])
 
 
-def test_the_loss_is_the_expected_squared_error_of_a_dirichlet_distribution():
+def test_loss_is_the_expected_squared_error_of_a_dirichlet_distribution():
     X, D = make_problem(n=6)
     model = CDLLD().fit(X, D)
     evidence = np.log1p(np.exp(X @ model.coef_.T + model.intercept_))
@@ -52,7 +52,7 @@ def test_concentrations_and_background_sum_to_one():
     np.testing.assert_allclose(concentrations.sum(axis=1) + background, 1.0)
 
 
-def test_features_are_used_that_the_mean_misses():
+def test_predictions_beat_the_mean():
     X, D = make_problem(n=200)
     train, test = slice(0, 120), slice(120, 200)
     constant = MeanLDL().fit(X[train], D[train]).score(X[test], D[test])

@@ -10,7 +10,7 @@ from ldlearn.learning.cpnn import loss_and_gradient
 
 
 def make_problem(n=40, m=3, c=6, seed=0):
-    """A bump over ordered labels whose place depends on the features."""
+    """A unimodal distribution over ordered labels whose mode depends on the features."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m))
     D = np.exp(-((np.arange(c) - c / 2 - X[:, [0]] * X[:, [1]]) ** 2))
@@ -46,10 +46,10 @@ def test_prediction_is_a_network_of_row_and_label():
             degrees.append(np.exp(hidden @ model.output_coef_))
         np.testing.assert_allclose(P[i], np.array(degrees) / np.sum(degrees), rtol=1e-9)
     entropy = -np.mean(np.sum(D * np.log(P), axis=1))
-    assert entropy < model.objective_ < entropy + 1.0  # the rest is the penalty
+    assert entropy < model.objective_ < entropy + 1.0  # the remainder is the penalty
 
 
-def test_an_interaction_is_learned_that_the_mean_misses():
+def test_interactions_are_learned():
     X, D = make_problem(n=300)
     train, test = slice(0, 200), slice(200, 300)
     constant = MeanLDL().fit(X[train], D[train]).score(X[test], D[test])

@@ -15,7 +15,7 @@ def make_problem(n=60, c=3, seed=0):
     return X, D / D.sum(axis=1, keepdims=True)
 
 
-def test_prediction_is_the_mean_of_the_competent_learners():
+def test_prediction_matches_the_definition():
     X, D = make_problem()
     model = DFLDL(l2=0.5, n_neighbors=4, tol=1e-10).fit(X, D)
     near = AAKNN(4).fit(X, D).predict(X)
@@ -27,13 +27,13 @@ def test_prediction_is_the_mean_of_the_competent_learners():
     np.testing.assert_allclose(model.predict(X), expected, atol=1e-6)
 
 
-def test_equal_neighbours_ask_both():
+def test_ties_between_neighbours_use_both_learners():
     X = np.array([[-1.0], [1.0]])
     D = np.array([[0.2, 0.8], [0.8, 0.2]])
     assert DFLDL(n_neighbors=2).fit(X, D).predict([[0.0]])[0, 0] == pytest.approx(0.5)
 
 
-def test_an_order_that_no_row_has_is_never_asked():
+def test_pairs_without_training_rows_are_skipped():
     X, D = make_problem()
     D = np.sort(D, axis=1)[:, ::-1] + [0.02, 0.01, 0.0]  # the first label is always the largest
     D /= D.sum(axis=1, keepdims=True)
@@ -43,7 +43,7 @@ def test_an_order_that_no_row_has_is_never_asked():
     np.testing.assert_allclose(model.predict(X), expected, atol=1e-6)
 
 
-def test_a_step_is_learned_that_the_mean_and_a_linear_model_miss():
+def test_step_functions_are_learned():
     X = np.linspace(-1.0, 1.0, 80)[:, None]
     D = np.hstack([0.5 + 0.4 * np.sign(X), 0.5 - 0.4 * np.sign(X)])
     score = DFLDL().fit(X, D).score(X, D)

@@ -1,4 +1,4 @@
-"""IncomLDL and WInLDL: the optimum against a generic convex solver, degrees that are missing, and what is refused."""
+"""IncomLDL and WInLDL: generic convex solver, missing degrees, invalid input."""
 
 import cvxpy
 import numpy as np
@@ -20,7 +20,7 @@ def make_problem(n=60, missing=0.4, noise=0.02, seed=0):
     D /= D.sum(axis=1, keepdims=True)
     partial = np.where(rng.uniform(size=D.shape) < missing, np.nan, D)
     single = np.isnan(partial).sum(axis=1) == 1
-    partial[single] = D[single]  # one that follows from the others is not missing
+    partial[single] = D[single]  # a single missing degree would follow from the others
     return X, D, partial
 
 
@@ -43,7 +43,7 @@ def minimum(X, D, weights, penalty):
     ],
     ids=["IncomLDL without l2", "IncomLDL", "WInLDL"],
 )
-def test_the_minimum_is_that_of_a_convex_solver(model, penalty, noise):
+def test_minimum_matches_a_convex_solver(model, penalty, noise):
     X, _, D = make_problem(n=20, noise=noise)
     X = StandardScaler().fit_transform(X)
     known = ~np.isnan(D)
@@ -55,7 +55,7 @@ def test_the_minimum_is_that_of_a_convex_solver(model, penalty, noise):
     np.testing.assert_allclose(Z.sum(axis=1), 1.0, atol=1e-6)
 
 
-def test_the_default_penalty_is_the_largest_singular_value_of_noise():
+def test_default_penalty_is_the_largest_singular_value_of_noise():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(200, 30)), rng.dirichlet(np.full(5, 20.0), size=200)
     model = IncomLDL(l2=0.0).fit(X, D)
@@ -68,7 +68,7 @@ def test_the_default_penalty_is_the_largest_singular_value_of_noise():
 
 
 @BOTH
-def test_incomplete_degrees_teach_nearly_as_much_as_complete_ones(cls):
+def test_incomplete_degrees_are_nearly_as_good_as_complete_ones(cls):
     X, D, partial = make_problem(n=300)
     train, test = slice(0, 200), slice(200, 300)
     constant = MeanLDL().fit(X[train], D[train]).score(X[test], D[test])
@@ -78,7 +78,7 @@ def test_incomplete_degrees_teach_nearly_as_much_as_complete_ones(cls):
 
 
 @BOTH
-def test_a_single_missing_degree_follows_from_the_others(cls):
+def test_single_missing_degree_follows_from_the_others(cls):
     X, D, _ = make_problem(n=30)
     single = D.copy()
     single[np.arange(30), np.arange(30) % 4] = np.nan
@@ -86,7 +86,7 @@ def test_a_single_missing_degree_follows_from_the_others(cls):
 
 
 @BOTH
-def test_known_degrees_must_leave_something_for_the_missing_ones(cls):
+def test_known_degrees_that_sum_to_one_raise(cls):
     X, D, _ = make_problem(n=30)
     D[4] = [0.9, 0.6, np.nan, np.nan]
     with pytest.raises(InputError, match=r"row 4 of y .*sums to 1\.5"):
@@ -96,13 +96,13 @@ def test_known_degrees_must_leave_something_for_the_missing_ones(cls):
         cls().fit(X, D)
 
 
-def test_other_learners_name_those_that_can():
+def test_other_learners_raise_and_suggest_alternatives():
     X, _, partial = make_problem(n=30)
     with pytest.raises(InputError, match=r"SABFGS needs every degree.* IncomLDL"):
         SABFGS().fit(X, partial)
 
 
-def test_small_known_degrees_count_more():
+def test_small_known_degrees_have_larger_weights():
     """Two equal rows disagree: their weighted mean is predicted, weights 4^(1 - d)."""
     X, D = np.zeros((2, 1)), np.array([[0.0, 1.0], [0.6, 0.4]])
     weights = 4.0 ** (1.0 - D)

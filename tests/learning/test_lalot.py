@@ -1,4 +1,4 @@
-"""LALOT: the gradient through the transport, the exact step in K, and the limits of the temperature."""
+"""LALOT: gradient through the transport, exact step in K, limits of the temperature."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def label_cost(K):
 
 @pytest.mark.parametrize("lam", [0.5, 10.0, 80.0])
 def test_gradient_by_differences_of_the_regularised_objective(lam):
-    """In both domains: 80 is worked on in logarithms."""
+    """In both domains: lam = 80 uses logarithms."""
     X, D = make_problem(n=8)
     M = label_cost(D.T @ D)
     rng = np.random.default_rng(1)
@@ -44,7 +44,7 @@ def test_gradient_by_differences_of_the_regularised_objective(lam):
     assert (moved(1e-4) - moved(-1e-4)) / 2e-4 == pytest.approx(slope, rel=1e-4)
 
 
-def test_a_later_call_does_not_depend_on_the_earlier_ones():
+def test_later_call_does_not_depend_on_the_earlier_ones():
     X, D = make_problem()
     loss = TransportLoss(X, D, label_cost(D.T @ D), np.ones(len(D)), 15.0)
     rng = np.random.default_rng(0)
@@ -66,7 +66,7 @@ def test_step_in_k_is_the_minimum_over_semi_definite_matrices():
     cp.Problem(cp.Minimize(distances + 0.5 * C * cp.sum_squares(free - K0))).solve(solver=cp.CLARABEL)
     np.testing.assert_allclose(K, free.value, atol=1e-4)
     assert np.linalg.eigvalsh(K)[0] >= -1e-12
-    assert np.linalg.matrix_rank(K, tol=1e-9) < 4  # the cone matters here
+    assert np.linalg.matrix_rank(K, tol=1e-9) < 4  # the constraint is active
 
 
 def test_costs_are_squared_distances():
@@ -75,7 +75,7 @@ def test_costs_are_squared_distances():
     np.testing.assert_array_equal(squared_distances(np.ones((2, 2))), 0.0)
 
 
-def test_small_lam_pulls_towards_equal_shares_and_large_lam_towards_the_degrees():
+def test_limits_of_lam():
     X, D = make_problem(n=60)
     scores = [LALOT(lam=lam, l2=0.01).fit(X, D).score(X, D) for lam in (0.2, 5.0, 40.0)]
     assert scores[0] < scores[1] < scores[2]
@@ -104,7 +104,7 @@ def test_fitted_costs_are_those_of_k():
 
 
 @STOPPED_EARLY
-def test_gradient_vanishes_when_it_is_let_run():
+def test_gradient_vanishes_at_convergence():
     X, D = make_problem()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     model = LALOT(lam=10.0, C=1e9, l2=0.2, steps=500, max_iter=3, tol=1e-13).fit(X, D)
@@ -113,7 +113,7 @@ def test_gradient_vanishes_when_it_is_let_run():
 
 
 @pytest.mark.parametrize("C", [0.5, 20.0])
-def test_no_round_raises_the_stated_objective(C):
+def test_rounds_never_increase_the_stated_objective(C):
     """The last value of the path, recomputed from the fitted weights and the kernel of the round before."""
     X, D = make_problem(n=40)
     X = (X - X.mean(axis=0)) / X.std(axis=0)

@@ -1,4 +1,4 @@
-"""LDSVR: the optimum against a convex solver, kernel ridge regression as a limit, and the insensitive zone."""
+"""LDSVR: convex solver, kernel ridge regression as a limit, insensitive zone."""
 
 import cvxpy
 import numpy as np
@@ -10,7 +10,7 @@ from ldlearn.learning import LDSVR, MeanLDL
 
 
 def make_problem(n=25, c=3, seed=0):
-    """No degree is so small that it would be raised."""
+    """Without degrees small enough to be clipped."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     D = np.exp(np.abs(X) @ rng.normal(size=(2, c)) + 0.3 * rng.normal(size=(n, c)))
@@ -22,7 +22,7 @@ def kernel(X, sigma):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_minimum_is_that_of_a_convex_solver(weighted):
+def test_minimum_matches_a_convex_solver(weighted):
     X, D = make_problem()
     weights = np.arange(1.0, 26.0) / 10 if weighted else None
     model = LDSVR(C=20.0, epsilon=0.15, sigma=0.7, tol=1e-12).fit(X, D, sample_weight=weights)
@@ -52,14 +52,14 @@ def test_without_an_insensitive_zone_it_is_kernel_ridge_regression():
     np.testing.assert_allclose(model.intercept_, solution[-1], atol=1e-4)
 
 
-def test_errors_within_the_zone_cost_nothing():
+def test_errors_within_the_zone_have_no_loss():
     X, D = make_problem()
     model = LDSVR(epsilon=10.0).fit(X, D)
     assert model.objective_ == 0.0
     assert np.ptp(model.predict(X), axis=0).max() == 0.0
 
 
-def test_zeros_are_raised_and_stay_the_smallest():
+def test_zeros_are_clipped_and_stay_the_smallest():
     X = np.array([[0.0], [10.0]])
     D = np.array([[0.0, 0.001, 0.999], [0.6, 0.3, 0.1]])
     P = LDSVR(C=1e6, epsilon=0.0, sigma=1.0).fit(X, D).predict(X)
@@ -68,7 +68,7 @@ def test_zeros_are_raised_and_stay_the_smallest():
     np.testing.assert_allclose(P[1], D[1], rtol=1e-3)
 
 
-def test_a_curved_relation_is_learned_that_the_mean_misses():
+def test_nonlinear_relations_are_learned():
     X, D = make_problem(n=200)
     train, test = slice(0, 120), slice(120, 200)
     constant = MeanLDL().fit(X[train], D[train]).score(X[test], D[test])

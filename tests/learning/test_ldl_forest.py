@@ -1,4 +1,4 @@
-"""LDLFs: routing by hand, gradients by differences, leaf updates that never raise the loss."""
+"""LDL forests: routing, gradients, leaf updates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ldlearn.learning.ldl_forest import forest_loss_and_gradient, leaf_probabili
 
 
 def make_forest(n=9, c=3, depth=4, n_trees=2, seed=0):
-    """Split logits with two outputs to spare, degrees with zeros, nodes and leaves."""
+    """Split logits with two unused outputs, degrees with zeros, nodes and leaves."""
     rng = np.random.default_rng(seed)
     n_leaves = 2 ** (depth - 1)
     F = rng.normal(size=(n, n_leaves + 1))
@@ -23,8 +23,8 @@ def make_forest(n=9, c=3, depth=4, n_trees=2, seed=0):
     return F, D, nodes, rng.dirichlet(np.ones(c), size=(n_trees, n_leaves))
 
 
-def slow_tree(f, q):
-    """One row's mean of the leaves, by walking down from the root."""
+def predict_tree_by_recursion(f, q):
+    """Prediction for one row by recursion from the root."""
 
     def below(node, leaf_level):
         if node >= leaf_level:
@@ -45,7 +45,7 @@ def test_leaf_probabilities_sum_to_one(levels, seed):
     np.testing.assert_allclose(R.sum(axis=0), 1.0, atol=1e-12)
 
 
-def test_routing_by_hand():
+def test_routing_matches_hand_computed_values():
     """Root 0 with children 1 (left) and 2 (right): four leaves from left to right."""
     R = leaf_probabilities(np.array([[0.9], [0.8], [0.3]])).ravel()
     np.testing.assert_allclose(R, [0.9 * 0.8, 0.9 * 0.2, 0.1 * 0.3, 0.1 * 0.7])
@@ -70,7 +70,10 @@ def test_prediction_is_the_mean_of_the_trees():
     model = LDLForest(n_estimators=3, max_depth=4, n_outputs=9, random_state=0).fit(X, D)
     F = X @ model.coef_.T + model.intercept_
     by_hand = [
-        np.mean([slow_tree(f[nodes], q) for nodes, q in zip(model.nodes_, model.leaves_, strict=True)], axis=0)
+        np.mean(
+            [predict_tree_by_recursion(f[nodes], q) for nodes, q in zip(model.nodes_, model.leaves_, strict=True)],
+            axis=0,
+        )
         for f in F
     ]
     np.testing.assert_allclose(model.predict(X), by_hand, atol=1e-12)
@@ -80,7 +83,7 @@ def test_loss_is_the_stated_one():
     F, D, nodes, leaves = make_forest()
     stated = -np.mean(
         [
-            [(d * np.log(slow_tree(f[columns], q))).sum() for f, d in zip(F, D, strict=True)]
+            [(d * np.log(predict_tree_by_recursion(f[columns], q))).sum() for f, d in zip(F, D, strict=True)]
             for columns, q in zip(nodes, leaves, strict=True)
         ]
     )
@@ -104,7 +107,7 @@ def test_gradient_by_differences(block, monkeypatch):
     assert np.abs(gradient).max() > 1e-3
 
 
-def test_leaf_updates_never_raise_the_loss_and_reach_the_optimum():
+def test_leaf_updates_never_increase_the_loss_and_reach_the_optimum():
     F, D, nodes, leaves = make_forest(n=25)
     losses = [forest_loss_and_gradient(F, D, nodes, leaves)[0]]
     q = leaves
@@ -123,7 +126,7 @@ def test_leaf_updates_never_raise_the_loss_and_reach_the_optimum():
         assert (gain <= attained + 1e-2).all()
 
 
-def test_many_updates_at_once_are_many_updates():
+def test_batched_updates_equal_single_updates():
     F, D, nodes, leaves = make_forest()
     at_once, _ = update_leaves(F, D, nodes, leaves, 5)
     one_by_one = leaves
@@ -132,14 +135,14 @@ def test_many_updates_at_once_are_many_updates():
     np.testing.assert_allclose(at_once, one_by_one)
 
 
-def test_a_leaf_that_nothing_reaches_keeps_its_distribution():
+def test_unreached_leaf_keeps_its_distribution():
     F, D, nodes, leaves = make_forest(depth=2, n_trees=1)
     updated, _ = update_leaves(np.full_like(F, 1e4), D, nodes, leaves, 3)
     np.testing.assert_array_equal(updated[0, 1], leaves[0, 1])
     np.testing.assert_allclose(updated[0, 0], D.mean(axis=0))
 
 
-def test_rounds_never_raise_the_loss():
+def test_rounds_never_increase_the_loss():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, 4))
     D = np.exp(np.abs(X[:, :3]))
@@ -150,7 +153,7 @@ def test_rounds_never_raise_the_loss():
     assert model.score(X, D) > MeanLDL().fit(X, D).score(X, D) + 0.05
 
 
-def test_units_of_the_features_do_not_matter():
+def test_invariant_to_feature_units():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(3), size=30)
     scaled = X * [1e3, 1e-3, 7.0] + [5.0, 0.0, -40.0]
@@ -166,12 +169,12 @@ def test_published_form_has_no_intercept():
     assert np.abs(LDLForest(max_depth=3, random_state=0).fit(X, D).intercept_).max() > 0
 
 
-def test_too_few_outputs_are_refused_with_both_numbers():
+def test_too_few_outputs_raise():
     with pytest.raises(ValueError, match=r"31 split nodes.*n_outputs=31 instead of n_outputs=30"):
         LDLForest(max_depth=6, n_outputs=30).fit(np.zeros((4, 2)), np.full((4, 2), 0.5))
 
 
-def test_the_seed_decides():
+def test_result_depends_on_the_seed():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(3), size=30)
     first, second, other = (LDLForest(max_depth=4, random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1))

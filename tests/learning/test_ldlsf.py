@@ -1,4 +1,4 @@
-"""LDLSF: its steps against linear algebra and a convex solver, its limit against the stated problem."""
+"""LDLSF: steps compared with linear algebra and a convex solver, convergence to the stated minimum."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def make_problem(n=30, m=6, c=4, seed=0):
     return rng.normal(size=(n, m)) * np.linspace(0.5, 3.0, m) + 1.0, rng.dirichlet(np.ones(c), size=n)
 
 
-def units(model, X):
-    """What the penalties count the weights in: those of features divided by this."""
+def penalty_scale(model, X):
+    """Scale in which coefficients are penalised."""
     spread = X.std(axis=0) if model.fit_intercept else np.sqrt(np.mean(X**2, axis=0))
     return (spread if model.standardize else np.ones(X.shape[1]))[:, None]
 
@@ -26,19 +26,19 @@ def units(model, X):
 def objective(model, X, D):
     F = X @ model.coef_.T + model.intercept_
     Q = label_coupling(D, model.correlation)
-    S, C = model.specific_ * units(model, X), model.common_ * units(model, X)
+    S, C = model.specific_ * penalty_scale(model, X), model.common_ * penalty_scale(model, X)
     penalty = model.lam1 * np.abs(S).sum() + model.lam2 * np.linalg.norm(C, axis=1).sum()
     return 0.5 * ((F - D) ** 2).sum() + penalty + model.lam3 * np.trace(F @ Q @ F.T)
 
 
 def solve_by_cvxpy(model, X, D):
-    """The stated problem; where rows cannot sum to one, they do so in the least squares sense."""
+    """Solve the stated problem; the sum constraint is relaxed to least squares if infeasible."""
     (n, m), c = X.shape, D.shape[1]
     S, C, b = cp.Variable((m, c)), cp.Variable((m, c)), cp.Variable((1, c))
     F = X @ (S + C) + (np.ones((n, 1)) @ b if model.fit_intercept else 0)
     root = np.linalg.cholesky(0.5 * np.eye(c) + model.lam3 * label_coupling(D, model.correlation))
     smooth = cp.sum_squares(F @ root) - cp.sum(cp.multiply(F, D)) + 0.5 * (D**2).sum()
-    scale = units(model, X) * np.ones((1, c))
+    scale = penalty_scale(model, X) * np.ones((1, c))
     penalty = model.lam1 * cp.sum(cp.abs(cp.multiply(S, scale)))
     penalty += model.lam2 * cp.sum(cp.norm(cp.multiply(C, scale), 2, axis=1))
     excess = F @ np.ones(c) - 1
@@ -64,7 +64,7 @@ def test_limit_is_the_minimum_of_the_stated_problem(shape, standardize, correlat
 
 @pytest.mark.parametrize(("n", "m"), [(30, 6), (5, 9)])
 def test_w_step_is_the_linear_solve(n, m):
-    """All entries of W and one multiplier a direction of X, solved as one dense system."""
+    """All entries of W and the multipliers solved as one dense system."""
     X, D = make_problem(n, m)
     rng = np.random.default_rng(1)
     B = np.eye(4) + 0.1 * label_coupling(D, "laplacian")
@@ -88,7 +88,7 @@ def test_w_step_is_the_linear_solve(n, m):
     st.floats(0.01, 3.0),
 )
 def test_split_satisfies_its_optimality_conditions(row, box, ball):
-    """What is left is at the bound of the box where S is not zero, and along C, as long as the ball, where C is not."""
+    """The remainder is at the box bound where S is not zero, and parallel to C with the radius where C is not."""
     R = np.array([row])
     S, C = split_coefficients(R, np.array([[box]]), np.array([[ball]]))
     left = R - S - C
@@ -110,14 +110,14 @@ def test_split_agrees_with_a_convex_solver():
 
 
 @pytest.mark.parametrize(("box", "ball"), [(0.0, 1.0), (1.0, 0.0)])
-def test_a_free_part_takes_everything(box, ball):
+def test_unpenalised_part_takes_everything(box, ball):
     R = np.random.default_rng(0).normal(size=(3, 4))
     S, C = split_coefficients(R, np.full((3, 1), box), np.full((3, 1), ball))
     np.testing.assert_array_equal(S if box == 0.0 else C, R)
     np.testing.assert_array_equal(C if box == 0.0 else S, 0.0)
 
 
-def test_which_part_is_used_depends_on_the_two_weights():
+def test_penalties_determine_the_used_part():
     X, D = make_problem()
     assert not LDLSF(0.1, 0.201).fit(X, D).common_.any()  # sqrt(c) is 2
     assert not LDLSF(0.1, 0.099).fit(X, D).specific_.any()
@@ -135,7 +135,7 @@ def test_without_penalties_it_is_least_squares():
     np.testing.assert_allclose(model.intercept_, expected[-1], atol=1e-5)
 
 
-def test_features_that_nearly_agree_keep_their_difference():
+def test_difference_of_nearly_equal_features_is_used():
     """The degrees depend on the difference of two columns, a thousandth of their size."""
     rng = np.random.default_rng(0)
     common, difference = rng.normal(size=(2, 200))
@@ -146,8 +146,8 @@ def test_features_that_nearly_agree_keep_their_difference():
 
 
 @pytest.mark.parametrize("rho", [1e-6, 1e-3, 1.0, 1e6])
-def test_where_it_stops_does_not_depend_on_the_first_rho(rho):
-    """With a large rho the steps are short: a residual that forgets rho takes that for convergence."""
+def test_solution_does_not_depend_on_the_initial_rho(rho):
+    """With a large rho steps are short, which a residual without rho would take for convergence."""
     X, D = make_problem()
     reference = LDLSF(0.3, 0.4, 0.01, tol=1e-8, max_iter=20_000).fit(X, D)
     model = LDLSF(0.3, 0.4, 0.01, rho=rho, max_iter=20_000).fit(X, D)
@@ -156,7 +156,7 @@ def test_where_it_stops_does_not_depend_on_the_first_rho(rho):
 
 
 @pytest.mark.parametrize("standardize", [True, False])
-def test_a_time_stamp_and_large_offsets_do_no_harm(standardize):
+def test_time_stamps_and_large_offsets(standardize):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 2))
     share = np.clip(0.5 + 0.1 * X[:, 0], 0.0, 1.0)
@@ -170,7 +170,7 @@ def test_a_time_stamp_and_large_offsets_do_no_harm(standardize):
     np.testing.assert_allclose(far, LDLSF(standardize=standardize).fit(X, D).predict(X), atol=1e-6)
 
 
-def test_heavy_penalties_leave_the_mean():
+def test_large_penalties_give_the_mean():
     X, D = make_problem()
     model = LDLSF(1e3, 1e3, 0.0).fit(X, D)
     assert not model.coef_.any()
@@ -178,20 +178,20 @@ def test_heavy_penalties_leave_the_mean():
     np.testing.assert_allclose(model.predict(X), np.tile(D.mean(axis=0), (len(X), 1)), atol=1e-12)
 
 
-def test_rows_sum_to_one_before_negative_ones_are_cut():
+def test_rows_sum_to_one_before_clipping():
     X, D = make_problem()
     model = LDLSF(0.3, 0.5, 0.05, tol=1e-8, max_iter=5000).fit(X, D)
     np.testing.assert_allclose((X @ model.coef_.T + model.intercept_).sum(axis=1), 1.0, atol=1e-6)
 
 
-def test_a_row_without_positive_scores_becomes_uniform():
+def test_row_without_positive_scores_becomes_uniform():
     X, D = make_problem()
     model = LDLSF().fit(X, D)
     model.coef_, model.intercept_ = np.zeros_like(model.coef_), np.full(4, -1.0)
     np.testing.assert_array_equal(model.predict(X), 0.25)
 
 
-def test_both_correlations_by_hand():
+def test_both_correlations_match_hand_computed_values():
     """Three labels: the second rises as the first falls, the third is constant and correlates with none."""
     D = np.array([[0.1, 0.5, 0.4], [0.2, 0.4, 0.4], [0.3, 0.3, 0.4]])
     np.testing.assert_allclose(label_coupling(D, "laplacian"), [[-1, 1, 0], [1, -1, 0], [0, 0, 0]], atol=1e-12)
@@ -203,7 +203,7 @@ def test_both_correlations_by_hand():
     np.testing.assert_allclose(label_coupling(D, "code"), off + np.diag(off.sum(axis=1)), atol=1e-12)
 
 
-def test_a_problem_that_is_not_convex_is_refused_and_the_bound_named():
+def test_nonconvex_problem_raises_with_the_bound():
     X, D = make_problem()
     smallest = np.linalg.eigvalsh(label_coupling(D, "laplacian"))[0]
     assert smallest < 0
@@ -213,7 +213,7 @@ def test_a_problem_that_is_not_convex_is_refused_and_the_bound_named():
     assert np.isfinite(LDLSF(lam3=0.9 * limit).fit(X, D).predict(X)).all()
 
 
-def test_planted_features_are_found():
+def test_informative_features_are_selected():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 12))
     D = np.full((200, 3), 1 / 3) + X[:, [0, 0, 0]] * [0.05, -0.05, 0.0] + X[:, [1, 1, 1]] * [0.03, 0.03, -0.06]

@@ -1,4 +1,4 @@
-"""Learners of linear softmax models: stated objectives by loops, gradients by differences, limits, what terms do."""
+"""Linear softmax learners: stated objectives, gradients, limit cases, effects of the terms."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def make_problem(n=30, m=3, c=4, noise=0.5, seed=0):
 
 
 def with_ties():
-    """Distributions with equal degrees and zeros, and predictions of them."""
+    """Distributions with ties and zeros, and predictions."""
     D = np.array([[0.4, 0.4, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4], [1.0, 0.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
     return D, np.random.default_rng(1).dirichlet(np.ones(4), size=4)
 
@@ -69,7 +69,7 @@ BY_ROWS = pytest.mark.parametrize(("model", "stated"), ROWS, ids=lambda each: ty
 
 
 @BY_ROWS
-def test_losses_of_rows_are_the_stated_ones(model, stated, monkeypatch):
+def test_row_losses_match_the_documented_formulas(model, stated, monkeypatch):
     monkeypatch.setattr(ldl_hr, "_ROUNDING", 1e-12)
     D, P = with_ties()
     losses, _ = model._row_losses(D, P)
@@ -97,7 +97,7 @@ def test_penalty_of_correlated_labels_is_the_stated_one_with_its_gradient():
     penalty, gradient = model._penalty(W)
     assert penalty == pytest.approx(stated(W), rel=1e-10)
     np.testing.assert_allclose(gradient.ravel(), approx_fprime(W.ravel(), lambda w: stated(w.reshape(5, 4))), atol=1e-5)
-    same = np.repeat(W[:, :1], 4, axis=1)  # no distance: no direction to pull in
+    same = np.repeat(W[:, :1], 4, axis=1)  # zero distance: no gradient
     assert np.isfinite(model._penalty(same)[1]).all()
 
 
@@ -159,7 +159,7 @@ def test_losses_with_further_arrays_by_loops_and_differences(method, monkeypatch
     ],
     ids=["LDLLRR", "LDLDPA", "LDLLC"],
 )
-def test_the_stated_objective_has_no_slope_at_the_fit(model, more, weighted):
+def test_fit_is_stationary_in_the_stated_objective(model, more, weighted):
     X, D = make_problem(n=12)
     w = np.arange(1.0, 13.0) if weighted else np.ones(12)
     model = type(model)(**model.get_params()).set_params(tol=1e-15)
@@ -188,7 +188,7 @@ def test_the_stated_objective_has_no_slope_at_the_fit(model, more, weighted):
     ],
     ids=lambda model: type(model).__name__,
 )
-def test_without_its_term_each_is_softmax_regression(model, fit_intercept):
+def test_without_its_term_each_method_is_softmax_regression(model, fit_intercept):
     X, D = make_problem()
     params = {"l2": 0.3, "fit_intercept": fit_intercept, "tol": 1e-14}
     found = type(model)(**model.get_params()).set_params(**params).fit(X, D)
@@ -196,13 +196,13 @@ def test_without_its_term_each_is_softmax_regression(model, fit_intercept):
 
 
 @pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
-def test_a_constant_prediction_is_far_worse(cls):
+def test_predictions_beat_the_mean(cls):
     X, D = make_problem(n=200, noise=0.1)
     model = cls(random_state=0) if cls is LDLSCL else cls()
     assert model.fit(X[:150], D[:150]).score(X[150:], D[150:]) > MeanLDL().fit(X, D).score(X[150:], D[150:]) + 0.2
 
 
-def test_the_ranking_loss_puts_labels_into_their_order():
+def test_ranking_loss_improves_the_order():
     X, D = make_problem(n=80, noise=1.5)
 
     def ordered(lam):
@@ -220,7 +220,7 @@ def test_ranks_and_variances_move_degrees_to_the_highest_label():
     assert min(ranked, varied) > plain + 0.01
 
 
-def test_few_degrees_of_the_rest_are_predicted_if_they_count_little():
+def test_small_weight_of_the_rest_gives_sharp_predictions():
     """Degree moved to the highest label saves 2 and costs lam3."""
     X, D = make_problem(n=80, noise=0.1)
     for cls in (LDLHR, LDLM):
@@ -229,7 +229,7 @@ def test_few_degrees_of_the_rest_are_predicted_if_they_count_little():
         assert ours == pytest.approx(D.max(axis=1).mean(), abs=0.08)
 
 
-def test_errors_within_the_margins_cost_nothing(monkeypatch):
+def test_errors_within_the_margins_have_no_loss(monkeypatch):
     monkeypatch.setattr(ldl_hr, "_ROUNDING", 1e-12)
     D = np.array([[0.5, 0.3, 0.1, 0.1]])  # the second label is 0.2 ahead of the third
     rest = LDLM(lam2=0.0, lam3=1.0, rho=2.0)  # no error exceeds 2
@@ -237,7 +237,7 @@ def test_errors_within_the_margins_cost_nothing(monkeypatch):
     assert rest._row_losses(D, np.array([[0.8, 0.1, 0.05, 0.05]]))[0] == pytest.approx(0.3 - 0.2, abs=1e-9)
 
 
-def test_without_margins_the_machine_is_ldlhr(monkeypatch):
+def test_without_margins_the_loss_is_that_of_ldlhr(monkeypatch):
     monkeypatch.setattr(ldl_hr, "_ROUNDING", 1e-12)
     D, P = np.array([[0.6, 0.2, 0.2]]), np.array([[0.3, 0.3, 0.4]])
     params = {"lam2": 2.0, "lam3": 3.0, "rho": 0.0}
@@ -254,20 +254,20 @@ def test_correlations_of_labels_have_the_rank_that_their_penalty_allows():
     assert ranks[1:] == [2, 0]
 
 
-def test_a_problem_without_a_minimum_is_refused():
+def test_unbounded_problem_raises():
     X, D = make_problem()
     with pytest.raises(InputError, match=r"lam4=1 is so large .* give a lam4 below 0\.\d"):
         LDLLCLR(lam3=0.1, lam4=1.0).fit(X, D)
 
 
-def test_clusters_are_no_more_than_there_are_distributions():
+def test_number_of_clusters_is_limited_by_distinct_distributions():
     X, D = make_problem()
     D = D[np.arange(30) % 2]
     assert LDLSCL(random_state=0).fit(X, D).cluster_centers_.shape == (2, 4)
 
 
-def test_clusters_lend_what_is_not_linear():
-    """Two groups of rows with different distributions that no linear model of the first feature tells apart."""
+def test_clusters_add_nonlinearity():
+    """Two groups with different distributions that are not linearly separable."""
     X = np.linspace(-1.0, 1.0, 60)[:, None]
     D = np.where(np.abs(X) > 0.5, [[0.8, 0.1, 0.1]], [[0.1, 0.1, 0.8]])
     X = np.column_stack([X, np.abs(X) + 0.3 * np.random.default_rng(0).normal(size=X.shape)])

@@ -1,4 +1,4 @@
-"""LSE-LDL (a reconstruction): every step against differences or algebra, planted features found."""
+"""LSE-LDL (a reconstruction): gradients and linear algebra of each step, feature selection."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_latent_problem(n=40, m=6):
     return LatentProblem(X, D, laplacian(knn_graph(X, 5)), 0.7, 0.3, 2.0, 0.1)
 
 
-def test_objective_is_the_stated_one():
+def test_objective_matches_the_documented_formula():
     problem, s = make_latent_problem(), make_state()
     Z = s.V @ s.theta + s.b
     P = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
@@ -47,7 +47,7 @@ def test_gradient_in_v_by_differences():
     _, (gradient,) = problem.latent_loss(s.V, encoded, s.theta, s.b)
     ends = [problem.latent_loss(s.V + step * direction, encoded, s.theta, s.b)[0] for step in (1e-5, -1e-5)]
     assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(float((gradient * direction).sum()), rel=1e-7)
-    # The loss of V differs from the objective only by what does not contain V.
+    # The loss of V differs from the objective by terms without V.
     rest = problem.objective(s) - problem.latent_loss(s.V, encoded, s.theta, s.b)[0]
     moved = LatentState(s.W, s.V + direction, s.theta, s.b)
     assert problem.objective(moved) - problem.latent_loss(moved.V, encoded, s.theta, s.b)[0] == pytest.approx(rest)
@@ -62,7 +62,7 @@ def test_encoding_solves_the_reweighted_system(n, m):
     np.testing.assert_allclose(W, expected, atol=1e-9)
 
 
-def test_encoding_repeated_meets_the_optimality_condition():
+def test_repeated_encoding_converges_to_the_optimum():
     """Where a row of W is not zero, the gradient of the smooth part is minus gamma times its direction."""
     problem, s = make_latent_problem(), make_state()
     for _ in range(500):
@@ -72,7 +72,7 @@ def test_encoding_repeated_meets_the_optimality_condition():
     np.testing.assert_allclose(smooth, -2.0 * s.W / lengths, atol=1e-6)
 
 
-def test_regression_step_leaves_no_gradient():
+def test_regression_step_is_stationary():
     problem, s = make_latent_problem(), make_state()
     s = problem.regress(s)
     Z = s.V @ s.theta + s.b
@@ -81,7 +81,7 @@ def test_regression_step_leaves_no_gradient():
     np.testing.assert_allclose(G.sum(axis=0), 0.0, atol=1e-2)
 
 
-def test_rescaling_is_the_best_one():
+def test_rescaling_is_optimal():
     problem, s = make_latent_problem(), make_state()
     best = problem.objective(problem.rescale(s))
     for t in np.geomspace(0.01, 10.0, 200):
@@ -90,7 +90,7 @@ def test_rescaling_is_the_best_one():
 
 
 @pytest.mark.parametrize("step", ["rescale", "improve_latent", "encode", "regress", "improve"])
-def test_no_step_raises_the_objective(step):
+def test_steps_never_increase_the_objective(step):
     problem = make_latent_problem()
     for seed in range(5):
         s = make_state(seed=seed)
@@ -102,7 +102,7 @@ STOPPED_EARLY = pytest.mark.filterwarnings("ignore::sklearn.exceptions.Convergen
 
 
 @STOPPED_EARLY
-def test_rounds_never_raise_the_objective():
+def test_rounds_never_increase_the_objective():
     X, D = make_problem()
     model = LSELDL(n_neighbors=5, tol=0.0, max_iter=30).fit(X, D)
     assert len(model.objective_path_) == model.n_iter_
@@ -110,8 +110,8 @@ def test_rounds_never_raise_the_objective():
     assert model.objective_path_[-1] < 0.99 * model.objective_path_[0]
 
 
-def planted(seed=0, n=300, m=30):
-    """Features 2, 11 and 23 decide; the other 27 are noise."""
+def informative_problem(seed=0, n=300, m=30):
+    """Features 2, 11 and 23 are informative; the other 27 are noise."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m))
     D = np.exp(1.5 * X[:, [2, 11, 23]] @ rng.normal(size=(3, 4)) + 0.1 * rng.normal(size=(n, 4)))
@@ -119,8 +119,8 @@ def planted(seed=0, n=300, m=30):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_planted_features_are_ranked_first_and_enough(seed):
-    X, D = planted(seed)
+def test_informative_features_are_ranked_first(seed):
+    X, D = informative_problem(seed)
     model = LSELDL(gamma=10.0, n_kept=3).fit(X, D)
     assert set(np.argsort(-model.feature_scores_)[:3]) == {2, 11, 23}
     assert set(np.flatnonzero(np.abs(model.coef_).sum(axis=0))) == {2, 11, 23}
@@ -129,8 +129,8 @@ def test_planted_features_are_ranked_first_and_enough(seed):
     assert model.score(X, D) > 0.9
 
 
-def test_more_penalty_uses_fewer_features():
-    X, D = planted()
+def test_larger_penalty_selects_fewer_features():
+    X, D = informative_problem()
     used = []
     for gamma in (0.01, 1.0, 20.0):
         scores = LSELDL(gamma=gamma).fit(X, D).feature_scores_
@@ -138,8 +138,8 @@ def test_more_penalty_uses_fewer_features():
     assert used[0] > used[1] > used[2] >= 3
 
 
-def test_more_latent_features_than_labels_would_change_nothing():
-    """That many are cut to c. Here they are let in, as small random ones, and no lower objective is found."""
+def test_more_latent_features_than_labels_have_no_effect():
+    """Their number is limited to c. Additional small random ones do not lower the objective."""
     problem = make_latent_problem()
     enough = problem.initial_state(4)
     rng = np.random.default_rng(3)
@@ -165,7 +165,7 @@ def test_tight_encoding_without_penalties_is_softmax_regression():
     np.testing.assert_allclose(model.predict(X), SABFGS(l2=1e-6).fit(X, D).predict(X), atol=1e-3)
 
 
-def test_graph_pulls_latent_features_of_neighbours_together():
+def test_graph_term_smooths_latent_features():
     X, D = make_problem()
     L = laplacian(knn_graph(X, 5))
 
@@ -176,14 +176,14 @@ def test_graph_pulls_latent_features_of_neighbours_together():
     assert roughness(10.0) < 0.95 * roughness(1.0) < 0.95**2 * roughness(0.0)
 
 
-def test_too_many_neighbours_are_refused_with_both_numbers():
+def test_too_many_neighbours_raise():
     X, D = make_problem(n=8)
     with pytest.raises(ValueError, match="n_neighbors=8 must be less than the number of rows, got n_samples=8"):
         LSELDL(n_neighbors=8).fit(X, D)
     assert sparse.issparse(LSELDL(n_neighbors=7)._graph(X))
 
 
-def test_weights_count_rows_in_every_term_but_the_graph():
+def test_sample_weights_apply_to_all_terms_but_the_graph():
     rng = np.random.default_rng(0)
     X, D, w = rng.normal(size=(8, 3)), rng.dirichlet(np.ones(4), size=8), rng.integers(1, 4, size=8)
     none, twice = sparse.csr_array((8, 8)), sparse.csr_array((w.sum(), w.sum()))

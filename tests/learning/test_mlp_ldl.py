@@ -51,27 +51,27 @@ def test_prediction_is_the_mean_of_the_networks():
     np.testing.assert_allclose(model.predict(X), (first + second) / 2, atol=1e-12)
 
 
-def test_a_large_penalty_predicts_the_mean_distribution():
+def test_large_penalty_predicts_the_mean_distribution():
     X, D, _ = make_problem()
     model = MLPLDL(l2=1e6).fit(X, D)
     np.testing.assert_allclose(model.predict(X), MeanLDL().fit(X, D).predict(X), atol=1e-3)
 
 
-def test_learns_what_a_linear_predictor_cannot():
+def test_learns_nonlinear_relations():
     X = np.linspace(-1.0, 1.0, 41)[:, None]
     D = np.hstack([X**2, 1.0 - X**2])
     networks, linear = MLPLDL(l2=1e-5).fit(X, D), SABFGS(l2=1e-3).fit(X, D)
     assert networks.score(X, D) > 0.98 > linear.score(X, D) + 0.1
 
 
-def test_units_of_the_features_do_not_matter():
+def test_invariant_to_feature_units():
     X, D, _ = make_problem()
     units = np.array([1e-3, 1.0, 1e3, 7.0])
     plain, scaled = MLPLDL(3, max_iter=5).fit(X, D), MLPLDL(3, max_iter=5).fit(X * units + 5.0, D)
     np.testing.assert_allclose(plain.predict(X), scaled.predict(X * units + 5.0), atol=1e-4)
 
 
-def test_the_default_is_deterministic_and_a_seed_changes_it():
+def test_default_is_deterministic_and_a_seed_changes_it():
     X, D, _ = make_problem()
     first, second, other = (MLPLDL(random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, second)

@@ -1,4 +1,4 @@
-"""OLDL: the losses are the metrics, gradients by differences, and what the order of the labels changes."""
+"""OLDL: losses equal metrics, gradients, effect of the label order."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ LOSSES = pytest.mark.parametrize("loss", ["cad", "qfd2", "cjs"])
 
 
 def make_problem(n=80, m=3, c=5, seed=0):
-    """A noisy bump over ordered labels whose place depends on the features."""
+    """A noisy unimodal distribution over ordered labels whose mode depends on the features."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m))
     D = np.exp(-((np.arange(c) - c / 2 - X[:, [0]]) ** 2) + 0.5 * rng.normal(size=(n, c)))
@@ -19,7 +19,7 @@ def make_problem(n=80, m=3, c=5, seed=0):
 
 
 @LOSSES
-def test_the_loss_is_the_metric(loss, monkeypatch):
+def test_loss_is_the_metric(loss, monkeypatch):
     monkeypatch.setattr(ldl_hr, "_ROUNDING", 0.0)
     _, D = make_problem(seed=0)
     _, P = make_problem(seed=1)
@@ -49,7 +49,7 @@ def test_predictions_that_are_zero_have_a_finite_gradient():
 
 
 @LOSSES
-def test_its_own_metric_is_lower_than_that_of_softmax_regression(loss):
+def test_own_metric_is_better_than_with_softmax_regression(loss):
     X, D = make_problem()
     fits = [model.fit(X, D).predict(X) for model in (OLDL(loss, l2=1e-3), SABFGS(l2=1e-3), MeanLDL())]
     own, other, constant = (METRICS[loss].function(D, P) for P in fits)
@@ -57,7 +57,7 @@ def test_its_own_metric_is_lower_than_that_of_softmax_regression(loss):
 
 
 @LOSSES
-def test_features_are_used_that_the_mean_misses(loss):
+def test_predictions_beat_the_mean(loss):
     X, D = make_problem(n=200)
     train, test = slice(0, 120), slice(120, 200)
     constant = MeanLDL().fit(X[train], D[train]).score(X[test], D[test])
@@ -65,7 +65,7 @@ def test_features_are_used_that_the_mean_misses(loss):
 
 
 @LOSSES
-def test_the_order_of_labels_matters_but_not_its_direction(loss):
+def test_order_of_labels_matters_but_not_its_direction(loss):
     X, D = make_problem(n=30)
     model = OLDL(loss, tol=1e-12, max_iter=20_000)
     P = model.fit(X, D).predict(X)

@@ -37,7 +37,7 @@ def test_with_draws_it_estimates_from_the_drawn_examples():
     np.testing.assert_allclose(model.priors_, counts.sum(axis=0) / 200)
 
 
-def test_many_draws_tend_to_the_closed_form():
+def test_many_draws_converge_to_the_closed_form():
     X, D, _ = make_problem()
     limit = PTBayes().fit(X, D).predict(X)
     distances = []
@@ -48,14 +48,14 @@ def test_many_draws_tend_to_the_closed_form():
     assert distances[2] < 0.01
 
 
-def test_the_ridge_is_in_units_of_the_variance():
+def test_ridge_is_in_units_of_the_variance():
     X, D, _ = make_problem()
     small, large = PTBayes().fit(X, D), PTBayes().fit(1e3 * X, D)
     np.testing.assert_allclose(small.predict(X), large.predict(1e3 * X), atol=1e-9)
     np.testing.assert_allclose(large.covariances_, 1e6 * small.covariances_)
 
 
-def test_a_large_ridge_leaves_the_priors():
+def test_large_ridge_gives_the_priors():
     X, D, _ = make_problem()
     model = PTBayes(ridge=1e9).fit(X, D)
     np.testing.assert_allclose(model.predict(X), np.tile(model.priors_, (40, 1)), atol=1e-6)
@@ -71,7 +71,7 @@ def test_samples_and_labels_may_be_permuted_without_draws():
 
 @pytest.mark.parametrize("resample", [True, False])
 @pytest.mark.parametrize("log_domain", [True, False])
-def test_a_label_never_drawn_gets_the_baseline(resample, log_domain):
+def test_label_never_drawn_gets_the_baseline(resample, log_domain):
     X, D, _ = make_problem()
     D = np.insert(D, 2, 0.0, axis=1)
     model = PTBayes(resample=resample, log_domain=log_domain, random_state=0).fit(X, D)
@@ -84,7 +84,7 @@ def test_a_label_never_drawn_gets_the_baseline(resample, log_domain):
         np.testing.assert_allclose(np.delete(P, 2, axis=1), others, atol=1e-8)
 
 
-def test_logarithms_agree_with_densities_where_these_are_representable():
+def test_log_domain_agrees_with_densities():
     X, D, _ = make_problem()
     np.testing.assert_allclose(
         PTBayes(log_domain=False).fit(X, D).predict(X), PTBayes(log_domain=True).fit(X, D).predict(X), atol=1e-10
@@ -92,7 +92,7 @@ def test_logarithms_agree_with_densities_where_these_are_representable():
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
-def test_densities_that_leave_the_range_of_numbers_give_uniform_rows(scale):
+def test_overflowing_densities_give_uniform_rows(scale):
     """The published arithmetic: infinity / infinity or 0 / 0, then 1e-9 for every label, then renormalised."""
     rng = np.random.default_rng(0)
     X, D = scale * rng.normal(size=(40, 200)), rng.dirichlet(np.ones(4), size=40)
@@ -103,7 +103,7 @@ def test_densities_that_leave_the_range_of_numbers_give_uniform_rows(scale):
     assert stable.max(axis=1).min() > 0.9
 
 
-def test_rows_beyond_all_numbers_get_the_priors():
+def test_extreme_rows_get_the_priors():
     X, D, _ = make_problem()
     model = PTBayes().fit(X, D)
     with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""PT-SVM: its machines, its folds, its columns."""
+"""PT-SVM: pairwise machines, folds, order of columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ldlearn.learning.pt_svm import _split_draws
 
 @pytest.mark.parametrize(("gamma", "width"), [("auto", 1 / 4), ("scale", None), (0.7, 0.7)])
 def test_machines_are_those_of_the_repeated_examples(gamma, width):
-    """A weight is as good as repetitions, and one kernel product as good as a decision function per pair."""
+    """Sample weights equal repetitions, and one kernel product gives the decision functions of all pairs."""
     X, D, _ = make_problem()
     model = PTSVM(2.0, gamma=gamma, tol=1e-8, cv=2, random_state=3).fit(X, D)
     counts = draw_labels(D, D.size, np.random.RandomState(3))
@@ -26,7 +26,7 @@ def test_machines_are_those_of_the_repeated_examples(gamma, width):
         np.testing.assert_allclose(decisions[:, p], machine.decision_function(X), atol=1e-5)
 
 
-def test_folds_deal_out_every_draw_once():
+def test_folds_contain_every_draw_once():
     rng = np.random.RandomState(0)
     counts = rng.poisson(1.5, size=(30, 2))
     folds = _split_draws(counts, 4, rng)
@@ -56,7 +56,7 @@ def test_labels_never_drawn_get_the_baseline():
     np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)
 
 
-def test_a_single_drawn_label_takes_all():
+def test_single_drawn_label_gets_degree_one():
     X = np.random.default_rng(0).normal(size=(10, 2))
     D = np.tile([0.0, 1.0, 0.0], (10, 1))
     np.testing.assert_allclose(PTSVM(random_state=0).fit(X, D).predict(X), D, atol=1e-8)
@@ -77,7 +77,7 @@ def test_number_of_draws_and_threads():
     np.testing.assert_array_equal(threads.predict(X), default.predict(X))
 
 
-def test_blocks_of_rows_change_nothing(monkeypatch):
+def test_blocks_of_rows_give_the_same_result(monkeypatch):
     X, D, _ = make_problem()
     model = PTSVM(cv=2, random_state=0).fit(X, D)
     whole = model.predict(X)
@@ -86,7 +86,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_a_kernel_too_large_for_the_cache_is_evaluated_machine_by_machine(dtype):
+def test_kernel_too_large_for_the_cache_is_evaluated_machine_by_machine(dtype):
     X, D, _ = make_problem()
     X = X.astype(dtype)
     exact = {"cv": 2, "tol": 1e-8, "random_state": 0}

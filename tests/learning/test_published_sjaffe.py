@@ -20,20 +20,20 @@ class Uniform(MeanLDL):
 
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_agrees_with_the_published_figures(name):
-    sjaffe()  # skips where the data is absent
+    sjaffe()  # skips if the data are missing
     learner = published_learner(name).set_params(**QUICK.get(name, {}))
     assert not disagreements(name, fold_scores(learner))
 
 
 @pytest.mark.parametrize("baseline", [MeanLDL(), Uniform()], ids=["mean", "uniform"])
-def test_a_constant_agrees_with_none_of_them_but_the_one_that_is_constant(baseline):
+def test_constant_predictions_agree_with_no_other_method(baseline):
     sjaffe()
     scores = fold_scores(baseline)
     agreeing = {name for name in PUBLISHED if not disagreements(name, scores)}
     assert agreeing <= {"PTBayes"}
 
 
-def test_the_published_pt_bayes_is_the_uniform_distribution():
+def test_published_pt_bayes_is_the_uniform_distribution():
     """Its densities overflow for every row: so a constant can, and does, agree with it."""
     X, D = sjaffe().X, sjaffe().D
     np.testing.assert_allclose(published_learner("PTBayes").fit(X[20:], D[20:]).predict(X[:20]), 1.0 / 6.0, atol=1e-9)

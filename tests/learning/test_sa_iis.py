@@ -1,4 +1,4 @@
-"""SA-IIS: its scalar equations, its descent, its limit."""
+"""SA-IIS: scalar equations, descent, convergence."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_constant_row_sums_have_a_closed_form():
 @STOPPED_EARLY
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.booleans(), st.booleans(), st.sampled_from([0.01, 1.0, 30.0]))
-def test_the_loss_never_rises(seed, fit_intercept, with_outlier, scale):
+def test_loss_never_increases(seed, fit_intercept, with_outlier, scale):
     rng = np.random.default_rng(seed)
     X, D = scale * rng.normal(size=(30, 3)), rng.dirichlet(0.3 * np.ones(4), size=30)
     X[0] *= 100.0 if with_outlier else 1.0
@@ -82,7 +82,7 @@ def test_stops_at_the_tolerance():
 
 
 @STOPPED_EARLY
-def test_a_label_without_mass_sinks_without_running_away():
+def test_label_without_mass_decreases_slowly():
     X, D, _ = make_problem()
     D = np.hstack([D, np.zeros((len(D), 1))])
     models = [SAIIS(k, tol=0.0).fit(np.abs(X), D) for k in (1, 5, 50)]
@@ -92,8 +92,8 @@ def test_a_label_without_mass_sinks_without_running_away():
 
 
 @STOPPED_EARLY
-def test_it_starts_from_the_mean_distribution():
-    """So a first step leads away from the constant, and features that say nothing leave it alone."""
+def test_starts_from_the_mean_distribution():
+    """The first step changes the constant prediction only for informative features."""
     D = np.random.default_rng(1).dirichlet(np.ones(3), size=40)
     P = SAIIS(1).fit(np.zeros((40, 2)), D).predict(np.zeros((1, 2)))
     np.testing.assert_allclose(P[0], D.mean(axis=0), atol=1e-12)
@@ -102,7 +102,7 @@ def test_it_starts_from_the_mean_distribution():
     assert (SAIIS().fit(X, D).objective_path_ < constant).all()
 
 
-def test_a_step_is_cut_at_its_two_caps():
+def test_steps_are_limited():
     """A label without mass has no root: its step is 50 over the largest f, or 3 over half of the range of f."""
     D = np.tile([0.5, 0.5, 0.0], (6, 1))
     alike = np.full((6, 2), 2.0)
@@ -112,7 +112,7 @@ def test_a_step_is_cut_at_its_two_caps():
 
 
 @STOPPED_EARLY
-def test_units_and_offsets_of_the_features_do_not_matter():
+def test_invariant_to_units_and_offsets():
     X, D, _ = make_problem()
     moved = X * [1e-6, 1.0, 1e7, 3.0] + [0.0, 1e6, 1.7e9, 2.0]
     straight = SAIIS(20).fit(X, D).predict(X)
@@ -128,14 +128,14 @@ def test_interpolated_exponentials(lengths):
         np.testing.assert_allclose(weights @ np.exp(t * (nodes - lengths.mean())), exact, atol=1e-8 * exact.max())
 
 
-def test_roots_outside_the_range_are_its_ends():
+def test_roots_outside_the_range_are_clipped():
     shifts = np.array([-9.0, -0.5, 0.0, 0.7, 9.0])
     roots = _increasing_root(lambda x: (x**3 + x - shifts**3 - shifts, 3 * x**2 + 1), (5,), 2.0)
     np.testing.assert_allclose(roots, [-2.0, -0.5, 0.0, 0.7, 2.0], atol=1e-12)
 
 
 @STOPPED_EARLY
-def test_blocks_of_rows_change_nothing(monkeypatch):
+def test_blocks_of_rows_give_the_same_result(monkeypatch):
     X, D, _ = make_problem()
     whole = SAIIS(5).fit(X, D).coef_
     monkeypatch.setattr("ldlearn.learning.sa_iis._BLOCK_BYTES", 8 * 5 * 16 * 7)

@@ -1,4 +1,4 @@
-"""SCE-LDL: the energy model summed out by brute force, gradients by differences, the case without sparsity."""
+"""SCE-LDL: energy model by brute force, gradients, case without sparsity."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_loss_is_the_stated_objective():
     assert model.objective_ == pytest.approx(stated, rel=1e-10)
 
 
-def test_without_sparsity_the_loss_is_the_cross_entropy_and_fewer_units_are_off_than_with():
+def test_sparsity_term_turns_units_off():
     X, D = make_problem()
 
     def off(model):
@@ -85,7 +85,7 @@ def test_without_sparsity_the_loss_is_the_cross_entropy_and_fewer_units_are_off_
 
 
 @STOPPED_EARLY
-def test_gradient_vanishes_when_it_is_let_run():
+def test_gradient_vanishes_at_convergence():
     X, D = make_problem(n=15)
     model = SCELDL(n_hidden=2, lam=0.05, l2=0.0, max_iter=5000, tol=1e-15, random_state=0).fit(X, D)
     _, gradient = loss_and_gradient(
@@ -95,13 +95,13 @@ def test_gradient_vanishes_when_it_is_let_run():
 
 
 @STOPPED_EARLY
-def test_more_iterations_never_raise_the_loss():
+def test_loss_never_increases():
     X, D = make_problem()
     losses = [SCELDL(n_hidden=5, max_iter=k, tol=0, random_state=0).fit(X, D).objective_ for k in (1, 3, 10, 30)]
     assert np.all(np.diff(losses) < 0)
 
 
-def test_units_of_the_features_do_not_matter():
+def test_invariant_to_feature_units():
     X, D = make_problem()
     plain = SCELDL(n_hidden=5, random_state=0).fit(X, D)
     scale, shift = np.array([1e3, 1e-3, 7.0]), np.array([5.0, 0.0, -40.0])
@@ -109,7 +109,7 @@ def test_units_of_the_features_do_not_matter():
     np.testing.assert_allclose(plain.predict(X), other.predict(X * scale + shift), atol=1e-5)
 
 
-def test_far_away_rows_stay_finite():
+def test_extreme_rows_stay_finite():
     X, D = make_problem()
     model = SCELDL(n_hidden=5, random_state=0).fit(X, D)
     P = model.predict(1e6 * X)
@@ -121,7 +121,7 @@ def test_far_away_rows_stay_finite():
     np.testing.assert_allclose(P, np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True), atol=1e-6)
 
 
-def test_it_learns_what_a_linear_model_cannot():
+def test_learns_nonlinear_relations():
     from ldlearn.learning import SABFGS
 
     rng = np.random.default_rng(0)
@@ -130,10 +130,10 @@ def test_it_learns_what_a_linear_model_cannot():
     linear = SABFGS().fit(X, D).score(X, D)
     assert linear < MeanLDL().fit(X, D).score(X, D) + 0.02 < 0.8
     scores = [SCELDL(n_hidden=10, l2=0.1, tol=1e-5, random_state=seed).fit(X, D).score(X, D) for seed in range(5)]
-    assert np.median(scores) > 0.95, scores  # a start may end on a plateau, and rounding decides which
+    assert np.median(scores) > 0.95, scores  # some starts end on a plateau, depending on rounding
 
 
-def test_the_seed_decides():
+def test_result_depends_on_the_seed():
     X, D = make_problem()
     first, second, other = (SCELDL(n_hidden=5, random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, second)

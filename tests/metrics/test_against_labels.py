@@ -12,7 +12,7 @@ from ldlearn.exceptions import InputError
 from ldlearn.metrics import CONVENTIONS, LABEL_METRICS, error_probability, intersection, per_row, score_all
 
 TOL = 1e-12
-# Equal, or different by more than rounding: what differs by less is tied to us and not to scikit-learn.
+# Equal, or different by more than rounding: smaller differences are ties here but not in scikit-learn.
 DEGREE = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5]) | st.integers(0, 10_000).map(lambda k: k / 10_000)
 
 
@@ -31,7 +31,7 @@ law = settings(deadline=None, max_examples=75)
 
 @law
 @given(labelled())
-def test_ranks_are_those_of_scikit_learn(pair):
+def test_ranking_metrics_match_scikit_learn(pair):
     Y, P = pair
     assert LABEL_METRICS["average_precision"].function(Y, P) == pytest.approx(
         label_ranking_average_precision_score(Y, P), abs=TOL
@@ -41,7 +41,7 @@ def test_ranks_are_those_of_scikit_learn(pair):
 
 @law
 @given(labelled())
-def test_what_they_are_between_distributions(pair):
+def test_relation_to_metrics_between_distributions(pair):
     """Labels read as a row of truth: the top label's error is an error probability, the mass an intersection.
 
     Rows with one label are distributions; others are refused by metrics between distributions.
@@ -65,20 +65,20 @@ def test_ranges_and_conventions(pair):
             np.testing.assert_array_equal(per_row(name, *pair, convention=convention), rows)
 
 
-def test_only_labels_are_taken():
+def test_degrees_raise():
     with pytest.raises(InputError, match=r"must hold 0/1 labels, but row 1, column 0 holds 0\.5"):
         per_row("ranking_loss", [[1, 0], [0.5, 0.5]], [[0.5, 0.5], [0.5, 0.5]])
 
 
 @pytest.mark.parametrize("name", LABEL_METRICS)
-def test_unknown_labels_count_for_nothing(name):
+def test_unknown_labels_are_ignored(name):
     rng = np.random.default_rng(0)
     P, Y = rng.dirichlet(np.ones(6), size=40), rng.integers(0, 2, size=(40, 6)).astype(float)
     without = P[:, :4] / P[:, :4].sum(axis=1, keepdims=True) if name == "positive_mass" else P[:, :4]
     expected = per_row(name, Y[:, :4], without)
     Y[:, 4:] = np.nan
     np.testing.assert_allclose(per_row(name, Y, P), expected, atol=1e-6)
-    # Another label in each row, and a row of which nothing is known, which has no value at all.
+    # Another unknown label in each row; a row without known labels has no value.
     Y[np.arange(40), np.arange(40) % 4] = np.nan
     Y[7] = np.nan
     found = per_row(name, Y, P)
@@ -90,6 +90,6 @@ def test_unknown_labels_count_for_nothing(name):
         assert found[0] == pytest.approx(per_row(name, Y[:1, row], P[:1, row])[0] / share)
 
 
-def test_distances_between_distributions_take_no_unknown_degree():
+def test_distances_between_distributions_reject_unknown_degrees():
     with pytest.raises(InputError, match="D_true must be finite"):
         score_all([[np.nan, 1.0]], [[0.5, 0.5]], ["chebyshev"])

@@ -1,4 +1,4 @@
-"""What the conventions at zeros change, and what they must leave alone."""
+"""Conventions for zeros."""
 
 import math
 
@@ -14,7 +14,7 @@ D = np.array([[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
 P = np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0]])
 
 
-def test_the_registry_names_what_pyldl_clips():
+def test_registry_names_what_pyldl_clips():
     assert {name for name, metric in METRICS.items() if metric.clipped_by_pyldl} == CLIPPED
 
 
@@ -40,7 +40,7 @@ def test_recovery_artefact_of_the_demo_is_one_ninth_per_common_zero():
         assert metrics.clark(D, D, convention=convention) == 0.0
 
 
-def test_artefact_baseline_explains_a_printed_number():
+def test_artefact_explains_a_printed_value():
     """With 6.5 common zeros of 8 a perfect recovery scores 0.85; the paper prints 0.8568 on Ren-CECps."""
     D = np.zeros((2, 8))
     D[0, :2], D[1, :1] = 0.5, 1.0

@@ -1,4 +1,4 @@
-"""Laws that hold between the metrics for any two distributions."""
+"""Identities and inequalities between the metrics."""
 
 import math
 
@@ -57,7 +57,7 @@ def rows_of(D, P, names=METRICS):
 
 
 def assert_same(found, expected):
-    """All metrics at once: of each by itself the comparison would take as long as the metric."""
+    """Compare all metrics at once, which is faster than one by one."""
     names = list(expected)
     np.testing.assert_allclose(
         [found[name] for name in names], [expected[name] for name in names], atol=TOL, err_msg=f"a row each: {names}"
@@ -117,7 +117,7 @@ def test_values_stay_in_their_range(pair):
 
 @law
 @given(pairs())
-def test_a_distribution_is_at_its_best_against_itself(pair):
+def test_perfect_prediction_has_the_best_value(pair):
     D, P = pair
     same, other = rows_of(D, D), rows_of(D, P)
     for name in DISTANCES:
@@ -166,7 +166,7 @@ def test_every_exact_zero_of_the_truth_costs_one_in_clark_and_canberra(pair):
 
 
 @pytest.mark.parametrize("c", [2, 3, 6])
-def test_upper_ends_of_the_ranges_are_reached(c):
+def test_upper_bounds_are_attained(c):
     D, P = np.eye(c)[[0]], np.eye(c)[[c - 1]]
     for name in ("chebyshev", "euclidean", "sorensen", "squared_chi2", "squared_chord", "jensen_shannon"):
         assert METRICS[name].function(D, P) == pytest.approx(value_range(name, c)[1]), name

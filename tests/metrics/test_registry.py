@@ -28,11 +28,11 @@ D = np.array([[0.5, 0.5], [1.0, 0.0]])
 P = np.array([[0.25, 0.75], [0.5, 0.5]])
 
 
-def test_the_six_usual_metrics_come_first():
+def test_six_usual_metrics_come_first():
     assert tuple(METRICS)[:6] == USUAL_METRICS
 
 
-def test_the_headline_metrics_are_those_of_the_paper_s_tables():
+def test_headline_metrics_are_those_of_the_paper_s_tables():
     titles = [METRICS[name].title for name in HEADLINE_METRICS]
     assert titles == ["Chebyshev", "Clark", "Threshold error (DLDL's one-error)", "Intersection"]
 
@@ -53,7 +53,7 @@ def test_entry(name):
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_signature_and_docstring_tell_the_whole_story(name):
+def test_signature_and_docstring_are_complete(name):
     function = ALL[name].function
     signature = inspect.signature(function)
     assert list(signature.parameters)[:3] == ["D_true", "D_pred", "convention"]
@@ -72,7 +72,7 @@ def test_registry_is_read_only_and_entries_are_frozen():
         METRICS["clark"].title = "mine"
 
 
-def test_metrics_survive_pickle_and_copy_as_themselves():
+def test_pickle_and_copy_return_the_same_metric():
     metric = METRICS["clark"]
     assert pickle.loads(pickle.dumps(metric)) is metric
     assert copy.deepcopy(metric) is metric
@@ -94,19 +94,19 @@ def test_metrics_survive_pickle_and_copy_as_themselves():
         ("", "known are chebyshev, clark, "),
     ],
 )
-def test_unknown_name_gets_near_names(wrong, hint):
+def test_unknown_name_raises_with_suggestions(wrong, hint):
     with pytest.raises(ValueError, match="no metric named") as error:
         get_metric(wrong)
     assert hint in str(error.value)
 
 
-def test_per_row_passes_options_on():
+def test_per_row_passes_options():
     assert per_row("threshold_error", [[0.3, 0.7]], [[0.6, 0.4]], delta=0.5).tolist() == [1.0]
     with pytest.raises(TypeError, match="delta"):
         per_row("clark", D, P, delta=0.5)
 
 
-def test_score_all_returns_what_the_functions_return():
+def test_score_all_equals_single_functions():
     scores = score_all(D, P)
     assert list(scores) == [name for name, metric in METRICS.items() if not metric.ordinal_only]
     for name, value in scores.items():
@@ -119,7 +119,7 @@ def test_score_all_returns_what_the_functions_return():
         score_all(D, P, ["nonsense"])
 
 
-def test_metrics_against_labels_join_the_others_by_name():
+def test_score_all_with_metrics_against_labels():
     Y = (D > 0).astype(float)
     assert per_row("top_label_error", Y, P).tolist() == [0.0, 0.0]
     assert score_all(Y, P, ["positive_mass", "ranking_loss"])["positive_mass"] == 0.75
@@ -128,7 +128,7 @@ def test_metrics_against_labels_join_the_others_by_name():
 
 
 @pytest.mark.parametrize(
-    ("truth", "prediction", "sentence"),
+    ("truth", "prediction", "message"),
     [
         (D, P[:1], r"same shape, got \(2, 2\) and \(1, 2\)"),
         (D[0], P[0], r"D_true must be 2-D .* got shape \(2,\)"),
@@ -142,10 +142,10 @@ def test_metrics_against_labels_join_the_others_by_name():
         (D, P + 1j, "D_pred must hold real numbers, got dtype complex128"),
     ],
 )
-def test_bad_input_gets_one_sentence(truth, prediction, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_input_raises(truth, prediction, message):
+    with pytest.raises(ValueError, match=message):
         metrics.chebyshev(truth, prediction)
-    with pytest.raises(ValueError, match=sentence):
+    with pytest.raises(ValueError, match=message):
         score_all(truth, prediction)
 
 
@@ -159,7 +159,7 @@ def test_frames(library):
         metrics.chebyshev(truth, prediction[["b", "a"]])
 
 
-def test_inputs_are_untouched_and_types_do_not_matter():
+def test_inputs_are_not_modified_and_dtypes_are_equivalent():
     truth, prediction = D.astype(np.float32), P.astype(np.float32)
     before = truth.copy(), prediction.copy()
     scores = score_all(truth, prediction)
@@ -170,7 +170,7 @@ def test_inputs_are_untouched_and_types_do_not_matter():
 
 
 @pytest.mark.parametrize("name", METRICS)
-def test_rows_that_sum_to_two_are_refused(name):
+def test_rows_that_sum_to_two_are_rejected(name):
     metric, D = METRICS[name].function, np.array([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]])
     for pair, which in (((2 * D, D), "truth"), ((D, 2 * D), "prediction")):
         with pytest.raises(ValueError, match=f"{which}.* row 0 sums to 2 instead of 1; divide each row by its sum"):

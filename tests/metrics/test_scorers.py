@@ -1,4 +1,4 @@
-"""Scorers in scikit-learn's own tools."""
+"""Scorers in scikit-learn's model selection."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""Small values by hand, and every metric against a loop written from its formula."""
+"""Hand-computed values, and every metric compared with a loop over its formula."""
 
 import math
 
@@ -53,20 +53,20 @@ BY_HAND = {
 }
 
 
-def test_every_metric_is_checked_by_hand():
-    """Here, or by the example of its docstring, with which a new one begins."""
+def test_every_metric_has_a_hand_computed_value():
+    """Either here or in the example of its docstring."""
     examples = {name for name, metric in METRICS.items() if ">>> " in (metric.function.__doc__ or "")}
     assert set(BY_HAND) <= set(METRICS) <= set(BY_HAND) | examples
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_value_by_hand(name):
+def test_matches_hand_computed_value(name):
     value = getattr(metrics, name)(D_HAND, P_HAND)
     assert isinstance(value, float)
     assert value == pytest.approx(BY_HAND[name], rel=1e-12)
 
 
-def loops(d, p):
+def metrics_by_loops(d, p):
     """The formulas, one row at a time and without vectors."""
     c = len(d)
     pairs = list(zip(d, p, strict=True))
@@ -138,12 +138,12 @@ def pair_with_zeros_and_ties():
 @pytest.mark.parametrize("name", BY_HAND)
 def test_rows_and_mean_equal_the_loop(name, pair_with_zeros_and_ties):
     D, P = pair_with_zeros_and_ties
-    expected = [loops(d, p)[name] for d, p in zip(D, P, strict=True)]
+    expected = [metrics_by_loops(d, p)[name] for d, p in zip(D, P, strict=True)]
     np.testing.assert_allclose(per_row(name, D, P), expected, atol=1e-12)
     assert METRICS[name].function(D, P) == pytest.approx(np.mean(expected), abs=1e-12)
 
 
-def test_against_scipy(pair_with_zeros_and_ties):
+def test_matches_scipy(pair_with_zeros_and_ties):
     D, P = pair_with_zeros_and_ties
     np.testing.assert_allclose(per_row("jensen_shannon", D, P), jensenshannon(D, P, axis=1) ** 2, atol=1e-14)
     Q = (P + 0.1) / (P + 0.1).sum(axis=1, keepdims=True)
@@ -215,7 +215,7 @@ def test_threshold_is_strict_and_adjustable():
     assert metrics.threshold_agreement(D, P) == 0.5
 
 
-def test_all_positive_predictor_errs_on_the_share_of_small_degrees():
+def test_one_error_of_all_positive_predictions():
     D = np.array([[0.5, 0.5, 0.0, 0.0], [0.97, 0.01, 0.01, 0.01]])
     assert metrics.threshold_error(D, np.full((2, 4), 0.25)) == (D <= 0.01).mean()
 
@@ -238,7 +238,7 @@ def test_positions_of_ordinal_labels():
                 metric(D, P, positions=positions)
 
 
-def test_the_micro_average_of_f1_adds_up_all_rows(pair_with_zeros_and_ties):
+def test_micro_average_of_f1_adds_up_all_rows(pair_with_zeros_and_ties):
     D, P = pair_with_zeros_and_ties
     assert metrics.soft_micro_f1(D, P) == pytest.approx(2 * np.minimum(D, P).sum() / (D + P).sum())
 
@@ -249,7 +249,7 @@ def test_quadratic_form_distance_is_that_of_cumulative_distributions(pair_with_z
     np.testing.assert_allclose(per_row("qfd2", D, P), 2 / D.shape[1] * squares, atol=1e-12)
 
 
-def test_a_large_divergence_counts_delta():
+def test_large_divergences_are_clipped_at_delta():
     assert metrics.delta_ldl([[1.0, 0.0]], [[0.0, 1.0]], delta=0.25) == pytest.approx(0.25)
     assert metrics.delta_ldl([[0.5, 0.5]], [[0.5, 0.5]], delta=0.25) == pytest.approx(
         math.log(2 / (1 + math.exp(-0.25)))
@@ -265,7 +265,7 @@ def test_cosine_does_not_depend_on_scale(scale):
     )
 
 
-def test_unnormalised_predictions_are_compared_as_they_are_only_where_others_do():
+def test_unnormalised_predictions():
     D, P = [[0.75, 0.25]], [[0.5, 1.0]]
     assert metrics.intersection(D, P, convention="pyldl") == 0.75
     assert metrics.sorensen(D, P, convention="pyldl") == pytest.approx(1 / 2.5)
@@ -273,7 +273,7 @@ def test_unnormalised_predictions_are_compared_as_they_are_only_where_others_do(
         metrics.intersection(D, P)
 
 
-def test_a_cosine_never_exceeds_one_by_rounding():
+def test_cosine_never_exceeds_one_by_rounding():
     P = np.random.default_rng(0).dirichlet(np.ones(7), size=2000)
     products, lengths = (P * P).sum(axis=1), np.linalg.norm(P, axis=1) ** 2
     assert (products / lengths > 1).any()  # without a bound it would
@@ -294,7 +294,7 @@ ORDER = (
 
 
 @pytest.mark.parametrize("name", ORDER)
-def test_what_differs_by_rounding_alone_is_tied(name):
+def test_differences_within_rounding_error_are_ties(name):
     """Labels that are always positive get equal degrees up to the last digit, which differs between processors."""
     truth = np.array([[0.4, 0.2, 0.3, 0.1]])
     if name in LABEL_METRICS:

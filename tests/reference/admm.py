@@ -73,13 +73,13 @@ def admm_simplex(
         if laplacian is not None:
             r -= step * (laplacian @ D)
         # ln d + q d = r says t + ln t = r + ln q for t = q d, which defines the Wright omega function. D is positive by
-        # itself; that it sums to one is left to B.
+        # itself; B makes it sum to one.
         previous, D = D, np.where(support, wrightomega(r + np.log(q)) / q, 0.0)
         B = project_simplex(D - Phi / tau, support)
         Phi += tau * (B - D)
         n_iter += 1
         converged = bool(max(np.abs(B - D).max(), np.abs(D - previous).max()) <= tol)
-    # Whoever certifies D takes its logarithm: no degree of the support may have underflowed to 0.
+    # The certificate takes the logarithm of D: no degree of the support may underflow to 0.
     D = np.maximum(D, np.where(support, np.finfo(float).tiny, 0.0))
     return np.asarray(D / D.sum(axis=1, keepdims=True)), n_iter, converged
 
@@ -87,7 +87,7 @@ def admm_simplex(
 def solve_by_admm(
     log_prior: Array, support: Any, *, start: Any, tol: float, between_labels: None, **problem: Any
 ) -> SimplexSolution:
-    """Takes the place of `newton_simplex`, which adds objective and gap to the result without a step of its own."""
+    """Replacement of `newton_simplex`, which is only used to compute objective and gap of the result."""
     mask = support.mask() if isinstance(support, Support) else support
     D, n_iter, converged = admm_simplex(log_prior, mask, start=start, **problem)
     certified = newton_simplex(log_prior, support, start=D, **problem, max_iter=0)

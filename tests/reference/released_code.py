@@ -1,12 +1,12 @@
-"""What the code released with the DLDL paper computes, from a description of it: plain loops, nothing of the library.
+"""Emulation of the code released with the DLDL paper, from a description, with plain loops and without the library.
 
-It is no reference for the paper's problem, and the tests beside it show why. Its marks:
+It is not a reference for the paper's problem, as the tests show. Its properties:
 
 - Every row is updated from sums over the *other* rows, where the stated problem has the row itself.
-- The first distributions come from ten sweeps with an unstated weight of 3000, which forget where they began. So the
+- The first distributions come from ten sweeps with an unstated weight of 3000, independent of their start. So the
   pseudo distributions that the paper names are left out here; the sweeps begin with equal shares.
 - The graph enters as its Laplacian times itself; the gradient steps have a fixed length of 1e-5.
-- The penalty of ADMM goes through four values, and nobody looks whether the two copies of D agree.
+- The penalty of ADMM has four values, and the agreement of the two copies of D is not checked.
 - The weights are fitted to one copy of D, which need not be feasible; the other one is reported.
 """
 
@@ -25,10 +25,10 @@ TINY = 1e-12
 
 
 class Released(NamedTuple):
-    """What it reports as recovered, the copy of D that teaches the weights, and the weights."""
+    """Reported degrees, the copy of D used to fit the weights, and the weights."""
 
     recovered: np.ndarray
-    taught: np.ndarray
+    target: np.ndarray
     weights: np.ndarray
 
 
@@ -74,7 +74,7 @@ def fit_weights(X, F, W, gamma):
 
 
 def split_step(F, P, GG, Y, alpha, beta):
-    """Four rounds of what ADMM would be if a row were updated from itself."""
+    """Four rounds that would be ADMM if each row were updated from itself."""
     B, multipliers = np.zeros_like(F), np.zeros_like(F)
     for tau in PENALTIES:
         F = gradient_steps(F, B, multipliers, P, GG, tau, alpha, beta)
@@ -109,7 +109,7 @@ def other_rows_step(B, F, multipliers, Y, tau):
     for j in range(len(Y)):
         others = total - terms[j]
         B[j] = projected(-others / (1 + 1 / tau), Y[j])
-        total = others + 2 * B[j] - 2 * F[j] + (2 / tau) * multipliers[j]  # rows that follow see the new one
+        total = others + 2 * B[j] - 2 * F[j] + (2 / tau) * multipliers[j]  # later rows use the updated one
     return B
 
 

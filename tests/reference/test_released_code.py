@@ -20,7 +20,7 @@ ORDER = np.random.default_rng(0).permutation(len(X))
 
 
 def stated_problem(X, Y):
-    """Ours, in the paper's setting."""
+    """DLDL in the setting of the paper."""
     model = DLDL(**WEIGHTS, n_neighbors=N_NEIGHBORS, sigma=SIGMA, fit_intercept=False, init="pseudo", tol=1e-9)
     return model.fit(X, Y)
 
@@ -65,7 +65,7 @@ class TestEmulation:
             np.testing.assert_allclose(found, best.x, atol=1e-4)
 
     def test_first_distributions_are_projected_label_counts(self):
-        """The known closed form of its start: class counts over 3001, twice, whatever the features."""
+        """Closed form of its start: class counts over 3001, twice, independent of the features."""
         found = first_distributions(laplacian(X, N_NEIGHBORS, SIGMA), Y, WEIGHTS["alpha"])
         expected = [projected(2 * Y.sum(axis=0) / 3001, y) for y in Y]
         np.testing.assert_allclose(found, expected, atol=1e-3)
@@ -80,7 +80,7 @@ class TestEmulation:
 
 
 class TestReleasedCode:
-    def test_hardly_notices_which_features_belong_to_which_labels(self, released):
+    def test_hardly_depends_on_the_features(self, released):
         shuffled = released_code(X[ORDER], Y, **WEIGHTS).recovered
         assert np.abs(shuffled - released.recovered).max() < 0.01
         assert abs(intersection(D, shuffled) - intersection(D, released.recovered)) < 0.002
@@ -92,13 +92,13 @@ class TestReleasedCode:
     def test_is_not_optimal(self, released):
         assert optimality(released.recovered, released.weights, laplacian(X, N_NEIGHBORS, SIGMA)) > 0.1
 
-    def test_its_two_copies_of_the_degrees_do_not_meet(self, released):
+    def test_two_copies_of_the_degrees_differ(self, released):
         """The stated stopping rule is a largest difference of 0.001."""
-        assert np.abs(released.recovered - released.taught).max() > 0.1
+        assert np.abs(released.recovered - released.target).max() > 0.1
 
 
 class TestOurs:
-    def test_notices_which_features_belong_to_which_labels(self, ours):
+    def test_depends_on_the_features(self, ours):
         shuffled = stated_problem(X[ORDER], Y).label_distributions_
         assert np.abs(shuffled - ours.label_distributions_).max() > 0.1
         assert intersection(D, ours.label_distributions_) > intersection(D, shuffled) + 0.05

@@ -1,11 +1,11 @@
-"""Pages in a real browser."""
+"""Fixtures that open pages in a real browser."""
 
 import pytest
 
 
 @pytest.fixture(scope="module")
 def tab(browser):
-    """An empty page of a size and a scheme; the same for every test, since to make one takes as long as to fill it."""
+    """An empty page with given size and colour scheme, shared by all tests because creating one is slow."""
     made = {}
 
     def empty_page(width, height, scheme):
@@ -20,7 +20,7 @@ def tab(browser):
 
 @pytest.fixture
 def open_page(tab):
-    """Open a file; at the end, no error and no request to anything but the file may have happened."""
+    """Open a file; afterwards check that no error and no other request occurred."""
     pages, errors, requests = [], [], []
     watchers = {
         "console": lambda message: errors.append(message.text) if message.type != "log" else None,

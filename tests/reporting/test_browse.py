@@ -1,4 +1,4 @@
-"""The browse page: its numbers, and the page in a real browser."""
+"""The browse page: its data, and its behaviour in a real browser."""
 
 import base64
 import csv
@@ -19,7 +19,7 @@ from ldlearn.reporting import browse, write_browse_page
 from ldlearn.tables import TableModel, load_table_model, save_model
 from ldlearn.tables.table_files import label_losses
 
-HOSTILE = ["</script><script>window.pwned=1</script>", "<img src=x onerror=window.pwned=1>", "{{ 7 * 7 }}"]
+MALICIOUS = ["</script><script>window.pwned=1</script>", "<img src=x onerror=window.pwned=1>", "{{ 7 * 7 }}"]
 FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
 
 
@@ -62,7 +62,7 @@ def degrees_of(text, n):
     return unpack(text, "<u2", (n, -1)) / 1e4
 
 
-def test_degrees_labels_and_scores_are_those_of_the_model(page_file, table, model):
+def test_page_data_match_the_model(page_file, table, model):
     data, n = data_of(page_file), len(table)
     assert data["names"] == list(table["key"])
     assert data["columns"] == ["note"]
@@ -96,7 +96,7 @@ def test_disagreement_is_the_likelihood_of_the_vote_model():
     assert np.allclose(label_losses(P, Y), total(best), atol=2e-3, equal_nan=True)
 
 
-def test_a_table_without_labels_has_predictions_only(table, model, tmp_path):
+def test_table_without_labels_shows_only_predictions(table, model, tmp_path):
     page = tmp_path / "page.html"
     write_browse_page(table.drop(columns=LABELS), model, str(page))
     data = data_of(page)
@@ -105,7 +105,7 @@ def test_a_table_without_labels_has_predictions_only(table, model, tmp_path):
     assert [score["name"] for score in data["scores"]] == ["entropy", "interval width", "distance"]
 
 
-def test_a_model_file_without_intervals_hides_them(table, model, tmp_path):
+def test_model_without_intervals_shows_none(table, model, tmp_path):
     fitted = TableModel.fit(table, LABELS, estimator=DLDL(**FAST), id="key", numeric="height,wet", ignore="note")
     save_model(fitted, tmp_path / "m.ldl")
     write_browse_page(table, load_table_model(tmp_path / "m.ldl"), str(tmp_path / "page.html"))
@@ -116,7 +116,7 @@ def test_a_model_file_without_intervals_hides_them(table, model, tmp_path):
     assert data["columns"] == ["height", "wet", "place"]  # no texts: the features
 
 
-def test_votes_are_shown_as_given_degrees(table, tmp_path):
+def test_votes_are_displayed_as_degrees(table, tmp_path):
     votes = table.assign(**{name: table[name] * (k + 2) for k, name in enumerate(LABELS)})
     columns = {"id": "key", "numeric": "height,wet", "ignore": "note"}
     fitted = TableModel.fit(votes, LABELS, estimator=SABFGS(), kind="votes", **columns)
@@ -144,7 +144,7 @@ def test_rows_without_a_positive_label_have_no_recovery(table, model, tmp_path):
     assert np.flatnonzero(np.isnan(scores["disagreement"])).tolist() == [7]
 
 
-def test_errors(table, model, tmp_path, monkeypatch):
+def test_invalid_arguments_raise(table, model, tmp_path, monkeypatch):
     with pytest.raises(ParameterError, match="interval"):
         write_browse_page(table, model, str(tmp_path / "p.html"), interval=2.0)
     with pytest.raises(TableError, match="no rows"):
@@ -162,7 +162,7 @@ def test_errors(table, model, tmp_path, monkeypatch):
 # In the browser
 
 
-def shown_names(page):
+def visible_names(page):
     rows = page.locator("#rows .row")
     return [row.locator(".name").inner_text() for row in rows.all()]
 
@@ -182,7 +182,7 @@ def test_search_and_filter(open_page, page_file, table):
     assert page.locator("#status").inner_text() == "60 of 60 rows, 0 selected"
     page.fill("#search", "R17 one")
     wait_for_status(page, "1 of")
-    assert shown_names(page) == ["r17"]
+    assert visible_names(page) == ["r17"]
     page.fill("#search", "no such text")
     page.locator("#none").wait_for()
     page.fill("#search", "")
@@ -191,7 +191,7 @@ def test_search_and_filter(open_page, page_file, table):
     assert page.locator("#status").inner_text().startswith(f"{int(table['sea'].sum())} of 60")
     page.select_option("#state", label="negative")
     assert page.locator("#status").inner_text().startswith(f"{int((table['sea'] == 0).sum())} of 60")
-    assert shown_names(page)[0] == table.loc[table["sea"] == 0, "key"].iloc[0]
+    assert visible_names(page)[0] == table.loc[table["sea"] == 0, "key"].iloc[0]
     page.select_option("#label", label="all")
     assert page.locator("#state").is_disabled()
 
@@ -203,11 +203,11 @@ def test_sorting(open_page, page_file, table, name):
     page.select_option("#sort", label=name)
     order = np.argsort(-score(page_file, name), kind="stable")
     keys = [table["key"].iloc[row] for row in order]
-    assert shown_names(page) == keys[: len(shown_names(page))]
+    assert visible_names(page) == keys[: len(visible_names(page))]
     page.click("#order")
     values = dict(zip(table["key"], score(page_file, name), strict=True))
-    shown = [values[key] for key in shown_names(page)]
-    assert shown == sorted(values.values())[: len(shown)]
+    visible_scores = [values[key] for key in visible_names(page)]
+    assert visible_scores == sorted(values.values())[: len(visible_scores)]
 
 
 @pytest.mark.browser
@@ -261,12 +261,12 @@ def test_selection_and_export(open_page, page_file, table, model, tmp_path):
 
 
 @pytest.mark.browser
-def test_hostile_names_are_only_text(open_page, tmp_path):
-    table = make_table(40).rename(columns=dict(zip(LABELS, HOSTILE, strict=True)))
+def test_malicious_names_are_escaped(open_page, tmp_path):
+    table = make_table(40).rename(columns=dict(zip(LABELS, MALICIOUS, strict=True)))
     name = '"><svg onload=window.pwned=1>,\n"quoted"'
-    table[name] = [f'{text}, "{i}"' for i, text in enumerate(HOSTILE * 13 + HOSTILE[:1])]
+    table[name] = [f'{text}, "{i}"' for i, text in enumerate(MALICIOUS * 13 + MALICIOUS[:1])]
     columns = {"id": "key", "numeric": "height,wet", "text": name, "ignore": "place"}
-    fitted = TableModel.fit(table, HOSTILE, estimator=DLDL(**FAST), **columns)
+    fitted = TableModel.fit(table, MALICIOUS, estimator=DLDL(**FAST), **columns)
     write_browse_page(table, fitted, str(tmp_path / "page.html"))
     page = open_page(tmp_path / "page.html")
     page.locator(".row .cells").first.click()
@@ -278,10 +278,10 @@ def test_hostile_names_are_only_text(open_page, tmp_path):
     with open(tmp_path / "rows.csv", newline="", encoding="utf-8") as file:
         head, row = csv.reader(file)
     assert row[1] == '{{ 7 * 7 }}, "2"'
-    assert head[2:5] == HOSTILE
+    assert head[2:5] == MALICIOUS
     assert page.evaluate("window.pwned") is None
     assert page.locator("img").count() == 0
-    assert HOSTILE[0] in page.locator("body").inner_text()
+    assert MALICIOUS[0] in page.locator("body").inner_text()
 
 
 @pytest.mark.browser
@@ -299,16 +299,16 @@ def test_fifty_thousand_rows(open_page, table, model, tmp_path):
     assert page.locator(".row.active .name").inner_text() == "k49998"
     page.fill("#search", "k31415")
     wait_for_status(page, "1 of")
-    assert shown_names(page) == ["k31415"]
+    assert visible_names(page) == ["k31415"]
     page.fill("#search", "")
     wait_for_status(page, "50,000 of")
     page.select_option("#sort", label="entropy")
     order = np.argsort(-score(tmp_path / "page.html", "entropy"), kind="stable")
-    assert shown_names(page)[:3] == [f"k{row}" for row in order[:3]]
+    assert visible_names(page)[:3] == [f"k{row}" for row in order[:3]]
     page.evaluate("window.scrollTo(0, document.documentElement.scrollHeight / 2)")
     page.evaluate("new Promise(requestAnimationFrame)")
     assert 20_000 < int(page.locator(".row").first.get_attribute("data-place")) < 30_000
-    # On a phone the list would be higher than browsers allow: a pixel of scrolling is more than a pixel of the list.
+    # On a phone the list exceeds the maximum height of browsers: one scrolled pixel is more than one list pixel.
     page = open_page(tmp_path / "page.html", width=390, height=844)
     page.focus("#rows")
     for key, name in (("End", "k49999"), ("ArrowUp", "k49998"), ("Home", "k0"), ("PageDown", None)):
@@ -321,7 +321,7 @@ def test_fifty_thousand_rows(open_page, table, model, tmp_path):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_never_scrolls_sideways(open_page, page_file, scheme):
+def test_no_horizontal_scrolling_on_a_phone(open_page, page_file, scheme):
     page = open_page(page_file, width=390, height=844, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     page.locator(".row .cells").first.click()
@@ -331,5 +331,5 @@ def test_a_phone_never_scrolls_sideways(open_page, page_file, scheme):
 
 
 @pytest.mark.browser
-def test_the_page_is_accessible(browser, page_file):
+def test_page_is_accessible(browser, page_file):
     assert violations_of_file(browser, page_file) == []

@@ -1,14 +1,14 @@
-"""The page in a real browser: sorting, picking, no error, no sideways scrolling on a phone."""
+"""The report page in a real browser."""
 
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from synthetic_records import hostile_records, make_records, only_metrics
+from synthetic_records import make_records, malicious_records, only_metrics
 
 from ldlearn.reporting import Report
 
-# Every metric that a plan names has figures of its own, every other only tables.
+# Metrics named in the plan have figures; the others have only tables.
 ONE_METRIC, TWO_METRICS = 'metrics = ["chebyshev"]', 'metrics = ["chebyshev", "intersection"]'
 THREE = ("chebyshev", "intersection", "cosine")
 pytestmark = pytest.mark.browser
@@ -22,7 +22,7 @@ def page_file(tmp_path_factory):
 
 @pytest.fixture
 def open_page(open_page):
-    """Open a page with its sections unfolded; they are folded at first."""
+    """Open a page and expand its sections, which are collapsed at first."""
 
     def opened(path, **options):
         page = open_page(path, **options)
@@ -62,17 +62,17 @@ def test_sorting_a_column_by_mouse_and_by_keyboard(open_page, page_file):
 def test_switching_the_metric_changes_every_section(open_page, page_file):
     page = open_page(page_file)
     assert page.locator("#recovery .metric:visible").count() == 1
-    assert page.locator("#pick-metric").input_value() == "intersection"  # whatever the plan names first
+    assert page.locator("#pick-metric").input_value() == "intersection"  # independent of the first metric of the plan
     for section in ("summary", "recovery", "prediction"):
-        shown = page.locator(f"#{section} [data-metric]:visible")
-        assert shown.count() >= 1
-        assert {e.get_attribute("data-metric") for e in shown.all()} == {"intersection"}
+        visible = page.locator(f"#{section} [data-metric]:visible")
+        assert visible.count() >= 1
+        assert {e.get_attribute("data-metric") for e in visible.all()} == {"intersection"}
     head = visible_table(page, "recovery").locator("thead th").nth(1)
     head.locator("button").click()
-    assert head.get_attribute("aria-sort") == "descending"  # the best first: large is good
+    assert head.get_attribute("aria-sort") == "descending"  # the best first: greater is better
 
 
-def test_picking_a_data_set_shows_its_scores_on_a_scale(open_page, page_file):
+def test_selecting_a_data_set_shows_its_scores(open_page, page_file):
     page = open_page(page_file)
     page.select_option("#pick-metric", "chebyshev")
     page.select_option("#pick-dataset", "yeast")
@@ -86,26 +86,26 @@ def test_picking_a_data_set_shows_its_scores_on_a_scale(open_page, page_file):
     assert page.locator("#sample-dataset").input_value() == "yeast"
     assert "the best mean on yeast" in page.locator("#summary .card:visible").first.inner_text()
     page.select_option("#pick-dataset", "")
-    said = page.locator("#summary .card:visible").first.inner_text()
-    assert "average rank" in said
-    assert "on yeast" not in said
+    summary = page.locator("#summary .card:visible").first.inner_text()
+    assert "average rank" in summary
+    assert "on yeast" not in summary
     assert visible_table(page, "recovery").locator("thead th:visible").count() == 6
 
 
-def test_ties_are_named(open_page, tmp_path):
+def test_tied_methods_are_listed(open_page, tmp_path):
     records = [
         replace(record, recovery=record.recovery and record.recovery | {"chebyshev": 0.1 + 0.2 * record.is_baseline})
         for record in make_records(repeats=2, missing=())
         if record.kind in ("joint", "enhancer")
     ]
     page = open_page(Report(records, ONE_METRIC).write(tmp_path, formats=[]))
-    said = page.locator("#summary .card:visible").first.inner_text()
-    assert "DLDL, DLDL (paper), L2, GLLE and FCM share the best average rank, 3.00 over 4 data sets." in said
+    summary = page.locator("#summary .card:visible").first.inner_text()
+    assert "DLDL, DLDL (paper), L2, GLLE and FCM share the best average rank, 3.00" in summary
     page.select_option("#pick-dataset", "scut_fbp")
     assert "share the best mean on scut_fbp, 0.1000" in page.locator("#summary .card:visible").first.inner_text()
 
 
-def test_picking_a_sample_draws_its_distributions(open_page, page_file):
+def test_selecting_a_sample_draws_its_distributions(open_page, page_file):
     page = open_page(page_file)
     page.click('.links a[href="#samples"]')
     page.select_option("#sample-dataset", "vader_tweets")
@@ -126,7 +126,7 @@ def test_picking_a_sample_draws_its_distributions(open_page, page_file):
     assert page.locator("#sample-row").input_value() == "4"
 
 
-def test_sections_are_folded_and_a_link_opens_its_own(open_page, page_file):
+def test_links_expand_collapsed_sections(open_page, page_file):
     page = open_page(page_file)
     page.reload()
     assert page.locator("#row table").is_visible()
@@ -148,7 +148,7 @@ def test_columns_do_not_overlap_on_a_phone(open_page, page_file):
             assert left["x"] + left["width"] <= right["x"] + 1
 
 
-def test_sensitivity_follows_its_pickers(open_page, page_file):
+def test_sensitivity_selectors(open_page, page_file):
     page = open_page(page_file)
     page.click('.links a[href="#sensitivity"]')
     page.click('.links a[href="#convergence"]')
@@ -159,7 +159,7 @@ def test_sensitivity_follows_its_pickers(open_page, page_file):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_never_scrolls_sideways(open_page, page_file, scheme):
+def test_no_horizontal_scrolling_on_a_phone(open_page, page_file, scheme):
     page = open_page(page_file, width=390, height=844, scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     page.select_option("#pick-dataset", "yeast")
@@ -179,8 +179,8 @@ def test_every_control_can_be_reached_by_keyboard(open_page, page_file):
     assert {"pick-metric", "pick-dataset", "SUMMARY", "BUTTON", "A"} <= reached
 
 
-def test_hostile_names_are_only_text(open_page, tmp_path):
-    page = open_page(Report(hostile_records(), ONE_METRIC).write(tmp_path, formats=[]))
+def test_malicious_names_are_escaped(open_page, tmp_path):
+    page = open_page(Report(malicious_records(), ONE_METRIC).write(tmp_path, formats=[]))
     page.select_option("#pick-dataset", index=1)
     page.click('.links a[href="#samples"]')
     page.click("#sample-next")
@@ -189,7 +189,7 @@ def test_hostile_names_are_only_text(open_page, tmp_path):
     assert "{{ 7 * 7 }}" in page.locator("body").inner_text()
 
 
-def test_a_run_with_nothing_to_draw_has_no_error(open_page, tmp_path):
+def test_run_without_figures_causes_no_error(open_page, tmp_path):
     page = open_page(Report(make_records({}, missing=["raf_ml"])).write(tmp_path, formats=[]))
     page.click('.links a[href="#samples"]')
     assert "nothing to show" in page.locator("#samples").inner_text()

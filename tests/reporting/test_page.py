@@ -1,4 +1,4 @@
-"""The HTML page: self-contained, escaped, and every number from the records."""
+"""The HTML report: self-contained, escaped, numbers as in the records."""
 
 import base64
 import hashlib
@@ -7,7 +7,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from synthetic_records import DATASETS, HOSTILE, METHODS, hostile_records, make_records
+from synthetic_records import DATASETS, HOSTILE, METHODS, make_records, malicious_records
 
 from ldlearn.evaluation import Results
 from ldlearn.evaluation.text_tables import format_number
@@ -24,7 +24,7 @@ metrics = ["intersection", "chebyshev"]
 
 
 class Page(HTMLParser):
-    """Elements with their attributes, and the text of each kind of element."""
+    """Parsed elements with their attributes, and the text of each tag."""
 
     def __init__(self, text):
         super().__init__()
@@ -62,7 +62,7 @@ def page(html):
     return Page(html)
 
 
-def test_nothing_comes_from_elsewhere(html, page):
+def test_page_has_no_external_resources(html, page):
     for tag, attributes in page.elements:
         for key in ("src", "href", "xlink:href", "action", "data", "poster", "srcset"):
             link = attributes.get(key) or ""
@@ -73,7 +73,7 @@ def test_nothing_comes_from_elsewhere(html, page):
     assert "@font-face" not in style
 
 
-def test_only_the_script_of_the_page_may_run(html, page):
+def test_content_security_policy_allows_only_the_embedded_script(html, page):
     policy = next(a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")
     script = re.search(r"<script>(.*?)</script>", html, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -88,28 +88,28 @@ def test_ids_are_unique(page):
     assert len(ids) == len(set(ids))
 
 
-def test_the_plan_gives_title_description_and_metrics(html, page):
+def test_plan_gives_title_description_and_metrics(html, page):
     assert "<title>Experiment “small &amp; &lt;quick&gt;”</title>" in html
     assert "A test of everything." in page.text()
     options = [a["value"] for tag, a in page.elements if tag == "option"]
     assert options[:3] == ["intersection", "chebyshev", "clark"]
 
 
-def test_the_page_starts_with_a_row_and_a_sentence_for_each_question(page):
+def test_page_starts_with_an_example_row_and_conclusions(page):
     titles = [text for where, text in page.texts if where[-1:] == ("h2",)]
     assert titles[:3] == ["One row", "Results", "How to read this"]
     assert sum("of the mass with the truth" in text for _, text in page.texts) == 2 * len(DATASETS)
 
 
-def test_the_row_has_a_typical_intersection_and_its_text(report):
+def test_example_row_has_a_typical_intersection(report):
     stored = sample_data(report.results)
-    shown = example_row(report.results, stored)
-    rows = {row["row"]: row for row in stored[shown["dataset"]]["rows"]}
+    displayed = example_row(report.results, stored)
+    rows = {row["row"]: row for row in stored[displayed["dataset"]]["rows"]}
     overlap = {n: sum(map(min, row["truth"], row["degrees"]["DLDL"])) for n, row in rows.items()}
-    assert shown["method"] == "DLDL"
-    assert 3 <= sum(value < overlap[shown["row"]] for value in overlap.values()) <= 8  # of twelve
-    assert [label["degree"] for label in shown["labels"]] == rows[shown["row"]]["degrees"]["DLDL"]
-    assert shown["text"] == f"text {shown['row']} <&>"
+    assert displayed["method"] == "DLDL"
+    assert 3 <= sum(value < overlap[displayed["row"]] for value in overlap.values()) <= 8  # of twelve
+    assert [label["degree"] for label in displayed["labels"]] == rows[displayed["row"]]["degrees"]["DLDL"]
+    assert displayed["text"] == f"text {displayed['row']} <&>"
 
 
 def test_every_score_is_in_the_page(report, page):
@@ -126,7 +126,7 @@ def test_baselines_are_shaded_and_the_best_is_bold(report, page):
     assert n_best == sum(cell.best for table in report.tables.values() for cell in table.scores.values())
 
 
-def test_missing_and_failed_cells_are_said(page):
+def test_missing_and_failed_cells_are_listed(page):
     text = page.text()
     assert "raf_ml is not on this machine" in text
     assert "ValueError: the kernel matrix is singular" in text
@@ -134,7 +134,7 @@ def test_missing_and_failed_cells_are_said(page):
     assert any(a.get("value") == "raf_ml" and "disabled" in a for tag, a in page.elements if tag == "option")
 
 
-def test_a_newcomer_finds_the_terms(page):
+def test_page_explains_terms(page):
     terms = [text for where, text in page.texts if where[-1:] == ("dt",)]
     assert {"Recovery", "Prediction", "Baseline", "Rank", "Label distribution"} <= set(terms)
 
@@ -142,10 +142,10 @@ def test_a_newcomer_finds_the_terms(page):
 def test_only_metrics_of_the_plan_are_tested(report, html):
     assert {metric for _, metric in report.conclusions} == {"intersection", "chebyshev"}
     diagrams = sum(found.pairs is not None for found in report.conclusions.values())
-    assert html.count('<figure class="diagram">') == 4 + diagrams + 1  # differences, and the picture of costs
+    assert html.count('<figure class="diagram">') == 4 + diagrams + 1  # differences and costs
 
 
-def test_a_diagram_of_ranks_is_shown_only_where_it_tells_methods_apart():
+def test_rank_diagrams_only_for_significant_differences():
     plan = 'metrics = ["chebyshev"]'
     some = {name: METHODS[name] for name in ("DLDL", "GLLE", "FCM", "UniformLE")}
     few = Report(make_records({"a": ["x", "y"], "b": ["x", "y"]}, some, repeats=1, missing=()), plan)
@@ -158,19 +158,19 @@ def test_a_diagram_of_ranks_is_shown_only_where_it_tells_methods_apart():
     )
 
 
-def test_the_top_of_the_page_has_the_selection(html):
+def test_selection_is_described_at_the_top(html):
     top = html[: html.index('<nav class="bar"')]
     assert "selected by true distributions" in top
     assert "18 for DLDL, 1 to 18 for the others" in top
 
 
-def test_the_summary_has_sentences_for_every_data_set(page):
-    shown = [a for _, a in page.elements if "data-summary" in a]
-    assert {a["data-summary"] for a in shown} == {"", *DATASETS}
-    assert all(("hidden" in a) == (a["data-summary"] != "") for a in shown)
+def test_summary_has_sentences_for_every_data_set(page):
+    displayed = [a for _, a in page.elements if "data-summary" in a]
+    assert {a["data-summary"] for a in displayed} == {"", *DATASETS}
+    assert all(("hidden" in a) == (a["data-summary"] != "") for a in displayed)
 
 
-def test_diagrams_use_the_colours_of_the_page(html):
+def test_diagrams_use_css_colours(html):
     diagrams = re.findall(r"<svg.*?</svg>", html, re.DOTALL)
     assert diagrams
     for diagram in diagrams:
@@ -179,7 +179,7 @@ def test_diagrams_use_the_colours_of_the_page(html):
         assert "metadata" not in diagram
 
 
-def test_the_data_of_the_page_are_those_of_the_records(html):
+def test_embedded_data_match_the_records(html):
     embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1]
     data = json.loads(embedded)
     sample = data["samples"]["yeast"]["rows"][2]
@@ -199,8 +199,8 @@ def test_samples_are_those_of_the_first_repeat():
     assert len(sample_data(Results(RECORDS))["yeast"]["rows"]) == 12
 
 
-def test_names_cannot_become_markup():
-    text = Report(hostile_records(), f'name = {json.dumps(HOSTILE[1])}\nmetrics = ["chebyshev"]').html()
+def test_names_are_escaped():
+    text = Report(malicious_records(), f'name = {json.dumps(HOSTILE[1])}\nmetrics = ["chebyshev"]').html()
     page = Page(text)
     assert [tag for tag, _ in page.elements].count("script") == 2
     assert "img" not in [tag for tag, _ in page.elements]
@@ -209,23 +209,23 @@ def test_names_cannot_become_markup():
     assert HOSTILE[2] in page.text()
 
 
-def test_json_in_a_script_cannot_end_it():
+def test_embedded_json_cannot_close_the_script():
     text = script_json({"</script>": "<!--&"})
     assert "<" not in text
     assert json.loads(text) == {"</script>": "<!--&"}
 
 
-def test_numbers_that_json_lacks_become_null():
+def test_non_finite_numbers_become_null():
     records = make_records({"yeast": ["a", "b"]}, repeats=1, missing=())
     records[0].convergence.objective[0] = float("nan")
     assert json.loads(script_json(page_data(Results(records))))["convergence"]["yeast"]["DLDL"][0] is None
 
 
-def test_the_gap_stands_beside_its_share_of_the_objective(html):
+def test_duality_gap_is_listed_with_its_ratio_to_the_objective(html):
     entry = next(entry for entry in summarize_convergence(Results(RECORDS)) if entry.gap is not None)
     gap, objective = entry.gap.mean, entry.objective.mean
-    shown = f'<td data-v="{gap}">{gap:.3g}</td><td data-v="{abs(gap / objective)}">{abs(gap / objective):.3g}</td>'
-    assert shown in html
+    displayed = f'<td data-v="{gap}">{gap:.3g}</td><td data-v="{abs(gap / objective)}">{abs(gap / objective):.3g}</td>'
+    assert displayed in html
 
 
 def test_numbers_are_rounded_and_missing_ones_are_dashes():

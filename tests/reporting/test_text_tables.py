@@ -1,11 +1,11 @@
-"""Markdown and LaTeX tables: what is bold, shaded, escaped."""
+"""Markdown and LaTeX tables: bold, shaded and escaped entries."""
 
 import re
 import shutil
 import subprocess
 
 import pytest
-from synthetic_records import DATASETS, METHODS, make_records
+from synthetic_records import METHODS, make_records
 
 from ldlearn.evaluation import Results, TextTable, difference
 from ldlearn.evaluation.text_tables import combined_table, score_table
@@ -16,10 +16,10 @@ from ldlearn.reporting.page import escape_latex, escape_markdown, render
 REPORT = Report(make_records(repeats=2, failed=[("yeast", "FCM")]))
 TABLE = REPORT.tables["recovery", "chebyshev"]
 FILES = REPORT.text_files()
-HOSTILE = "50% of {a_b} | $x$ & \\x #1 <b>*x*</b>"
+MALICIOUS = "50% of {a_b} | $x$ & \\x #1 <b>*x*</b>"
 
 
-def test_there_is_a_file_of_each_kind_for_each_headline_metric():
+def test_one_file_per_format_and_headline_metric():
     for task in ("recovery", "prediction"):
         for metric in ("chebyshev", "clark", "threshold_error", "intersection"):
             assert {f"tables/{task}-{metric}.md", f"tables/{task}-{metric}.tex"} <= set(FILES)
@@ -67,9 +67,9 @@ def test_latex_is_well_formed(name):
     assert text.isascii() or not set("±→↑↓•◦") & set(text)
 
 
-def test_hostile_names_stay_names():
-    methods = {HOSTILE: METHODS["DLDL"], "UniformLE": METHODS["UniformLE"]}
-    report = Report(make_records({HOSTILE: ["a", "b"]}, methods, repeats=1, missing=()))
+def test_malicious_names_are_escaped():
+    methods = {MALICIOUS: METHODS["DLDL"], "UniformLE": METHODS["UniformLE"]}
+    report = Report(make_records({MALICIOUS: ["a", "b"]}, methods, repeats=1, missing=()))
     files = report.text_files()
     (row,) = [line for line in files["tables/recovery-chebyshev.md"].splitlines() if r"50% of \{a\_b\}" in line[:20]]
     assert len(re.findall(r"(?<!\\)\|", row)) == 4
@@ -81,18 +81,17 @@ def test_hostile_names_stay_names():
     assert escape_markdown("a\nb|c") == r"a b\|c"
 
 
-def test_the_whole_report_is_one_markdown_text():
+def test_report_as_one_markdown_document():
     text = FILES["report.md"]
     assert text.startswith("# Experiment\n\n87 finished cells, 1 failed, 11 missing; 2 repeats.")
     assert "raf\\_ml is not on this machine" in text
     for metric in ("chebyshev", "clark", "threshold_error", "intersection"):
         assert f"### Recovery: {METRICS[metric].heading}" in text
     assert "Friedman's test" in text
-    assert len(DATASETS) == 4
 
 
 @pytest.mark.parametrize("task", ["recovery", "prediction"])
-def test_marks_are_the_significant_differences_to_the_subject(task):
+def test_marks_are_significant_differences_from_the_subject(task):
     results, table, marks = REPORT.results, REPORT.tables[task, "intersection"], set()
     for method, (_, cells) in zip(table.methods, score_table(table, results).rows, strict=True):
         for dataset, cell in zip(table.datasets, cells[1:-1], strict=True):
@@ -104,7 +103,7 @@ def test_marks_are_the_significant_differences_to_the_subject(task):
     assert "•" not in str(score_table(table).rows)
 
 
-def test_a_subject_that_is_worse_is_marked_as_such():
+def test_worse_subject_is_marked():
     results = Results(REPORT.results.records, subject="FCM")
     assert results.subject == "FCM"
     table = results.table("recovery", METRICS["intersection"])
@@ -113,7 +112,7 @@ def test_a_subject_that_is_worse_is_marked_as_such():
     assert "FCM is significantly better (•) or worse (◦)" in score_table(table, results).legend
 
 
-def test_the_combined_table_has_the_cells_of_the_tables_of_its_metrics():
+def test_combined_table_has_the_cells_of_single_tables():
     tables = [REPORT.tables["recovery", metric] for metric in ("intersection", "clark")]
     combined = combined_table(tables, REPORT.results, {"yeast": "Yeast!", "DLDL": "ours"})
     assert combined.head == ["Data set", "Method", *(table.metric.heading for table in tables)]
@@ -146,7 +145,7 @@ def test_every_table_compiles(tmp_path):
     body = "\n\\clearpage\n".join(tables) + "\nSee Table~\\ref{tab:recovery-combined}.\n"
     document = f"\\documentclass{{article}}{packages}\\begin{{document}}\n{body}\\end{{document}}\n"
     (tmp_path / "all.tex").write_text(document, encoding="utf-8")
-    for _ in range(2):  # the second time references are known
+    for _ in range(2):  # the second run resolves references
         command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "all.tex"]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout[-2000:]

@@ -1,4 +1,4 @@
-"""The audit: every number it tells is computed here once more, by other means."""
+"""The audit: every reported number is recomputed independently."""
 
 import csv
 import math
@@ -40,7 +40,7 @@ def mean(*where):
     return float(CELLS[where]["mean"])
 
 
-def right_rank(table, metric, dataset, method):
+def correct_rank(table, metric, dataset, method):
     """One more than the number of methods that are better, or equal with a smaller deviation."""
     sign = -1 if metric == "Intersection" else 1
 
@@ -51,11 +51,11 @@ def right_rank(table, metric, dataset, method):
     return 1 + sum(order(other) < order(method) for other in METHODS)
 
 
-def right_average(table, metric, method):
-    return sum(right_rank(table, metric, dataset, method) for dataset in DATASETS) / 6
+def correct_average(table, metric, method):
+    return sum(correct_rank(table, metric, dataset, method) for dataset in DATASETS) / 6
 
 
-def corrupted(where, column, value):
+def change_cell(where, column, value):
     """The printed cells with one of them changed."""
     cells = [cell._replace(**{column: value}) if cell[:4] == where else cell for cell in printed_cells()]
     assert cells != list(printed_cells())
@@ -75,7 +75,7 @@ class TestRanks:
             for metric in METRICS
             for dataset in DATASETS
             for method in METHODS
-            if (right := right_rank(table, metric, dataset, method))
+            if (right := correct_rank(table, metric, dataset, method))
             != int(CELLS[table, metric, dataset, method]["rank"])
         }
         assert len(expected) == {"1": 2, "S3": 0, "2": 7, "S4": 7, "S5": 46}[table]
@@ -87,7 +87,7 @@ class TestRanks:
     def test_lists_every_wrong_average_and_no_other(self, table):
         expected = set()
         for metric in METRICS:
-            averages = {method: right_average(table, metric, method) for method in METHODS}
+            averages = {method: correct_average(table, metric, method) for method in METHODS}
             for method, average in averages.items():
                 place = 1 + sum(other < average - 1e-9 for other in averages.values())
                 cell = CELLS[table, metric, "Avg.Rank", method]
@@ -111,19 +111,19 @@ class TestRanks:
     )
     def test_first_places(self, table, claimed, first, second, last):
         printed = [int(CELLS[table, metric, d, "DLDL"]["rank"]) for metric in METRICS for d in DATASETS]
-        places = [right_rank(table, metric, d, "DLDL") for metric in METRICS for d in DATASETS]
+        places = [correct_rank(table, metric, d, "DLDL") for metric in METRICS for d in DATASETS]
         assert (printed.count(1), places.count(1), places.count(2), places.count(7)) == (claimed, first, second, last)
         finding = FINDINGS[f"first-places/{table}"]
         assert f"{100 * claimed / 24:.1f} %" in finding.claim
         assert f"{first} of 24, {100 * first / 24:.1f} % (first {first}, second {second}, last {last})" in finding.truth
 
-    def test_what_stands(self):
+    def test_correct_claims_are_kept(self):
         """First of all seven on every recovery; the best average rank, or one of the best, everywhere else."""
-        assert all(right_rank("1", metric, d, "DLDL") == 1 for metric in METRICS for d in DATASETS)
+        assert all(correct_rank("1", metric, d, "DLDL") == 1 for metric in METRICS for d in DATASETS)
         assert "first-places/1" not in FINDINGS
         for table in RANKED:
             for metric in METRICS:
-                averages = [right_average(table, metric, method) for method in METHODS]
+                averages = [correct_average(table, metric, method) for method in METHODS]
                 assert averages[0] == pytest.approx(min(averages))
 
 
@@ -140,8 +140,8 @@ class TestSignificance:
             assert f"{right:.4f}" in finding.truth
         assert f"{bonferroni_dunn * twelve:.4f}" == "2.3267"
 
-    def test_methods_that_are_not_told_apart(self):
-        told = []
+    def test_methods_without_significant_difference(self):
+        not_significant = []
         for metric in METRICS:
             averages = dict.fromkeys(METHODS, 0.0)
             for table in ("S3", "S4"):
@@ -154,20 +154,25 @@ class TestSignificance:
                         equal = sum(other == value for other in column.values())
                         averages[m] += (smaller + (equal + 1) / 2) / 12
             near = [m for m in METHODS[1:] if averages[m] - averages["DLDL"] <= 2.3267]
-            told.append(f"{metric}: {', '.join(near) or 'none'}")
-        assert told == ["Chebyshev: GLLE, LEMLL", "Clark: GLLE, FCM", "One-error: none", "Intersection: none"]
-        assert "; ".join(told) in FINDINGS["significance/all-metrics"].truth
+            not_significant.append(f"{metric}: {', '.join(near) or 'none'}")
+        assert not_significant == [
+            "Chebyshev: GLLE, LEMLL",
+            "Clark: GLLE, FCM",
+            "One-error: none",
+            "Intersection: none",
+        ]
+        assert "; ".join(not_significant) in FINDINGS["significance/all-metrics"].truth
 
 
 class TestValues:
-    def test_exactly_these_are_impossible(self):
+    def test_impossible_values_are_listed(self):
         found = {name for name, finding in FINDINGS.items() if finding.severity == "impossible"}
         assert found == {"identities/S3-NS-DLDL-One-error", "identities/S5-FBP-LDLSF-Intersection"}
         chebyshev, common = (mean("S5", metric, "FBP", "LDLSF") for metric in ("Chebyshev", "Intersection"))
         assert common < 1 - 5 / 2 * chebyshev  # the weaker bound, that needs no rounding down of c / 2
         assert f"between {1 - 2 * chebyshev:.4f} and {1 - chebyshev:.4f}" in FINDINGS[max(found)].truth
 
-    def test_a_mean_of_nearly_nothing_cannot_vary(self):
+    def test_deviation_of_a_tiny_mean_is_bounded(self):
         """Ten values in [0, 1] whose mean rounds to 0.0000: they vary most if all but one of them are 0."""
         assert np.std([0.0005] + 9 * [0.0], ddof=1) < 0.001 < 0.0592
         assert CELLS["S3", "One-error", "NS", "DLDL"]["std"] == "0.0592"
@@ -181,7 +186,7 @@ class TestValues:
                 assert 1 - c // 2 * largest - 1e-12 <= common <= 1 - largest + 1e-12
                 assert np.sqrt((((d - p) / (d + p)) ** 2).sum()) <= np.sqrt(c) + 1e-12
 
-    def test_the_clark_baseline_is_a_baseline_and_can_be_reached(self):
+    def test_lower_bound_of_clark_is_attained(self):
         rng = np.random.default_rng(1)
         D = np.array([rng.permutation([1.0] + [0.0] * z + [0.5] * (5 - z)) for z in (1, 3, 5)] * 20)
         P = rng.dirichlet(np.ones(6), size=len(D))
@@ -190,7 +195,7 @@ class TestValues:
         # One-hot truth, and predictions that are nearly right: only the zeros count.
         assert PaperDataset("", 6, 5 / 6).clark_baseline == pytest.approx(math.sqrt(5))
 
-    def test_clark_below_the_baseline_of_the_zeros(self):
+    def test_clark_below_the_lower_bound_of_zeros(self):
         baseline = 8 * 0.8144 / math.sqrt(7)
         below = [
             f"clark-baseline/{table}-REN-{method}" for table in ("S4", "S5") for method in METHODS
@@ -205,7 +210,7 @@ class TestValues:
         others = [mean(table, "One-error", "REN", method) for method in METHODS[1:]]
         error = 1 - mean(table, "One-error", "REN", "DLDL")
         assert min(others) > 0.78
-        assert error < min(others)  # the rank stands
+        assert error < min(others)  # the rank is correct
         assert f"would be {error:.4f}" in FINDINGS[f"agreement/{table}-REN"].truth
 
     def test_values_printed_twice(self):
@@ -245,11 +250,11 @@ class TestBaselines:
         computed = {name: np.minimum(D, P).sum(axis=1).mean() for name, P in baselines.items()}
         for origin, folder in (("measured before", tmp_path), ("computed now", SHARED / "datasets")):
             monkeypatch.setenv("LDLEARN_DATA", str(folder))
-            told = {(f.id, text.partition(":")[0]): text for f in audit_paper(["baselines"]) for text in f.details}
+            details = {(f.id, text.partition(":")[0]): text for f in audit_paper(["baselines"]) for text in f.details}
             for name, value in computed.items():
-                assert f"baseline {value:.4f} ({origin})" in told[f"baselines/{name}", dataset]
+                assert f"baseline {value:.4f} ({origin})" in details[f"baselines/{name}", dataset]
 
-    def test_equal_shares_beside_print(self):
+    def test_equal_degrees_compared_with_printed_values(self):
         stored = {"NS": 0.9495, "SCUT": 0.6455, "RAF": 0.6399, "FBP": 0.6466, "REN": 0.967, "Twitter": 0.7508}
         gains = {d: score - mean("S3", "Intersection", d, "DLDL") for d, score in stored.items()}
         assert [d for d, gain in gains.items() if gain > 0.005] == ["NS", "RAF", "Twitter"]
@@ -259,7 +264,7 @@ class TestBaselines:
 
 
 class TestCorrupted:
-    """A table with one more fault has one more finding."""
+    """A table with one more error has one more finding."""
 
     CHANGES = (
         (("S3", "Chebyshev", "NS", "L2"), "rank", "5", "ranks/S3"),
@@ -273,18 +278,18 @@ class TestCorrupted:
     )
 
     @pytest.mark.parametrize(("where", "column", "value", "expected"), CHANGES, ids=[c[-1] for c in CHANGES])
-    def test_is_noticed(self, where, column, value, expected):
+    def test_corrupted_cell_is_detected(self, where, column, value, expected):
         before, after = (
             {f.id: f for f in audit_paper()},
-            {f.id: f for f in audit_paper(cells=corrupted(where, column, value))},
+            {f.id: f for f in audit_paper(cells=change_cell(where, column, value))},
         )
         assert after[expected] != before.get(expected)
 
-    def test_a_column_in_the_other_direction_is_noticed(self):
+    def test_reversed_column_is_detected(self):
         cells = printed_cells()
         for method in METHODS:
             where = ("S3", "Chebyshev", "NS", method)
-            turned = str(8 - right_rank(*where))
+            turned = str(8 - correct_rank(*where))
             cells = [cell._replace(rank=turned) if cell[:4] == where else cell for cell in cells]
         assert "backwards/Chebyshev-NS" in ids(cells, ["backwards"])
 
@@ -299,29 +304,29 @@ def page():
 class TestPage:
     def test_shows_every_topic(self, page):
         blocks = "\n".join(re.findall(r"```(?:console|python)\n(.*?)```", page, flags=re.DOTALL))
-        shown = set(re.findall(r"[a-z]+(?:-[a-z]+)*", blocks))
-        assert {finding.topic for finding in FINDINGS.values()} <= shown
+        topics = set(re.findall(r"[a-z]+(?:-[a-z]+)*", blocks))
+        assert {finding.topic for finding in FINDINGS.values()} <= topics
 
     def test_names_tests_that_exist(self, page):
         named = set(re.findall(r"tests/[\w/]+\.py", page))
-        assert len(named) == 2
+        assert named
         assert all((PAGE.parents[2] / name).is_file() for name in named)
 
 
-class TestAsked:
+class TestSelectionOfTopics:
     def test_every_topic_has_a_check_and_every_finding_a_topic(self):
         assert {finding.topic for finding in FINDINGS.values()} <= set(CHECKS)
         assert set(CHECKS) - {finding.topic for finding in FINDINGS.values()} == {"copies"}
 
-    def test_only_some(self):
+    def test_selected_topics(self):
         assert ids(only=["ranks"]) == {"ranks/1", "ranks/2", "ranks/S4", "ranks/S5"}
         assert ids(only=["ranks/S5", "text"]) == {"ranks/S5", "text/Canberra"}
 
-    def test_an_unknown_topic_is_one_sentence(self):
+    def test_unknown_topic_raises(self):
         with pytest.raises(ParameterError, match=r"no topic 'rank'; did you mean ranks\?"):
             audit_paper(["rank"])
 
-    def test_a_finding_tells_everything(self):
+    def test_finding_has_all_fields(self):
         finding = Finding("a/b", "one", "two", "three", "slip", ("four",))
         assert str(finding).split("\n") == [
             "a/b (slip)",

@@ -1,4 +1,4 @@
-"""`python -m research.paper` names each finding of the audit."""
+"""`python -m research.paper` prints the findings of the audit."""
 
 import json
 
@@ -39,7 +39,7 @@ def test_json_and_only(run):
     assert code == 0
 
 
-def test_an_unknown_topic(run):
+def test_unknown_topic_is_an_error(run):
     code, _, err = run("--only", "rank")
     assert code == 2
     assert "did you mean ranks?" in err

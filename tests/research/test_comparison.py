@@ -1,4 +1,4 @@
-"""The paper beside a run: printed values are verbatim, and every remark on them can be checked."""
+"""Comparison of the paper with a run: verbatim printed values and checked remarks."""
 
 import csv
 from dataclasses import replace
@@ -35,7 +35,7 @@ def value(table, metric, dataset, method, name="predictive"):
 
 
 class TestPrinted:
-    def test_every_cell_of_the_files_is_there_letter_by_letter(self):
+    def test_printed_cells_are_verbatim(self):
         files_of = {"recovery": "recovery", "prediction": "predictive", "prediction-ldlsf": "predictive_ldlsf"}
         for key, name in files_of.items():
             for row in rows_of(name):
@@ -44,10 +44,10 @@ class TestPrinted:
                     assert cell.mean == row["mean"]
                     assert cell.std == row["std"] or row["std"] == ""
 
-    def test_deviations_come_from_the_supplement(self):
+    def test_deviations_are_those_of_the_supplement(self):
         assert printed_scores()["recovery", "chebyshev"]["NS", "DLDL"].std == "0.0324"
 
-    def test_wrong_ranks_carry_the_right_one(self):
+    def test_wrong_ranks_have_the_corrected_rank(self):
         cell = printed_scores()["prediction", "clark"]["Twitter", "DLDL"]
         assert (cell.rank, cell.right_rank) == ("1", "7")
         assert any("another rank" in remark for remark in cell.remarks)
@@ -70,7 +70,7 @@ class TestPrinted:
 
 
 class TestRemarks:
-    """What remarks.csv says follows from the printed numbers."""
+    """The statements of remarks.csv follow from the printed numbers."""
 
     def test_every_remark_belongs_to_a_printed_cell(self):
         printed = [row for name in ("recovery", "predictive", "predictive_ldlsf", "ablation") for row in rows_of(name)]
@@ -78,7 +78,7 @@ class TestRemarks:
             keys = ("table", "metric", "dataset", "method")
             assert any(all(remark[k] in ("*", row[k]) for k in keys) for row in printed), remark
 
-    def test_a_deviation_of_values_that_are_never_negative_needs_a_positive_mean(self):
+    def test_deviation_of_nonnegative_values_implies_a_positive_mean(self):
         cell = printed_scores()["recovery", "threshold_error"]["NS", "DLDL"]
         assert (cell.mean, cell.std) == ("0.0000", "0.0592")
         assert any("impossible" in remark for remark in cell.remarks)
@@ -92,7 +92,7 @@ class TestRemarks:
         assert 1 - value("2", "One-error", "REN", "DLDL") == pytest.approx(0.806, abs=5e-4)
         assert 1 - value("S5", "One-error", "REN", "DLDL", "predictive_ldlsf") == pytest.approx(0.801, abs=5e-4)
 
-    def test_two_learners_share_eleven_cells(self):
+    def test_two_learners_have_eleven_identical_cells(self):
         ldlsf, bfgs = printed_scores(), printed_scores()
         equal = {
             (metric, dataset)
@@ -116,7 +116,7 @@ class TestRemarks:
                     s4 = printed_scores()["prediction", metric][dataset, method].mean
                     assert s4 != printed_scores()["prediction-ldlsf", metric][dataset, method].mean
 
-    def test_an_intersection_contradicts_its_chebyshev_distance(self):
+    def test_intersection_contradicts_its_chebyshev_distance(self):
         cheb = value("S5", "Chebyshev", "FBP", "LDLSF", "predictive_ldlsf")
         assert 1 - value("S5", "Intersection", "FBP", "LDLSF", "predictive_ldlsf") > (5 // 2) * cheb
 
@@ -132,7 +132,7 @@ class TestRemarks:
             others = [float(c.std) for (d, m), c in cells.items() if d == "RAF" and c.std and m != "DLDL"]
             assert float(cells["RAF", "DLDL"].std) > 8 * np.median(others)
 
-    def test_the_ablation_repeats_table_s5(self):
+    def test_ablation_repeats_table_s5(self):
         for dataset in ("NS", "SCUT", "RAF", "FBP", "REN", "Twitter"):
             full = printed_scores()["ablation-prediction", "chebyshev"][dataset, "DLDL"].mean
             assert full == printed_scores()["prediction-ldlsf", "chebyshev"][dataset, "DLDL"].mean
@@ -170,13 +170,13 @@ class TestMatching:
             (Method("DLDL", "joint", estimator="DLDL"), "ablation-prediction", "DLDL"),
         ],
     )
-    def test_our_names_and_the_papers(self, method, block, expected):
+    def test_method_names_are_matched(self, method, block, expected):
         names = {name for (key, _), cells in printed_scores().items() if key == block for _, name in cells}
         assert paper_method(method, BLOCK[block], names) == expected
 
 
 class TestPaired:
-    def test_shows_the_papers_cell_beside_ours(self):
+    def test_paper_cells_are_paired_with_ours(self):
         table = TABLES["recovery", "chebyshev"]
         assert list(table.datasets) == ["natural_scene", "scut_fbp"]
         rows = [row for row in table.rows if row.paper_method == "DLDL"]
@@ -185,7 +185,7 @@ class TestPaired:
         assert cell.printed.mean == "0.0845"
         assert cell.ours == RESULTS.table("recovery", METRICS["chebyshev"]).score("DLDL", "natural_scene").spread
 
-    def test_methods_of_the_paper_that_were_not_run_are_shown_as_such(self):
+    def test_paper_methods_that_were_not_run(self):
         (row,) = [row for row in TABLES["recovery", "chebyshev"].rows if row.paper_method == "LEMLL"]
         assert row.method is None
         assert row.scores["natural_scene"].ours is None
@@ -206,7 +206,7 @@ class TestPaired:
         first_use = list(dict.fromkeys(seen))
         assert first_use == sorted(first_use) == list(range(1, len(table.notes) + 1))
 
-    def test_clark_is_counted_as_the_paper_counts_where_the_records_can(self):
+    def test_clark_convention_of_the_paper(self):
         records = [
             replace(r, paper_zeros={"recovery": {"clark": 7.0}, "prediction": None}) if r.method == "GLLE" else r
             for r in make_records(repeats=2)
@@ -217,13 +217,13 @@ class TestPaired:
         (row,) = [row for row in tables["recovery", "chebyshev"].rows if row.paper_method == "GLLE"]
         assert row.scores["natural_scene"].ours.mean < 1
 
-    def test_a_run_without_the_papers_data_has_no_such_tables(self):
+    def test_run_without_paper_data_has_no_tables(self):
         assert paired_tables(Results(make_records({"yeast": ["a", "b"]}, missing=()))) == []
 
-    def test_an_ablation_is_compared_with_table_3(self):
+    def test_ablation_is_compared_with_table_3(self):
         assert not any(key.startswith("ablation") for key, _ in TABLES)
         methods = {"DLDL": ("joint", False, 0.1, True), "DLDL, beta = 0": ("joint", False, 0.2, True)}
         tables = {(t.block.key, t.metric.name): t for t in paired_tables(Results(make_records(methods=methods)))}
         table = tables["ablation-recovery", "chebyshev"]
-        shown = {row.paper_method: row.method and row.method.name for row in table.rows}
-        assert shown == {"DLDL": "DLDL", "alpha=0": None, "beta=0": "DLDL, beta = 0", "gamma=0": None}
+        matched = {row.paper_method: row.method and row.method.name for row in table.rows}
+        assert matched == {"DLDL": "DLDL", "alpha=0": None, "beta=0": "DLDL, beta = 0", "gamma=0": None}

@@ -1,4 +1,4 @@
-"""The committed run of the plan `paper`: its pages say what its records say."""
+"""The committed run of the plan `paper`: its pages match its records."""
 
 import numpy as np
 import pytest
@@ -18,12 +18,12 @@ def records() -> list[Record]:
     return list(read_records(FOLDER))
 
 
-def test_the_readme_is_what_the_records_give(records: list[Record]) -> None:
+def test_readme_matches_the_records(records: list[Record]) -> None:
     page = write_page.readme(Results(records, subject=write_page.OURS))
     assert page == (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_summary_is_what_the_records_give(records: list[Record]) -> None:
+def test_summary_matches_the_records(records: list[Record]) -> None:
     plan = (FOLDER / "plan.toml").read_text(encoding="utf-8")
     assert Report(records, plan).markdown() == (FOLDER / "report.md").read_text(encoding="utf-8")
 
@@ -39,7 +39,7 @@ def test_every_cell_of_its_plan_was_run(records: list[Record]) -> None:
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [("Natural_Scene", 1e-5, 1e-2), ("SCUT_FBP", 1e-6, 1e-6)])
-def test_what_the_readme_says_of_tiny_degrees(name: str, low: float, high: float) -> None:
+def test_statement_of_the_readme_on_tiny_degrees(name: str, low: float, high: float) -> None:
     _, D = load(name)
     tiny = D[D <= 0.01]
     assert tiny.min() == pytest.approx(low, rel=1e-4) or tiny.min() > low

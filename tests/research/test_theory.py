@@ -28,7 +28,7 @@ def test_theorem_1_fails_on_its_counterexample():
     assert 10**printed.log10_complexity < 0.1 < attained
 
 
-def test_the_confidence_term_of_theorem_2_grows_with_n():
+def test_confidence_term_of_theorem_2_grows_with_n():
     rng = np.random.default_rng(1)
     W = rng.normal(size=(3, 4))
     X, D = rng.uniform(-1, 1, size=(4000, 3)), np.full((4000, 4), 0.25)
@@ -42,11 +42,11 @@ def softmax_loss(w, x):
     return np.logaddexp(0.0, -2.0 * w * x)
 
 
-def test_the_corrected_bound_holds_on_heavy_tails():
-    """x is 1, or with probability 1e-4 it is -1e6: most samples never see what costs most.
+def test_corrected_bound_holds_on_heavy_tails():
+    """x is 1, or with probability 1e-4 it is -1e6: most samples miss the largest loss.
 
-    The weight that is best on the sample is judged by the true risk. A bound of the uncut loss that takes the largest
-    |x| of the sample for that of the distribution fails in most draws; the cut one must not in more than delta.
+    The empirical minimiser is evaluated by the true risk. A bound of the unclipped loss that takes the largest
+    |x| of the sample for that of the distribution fails in most draws; the clipped one in at most delta.
     """
     rng = np.random.default_rng(0)
     n, rare, far, delta, draws = 2000, 1e-4, -1e6, 0.05, 200
@@ -67,8 +67,8 @@ def test_the_corrected_bound_holds_on_heavy_tails():
     assert broken_without_cut > 0.5 * draws
 
 
-def test_the_corrected_bound_is_not_broken_by_the_worst_weights_of_a_large_class():
-    """Targets that are pure noise and as many weights as rows: the sample is learned by heart, nothing is learned."""
+def test_corrected_bound_holds_for_overfitted_weights():
+    """Pure noise as targets and as many weights as rows: the sample is interpolated."""
     rng = np.random.default_rng(1)
     n, m, c = 60, 60, 3
     for _ in range(20):
@@ -82,11 +82,11 @@ def test_the_corrected_bound_is_not_broken_by_the_worst_weights_of_a_large_class
             np.minimum(-np.log((T * softmax(A @ W)).sum(axis=1)), held.theta).mean()
             for A, T in ((X, D), (fresh, truth))
         )
-        assert risk > empirical + 0.3  # there is a gap to be covered
+        assert risk > empirical + 0.3  # the generalisation gap is positive
         assert risk <= empirical + held.slack
 
 
-def test_the_complexity_is_twice_that_of_the_logits():
+def test_complexity_is_twice_that_of_the_logits():
     """E sup <S, X W> / n over ``|W| <= r`` and random signs S, times sqrt(2) for the loss, again for its vectors."""
     rng = np.random.default_rng(2)
     X, c = rng.normal(size=(300, 20)), 4
@@ -98,8 +98,8 @@ def test_the_complexity_is_twice_that_of_the_logits():
     assert held.slack == 2.0 * held.complexity + held.confidence_term
 
 
-def test_with_a_known_bound_the_largest_loss_is_attained():
-    """Two labels, weights of norm r that point against the truth, a row as long as it may be."""
+def test_largest_loss_is_attained_with_a_known_bound():
+    """Two labels, weights of norm r opposed to the truth, a row of maximum norm."""
     W = np.array([[-1.0, 1.0], [0.0, 0.0]]) * np.sqrt(2.0)  # norm 2, a power of two
     x = np.array([[3.0, 0.0]])
     held = corrected_bound(W, x, 2, x_bound=3.0)
@@ -117,7 +117,7 @@ def random_weights(norm, shape):
         yield norm * V / np.linalg.norm(V)
 
 
-def test_the_intercept_is_the_weight_of_a_constant_feature():
+def test_intercept_is_the_weight_of_a_constant_feature():
     rng = np.random.default_rng(3)
     W, b, X = rng.normal(size=(4, 3)), rng.normal(size=3), rng.normal(size=(50, 4))
     apart = corrected_bound(W, X, 3, intercept=b)
@@ -129,28 +129,28 @@ def test_the_intercept_is_the_weight_of_a_constant_feature():
     assert bounded.theta == pytest.approx(alike.theta)
 
 
-def test_delta_is_shared_out_among_all_radii_and_no_more_than_that():
-    """Each radius may fail with a probability of its own; together they may with probability delta."""
+def test_delta_is_split_among_all_radii():
+    """The failure probabilities of all radii sum to delta."""
     n, delta = 1000, 0.05
     shares = []
     for k in range(-200, 201):
         held = corrected_bound(np.array([[2.0**k]]), np.ones((n, 1)), 2, delta)
         assert held.radius == 2.0**k
-        # Once for the risk, twice for the complexity, each with half of the share.
+        # Once for the risk, twice for the complexity, each with half of the probability.
         once = held.confidence_term / (3.0 * held.theta)
         shares.append(2.0 * np.exp(-2.0 * n * once**2))
     assert 0.99 * delta < sum(shares) <= delta
     assert len(set(np.round(shares, 15))) == len(shares)
 
 
-def test_the_confidence_term_is_three_deviations_of_mcdiarmid():
+def test_confidence_term_is_three_deviations_of_mcdiarmid():
     held = corrected_bound(np.array([[1.0]]), np.ones((500, 1)), 2, 0.05)
     share = 0.05 * 6.0 / np.pi**2  # the first radius
     deviation = held.theta * np.sqrt(np.log(1.0 / (share / 2.0)) / (2.0 * 500))
     assert held.confidence_term == pytest.approx((1.0 + 2.0) * deviation)
 
 
-def test_without_a_known_bound_the_loss_is_cut_at_that_of_equal_shares_and_the_slack_shrinks():
+def test_loss_is_clipped_without_a_known_bound():
     rng = np.random.default_rng(4)
     W, X = rng.normal(size=(5, 3)) * 0.2, rng.normal(size=(4000, 5))
     small, large = corrected_bound(W, X[:1000], 3), corrected_bound(W, X, 3)
@@ -158,14 +158,14 @@ def test_without_a_known_bound_the_loss_is_cut_at_that_of_equal_shares_and_the_s
     assert large.slack == pytest.approx(0.5 * small.slack, rel=0.02)
 
 
-def test_a_bound_on_x_that_the_sample_breaks_is_refused():
+def test_violated_bound_on_x_raises():
     with pytest.raises(ValueError, match="x_bound=1 must hold for every row, but one has length 2"):
         corrected_bound(np.ones((1, 2)), np.array([[2.0], [0.5]]), 2, x_bound=1.0)
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(0.01, 10), min_size=2, max_size=5), st.floats(0.0, 20.0))
-def test_the_row_problem_has_the_closed_form(k, penalty):
+def test_row_problem_has_the_closed_form(k, penalty):
     k = np.array(k)
 
     def value(z):
@@ -180,7 +180,7 @@ def test_the_row_problem_has_the_closed_form(k, penalty):
     np.testing.assert_allclose(row_error(k, penalty), np.abs(d - k / k.sum()), atol=1e-12)
 
 
-def test_the_printed_counterexample():
+def test_printed_counterexample():
     np.testing.assert_allclose(row_minimiser([9, 1], 10), [0.7, 0.3])
     np.testing.assert_allclose(row_error([9, 1], 10), 0.2)
     assert (np.diff([row_error([9, 1], p)[0] for p in (0.0, 1.0, 10.0, 100.0)]) > 0).all()
@@ -198,7 +198,7 @@ def test_conditions_are_measured_on_the_graph():
 
 
 def test_small_ratios_are_those_at_most_tau():
-    """Row 0 is strong. The weak rows 1 to 4 lean on it, on it and each other, on each other only, on nobody."""
+    """Row 0 is strong. The weak rows 1 to 4 depend on it, on it and each other, only on each other, on no row."""
     Y = np.array([[1, 0], [1, 1], [1, 1], [1, 1], [1, 1]])
     A = np.zeros((5, 5))
     A[0, 1] = A[1, 0] = 4.0

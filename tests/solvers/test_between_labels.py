@@ -7,8 +7,8 @@ from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows
 from ldlearn.solvers.newton_simplex import newton_simplex
 
 
-def rough(c):
-    """``|second differences of d|^2`` as a matrix."""
+def second_differences(c):
+    """The matrix of the quadratic form ``|second differences of d|^2``."""
     S = np.diff(np.eye(c), n=2, axis=0)
     return S.T @ S
 
@@ -35,23 +35,25 @@ def test_equals_a_generic_convex_solver(weight, alpha):
     problem = cp.Problem(cp.Minimize(sum(rows) + alpha * graph), [cp.sum(x, axis=1) == 1, x[~Y] == 0])
     problem.solve(solver=cp.CLARABEL)
     graph = {"laplacian": alpha * G} if alpha else {}
-    found = newton_simplex(L, Y, **graph, beta=0.2, sample_weight=w, between_labels=weight * rough(c), tol=1e-10)
+    found = newton_simplex(
+        L, Y, **graph, beta=0.2, sample_weight=w, between_labels=weight * second_differences(c), tol=1e-10
+    )
     assert found.converged
     assert found.objective == pytest.approx(problem.value, abs=1e-5)
     np.testing.assert_allclose(found.D, normalize_rows(np.maximum(x.value, 0.0) * Y), atol=3e-3)
     assert (found.D[~Y] == 0).all()
 
 
-def test_rows_do_not_see_each_other():
+def test_rows_are_independent():
     rng = np.random.default_rng(1)
     L, Y = log_softmax(rng.normal(size=(8, 5))), np.ones((8, 5), dtype=bool)
-    together = newton_simplex(L, Y, between_labels=3.0 * rough(5), tol=1e-12).D
+    together = newton_simplex(L, Y, between_labels=3.0 * second_differences(5), tol=1e-12).D
     for i in range(8):
-        alone = newton_simplex(L[[i]], Y[[i]], between_labels=3.0 * rough(5), tol=1e-12).D
+        alone = newton_simplex(L[[i]], Y[[i]], between_labels=3.0 * second_differences(5), tol=1e-12).D
         np.testing.assert_allclose(together[[i]], alone, atol=1e-5)
 
 
-def test_a_large_weight_makes_degrees_linear_in_the_place_of_the_label():
+def test_large_penalty_makes_degrees_linear_in_the_label_position():
     L = np.log(np.array([[0.1, 0.6, 0.1, 0.2]]))
-    d = newton_simplex(L, np.ones((1, 4), dtype=bool), between_labels=1e6 * rough(4), tol=1e-12).D[0]
+    d = newton_simplex(L, np.ones((1, 4), dtype=bool), between_labels=1e6 * second_differences(4), tol=1e-12).D[0]
     np.testing.assert_allclose(np.diff(d, n=2), 0.0, atol=1e-4)

@@ -1,4 +1,4 @@
-"""The default penalty: its value, and what outlying rows and columns change."""
+"""The default penalty: its value and its robustness to outlying rows and columns."""
 
 import warnings
 
@@ -21,7 +21,7 @@ def X():
 
 
 @CONTAINERS
-def test_it_is_proportional_to_the_sum_of_the_variances(X, container):
+def test_gamma_is_proportional_to_the_total_variance(X, container):
     expected = 0.03 * X.var(axis=0).sum()
     assert default_gamma(Features(container(X))) == pytest.approx(expected)
     weights = np.random.default_rng(1).integers(1, 4, size=100)
@@ -40,14 +40,14 @@ def test_features_in_their_row_space_have_the_same_penalty():
         assert default_gamma(reduced) == pytest.approx(default_gamma(wide))
 
 
-def test_squares_that_overflow_are_an_error(X):
+def test_overflowing_squares_raise(X):
     with pytest.raises(OverflowError), np.errstate(over="ignore", invalid="ignore"):
         default_gamma(Features(1e200 * X))
 
 
 @CONTAINERS
 @pytest.mark.parametrize("columns", [slice(None), 2], ids=["row", "cell"])
-def test_an_outlying_row_does_not_count(X, container, columns):
+def test_outlying_row_is_ignored(X, container, columns):
     weights = np.random.default_rng(2).integers(1, 4, size=100).astype(float)
     expected = default_gamma(Features(np.delete(X, 7, axis=0), sample_weight=np.delete(weights, 7)))
     X[7, columns] = 1e6
@@ -59,7 +59,7 @@ def test_an_outlying_row_does_not_count(X, container, columns):
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_many_outlying_rows_do_not_count(X, fit_intercept):
+def test_many_outlying_rows_are_ignored(X, fit_intercept):
     X += 5.0
     outlying = np.arange(0, 60, 2)
     expected = default_gamma(Features(np.delete(X, outlying, axis=0), fit_intercept))
@@ -68,7 +68,7 @@ def test_many_outlying_rows_do_not_count(X, fit_intercept):
         assert default_gamma(Features(X, fit_intercept), warn=True) == pytest.approx(expected)
 
 
-def test_rows_outlie_if_their_squared_distance_exceeds_a_thousand_times_the_median():
+def test_threshold_for_outlying_rows():
     X = np.zeros((23, 2))
     X[:11, 0], X[11:21, 0] = -1.0, 1.0  # medians 0, median distance 1
     X[22] = 30.0, 10.0
@@ -77,13 +77,13 @@ def test_rows_outlie_if_their_squared_distance_exceeds_a_thousand_times_the_medi
     assert default_gamma(Features(X)) == pytest.approx(0.03 * X[:22].var(axis=0).sum())
 
 
-def test_a_sparse_row_outlies_by_the_sum_of_its_squares():
+def test_outlying_sparse_rows():
     X = np.vstack([np.eye(40), np.full(40, 6.0)])
     with pytest.warns(UserWarning, match="Row 40 of X"):
         default_gamma(Features(sparse.csr_array(X)), warn=True)
 
 
-def test_an_outlying_row_is_found_far_from_zero(X):
+def test_outlying_rows_with_large_offset(X):
     expected = default_gamma(Features(np.delete(X, 7, axis=0)))
     X[7] = -400.0
     assert default_gamma(Features(X + 1e4)) == pytest.approx(expected, rel=1e-6)
@@ -91,7 +91,7 @@ def test_an_outlying_row_is_found_far_from_zero(X):
     assert default_gamma(Features(X)) == pytest.approx(0.03 * X.var(axis=0).sum())
 
 
-def test_a_variance_counts_for_at_most_a_thousand_times_the_median(X):
+def test_variances_are_clipped_at_a_thousand_times_the_median(X):
     X[:, 4] *= 1e4
     variances = X.var(axis=0)
     expected = 0.03 * (np.delete(variances, 4).sum() + 1000.0 * np.median(variances))
@@ -123,7 +123,7 @@ def test_constant_and_rare_features_are_not_outlying(X):
 
 
 @pytest.mark.parametrize("model", [DLDL(), VoteLDL()], ids=["DLDL", "VoteLDL"])
-def test_outliers_cost_little_and_are_reported(model):
+def test_outliers_hardly_affect_the_fit_and_are_reported(model):
     data = make_label_distributions(300, 6, 4, labels="votes", n_raters=10)
     X, Y, new, truth = data.X[:150].copy(), data.Y[:150], data.X[150:], data.D[150:]
     plain = intersection(truth, model.fit(X, Y).predict(new))

@@ -25,12 +25,12 @@ def columns(case, n=40, seed=0):
 @pytest.mark.parametrize("container", CONTAINERS)
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_products_are_those_of_centred_columns(case, container, fit_intercept, monkeypatch):
+def test_products_match_centred_columns(case, container, fit_intercept, monkeypatch):
     monkeypatch.setattr(scaling, "_BLOCK_ENTRIES", 60)  # several blocks
     X = columns(case)
     exact = X.astype(np.longdouble)
     features = Features(container(X), fit_intercept)
-    # The mean is itself rounded; any centre will do as long as it is the same everywhere.
+    # The mean is rounded; any centre is valid if it is the same everywhere.
     centre = exact.mean(axis=0) if fit_intercept else np.zeros(5)
     assert (np.abs(features.mean - centre) <= 1e-15 * (np.abs(centre) + X.std(axis=0))).all()
     Z = exact - features.mean
@@ -64,7 +64,7 @@ def test_exact_products_of_float32(container, offset):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("ridge", [0.0, 1e-3, 10.0])
-def test_the_spectrum_is_that_of_the_scatter_matrix_with_its_ridge(case, ridge):
+def test_spectrum_of_the_ridge_scatter_matrix(case, ridge):
     X = columns(case)
     features = Features(X)
     scale, basis, scatter, identity = features.spectrum(ridge)
@@ -77,20 +77,20 @@ def test_the_spectrum_is_that_of_the_scatter_matrix_with_its_ridge(case, ridge):
     both = A + ridge * B
     np.testing.assert_allclose(both, np.diag(np.diag(both)), atol=1e-10)
     diagonal = np.square(Z).sum(axis=0) + ridge * scale**2
-    if case in ("near zero", "offsets"):  # one scale, and with it one basis, serves every column and ridge
+    if case in ("near zero", "offsets"):  # one scale and one basis for all columns and ridges
         np.testing.assert_allclose(scale, scale[0])
         assert np.square(Z).sum(axis=0).max() == pytest.approx(1.0)
     else:
         np.testing.assert_allclose(diagonal, 1.0, rtol=1e-8)
 
 
-def test_one_factorisation_serves_columns_that_are_alike_and_each_ridge_has_its_own_otherwise():
+def test_factorisation_is_shared_for_similar_columns():
     alike, unequal = Features(columns("near zero")), Features(columns("scales"))
     assert alike.spectrum(0.1) is alike.spectrum(7.0)
     assert unequal.spectrum(0.1) is unequal.spectrum(0.1)
     assert unequal.spectrum(0.1) is not unequal.spectrum(7.0)
 
 
-def test_reciprocals_of_what_rounding_cannot_tell_from_zero_are_zero():
+def test_reciprocals_of_values_within_rounding_error_are_zero():
     np.testing.assert_array_equal(reciprocal(np.array([4.0, 1e-12, 1e-16, 0.0])), [0.25, 1e12, 0.0, 0.0])
     np.testing.assert_array_equal(reciprocal(np.zeros(2)), 0.0)

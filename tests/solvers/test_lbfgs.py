@@ -1,4 +1,4 @@
-"""L-BFGS over several arrays: the minimum of known functions, and what it promises on the way."""
+"""L-BFGS over several arrays: minimum, monotone loss, iteration limit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_minimum_of_a_quadratic_in_the_shapes_given():
     assert fit.loss == pytest.approx(loss_and_gradient(*fit.arrays)[0])
 
 
-def test_more_iterations_never_raise_the_loss_and_the_start_is_untouched():
+def test_loss_never_increases_and_start_is_not_modified():
     loss_and_gradient, _ = quadratic(1)
     start = [np.ones((2, 3)), np.ones(4)]
     losses = [minimize_lbfgs(loss_and_gradient, start, max_iter=k, tol=0.0).loss for k in range(1, 12)]
@@ -40,7 +40,7 @@ def test_more_iterations_never_raise_the_loss_and_the_start_is_untouched():
     np.testing.assert_array_equal(start[0], 1.0)
 
 
-def test_iterations_are_capped_and_said():
+def test_iteration_limit_is_reported():
     loss_and_gradient, _ = quadratic(2)
     fit = minimize_lbfgs(loss_and_gradient, [np.ones((2, 3)), np.ones(4)], max_iter=2, tol=0.0)
     assert fit.n_iter == 2

@@ -1,4 +1,4 @@
-"""Low-rank steps against decompositions, dense systems and their own optimality."""
+"""Low-rank steps compared with decompositions, dense systems and optimality conditions."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ldlearn.solvers.low_rank import (
 )
 
 
-def by_decomposition(A, tau):
+def threshold_by_svd(A, tau):
     U, s, V = np.linalg.svd(A, full_matrices=False)
     return (U * np.maximum(s - tau, 0.0)) @ V
 
 
 @given(st.integers(0, 10**6), st.integers(1, 9), st.integers(1, 9), st.floats(0.0, 6.0))
 @settings(deadline=None, max_examples=60)
-def test_threshold_is_that_of_the_singular_values(seed, rows, columns, tau):
+def test_threshold_matches_svd(seed, rows, columns, tau):
     A = np.random.default_rng(seed).normal(size=(rows, columns))
-    np.testing.assert_allclose(singular_value_threshold(A, tau), by_decomposition(A, tau), atol=1e-7)
+    np.testing.assert_allclose(singular_value_threshold(A, tau), threshold_by_svd(A, tau), atol=1e-7)
 
 
-def test_threshold_above_the_norm_leaves_nothing_and_zero_leaves_all():
+def test_threshold_limits():
     A = np.random.default_rng(0).normal(size=(6, 3))
     assert (singular_value_threshold(A, np.linalg.norm(A)) == 0).all()
     np.testing.assert_allclose(singular_value_threshold(A, 0.0), A, atol=1e-10)
@@ -37,10 +37,10 @@ def test_threshold_above_the_norm_leaves_nothing_and_zero_leaves_all():
 def test_rank_deficient_input():
     rng = np.random.default_rng(1)
     A = np.outer(rng.normal(size=8), rng.normal(size=5))
-    np.testing.assert_allclose(singular_value_threshold(A, 0.5), by_decomposition(A, 0.5), atol=1e-7)
+    np.testing.assert_allclose(singular_value_threshold(A, 0.5), threshold_by_svd(A, 0.5), atol=1e-7)
 
 
-def test_shrinkage_shortens_by_tau_and_not_below_zero():
+def test_shrinkage_of_row_norms():
     norms = np.array([0.0, 0.5, 1.0, 4.0])
     np.testing.assert_allclose(norms * shrinkage(norms, 1.0), [0.0, 0.0, 0.0, 3.0])
     np.testing.assert_allclose(norms * shrinkage(norms, 0.0), norms)
@@ -48,7 +48,7 @@ def test_shrinkage_shortens_by_tau_and_not_below_zero():
 
 
 @pytest.mark.parametrize("shape", [(9, 4), (4, 9)])
-def test_coordinates_keep_inner_products_and_leave_rounding_out(shape):
+def test_coordinates_keep_inner_products_without_null_space(shape):
     X = np.random.default_rng(2).normal(size=shape)
     X[:, -1] = X[:, 0] - 2.0 * X[:, 1]
     space = thin_factors(X)
@@ -61,7 +61,7 @@ def test_coordinates_keep_inner_products_and_leave_rounding_out(shape):
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 1e3])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_smoothing_solves_its_normal_equations(weight, transposed):
+def test_smoothing_solves_the_normal_equations(weight, transposed):
     rng = np.random.default_rng(3)
     left, right, Y = rng.normal(size=(12, 3)) / 3, rng.normal(size=(3, 12)) / 3, rng.normal(size=(12, 4))
     Z, dense = aslinearoperator(left) @ aslinearoperator(right), left @ right

@@ -1,4 +1,4 @@
-"""The D-step against a generic convex solver, its certificate, its limits."""
+"""The D-step: generic convex solver, certificate, limit cases."""
 
 import warnings
 
@@ -51,7 +51,7 @@ def clarabel(L, Y, G, alpha, beta):
         value += alpha * cp.sum_squares((np.sqrt(np.maximum(values, 0.0)) * vectors).T @ x)
     problem = cp.Problem(cp.Minimize(value), [row_sums @ x == 1])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # how far it gets depends on the processor; what it found is judged below
+        warnings.simplefilter("ignore")  # its accuracy depends on the processor and is checked below
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
     assert problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
     D = np.zeros_like(L)
@@ -86,7 +86,7 @@ def test_equals_a_generic_convex_solver(alpha, beta):
     st.sampled_from([0.0, 1e-3, 0.1, 10.0]),
     st.integers(0, 6),
 )
-def test_gap_bounds_the_suboptimality_wherever_it_stops(seed, alpha, beta, n_steps):
+def test_gap_bounds_the_suboptimality_at_every_iterate(seed, alpha, beta, n_steps):
     L, Y, G = random_problem(seed, scale=5.0)
     problem = {"laplacian": graph_penalty(G, alpha), "beta": beta}
     best = newton_simplex(L, Y, **problem, tol=1e-12)
@@ -117,7 +117,7 @@ def frank_wolfe_gap(D, Y, L, G, alpha, beta):
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.0), (0.0, 2.0), (0.5, 0.1)])
-def test_the_gap_is_that_of_frank_and_wolfe(alpha, beta):
+def test_gap_is_the_frank_wolfe_gap(alpha, beta):
     L, Y, G = random_problem(4)
     start = normalize_rows(Y * np.random.default_rng(4).random(Y.shape))
     for n_steps in (0, 1):
@@ -126,7 +126,7 @@ def test_the_gap_is_that_of_frank_and_wolfe(alpha, beta):
         np.testing.assert_allclose(found.gap, frank_wolfe_gap(found.D, Y, L, G, alpha, beta), rtol=1e-9, atol=1e-13)
 
 
-def test_the_lower_of_start_and_prior_is_taken():
+def test_better_of_start_and_prior_is_used():
     L, Y, G = random_problem(6, scale=3.0)
     prior = normalize_rows(np.exp(L) * Y)
     bad = normalize_rows(np.exp(-3.0 * L) * Y)
@@ -137,13 +137,13 @@ def test_the_lower_of_start_and_prior_is_taken():
         assert found.objective <= objective(start, L, G, 1.0, 1.0) + 1e-9
 
 
-def test_without_a_graph_each_row_takes_the_lower():
+def test_better_start_is_chosen_per_row_without_graph():
     L, Y, _ = random_problem(6, scale=3.0)
     prior, bad = normalize_rows(np.exp(L) * Y), normalize_rows(np.exp(-3.0 * L) * Y)
     good = newton_simplex(L, Y, beta=1.0).D
-    odd = np.arange(len(L))[:, None] % 2 == 1
-    found = newton_simplex(L, Y, beta=1.0, start=np.where(odd, bad, good), max_iter=0)
-    np.testing.assert_allclose(found.D, np.where(odd, prior, good), atol=1e-12)
+    alternating = np.arange(len(L))[:, None] % 2 == 1
+    found = newton_simplex(L, Y, beta=1.0, start=np.where(alternating, bad, good), max_iter=0)
+    np.testing.assert_allclose(found.D, np.where(alternating, prior, good), atol=1e-12)
 
 
 # Seed, rows, labels, scale of the logarithms, alpha, beta, power of the start: a full step from there goes up.
@@ -163,7 +163,7 @@ def steep_problem(seed, n, c, scale, power):
 
 
 @pytest.mark.parametrize(("seed", "n", "c", "scale", "alpha", "beta", "power"), STEEP)
-def test_no_step_goes_up(seed, n, c, scale, alpha, beta, power):
+def test_objective_never_increases(seed, n, c, scale, alpha, beta, power):
     L, Y, G, start = steep_problem(seed, n, c, scale, power)
     values = [
         newton_simplex(L, Y, laplacian=graph_penalty(G, alpha), beta=beta, start=start, tol=1e-10, max_iter=k).objective
@@ -172,8 +172,8 @@ def test_no_step_goes_up(seed, n, c, scale, alpha, beta, power):
     assert (np.diff(values) <= 1e-12 * np.abs(values[:-1])).all()
 
 
-def test_without_a_graph_a_row_does_not_depend_on_the_others():
-    """Some of these rows need a shorter step; the others must not be held back by them."""
+def test_rows_are_independent_without_graph():
+    """Some rows need shorter steps, which must not affect the others."""
     L, Y, _, start = steep_problem(819987, 12, 12, 200.0, 5)
     for k in range(1, 4):
         together = newton_simplex(L, Y, beta=300.0, start=start, tol=1e-15, max_iter=k)
@@ -183,7 +183,7 @@ def test_without_a_graph_a_row_does_not_depend_on_the_others():
 
 
 @pytest.mark.parametrize("beta", [1e4, 1e6, 1e8])
-def test_heavy_beta_is_solved_to_the_tolerance(beta):
+def test_large_beta_is_solved_to_tolerance(beta):
     L, Y, _ = random_problem(2)
     found = newton_simplex(L, Y, beta=beta, tol=1e-6)
     assert found.converged
@@ -200,7 +200,7 @@ def test_no_penalty_gives_the_masked_renormalised_prior():
     assert found.n_iter == 0
 
 
-def test_single_positive_rows_come_back_unchanged():
+def test_rows_with_one_positive_label_are_unchanged():
     rng = np.random.default_rng(0)
     Y = np.eye(4, dtype=bool)[rng.integers(4, size=20)]
     G = laplacian(knn_graph(rng.normal(size=(20, 2)), 3))
@@ -208,7 +208,7 @@ def test_single_positive_rows_come_back_unchanged():
     np.testing.assert_array_equal(found.D, Y.astype(float))
 
 
-def test_rows_may_have_weights_of_their_own():
+def test_beta_per_row():
     """Without a graph each row solves ln d + 2 b d = l + nu: a Wright omega function of one unknown."""
     rng = np.random.default_rng(5)
     L, Y = log_softmax(3 * rng.normal(size=(15, 4))), np.ones((15, 4), dtype=bool)
@@ -219,14 +219,14 @@ def test_rows_may_have_weights_of_their_own():
     np.testing.assert_allclose(found.D, wrightomega(L + nu + np.log(q)) / q, atol=1e-7)
 
 
-def test_the_inner_equation_is_solved_to_rounding():
+def test_inner_equation_is_solved_to_machine_precision():
     z = np.concatenate([np.linspace(-700.0, 700.0, 20_001), np.linspace(-5.0, 5.0, 20_001), np.logspace(3, 12, 1000)])
     u = _log_omega(z)
     np.testing.assert_allclose(u, np.log(wrightomega(z)), rtol=1e-14, atol=1e-14)
     assert _log_omega(np.array([-1e4])) == -1e4
 
 
-def test_extreme_priors_neither_overflow_nor_stall():
+def test_extreme_priors_converge_without_overflow():
     L = np.array([[0.0, -1e4, -1e4], [0.0, -800.0, -3.0], [-5e3, -5e3, 0.0]])
     Y = np.array([[True, True, True], [True, True, False], [True, True, False]])
     for beta in (0.0, 0.5):
@@ -245,7 +245,7 @@ def test_admm_reaches_the_same_point(alpha, beta):
     np.testing.assert_allclose(D, newton_simplex(L, Y, laplacian=graph_penalty(G, alpha), beta=beta).D, atol=1e-4)
 
 
-def test_admm_with_the_printed_schedule_does_not_arrive():
+def test_admm_with_the_printed_schedule_does_not_converge():
     """tau <= 0.002, as printed: far from feasible after hundreds of exact steps."""
     L, Y, G = random_problem(8)
     exact = newton_simplex(L, Y, laplacian=0.1 * G, beta=0.1).D
@@ -262,7 +262,7 @@ def many_rows(seed=0, n=400, c=9):
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
-def test_blocks_threads_and_sparse_entries_change_nothing(n_threads, monkeypatch):
+def test_blocks_threads_and_sparse_entries_give_the_same_result(n_threads, monkeypatch):
     """Row by row by the formulas for all labels at once, masked, is the plain version."""
     L, Y, beta, start = many_rows()
     plain = newton_simplex_module._solve(
@@ -287,13 +287,13 @@ def test_blocks_threads_and_sparse_entries_change_nothing(n_threads, monkeypatch
 
 @pytest.mark.parametrize("beta", [0.0, 1e-3, 0.1, 1.0, 10.0, 1e3, 1e6])
 @pytest.mark.parametrize("scale", [1.0, 10.0, 100.0])
-def test_independent_rows_are_solved_from_anywhere_in_a_few_steps(beta, scale):
+def test_independent_rows_converge_quickly_from_any_start(beta, scale):
     rng = np.random.default_rng(0)
     L = log_softmax(scale * rng.normal(size=(200, 12)))
     everything = np.ones_like(L, dtype=bool)
     plain = newton_simplex(L, everything, beta=beta, tol=1e-9)
     far = normalize_rows(rng.random((200, 12)) ** 40)
-    one = np.eye(12)[rng.integers(12, size=200)]  # zeros, where the logarithm is not to be had
+    one = np.eye(12)[rng.integers(12, size=200)]  # zeros, which have no logarithm
     for start in (None, np.full((200, 12), 1 / 12), far, one):
         found = newton_simplex(L, everything, beta=beta, start=start, tol=1e-9)
         assert found.n_iter <= 15
@@ -304,7 +304,7 @@ def test_independent_rows_are_solved_from_anywhere_in_a_few_steps(beta, scale):
         np.testing.assert_allclose(found.gap, gap, atol=1e-9 + 1e-14 * beta)
 
 
-def test_a_solved_row_is_the_same_whatever_rows_are_beside_it():
+def test_solution_of_a_row_is_independent_of_other_rows():
     L, Y, beta, start = many_rows(n=60)
     together = newton_simplex(L, Y, beta=beta, start=start, tol=1e-4).D
     for i in range(len(L)):
@@ -312,24 +312,24 @@ def test_a_solved_row_is_the_same_whatever_rows_are_beside_it():
         np.testing.assert_allclose(together[i], alone, atol=1e-12)
 
 
-def test_a_large_beta_is_solved_up_to_rounding():
+def test_large_beta_is_solved_to_machine_precision():
     L, Y, _, _ = many_rows()
     assert newton_simplex(L, Y, beta=1e9, tol=1e-12).gap.max() <= 1e-5
 
 
-def test_one_block_that_has_not_converged_is_told():
+def test_unconverged_block_is_reported():
     L, Y, _, start = many_rows()
     assert not newton_simplex(L, Y, beta=1.0, start=start, tol=1e-14, max_iter=1).converged
 
 
-def test_with_a_graph_a_prepared_support_is_the_same():
+def test_prepared_support_with_graph():
     L, Y, G = random_problem(3)
     found = newton_simplex(L, Support(Y), laplacian=G, beta=0.1)
     np.testing.assert_array_equal(found.D, newton_simplex(L, Y, laplacian=G, beta=0.1).D)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_without_a_graph_a_row_is_solved_the_same_whatever_rows_are_beside_it(weighted):
+def test_rows_are_bitwise_independent_without_graph(weighted):
     rng = np.random.default_rng(0)
     L = log_softmax(rng.normal(size=(300, 4)) * np.linspace(0.1, 8.0, 300)[:, None])
     Y = rng.random(L.shape) < 0.6
@@ -343,7 +343,7 @@ def test_without_a_graph_a_row_is_solved_the_same_whatever_rows_are_beside_it(we
 
 
 @pytest.mark.parametrize("kind", [sparse.coo_array, sparse.csc_array, sparse.lil_array, sparse.csr_array.toarray])
-def test_the_laplacian_may_have_any_format(kind):
+def test_laplacian_in_any_sparse_format(kind):
     rng = np.random.default_rng(4)
     Y = rng.random((25, 4)) < 0.6
     Y[:, 0] |= ~Y.any(axis=1)

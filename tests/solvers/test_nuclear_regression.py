@@ -1,4 +1,4 @@
-"""Regression with a nuclear norm against a generic solver; the objective never rises."""
+"""Nuclear-norm regression: generic solver, monotone objective, limit cases."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_agrees_with_a_generic_solver(fit_intercept, weight):
     assert (fit.intercept == 0).all() or fit_intercept
 
 
-def test_more_steps_never_raise_the_objective():
+def test_objective_never_increases():
     X, T = problem(1)
     values = [
         nuclear_regression(X, squares(T), 10.0, start(X, T), curvature=2.0, tol=0.0, max_iter=k).objective
@@ -51,7 +51,7 @@ def test_more_steps_never_raise_the_objective():
     assert not nuclear_regression(X, squares(T), 10.0, start(X, T), curvature=2.0, max_iter=2).converged
 
 
-def test_a_heavy_weight_leaves_nothing_and_none_is_least_squares():
+def test_penalty_limits():
     X, T = problem(2)
     largest = np.linalg.norm(2.0 * X.T @ (T - T.mean(axis=0)), 2)
     above, below = (

@@ -1,4 +1,4 @@
-"""Platt's sigmoid and pairwise coupling against generic solvers, the linear system and an exact case."""
+"""Platt's sigmoid and pairwise coupling: generic solvers, linear system, exact case."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_two_labels_keep_their_probability():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_sigmoid_against_a_generic_minimiser(seed):
+def test_sigmoid_matches_a_generic_minimiser(seed):
     rng = np.random.default_rng(seed)
     f = rng.normal(size=60)
     positive, negative = rng.poisson(1.0 + 2.0 * (f > 0)), rng.poisson(1.5, size=60)
@@ -94,7 +94,7 @@ def test_sigmoid_against_a_generic_minimiser(seed):
     np.testing.assert_allclose(platt_sigmoid(f, positive, negative), best.x, atol=1e-4)
 
 
-def test_numbers_of_examples_are_repetitions():
+def test_counts_equal_repeated_examples():
     f = np.array([-1.0, 0.2, 0.5, 2.0])
     positive, negative = np.array([0, 1, 2, 3]), np.array([2, 2, 0, 1])
     repeated = np.concatenate([np.repeat(f, positive), np.repeat(f, negative)])
@@ -104,7 +104,7 @@ def test_numbers_of_examples_are_repetitions():
     )
 
 
-def test_separable_scores_reach_the_targets_and_no_further():
+def test_separable_scores_reach_the_smoothed_targets():
     f = np.array([-5.0, 5.0])
     A, B = platt_sigmoid(f, np.array([0, 20]), np.array([10, 0]))
     p = 1 / (1 + np.exp(A * f + B))
@@ -112,7 +112,7 @@ def test_separable_scores_reach_the_targets_and_no_further():
     assert A < 0
 
 
-def test_equal_scores_give_the_shares():
+def test_equal_scores_give_class_frequencies():
     A, B = platt_sigmoid(np.zeros(3), np.array([3, 3, 2]), np.array([1, 1, 0]))
     mean_target = (8 * 9 / 10 + 2 / 4) / 10
     assert 1 / (1 + np.exp(B)) == pytest.approx(mean_target, abs=1e-6)

@@ -1,4 +1,4 @@
-"""Wide features in as many coordinates as there are rows: the same fits, the same intervals."""
+"""Wide features reduced to their row space give the same fits and intervals."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from ldlearn.uncertainty import vote_posterior as module
 
 
 def wide_rows(n=60, m=200, c=3, rank=None, seed=0):
-    """Features, degrees and 0/1 labels; of a rank, columns that follow a few others."""
+    """Features, degrees and 0/1 labels; with a given rank, columns are combinations of a few others."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m)) if rank is None else rng.normal(size=(n, rank)) @ rng.normal(size=(rank, m))
     X = X * rng.uniform(0.5, 2.0, size=m) + rng.normal(size=m)
@@ -30,7 +30,7 @@ def wide_rows(n=60, m=200, c=3, rank=None, seed=0):
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(2, 12), st.integers(0, 3), st.integers(0, 10), st.booleans(), st.integers(0, 100))
-def test_products_of_rows_and_scores_are_those_of_the_whole(n, copies, constant, fit_intercept, seed):
+def test_inner_products_and_scores_are_kept(n, copies, constant, fit_intercept, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 40)) + 3.0
     X = np.hstack([np.vstack([X, X[:copies]]), np.full((n + min(copies, n), constant), 2.0)])
@@ -52,7 +52,7 @@ def test_products_of_rows_and_scores_are_those_of_the_whole(n, copies, constant,
 @pytest.mark.parametrize("rank", [None, 5])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_regressions_on_short_rows_are_those_on_whole_ones(rank, fit_intercept, weighted):
+def test_regression_in_the_row_space_matches_full_features(rank, fit_intercept, weighted):
     X, D, Y = wide_rows(rank=rank)
     weights = np.random.default_rng(0).uniform(0.2, 4.0, size=len(X)) if weighted else None
     whole = Features(X, fit_intercept, weights)
@@ -66,7 +66,7 @@ def test_regressions_on_short_rows_are_those_on_whole_ones(rank, fit_intercept, 
 
 
 @pytest.mark.parametrize("estimator", [DLDL(beta=1.0, gamma=5.0, tol=1e-10), VoteLDL(gamma=5.0, tol=1e-10)])
-def test_estimators_find_what_they_find_on_whole_rows(estimator, monkeypatch):
+def test_estimators_match_fits_with_full_features(estimator, monkeypatch):
     X, _, Y = wide_rows()
     short = clone(estimator).fit(X, Y)
     for method in (dldl, vote_ldl):
@@ -76,21 +76,21 @@ def test_estimators_find_what_they_find_on_whole_rows(estimator, monkeypatch):
         np.testing.assert_allclose(getattr(short, name), getattr(long, name), atol=1e-4)
 
 
-def test_other_features_stay_as_they_are():
+def test_other_features_are_not_reduced():
     X, _, _ = wide_rows()
     assert isinstance(reduce_to_row_space(Features(X)), RowSpace)
     large, uneven = X.copy(), X.copy()
-    large[:, 0] *= 300.0  # of other spread, though the rows keep their digits
-    uneven[:, 0] *= 1e6  # would drown the others in rounding
-    weighted = Features(X, sample_weight=np.arange(60.0))  # one counts for nothing
+    large[:, 0] *= 300.0  # different scales, although rows keep their digits
+    uneven[:, 0] *= 1e6  # would dominate the rounding errors
+    weighted = Features(X, sample_weight=np.arange(60.0))  # one has weight 0
     others = [Features(other) for other in (X[:, :100], large, uneven, sparse.csr_array(X), X[:1])]
     for features in (*others, weighted):
         assert reduce_to_row_space(features) is features
         assert features.original is features
 
 
-def test_rows_that_would_lose_digits_stay_as_they_are():
-    """What other rows say would be rounding beside a row that is very long or counts very often."""
+def test_rows_that_would_lose_precision_are_not_reduced():
+    """Rows of very large norm or weight would leave only rounding errors of the others."""
     X, _, _ = wide_rows()
     far = X.copy()
     far[0] = 1e7
@@ -98,11 +98,11 @@ def test_rows_that_would_lose_digits_stay_as_they_are():
     for features in (Features(far), Features(X, sample_weight=often), Features(X + 1e7, fit_intercept=False)):
         assert reduce_to_row_space(features) is features
     assert isinstance(reduce_to_row_space(Features(X + 1e7)), RowSpace)
-    middle = np.vstack([X + 1e3, X.mean(axis=0) + 1e3])  # a row without any length
+    middle = np.vstack([X + 1e3, X.mean(axis=0) + 1e3])  # a row of zeros
     assert isinstance(reduce_to_row_space(Features(middle)), RowSpace)
 
 
-def test_a_far_row_takes_nothing_from_the_others():
+def test_outlying_row_does_not_affect_the_others():
     X, _, Y = wide_rows(n=20, m=80)
     X[0] = 1e8
     model = DLDL(beta=1.0, gamma=3.0)
@@ -111,7 +111,7 @@ def test_a_far_row_takes_nothing_from_the_others():
 
 
 @pytest.mark.parametrize("estimator", [DLDL(beta=1.0, gamma=5.0), VoteLDL(gamma=5.0)])
-def test_single_precision_has_the_same_intervals(estimator):
+def test_float32_gives_the_same_intervals(estimator):
     X, _, Y = wide_rows()
     narrow = X.astype(np.float32)
     one, two = clone(estimator).fit(X, Y), clone(estimator).fit(narrow, Y)
@@ -121,7 +121,7 @@ def test_single_precision_has_the_same_intervals(estimator):
         np.testing.assert_allclose(bound, same, atol=1e-3)
 
 
-def test_the_covariance_is_that_of_all_weights(monkeypatch):
+def test_covariance_matches_that_of_all_coefficients(monkeypatch):
     """Against the inverse of ``scatter (x) C + 2 l2 I`` as a matrix of all weights."""
     X, _, Y = wide_rows(n=20, m=50)
     rows, l2 = RowSpace(Features(X)), 3.0
@@ -134,7 +134,7 @@ def test_the_covariance_is_that_of_all_weights(monkeypatch):
     exact = np.einsum("ni,ijkl,nk->njl", new, matrix, new)
     found = information.row_space_covariance(rows, l2)
     np.testing.assert_allclose(found.score_covariance(new) - found.intercept, exact, rtol=1e-4, atol=1e-6)
-    monkeypatch.setattr(module, "_MAX_BASIS_ENTRIES", 10 * 50)  # of fewer directions: never surer than that
+    monkeypatch.setattr(module, "_MAX_BASIS_ENTRIES", 10 * 50)  # fewer directions: never narrower
     fewer = information.row_space_covariance(rows, l2)
     assert fewer.basis.shape == (50, 10)
     more = np.einsum("njj->nj", fewer.score_covariance(new) - found.score_covariance(new))
@@ -142,7 +142,7 @@ def test_the_covariance_is_that_of_all_weights(monkeypatch):
 
 
 @pytest.mark.parametrize("rank", [None, 20])
-def test_intervals_of_wide_rows_hold_what_they_promise(rank):
+def test_coverage_with_wide_features(rank):
     X, P, Y = wide_rows(n=700, m=800, c=4, rank=rank, seed=3)
     model = VoteLDL().fit(X[:300], Y[:300])
     if rank is None:  # as many directions as rows: the labels determine the coefficients too poorly

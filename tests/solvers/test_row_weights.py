@@ -1,4 +1,4 @@
-"""Weights of rows in the solvers: twice the weight is the row twice, and unknown labels do not count."""
+"""Sample weights and unknown labels in the solvers."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ CONTAINERS = pytest.mark.parametrize("container", [np.asarray, sparse.csr_array]
 
 
 def weighted_rows(seed=0, n=40, m=4, c=5):
-    """Features, distributions, labels, and how often each row counts."""
+    """Features, distributions, labels, and integer sample weights."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m)) * [1.0, 1.0, 0.1, 10.0] + [0.0, 3.0, 0.0, 1e4]
     X[:, 2] *= rng.random(n) < 0.4
@@ -29,7 +29,7 @@ def weighted_rows(seed=0, n=40, m=4, c=5):
 
 
 @CONTAINERS
-def test_moments_count_rows_as_often_as_their_weights(container):
+def test_weighted_moments_equal_those_of_repeated_rows(container):
     X, _, _, w = weighted_rows()
     mean, squares = column_moments(container(X), w.astype(float))
     repeated = np.repeat(X, w, axis=0)
@@ -55,7 +55,7 @@ def test_softmax_regression_with_weights_is_that_of_repeated_rows(container, fit
         assert 0.0 <= given.gap <= 1e-12 * w.sum()
 
 
-def test_the_weighted_loss_has_the_gradient_that_it_says():
+def test_gradient_of_the_weighted_loss():
     X, D, _, w = weighted_rows()
     features = Features(X, True, w.astype(float))
     rng = np.random.default_rng(1)
@@ -79,7 +79,7 @@ def test_vote_regression_with_weights_is_that_of_repeated_rows(competing):
 
 
 @pytest.mark.parametrize("competing", [True, False])
-def test_unknown_labels_are_no_part_of_the_vote_likelihood(competing):
+def test_unknown_labels_are_left_out_of_the_vote_likelihood(competing):
     """The stated objective over the known entries alone, by a generic solver."""
     X, _, Y, w = weighted_rows(n=60)
     X = X / [1.0, 1.0, 1.0, 1e4]
@@ -102,10 +102,10 @@ def test_unknown_labels_are_no_part_of_the_vote_likelihood(competing):
     found = minimize(objective, np.zeros(m * c + c + 1), method="BFGS", options={"gtol": 1e-4})
     assert fit.loss == pytest.approx(found.fun, rel=1e-5)
     assert fit.loss <= found.fun + 1e-6
-    np.testing.assert_array_equal(fit.coef, other.coef)  # whatever stands there
+    np.testing.assert_array_equal(fit.coef, other.coef)  # independent of the stored value
 
 
-def test_the_rate_of_known_labels():
+def test_rate_of_known_labels():
     _, D, Y, w = weighted_rows()
     observed = np.random.default_rng(3).random(Y.shape) < 0.7
     rate = profile_log_rate(np.log(D), Y, weights=label_weights(w.astype(float), observed))
@@ -120,14 +120,14 @@ def test_expected_votes_of_an_unknown_label_are_those_without_its_label():
     rng = np.random.default_rng(0)
     theta = competing_votes(rng.normal(size=(1, 3)), np.log(4.0))
     draws = rng.poisson(np.exp(theta), size=(200_000, 3))
-    seen = draws[(draws[:, 0] > 0) & (draws[:, 1] == 0)]  # of the third nothing is known
+    seen = draws[(draws[:, 0] > 0) & (draws[:, 1] == 0)]  # the third is unknown
     votes = expected_votes(theta, np.array([[True, False, False]]), np.array([[True, True, False]]))
     np.testing.assert_allclose(votes[0], seen.mean(axis=0), atol=0.05)
     assert votes[0, 1] == 0.0
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3])
-def test_the_d_step_with_weights_against_a_generic_convex_solver(alpha):
+def test_weighted_d_step_matches_a_generic_convex_solver(alpha):
     cp = pytest.importorskip("cvxpy")
     X, _, Y, _ = weighted_rows(n=12)
     rng = np.random.default_rng(0)
@@ -144,5 +144,5 @@ def test_the_d_step_with_weights_against_a_generic_convex_solver(alpha):
     assert found.converged
     assert found.objective == pytest.approx(problem.value, abs=1e-5)
     np.testing.assert_allclose(found.D, normalize_rows(np.maximum(x.value, 0.0) * Y), atol=2e-3)
-    if alpha == 0.0:  # then weights only count rows
+    if alpha == 0.0:  # then weights equal repeated rows
         np.testing.assert_allclose(found.D, newton_simplex(L, Y, beta=0.7, tol=1e-10).D, atol=1e-4)

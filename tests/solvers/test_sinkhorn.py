@@ -1,4 +1,4 @@
-"""Transport plans: their marginals, their cost against a linear programme, and both domains of the sweeps."""
+"""Transport plans: marginals, cost compared with a linear programme, both domains of the iteration."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plans(found, M, lam):
 
 
 @pytest.mark.parametrize("lam", [0.2, 5.0, 30.0, 200.0])
-def test_marginals_are_met(lam):
+def test_marginals(lam):
     H, D, M = make_problem()
     found = sinkhorn(H, D, M, lam)
     P = plans(found, M, lam)
@@ -57,7 +57,7 @@ def test_cost_is_the_primal_objective_at_the_plan():
     np.testing.assert_allclose(transport_cost(found, H, D, lam), (P * M).sum(axis=(1, 2)) + entropy / lam, atol=1e-8)
 
 
-def test_no_other_plan_is_cheaper():
+def test_plan_minimises_the_cost():
     """A generic solver over the free entries of a 2 x 2 plan finds the same minimum."""
     H, D, M = np.array([[0.3, 0.7]]), np.array([[0.6, 0.4]]), np.array([[0.0, 1.0], [1.0, 0.0]])
     lam = 3.0
@@ -81,7 +81,7 @@ def test_limit_of_large_lam_is_the_linear_programme():
 
 
 @pytest.mark.parametrize("lam", [8.0, 40.0])
-def test_plans_are_those_of_very_many_plain_sweeps(lam):
+def test_plans_match_plain_sinkhorn_iterations(lam):
     H, D, M = make_problem(seed=3, n=20, c=6)
     G, U = np.exp(-lam * M), np.ones_like(H)
     for _ in range(50_000):
@@ -91,7 +91,7 @@ def test_plans_are_those_of_very_many_plain_sweeps(lam):
     np.testing.assert_allclose(plans(sinkhorn(H, D, M, lam), M, lam), expected, atol=1e-7)
 
 
-def test_blocks_and_a_start_change_nothing(monkeypatch):
+def test_blocks_and_warm_start_give_the_same_result(monkeypatch):
     H, D, M = make_problem(n=9)
     whole = sinkhorn(H, D, M, 60.0)
     monkeypatch.setattr(module, "_BLOCK_ENTRIES", 40)

@@ -1,4 +1,4 @@
-"""The W-step: its gradient, its optimum against scikit-learn, its limits."""
+"""The W-step: gradient, optimum compared with scikit-learn, certificate, limit cases."""
 
 from dataclasses import replace
 
@@ -57,7 +57,7 @@ def test_one_hot_targets_equal_logistic_regression(fit_intercept, l2):
     X, D = problem(n=150)
     labels = D.argmax(axis=1)
     ours = softmax_regression(Features(X, fit_intercept), np.eye(4)[labels], l2=l2, tol=1e-13)
-    # scikit-learn weighs the penalty as |W|^2 / (2 C)
+    # scikit-learn's penalty is |W|^2 / (2 C)
     theirs = LogisticRegression(C=1 / (2 * l2), fit_intercept=fit_intercept, tol=1e-10, max_iter=10_000).fit(X, labels)
     P = softmax(X @ ours.coef + ours.intercept)
     np.testing.assert_allclose(P, theirs.predict_proba(X), atol=1e-5)
@@ -107,7 +107,7 @@ def test_weighted_scatter_is_that_of_the_centred_augmented_features():
         )
 
 
-def test_heavy_penalty_leaves_the_mean():
+def test_large_penalty_gives_the_mean():
     X, D = problem()
     fit = softmax_regression(Features(X), D, l2=1e12, tol=1e-14)
     np.testing.assert_allclose(softmax(fit.logits), np.tile(D.mean(axis=0), (len(D), 1)), atol=1e-6)
@@ -145,7 +145,7 @@ COLUMNS = {
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("l2", [1e-6, 1e-3, 1.0, 100.0])
 @pytest.mark.parametrize("case", COLUMNS)
-def test_the_minimum_is_reached_and_certified_for_columns_of_any_scale_and_offset(case, l2, container):
+def test_certified_minimum_for_any_scale_and_offset(case, l2, container):
     scales, offset = COLUMNS[case]
     rng = np.random.default_rng(1)
     V = rng.normal(size=(120, 5))
@@ -159,7 +159,7 @@ def test_the_minimum_is_reached_and_certified_for_columns_of_any_scale_and_offse
     assert primal(X, D, l2, fit.coef, fit.intercept) - bound <= 3e-7 * len(X)
 
 
-def test_an_unpenalised_minimum_needs_every_direction_however_short_its_column():
+def test_unpenalised_fit_is_invariant_to_column_scale():
     """Scaling a column scales its weights and changes nothing else if there is no penalty."""
     X, D = problem(n=100, m=5)
     plain = softmax_regression(Features(X), D, tol=1e-13)
@@ -170,7 +170,7 @@ def test_an_unpenalised_minimum_needs_every_direction_however_short_its_column()
 
 @pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_the_gap_is_the_distance_to_the_dual_bound(tol, fit_intercept):
+def test_gap_is_the_difference_from_the_dual_bound(tol, fit_intercept):
     X, D = problem(scale=2.0)
     X = X - X.mean(axis=0)
     fit = softmax_regression(Features(X, fit_intercept), D, l2=0.01, tol=tol)
@@ -183,7 +183,7 @@ def test_the_gap_is_the_distance_to_the_dual_bound(tol, fit_intercept):
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e4])
-def test_float32_certifies_the_weights_that_it_returns(offset):
+def test_certificate_of_float32_coefficients(offset):
     X, D = problem(n=300, m=8, scale=1.0)
     X = (X + offset).astype(np.float32)
     fit = softmax_regression(Features(X), D, l2=1e-3, tol=1e-9)
@@ -195,7 +195,7 @@ def test_float32_certifies_the_weights_that_it_returns(offset):
     assert gap <= 1.1e-9 * len(X)
 
 
-def test_without_penalty_nothing_is_certified():
+def test_no_certificate_without_penalty():
     X, D = problem()
     fit = softmax_regression(Features(X), D, tol=1e-8)
     assert fit.gap == np.inf
@@ -204,7 +204,7 @@ def test_without_penalty_nothing_is_certified():
     assert fit.loss - best.loss <= 1e-7 * len(X)
 
 
-def test_stopped_early_it_says_so_and_how_far_it_is():
+def test_early_stop_reports_the_gap():
     X, D = problem(n=150, scale=2.0)
     best = softmax_regression(Features(X), D, l2=0.01, tol=1e-13)
     stopped = softmax_regression(Features(X), D, l2=0.01, tol=1e-13, max_iter=1)
@@ -213,7 +213,7 @@ def test_stopped_early_it_says_so_and_how_far_it_is():
     assert stopped.gap >= stopped.loss - best.loss > 1e-3
 
 
-def test_a_label_that_no_row_has_is_left_alone():
+def test_label_without_mass():
     X, D = problem()
     D = np.column_stack([D[:, :3] / D[:, :3].sum(axis=1, keepdims=True), np.zeros(len(D))])
     fit = softmax_regression(Features(X), D, l2=0.1, tol=1e-9)
@@ -224,7 +224,7 @@ def test_a_label_that_no_row_has_is_left_alone():
 
 
 @pytest.mark.parametrize("far", [3.0, 30.0])
-def test_no_step_goes_up_even_from_far_away(far):
+def test_loss_never_increases_from_a_distant_start(far):
     """Where predictions are saturated a full Newton step overshoots by orders of magnitude."""
     X, D = problem(n=60, m=3, c=3, scale=0.5)
     features = Features(X)
@@ -239,8 +239,8 @@ def test_no_step_goes_up_even_from_far_away(far):
     assert end.loss == pytest.approx(softmax_regression(features, D, l2=1e-3).loss, rel=1e-9)
 
 
-def test_newton_systems_are_solved_roughly_far_away_and_well_near_the_end():
-    """Rough ones save products with X, good ones make the convergence quadratic."""
+def test_accuracy_of_newton_systems_increases():
+    """Inexact solutions save products with X, accurate ones give quadratic convergence."""
     X, D = problem(n=200, m=10, scale=0.5)
     rough = softmax_regression(Features(X), D, l2=1e-3, tol=1e-6)
     fine = softmax_regression(Features(X), D, l2=1e-3, tol=1e-12)
@@ -249,15 +249,15 @@ def test_newton_systems_are_solved_roughly_far_away_and_well_near_the_end():
     assert softmax_regression(Features(X), D, l2=1e-6, tol=1e-14).n_iter <= 7
 
 
-def test_newton_systems_are_solved_no_further_than_is_asked_for():
+def test_newton_systems_are_not_solved_beyond_the_tolerance():
     X, D = problem(n=300, m=10, c=5, scale=2.0)
     features = Features(X)
     start = softmax_regression(features, D, l2=1e-3, tol=1e-4)
-    nudged = softmax_regression(features, 0.9 * D + 0.1 / 5, l2=1e-3, tol=1e-4, start=start)
-    assert 1e-9 <= nudged.gap / len(X) <= 1e-4
+    perturbed = softmax_regression(features, 0.9 * D + 0.1 / 5, l2=1e-3, tol=1e-4, start=start)
+    assert 1e-9 <= perturbed.gap / len(X) <= 1e-4
 
 
-def test_a_block_of_the_hessian_is_inverted():
+def test_inverse_of_a_hessian_block():
     X, _ = problem(scale=3.0)
     w = np.random.default_rng(0).random(len(X))
     scatter = Features(X).weighted_scatter(w)
@@ -270,13 +270,13 @@ def test_a_block_of_the_hessian_is_inverted():
     )
 
 
-def test_a_block_that_cannot_be_factorised_is_replaced_by_its_diagonal():
-    """It only has to make the steps of a solver fewer."""
+def test_block_that_cannot_be_factorised_is_replaced_by_its_diagonal():
+    """It is only a preconditioner."""
     indefinite = np.array([[1.0, 3.0], [3.0, 4.0]])
     np.testing.assert_allclose(module._block_solver(indefinite, 0.5)(np.array([2.0, 4.0])), [1.0, 1.0], rtol=1e-6)
 
 
-def test_more_float32_features_than_rows_and_hardly_a_penalty():
+def test_wide_float32_features_with_tiny_penalty():
     """Second derivatives of which all but a few are rounding: the blocks of the Hessian must stay definite."""
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(40, 100)) + 3.0).astype(np.float32)
@@ -289,20 +289,20 @@ def test_more_float32_features_than_rows_and_hardly_a_penalty():
     assert np.isfinite(softmax_regression(features, D, l2=1e-5, tol=1e-6).loss)
 
 
-def test_a_warm_start_never_rises_and_needs_less_work():
+def test_warm_start_never_increases_the_loss_and_saves_work():
     X, D = problem(n=200, m=10, scale=2.0)
     features = Features(X)
     cold = softmax_regression(features, D, l2=0.1)
-    nudged = 0.98 * D + 0.02 / 4
-    again = softmax_regression(features, nudged, l2=0.1, start=cold)
-    fresh = softmax_regression(features, nudged, l2=0.1)
+    perturbed = 0.98 * D + 0.02 / 4
+    again = softmax_regression(features, perturbed, l2=0.1, start=cold)
+    fresh = softmax_regression(features, perturbed, l2=0.1)
     assert again.loss == pytest.approx(fresh.loss, rel=1e-9)
     assert again.n_products < fresh.n_products
     done = softmax_regression(features, D, l2=0.1, start=cold)
     assert (done.n_iter, done.n_products) == (0, 2)  # two gradients: only the certificate
 
 
-def test_separable_targets_without_penalty_end_quietly():
+def test_separable_targets_without_penalty_trigger_no_warning():
     """There is no minimiser: the loss tends to 0 and every Newton step adds about 1 to the logits."""
     X = np.array([[-1.0], [1.0]])
     fit = softmax_regression(Features(X), np.eye(2), l2=0.0, tol=1e-6, max_iter=50)
@@ -313,7 +313,7 @@ def test_separable_targets_without_penalty_end_quietly():
     np.testing.assert_allclose(softmax(fit.logits), np.eye(2), atol=1e-5)
 
 
-def test_float32_features_stay_float32_and_agree():
+def test_float32_features_stay_float32():
     X, D = problem()
     wide = softmax_regression(Features(X), D, l2=1.0)
     features = Features(X.astype(np.float32))
@@ -330,7 +330,7 @@ def many_rows(n=3000, m=6, c=4, seed=3):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
-def test_blocks_threads_and_samples_change_nothing_but_the_work(container, dtype, weighted, monkeypatch):
+def test_blocks_threads_and_samples_give_the_same_fit(container, dtype, weighted, monkeypatch):
     X, D = many_rows()
     weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
     X = X.astype(dtype)
@@ -349,8 +349,8 @@ def test_blocks_threads_and_samples_change_nothing_but_the_work(container, dtype
     assert fit.n_products < plain.n_products
 
 
-def test_a_sample_that_misleads_gives_way_to_all_rows(monkeypatch):
-    """Every row with the rare feature is outside the sample, which therefore knows no curvature along it."""
+def test_unrepresentative_sample_is_replaced_by_all_rows(monkeypatch):
+    """Rows with the rare feature are outside the sample, which has no curvature along it."""
     X, D = many_rows()
     monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
     inside = np.zeros(len(X), dtype=bool)
@@ -364,7 +364,7 @@ def test_a_sample_that_misleads_gives_way_to_all_rows(monkeypatch):
     assert fit.loss == pytest.approx(plain.loss, rel=1e-9)
 
 
-def test_secants_bend_the_newton_direction_as_those_of_l_bfgs_do():
+def test_secant_correction_of_the_newton_direction():
     """An inverse Hessian is symmetric, and the last secant's change of the gradient leads back along its step."""
     X, D = problem()
     rng = np.random.default_rng(0)
@@ -383,7 +383,7 @@ def test_secants_bend_the_newton_direction_as_those_of_l_bfgs_do():
     np.testing.assert_allclose(direction(change), step, atol=1e-9)
 
 
-def test_no_sample_is_taken_where_single_precision_cannot_represent_the_columns(monkeypatch):
+def test_no_sample_if_float32_cannot_represent_the_columns(monkeypatch):
     X, D = many_rows()
     monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
     for scale in (1e40, 1e-40):
@@ -393,7 +393,7 @@ def test_no_sample_is_taken_where_single_precision_cannot_represent_the_columns(
 
 
 @pytest.mark.parametrize("scale", [1e2, 1e4])
-def test_float32_columns_of_all_scales_are_solved_to_a_certificate(scale):
+def test_float32_columns_of_all_scales_are_certified(scale):
     """A large column makes the gap hard to close: single precision alone cannot."""
     X, D = many_rows()
     X = (X * np.geomspace(1.0 / scale, scale, X.shape[1])).astype(np.float32)
@@ -402,7 +402,7 @@ def test_float32_columns_of_all_scales_are_solved_to_a_certificate(scale):
     assert fit.gap <= 1e-8 * len(X)
 
 
-def test_a_rough_fit_is_as_good_as_it_was_asked_to_be():
+def test_loose_tolerance_is_met():
     X, D = many_rows()
     features = Features(X)
     best = softmax_regression(features, D, l2=0.1, tol=1e-12)
@@ -411,23 +411,23 @@ def test_a_rough_fit_is_as_good_as_it_was_asked_to_be():
     assert rough.n_products < best.n_products
     assert not rough.converged
     assert 0 <= rough.loss - best.loss <= 0.1 * (nothing.loss - rough.loss)
-    assert rough.gap > 0.1 * (nothing.loss - rough.loss)  # an estimate was enough; the bound is far above
+    assert rough.gap > 0.1 * (nothing.loss - rough.loss)  # the estimate was sufficient; the bound is far above
 
 
-def few_of_many(n=300, m=4, c=40, seed=5):
+def sparse_degrees(n=300, m=4, c=40, seed=5):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m)) * np.array([1.0, 10.0, 0.1, 1.0]) + 2.0
     D = rng.random((n, c)) * (rng.random((n, c)) < 0.1)
     D[np.arange(n), rng.integers(c - 1, size=n)] += 0.5
-    D[:, -1] = 0.0  # a label that no row has
+    D[:, -1] = 0.0  # a label without mass
     return X, D / D.sum(axis=1, keepdims=True)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e5])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_sparse_degrees_give_the_same_fit_and_a_true_gap(fit_intercept, dtype, offset, monkeypatch):
-    X, D = few_of_many()
+def test_sparse_degrees_give_the_same_fit_and_a_valid_gap(fit_intercept, dtype, offset, monkeypatch):
+    X, D = sparse_degrees()
     X = (X + offset).astype(dtype)
     dense = softmax_regression(Features(X, fit_intercept), D, l2=0.1, tol=1e-10)
     monkeypatch.setattr(SparseObjective, "block_entries", 1000)
@@ -440,9 +440,9 @@ def test_sparse_degrees_give_the_same_fit_and_a_true_gap(fit_intercept, dtype, o
     np.testing.assert_allclose(np.exp(fit.logits.data), softmax(dense.logits)[D > 0], atol=1e-3)
 
 
-def test_what_balance_is_lacking_is_added_to_the_gap(monkeypatch):
+def test_imbalance_is_added_to_the_gap(monkeypatch):
     """Without a single sweep the column sums differ, and the bound must still hold."""
-    X, D = few_of_many()
+    X, D = sparse_degrees()
     best = softmax_regression(Features(X), D, l2=0.1, tol=1e-10)
     monkeypatch.setattr(SparseObjective, "balance_accuracy", np.inf)
     for n_steps in range(1, 5):
@@ -451,7 +451,7 @@ def test_what_balance_is_lacking_is_added_to_the_gap(monkeypatch):
 
 
 @pytest.mark.parametrize(("off", "balances"), [(-5.0, True), (-800.0, False)])
-def test_what_cannot_be_balanced_is_not_certified(off, balances):
+def test_no_certificate_if_predictions_cannot_be_balanced(off, balances):
     """Predictions of exactly 0 have no curvature: Newton's method does not move their label."""
     X, D = problem()
     rows = LocalObjective(Features(X), D)
@@ -463,8 +463,8 @@ def test_what_cannot_be_balanced_is_not_certified(off, balances):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_bound_holds_for_any_intercept(seed):
-    """Best weights and an intercept that is off: what remains of the bound is what balance is lacking."""
+def test_bound_is_valid_for_any_intercept(seed):
+    """Optimal coefficients with a wrong intercept: the bound is reduced by the imbalance."""
     rng = np.random.default_rng(seed)
     X, l2 = rng.normal(size=(60, 3)), 10.0 ** rng.uniform(-1, 1)
     D = rng.dirichlet(np.full(4, 0.3), size=60) + 1e-9
@@ -482,7 +482,7 @@ def test_the_bound_holds_for_any_intercept(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_dual_point_of_unbalanced_predictions_is_mixed_as_stated(seed):
+def test_dual_point_of_unbalanced_predictions(seed):
     """Q = (1 - e) P + e E has the column sums of D; the dual at Q, with the bound of its entropy, gives the gap."""
     rng = np.random.default_rng(seed)
     X, D, l2 = rng.normal(size=(50, 3)), rng.dirichlet(np.ones(4), size=50), 0.3
@@ -507,8 +507,8 @@ def test_the_dual_point_of_unbalanced_predictions_is_mixed_as_stated(seed):
 
 
 @pytest.mark.parametrize("scale", [1e39, 1e-39])
-def test_many_labels_and_features_that_single_precision_cannot_write(scale):
-    X, D = few_of_many()
+def test_many_labels_with_features_beyond_float32(scale):
+    X, D = sparse_degrees()
     usual = softmax_regression(Features(X), sparse.csr_array(D), l2=0.1, tol=1e-8)
     fit = softmax_regression(Features(X * scale), sparse.csr_array(D), l2=0.1 * scale**2, tol=1e-8)
     assert fit.converged
@@ -516,15 +516,15 @@ def test_many_labels_and_features_that_single_precision_cannot_write(scale):
 
 
 def normal_features(n=1500, m=12, c=80, seed=0):
-    """Features whose spread is the same wherever a label is predicted, and labels with means far apart."""
+    """Features with the same variance within each label, and labels with distant means."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, m))
     P = softmax(X @ rng.standard_normal((m, c)) * 0.7)
     return X, sparse.csr_array(np.where(np.sort(P, axis=1)[:, [-4]] <= P, 0.25, 0.0))
 
 
-def test_many_labels_are_centred_where_they_are_predicted(monkeypatch):
-    """Newton systems take half the products where the preconditioner knows that weights move intercepts."""
+def test_preconditioner_centres_features_per_label(monkeypatch):
+    """Newton systems need half the products if the preconditioner couples coefficients and intercepts."""
     X, D = normal_features()
     centred = softmax_regression(Features(X), D, l2=0.3, tol=1e-6)
     monkeypatch.setattr(softmax_objective, "reciprocal", np.zeros_like)  # no label is centred
@@ -535,8 +535,8 @@ def test_many_labels_are_centred_where_they_are_predicted(monkeypatch):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_shift_of_the_intercept_balances_the_predictions(weighted):
-    X, D = few_of_many()
+def test_intercept_shift_balances_the_predictions(weighted):
+    X, D = sparse_degrees()
     weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
     rows = SparseObjective(Features(X, sample_weight=weights), sparse.csr_array(D))
     b = np.where(rows.degree_sums > 0, 0.0, -60.0)
@@ -547,9 +547,9 @@ def test_a_shift_of_the_intercept_balances_the_predictions(weighted):
     assert np.abs(balanced.prediction_excess()[present] / balanced.sums[present]).max() < 1e-5
 
 
-def test_a_label_that_is_hardly_predicted_is_balanced_step_by_step():
-    """What its sum lacks is a factor that single precision cannot write."""
-    X, D = few_of_many()
+def test_label_with_tiny_predictions_is_balanced_gradually():
+    """The required factor overflows float32."""
+    X, D = sparse_degrees()
     rows = SparseObjective(Features(X), sparse.csr_array(D))
     b = np.where(rows.degree_sums > 0, 0.0, -60.0)
     b[:2] = -120.0, -2000.0  # a factor of 1e52; predictions of exactly 0, which 30 rounds do not mend
@@ -559,8 +559,8 @@ def test_a_label_that_is_hardly_predicted_is_balanced_step_by_step():
     assert at.sums[0] == pytest.approx(rows.degree_sums[0], rel=0.05)
 
 
-def test_many_labels_are_solved_to_float64_though_most_of_the_work_is_not():
-    X, D = few_of_many()
+def test_many_labels_reach_float64_accuracy():
+    X, D = sparse_degrees()
     fit = softmax_regression(Features(X), sparse.csr_array(D), l2=0.1, tol=1e-13)
     assert fit.converged
     assert fit.gap <= 1e-13 * len(X)

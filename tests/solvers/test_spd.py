@@ -1,4 +1,4 @@
-"""Conjugate gradients for several right-hand sides against dense factorisations."""
+"""Conjugate gradients for several right-hand sides, compared with dense factorisations."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ def test_columns_do_not_influence_each_other():
 @pytest.mark.parametrize(
     ("A", "message"), [([[0.0, 1.0], [1.0, 0.0]], "diagonal"), ([[1.0, 2.0], [2.0, 1.0]], "curvature")]
 )
-def test_an_indefinite_matrix_is_refused(A, message):
+def test_indefinite_matrix_raises(A, message):
     with pytest.raises(ValueError, match=message):
         solve_spd(np.array(A), np.array([[1.0], [-1.0]]))
 
 
-def test_an_unsolved_system_is_not_passed_over_in_silence():
+def test_unsolved_system_triggers_a_warning():
     A = random_spd(40, 0)
     with pytest.warns(LinAlgWarning, match="not solved"):
         solve_spd(A, np.ones((40, 1)), max_steps=20)
 
 
-def test_an_unsolved_operator_is_not_passed_over_in_silence():
+def test_unsolved_operator_triggers_a_warning():
     A = random_spd(40, 0)
     B = np.ones((40, 2))
     np.testing.assert_allclose(solve_operator(lambda V: A @ V, np.diag(A)[:, None], B), linalg.solve(A, B), rtol=1e-7)

@@ -1,4 +1,4 @@
-"""Rows by the number of their positive labels: nothing is lost, nothing is mixed up."""
+"""Rows grouped by their number of positive labels."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def random_labels(n=200, c=7, seed=0):
 
 
 @pytest.mark.parametrize("entries", [1, 50, 2**14])
-def test_every_row_is_in_one_block_of_rows_with_as_many_labels(entries, monkeypatch):
+def test_every_row_is_in_the_block_of_its_cardinality(entries, monkeypatch):
     monkeypatch.setattr(module, "_BLOCK_ENTRIES", entries)
     Y = random_labels()
     support = Support(Y)
@@ -28,21 +28,21 @@ def test_every_row_is_in_one_block_of_rows_with_as_many_labels(entries, monkeypa
     np.testing.assert_array_equal(support.mask(), Y)
 
 
-def test_places_of_a_block_are_those_of_its_entries_column_after_column():
+def test_positions_of_block_entries():
     Y = random_labels()
     A = np.random.default_rng(1).normal(size=Y.shape)
     support = Support(Y)
-    for _ in range(2):  # the second time they are known
+    for _ in range(2):  # cached on the second call
         for k, rows in enumerate(support.blocks):
             np.testing.assert_array_equal(A.ravel(order="F")[support.flat_positions(k)].T.ravel(), A[rows][Y[rows]])
 
 
-def test_sparse_storage_is_for_few_of_many_labels():
+def test_sparse_storage_for_few_positives_of_many_labels():
     assert not has_few_positives(np.eye(10, dtype=bool))
     assert has_few_positives(np.eye(100, dtype=bool))
     assert not has_few_positives(np.ones((3, 100), dtype=bool))
 
 
-def test_equal_shares_are_those_of_the_dense_labels():
+def test_equal_degrees_match_dense_labels():
     Y = random_labels()
     np.testing.assert_allclose(Support(Y).equal_shares().toarray(), Y / Y.sum(axis=1, keepdims=True))

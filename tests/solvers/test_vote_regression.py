@@ -1,4 +1,4 @@
-"""Vote regression: its derivatives, its optimum against a generic solver, its limits."""
+"""Vote regression: derivatives, optimum compared with a generic solver, limit cases."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from ldlearn.solvers.vote_regression import vote_regression
 
 
 def problem(n=120, m=4, c=5, rate=6.0, seed=0):
-    """Rows whose labels are ticked by Poisson votes, and the parameters behind them."""
+    """Rows with labels from Poisson votes, and the true parameters."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m)) + 2.0
     W = rng.normal(size=(m, c))
@@ -49,7 +49,7 @@ def objective(v, X, Y, l2, link, offset=0.0, weak_prior=False):
 
 @pytest.mark.parametrize("weak", [False, True], ids=["half row", "weak prior"])
 @EVERY_LINK
-def test_the_minimum_is_that_of_a_generic_solver(link, weak):
+def test_minimum_matches_a_generic_solver(link, weak):
     X, Y, _ = problem()
     fit = vote_regression(Features(X), Y, l2=0.7, **LINKS[link], weak_prior=weak, tol=1e-12)
     start = np.zeros(4 * 5 + 5 + 1)
@@ -109,7 +109,7 @@ def test_constant_models_are_posterior_modes(competing):
     assert np.abs(-np.expm1(-np.exp(theta[0])) - counts / n).max() < 1.0 / n
 
 
-def test_the_number_of_many_raters_is_estimated_without_bias():
+def test_number_of_many_raters_is_estimated_without_bias():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     P = softmax(X @ rng.normal(size=(2, 4)) * 1.5)
@@ -126,7 +126,7 @@ def test_offsets_are_known_parts_of_the_rate():
     np.testing.assert_allclose(shifted.coef, plain.coef, atol=1e-5)
 
 
-def test_always_and_never_ticked_labels_stay_finite_and_equal():
+def test_constant_labels_stay_finite_and_equal():
     X, Y, _ = problem()
     Y[:, 0] = True
     Y[:, 1] = False
@@ -137,8 +137,8 @@ def test_always_and_never_ticked_labels_stay_finite_and_equal():
     np.testing.assert_allclose(softmax(everything.scores), 0.2, atol=1e-6)
 
 
-def test_a_label_always_ticked_does_not_take_all_votes():
-    """Its likelihood alone would send its votes to infinity."""
+def test_always_positive_label_does_not_get_all_votes():
+    """The maximum of the likelihood alone would be at infinity."""
     rng = np.random.default_rng(0)
     Y = rng.random((2000, 3)) < [2.0, 0.98, 0.97]
     P = softmax(vote_regression(Features(rng.normal(size=(2000, 5))), Y, l2=1.0).scores)
@@ -147,8 +147,8 @@ def test_a_label_always_ticked_does_not_take_all_votes():
 
 @settings(deadline=None, max_examples=30)
 @given(st.floats(-30, 8), st.floats(-30, 8))
-def test_degrees_run_from_equal_shares_to_the_prediction(low, high):
-    """Few votes: a tick is one vote. Many votes: their shares are p."""
+def test_degrees_lie_between_equal_degrees_and_prediction(low, high):
+    """Few votes: a positive label is one vote. Many votes: their fractions are p."""
     logP = np.log(np.array([[0.6, 0.3, 0.1]]))
     Y = np.array([[True, True, False]])
     low, high = sorted((low, high))
@@ -159,7 +159,7 @@ def test_degrees_run_from_equal_shares_to_the_prediction(low, high):
     np.testing.assert_allclose(normalize_rows(expected_votes(logP + 8.0, Y)), [[2 / 3, 1 / 3, 0]], atol=1e-9)
 
 
-def test_the_profiled_rate_is_the_likeliest():
+def test_profiled_rate_maximises_the_likelihood():
     X, Y, W = problem()
     logP = np.log(softmax((X - 2.0) @ W))
     rate = profile_log_rate(logP, Y)
@@ -170,13 +170,13 @@ def test_the_profiled_rate_is_the_likeliest():
     assert np.isfinite(profile_log_rate(logP, np.ones_like(Y)))
 
 
-def test_one_far_row_costs_no_more_than_its_data_can_tell():
+def test_outlying_row_has_limited_influence():
     theta, Y = np.array([[20.0, -60.0]]), np.array([[False, True]])
     assert log_likelihood(theta, Y)[0] < -1e8
     assert log_likelihood(theta, Y, n_seen=99)[0] == pytest.approx(2 * np.log(0.5 / 100))
 
 
-def test_no_intercept_means_none():
+def test_fit_without_intercept():
     X, Y, _ = problem()
     for competing in (True, False):
         fit = vote_regression(Features(X, fit_intercept=False), Y, l2=0.5, competing=competing)
@@ -184,7 +184,7 @@ def test_no_intercept_means_none():
         assert fit.converged
 
 
-def test_an_earlier_fit_is_a_good_start():
+def test_warm_start_saves_iterations():
     X, Y, _ = problem()
     features = Features(X)
     first = vote_regression(features, Y, l2=0.5, tol=1e-10)
@@ -194,6 +194,6 @@ def test_an_earlier_fit_is_a_good_start():
     assert near.n_iter < vote_regression(features, Y, l2=0.4, tol=1e-10).n_iter
 
 
-def test_it_says_when_it_did_not_arrive():
+def test_too_few_iterations_are_not_converged():
     X, Y, _ = problem()
     assert not vote_regression(Features(X), Y, l2=1e-6, max_iter=1, tol=1e-12).converged

@@ -1,4 +1,4 @@
-"""Exports of Argilla and Prodigy become tables."""
+"""Reading exports of Argilla and Prodigy."""
 
 import json
 
@@ -10,23 +10,23 @@ from ldlearn.exceptions import TableError
 
 def argilla(key, text, **responses):
     """A record as `Dataset.records.to_json` of Argilla 2 writes it."""
-    answers = {
+    by_question = {
         question: [{"value": value, "user_id": f"u{k}"} for k, value in enumerate(values)]
         for question, values in responses.items()
     }
     common = {"metadata": {"source": "web"}, "suggestions": {"mood": {"value": ["never counted"], "score": [0.9]}}}
-    return {"id": key, "fields": {"text": text}, "responses": answers, "vectors": {}, "_server_id": "x"} | common
+    return {"id": key, "fields": {"text": text}, "responses": by_question, "vectors": {}, "_server_id": "x"} | common
 
 
-def prodigy(text, who, answer="accept", **choice):
+def prodigy(text, annotator, answer="accept", **choice):
     """A line as `prodigy db-out` writes it."""
-    hashes = {"_input_hash": hash(text) % 1000, "_task_hash": 7, "_session_id": f"set-{who}", "_timestamp": 1}
+    hashes = {"_input_hash": hash(text) % 1000, "_task_hash": 7, "_session_id": f"set-{annotator}", "_timestamp": 1}
     meta = {"options": [{"id": "joy", "text": "joy"}], "meta": {"score": 0.2}, "config": {"choice_style": "multiple"}}
-    return {"text": text, "answer": answer, "_annotator_id": f"set-{who}"} | hashes | meta | choice
+    return {"text": text, "answer": answer, "_annotator_id": f"set-{annotator}"} | hashes | meta | choice
 
 
-def rows_of(found):
-    return {row["text"]: tuple(row[name] for name in found.labels) for row in found.table.to_dict("records")}
+def rows_of(imported):
+    return {row["text"]: tuple(row[name] for name in imported.labels) for row in imported.table.to_dict("records")}
 
 
 def test_argilla_counts_raters(tmp_path):
@@ -38,10 +38,10 @@ def test_argilla_counts_raters(tmp_path):
         argilla("d", "Skipped", mood=[None]),
     ]
     path.write_text(json.dumps(records))
-    found = read_annotations(str(path))
-    assert (found.kind, found.labels) == ("votes", ["fear", "joy"])
-    assert rows_of(found) == {"What a day": (1, 2), "Oh no": (1, 0)}
-    assert found.table["source"].tolist() == ["web", "web"]
+    imported = read_annotations(str(path))
+    assert (imported.kind, imported.labels) == ("votes", ["fear", "joy"])
+    assert rows_of(imported) == {"What a day": (1, 2), "Oh no": (1, 0)}
+    assert imported.table["source"].tolist() == ["web", "web"]
 
 
 def test_argilla_with_two_questions(tmp_path):
@@ -61,9 +61,9 @@ def test_prodigy_choices_and_single_labels(tmp_path):
         prodigy("Oh no", "ben", "ignore", accept=["joy"]),
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = read_annotations(str(path))
-    assert list(found.table.columns) == ["id", "text", "fear", "joy"]
-    assert rows_of(found) == {"What a day": (1, 2), "Oh no": (1, 0)}
+    imported = read_annotations(str(path))
+    assert list(imported.table.columns) == ["id", "text", "fear", "joy"]
+    assert rows_of(imported) == {"What a day": (1, 2), "Oh no": (1, 0)}
     binary = [
         prodigy("What a day", "anna", label="joy"),
         prodigy("What a day", "anna", "reject", label="fear"),

@@ -1,4 +1,4 @@
-"""Answers of raters: files built after the documented formats of annotation tools become tables that `fit` reads."""
+"""Reading annotations: exports of annotation tools and tables in long format."""
 
 import json
 
@@ -18,20 +18,20 @@ from ldlearn.tables.formats import open_table
 
 
 def choice(names, question="mood", kind="choices"):
-    """A part of an answer as Label Studio writes it."""
+    """A region of an annotation as Label Studio writes it."""
     value = {"start": 0, "end": 4, "text": "What", kind: names} if kind == "labels" else {kind: names}
     return {"id": "x1", "from_name": question, "to_name": "text", "type": kind, "origin": "manual", "value": value}
 
 
-def answer(who, *parts, **more):
+def annotation(rater, *parts, **more):
     common = {"id": 7, "was_cancelled": False, "ground_truth": False, "lead_time": 4.2, "result_count": 1}
-    return common | {"completed_by": who, "result": list(parts), "created_at": "2026-03-09T21:52:49Z"} | more
+    return common | {"completed_by": rater, "result": list(parts), "created_at": "2026-03-09T21:52:49Z"} | more
 
 
-def task(key, *answers, inside="annotations", **data):
+def task(key, *given_annotations, inside="annotations", **data):
     return {
         "id": key,
-        inside: list(answers),
+        inside: list(given_annotations),
         "data": data or {"text": f"text {key}"},
         "drafts": [],
         "predictions": [{"result": [choice(["never counted"])]}],
@@ -55,37 +55,39 @@ def write(tmp_path):
     return make
 
 
-def as_dict(found):
-    return {row[found.id]: tuple(row[name] for name in found.labels) for row in found.table.to_dict("records")}
+def as_dict(imported):
+    return {row[imported.id]: tuple(row[name] for name in imported.labels) for row in imported.table.to_dict("records")}
 
 
 def test_label_studio_counts_raters(write):
     path = write(
         "project.json",
         [
-            task(11, answer(1, choice(["joy", "fear"])), answer(2, choice(["joy"])), text="What a day", length=3),
-            task(12, answer({"id": 1, "email": "a@b.c"}, choice(["fear"])), text="Oh no", length=2),
-            task(13, answer(1, choice(["joy"]), was_cancelled=True), text="Skipped", length=1),
-            task(14, answer(1), text="Without a result", length=9),
+            task(
+                11, annotation(1, choice(["joy", "fear"])), annotation(2, choice(["joy"])), text="What a day", length=3
+            ),
+            task(12, annotation({"id": 1, "email": "a@b.c"}, choice(["fear"])), text="Oh no", length=2),
+            task(13, annotation(1, choice(["joy"]), was_cancelled=True), text="Skipped", length=1),
+            task(14, annotation(1), text="Without a result", length=9),
             task(15, text="Nobody came", length=9),
         ],
     )
-    found = read_annotations(path)
-    assert found.kind == "votes"
-    assert found.labels == ["fear", "joy"]
-    assert as_dict(found) == {"11": (1, 2), "12": (1, 0)}
-    assert list(found.table.columns) == ["id", "text", "length", "fear", "joy"]
-    assert found.table["text"].tolist() == ["What a day", "Oh no"]
-    said = "; ".join(found.messages)
-    assert "2 annotations without a label" in said  # one of them was cancelled
-    assert "2 items without a label" in said  # of those that were annotated
+    imported = read_annotations(path)
+    assert imported.kind == "votes"
+    assert imported.labels == ["fear", "joy"]
+    assert as_dict(imported) == {"11": (1, 2), "12": (1, 0)}
+    assert list(imported.table.columns) == ["id", "text", "length", "fear", "joy"]
+    assert imported.table["text"].tolist() == ["What a day", "Oh no"]
+    messages = "; ".join(imported.messages)
+    assert "2 annotations without a label" in messages  # one of them was cancelled
+    assert "2 items without a label" in messages  # of those that were annotated
     assert as_dict(read_annotations(path, "labels")) == {"11": (1, 1), "12": (1, 0)}
 
 
 def test_label_studio_of_one_rater_is_logical(write):
-    path = write("one.json", [task(1, answer(5, choice(["b", "a"]))), task(2, answer(5, choice(["b"])))])
-    found = read_annotations(path)
-    assert (found.kind, as_dict(found)) == ("labels", {"1": (1, 1), "2": (0, 1)})
+    path = write("one.json", [task(1, annotation(5, choice(["b", "a"]))), task(2, annotation(5, choice(["b"])))])
+    imported = read_annotations(path)
+    assert (imported.kind, as_dict(imported)) == ("labels", {"1": (1, 1), "2": (0, 1)})
     assert read_annotations(path, "votes").kind == "votes"
 
 
@@ -101,19 +103,19 @@ def test_label_studio_of_one_rater_is_logical(write):
 )
 def test_label_studio_controls(write, kind, given, labels):
     part = choice(given, kind=kind) if given is not None else choice([], kind=kind) | {"value": {"selected": "left"}}
-    found = read_annotations(write("p.json", [task(1, answer(1, part, part))]))
-    assert found.labels == labels
-    assert as_dict(found) == {"1": (1,) * len(labels)}
+    imported = read_annotations(write("p.json", [task(1, annotation(1, part, part))]))
+    assert imported.labels == labels
+    assert as_dict(imported) == {"1": (1,) * len(labels)}
 
 
-def test_a_task_of_unusual_types_is_read(write):
+def test_label_studio_result_type_may_be_a_list(write):
     part = choice(["joy"]) | {"type": ["choices"]}
-    assert read_annotations(write("a.json", [task(1, answer(1, part))])).labels == ["joy"]
+    assert read_annotations(write("a.json", [task(1, annotation(1, part))])).labels == ["joy"]
 
 
 def test_label_studio_with_several_questions(write):
     remark = choice([], "why", "textarea") | {"value": {"text": ["a remark"]}}
-    both = answer(1, choice(["a"], "mood"), choice(["x"], "topic"), remark)
+    both = annotation(1, choice(["a"], "mood"), choice(["x"], "topic"), remark)
     path = write("p.json", [task(1, both), task(2, both)])
     with pytest.raises(TableError, match=r"several questions; choose one with label: 'mood', 'topic'\."):
         read_annotations(path)
@@ -134,18 +136,18 @@ def test_label_studio_short_json_and_csv(write):
         },
         {"text": "a", "id": 1, "mood": "joy", "annotator": 2, "annotation_id": 9, "lead_time": 1.1},
     ]
-    found = read_annotations(write("min.json", rows), label="mood")
-    assert as_dict(found) == {"1": (1, 2)}
-    assert list(found.table.columns) == ["id", "text", "fear", "joy"]
+    imported = read_annotations(write("min.json", rows), label="mood")
+    assert as_dict(imported) == {"1": (1, 2)}
+    assert list(imported.table.columns) == ["id", "text", "fear", "joy"]
     text = 'text,id,mood,annotator\na,1,"{""choices"": [""joy"", ""fear""]}",1\na,1,joy,2\n'
     assert as_dict(read_annotations(write("short.csv", text), label="mood")) == {"1": (1, 2)}
 
 
 def test_nested_data_of_a_task(write):
-    path = write("n.json", [task(1, answer(1, choice(["a"])), text="t", about={"source": "web"}, boxes=[1, 2])])
-    found = read_annotations(path)
-    assert list(found.table.columns) == ["id", "text", "about.source", "a"]
-    assert any("hold lists" in text and "'boxes'" in text for text in found.messages)
+    path = write("n.json", [task(1, annotation(1, choice(["a"])), text="t", about={"source": "web"}, boxes=[1, 2])])
+    imported = read_annotations(path)
+    assert list(imported.table.columns) == ["id", "text", "about.source", "a"]
+    assert any("hold lists" in text and "'boxes'" in text for text in imported.messages)
 
 
 @pytest.mark.parametrize("key", ["label", "labels", "cats"])
@@ -155,11 +157,11 @@ def test_doccano(write, key):
         {"id": 4, "text": "Nothing", key: []},
         {"id": 5, "text": "Meh", key: ["neg"], "Comments": []},
     ]
-    found = read_annotations(write("all.jsonl", lines))
-    assert found.labels == ["a|b", "neg", "pos"]
-    assert as_dict(found) == {"3": (1, 0, 1), "5": (0, 1, 0)}
-    assert list(found.table.columns[:2]) == ["id", "text"]
-    assert as_dict(read_annotations(write("all.json", lines))) == as_dict(found)
+    imported = read_annotations(write("all.jsonl", lines))
+    assert imported.labels == ["a|b", "neg", "pos"]
+    assert as_dict(imported) == {"3": (1, 0, 1), "5": (0, 1, 0)}
+    assert list(imported.table.columns[:2]) == ["id", "text"]
+    assert as_dict(read_annotations(write("all.json", lines))) == as_dict(imported)
 
 
 def test_doccano_writes_a_file_for_each_annotator(write):
@@ -168,7 +170,7 @@ def test_doccano_writes_a_file_for_each_annotator(write):
     assert as_dict(read_annotations([anna, ben])) == {"1": (1, 2), "2": (1, 0)}
 
 
-def test_doccano_of_other_years(write):
+def test_older_doccano_formats(write):
     first = [
         {"doc_id": 20, "text": "t", "labels": ["a"], "username": "x"},
         {"doc_id": 20, "text": "t", "labels": ["a"], "username": "y"},
@@ -177,9 +179,9 @@ def test_doccano_of_other_years(write):
     inside = [
         {"id": 1, "text": "t", "annotations": [{"label": 2, "user": 1}, {"label": 2, "user": 3}], "meta": {"k": "v"}}
     ]
-    found = read_annotations(write("2019.jsonl", inside))
-    assert as_dict(found) == {"1": (2,)}
-    assert list(found.table.columns) == ["id", "text", "meta.k", "2"]
+    imported = read_annotations(write("2019.jsonl", inside))
+    assert as_dict(imported) == {"1": (2,)}
+    assert list(imported.table.columns) == ["id", "text", "meta.k", "2"]
     spans = [{"id": 1, "text": "EU rejects", "label": [[0, 2, "ORG"], [3, 6, "ORG"]]}]
     assert as_dict(read_annotations(write("spans.jsonl", spans))) == {"1": (1,)}
     entities = [
@@ -195,28 +197,28 @@ def test_doccano_of_other_years(write):
     assert as_dict(read_annotations(write("cats.jsonl", degrees))) == {"1": (1,)}
 
 
-def test_a_long_table(write):
+def test_long_format_table(write):
     rows = ["007;a;sky;1,5;9:00", "007;b;sky;1,5;9:01", "007;b;sky;1,5;9:02", "8;a;sea|sky;2,5;9:03", "8;c;;2,5;9:04"]
     text = "\n".join(["Item ID;Worker;label;width;when", *rows]) + "\n"
     with pytest.warns(UserWarning, match="decimal"):
-        found = read_annotations(write("long.csv", text))
-    assert found.id == "Item ID"
-    assert as_dict(found) == {"007": (0, 2), "8": (1, 1)}
-    assert found.table["width"].tolist() == [1.5, 2.5]
-    said = "; ".join(found.messages)
-    assert "item 'Item ID', rater 'Worker', label 'label'" in said
-    assert "1 repeated annotations" in said
-    assert "1 annotations without a label" in said
-    assert "differ between the annotations of one item: 'when'" in said
+        imported = read_annotations(write("long.csv", text))
+    assert imported.id == "Item ID"
+    assert as_dict(imported) == {"007": (0, 2), "8": (1, 1)}
+    assert imported.table["width"].tolist() == [1.5, 2.5]
+    messages = "; ".join(imported.messages)
+    assert "item 'Item ID', rater 'Worker', label 'label'" in messages
+    assert "1 repeated annotations" in messages
+    assert "1 annotations without a label" in messages
+    assert "differ between the annotations of one item: 'when'" in messages
 
 
-def test_ratings_are_in_the_order_of_numbers(write):
-    found = read_annotations(write("r.csv", "item,rater,rating\na,1,10\na,2,9\nb,1,2\n"))
-    assert found.labels == ["2", "9", "10"]
-    assert found.labels_option == "2:10"
+def test_ratings_are_sorted_numerically(write):
+    imported = read_annotations(write("r.csv", "item,rater,rating\na,1,10\na,2,9\nb,1,2\n"))
+    assert imported.labels == ["2", "9", "10"]
+    assert imported.labels_option == "2:10"
 
 
-def test_without_raters_every_row_is_one(write):
+def test_without_rater_column_each_row_is_one_vote(write):
     assert as_dict(read_annotations(write("l.csv", "item,label\na,x\na,x\na,y\n"))) == {"a": (2, 1)}
     assert as_dict(
         read_annotations(write("l.jsonl", [{"text": "t", "label": ["x"]}, {"text": "t", "label": ["y"]}]))
@@ -226,10 +228,10 @@ def test_without_raters_every_row_is_one(write):
     }
 
 
-def test_a_label_that_is_called_like_a_column(write):
-    found = read_annotations(write("c.csv", "item,rater,label,text\na,1,text,t\na,2,joy,t\n"))
-    assert found.labels == ["votes:joy", "votes:text"]
-    assert find_columns(list(found.table.columns), found.labels_option) == [2, 3]
+def test_label_with_the_name_of_a_column_gets_a_prefix(write):
+    imported = read_annotations(write("c.csv", "item,rater,label,text\na,1,text,t\na,2,joy,t\n"))
+    assert imported.labels == ["votes:joy", "votes:text"]
+    assert find_columns(list(imported.table.columns), imported.labels_option) == [2, 3]
 
 
 @pytest.mark.parametrize(
@@ -248,23 +250,23 @@ def test_a_label_that_is_called_like_a_column(write):
         ("a.jsonl", [], "the file is empty"),
         ("a.jsonl", [{"id": 1, "label": [[[]]]}], "no annotation has a label"),
         ("a.jsonl", [{"id": 1, "label": {"what": "ever"}}], "row 1, column 'label': it holds no label"),
-        ("a.json", [task(1, answer(1))], "no annotation has a label"),
+        ("a.json", [task(1, annotation(1))], "no annotation has a label"),
     ],
 )
-def test_what_cannot_be_read_is_one_sentence(write, name, content, message):
+def test_unreadable_files_raise_clear_errors(write, name, content, message):
     path = write(name, content)
     with pytest.raises(TableError, match=message) as caught:
         read_annotations(path)
     assert str(caught.value).startswith(path)
 
 
-def test_a_column_of_texts_is_no_label(write):
+def test_free_text_column_is_not_a_label_column(write):
     rows = "".join(f"{i},remark number {i}\n" for i in range(1001))
     with pytest.raises(TableError, match="1,001 different labels; is that the column of the labels"):
         read_annotations(write("a.csv", "item,label\n" + rows))
 
 
-def test_no_file_counts_twice(write, tmp_path):
+def test_duplicate_file_is_rejected(write, tmp_path):
     path = write("a.jsonl", [{"id": 1, "label": ["x"]}])
     (tmp_path / "link.jsonl").symlink_to(path)
     for again in (path, str(tmp_path / "link.jsonl")):
@@ -272,7 +274,7 @@ def test_no_file_counts_twice(write, tmp_path):
             read_annotations([path, again])
 
 
-def test_kinds_and_files_are_checked(write):
+def test_invalid_kind_and_missing_files_are_rejected(write):
     with pytest.raises(ParameterError, match="kind must be one of auto, votes, labels, got 'counts'"):
         read_annotations(write("a.csv", "item,label\n1,x\n"), "counts")
     with pytest.raises(FileError, match="there is no such file"):
@@ -285,16 +287,19 @@ triples = st.lists(
 
 
 @given(triples)
-def test_all_shapes_of_the_same_answers_give_the_same_table(tmp_path_factory, answers):
-    folder = tmp_path_factory.mktemp("shapes")
-    pd.DataFrame(answers, columns=["item", "rater", "label"]).to_csv(folder / "long.csv", index=False)
-    items = dict.fromkeys(item for item, _, _ in answers)
-    tasks = [task(item, *(answer(who, choice([label])) for of, who, label in answers if of == item)) for item in items]
+def test_all_formats_of_the_same_annotations_give_the_same_table(tmp_path_factory, given_annotations):
+    folder = tmp_path_factory.mktemp("formats")
+    pd.DataFrame(given_annotations, columns=["item", "rater", "label"]).to_csv(folder / "long.csv", index=False)
+    items = dict.fromkeys(item for item, _, _ in given_annotations)
+    tasks = [
+        task(item, *(annotation(rater, choice([label])) for of, rater, label in given_annotations if of == item))
+        for item in items
+    ]
     (folder / "tasks.json").write_text(json.dumps(tasks))
     long, nested = (read_annotations(str(folder / name), "votes") for name in ("long.csv", "tasks.json"))
-    distinct = set(answers)
+    distinct = set(given_annotations)
     expected = {
-        item: tuple(sum((item, who, label) in distinct for who in "xyz") for label in long.labels) for item in items
+        item: tuple(sum((item, rater, label) in distinct for rater in "xyz") for label in long.labels) for item in items
     }
     assert as_dict(long) == as_dict(nested) == expected
 
@@ -303,14 +308,14 @@ headings = st.text(alphabet='ab1:,*" ', min_size=1, max_size=3).filter(lambda na
 
 
 @given(st.lists(headings, min_size=1, max_size=5, unique=True), st.data())
-def test_columns_said_aloud_are_understood(names, data):
+def test_quoted_column_names_round_trip(names, data):
     start = data.draw(st.integers(0, len(names) - 1))
     positions = list(range(start, data.draw(st.integers(start, len(names) - 1)) + 1))
     assert find_columns(names, quote_columns(names, positions)) == positions
 
 
 def ratings(n=60, seed=0):
-    """Answers of four raters about points of a plane, and the points."""
+    """Annotations of points in the plane by four raters, and the points."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     degrees = np.exp(X @ [[2, 0, -2], [0, 2, -2]])
@@ -323,91 +328,93 @@ def ratings(n=60, seed=0):
 def export(write):
     X, votes = ratings()
     tasks = [
-        task(i, *(answer(who, choice([name])) for who, name in enumerate(given)), x1=float(x[0]), x2=float(x[1]))
+        task(
+            i, *(annotation(rater, choice([name])) for rater, name in enumerate(given)), x1=float(x[0]), x2=float(x[1])
+        )
         for i, (x, given) in enumerate(zip(X, votes, strict=True))
     ]
     return write("export.json", tasks)
 
 
-def command(*words):
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    return ended.value.code
+def command(*arguments):
+    with pytest.raises(SystemExit) as exit_info:
+        main([str(argument) for argument in arguments])
+    return exit_info.value.code
 
 
-def test_from_an_export_to_degrees(export, tmp_path, capsys):
+def test_export_to_predictions(export, tmp_path, capsys):
     table, model, out = (tmp_path / name for name in ("table.csv", "m.ldl", "out.csv"))
     assert command("import", export, "--as", "labels", "-o", table) == 0
-    said = capsys.readouterr()
-    assert "60 rows, 3 labels" in said.out
-    assert f"ldlearn fit {table} --labels calm:joy --id id" in said.out
-    assert "note: up to 4 raters an item; the columns are 1 where" in said.err
+    messages = capsys.readouterr()
+    assert "60 rows, 3 labels" in messages.out
+    assert f"ldlearn fit {table} --labels calm:joy --id id" in messages.out
+    assert "note: up to 4 raters an item; the columns are 1 where" in messages.err
     assert command("fit", table, "--labels", "calm:joy", "--id", "id", "-o", model) == 0
     assert command("predict", table, "-m", model, "-o", out) == 0
     assert pd.read_csv(out)[["calm", "fear", "joy"]].sum(axis=1).to_numpy() == pytest.approx(1)
     assert load_model(model).labels == ("calm", "fear", "joy")
 
 
-def test_votes_are_read_as_votes(export, tmp_path, capsys):
+def test_imported_votes_are_fitted_as_votes(export, tmp_path, capsys):
     assert command("import", export, "-o", tmp_path / "votes.csv") == 0
-    told = capsys.readouterr().out.splitlines()[-1].removeprefix("Next: ldlearn ").removesuffix("model.ldl")
-    assert "--kind votes" in told
-    assert command(*told.split(), tmp_path / "m.ldl") == 0
+    fit_command = capsys.readouterr().out.splitlines()[-1].removeprefix("Next: ldlearn ").removesuffix("model.ldl")
+    assert "--kind votes" in fit_command
+    assert command(*fit_command.split(), tmp_path / "m.ldl") == 0
     data = read_dataset(tmp_path / "votes.csv", features="x1:x2", labels="calm:joy")
     assert data.counts.sum(axis=1).tolist() == [4] * 60
 
 
-def test_an_export_can_be_opened_like_a_table(export):
+def test_open_table_reads_an_export(export):
     with pytest.warns(UserWarning, match="tasks of an annotation tool"):
         data = read_dataset(export, features="x1:x2", labels="calm:joy")
     assert data.counts.shape == (60, 3)
 
 
-def test_a_json_file_of_rows_is_a_table(write):
+def test_json_list_of_rows_is_a_table(write):
     data = read_dataset(write("rows.json", [{"a": 1.5, "x": 1, "y": 0}, {"a": 2.5, "x": 1, "y": 1}]), labels="x:y")
     assert data.Y.tolist() == [[1, 0], [1, 1]]
 
 
-def test_a_json_file_may_come_through_a_pipe(write, monkeypatch):
+def test_json_from_standard_input(write, monkeypatch):
     with open(write("a.json", '[{"id": 1, "label": "x"}]')) as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         assert read_annotations("-", format="json").labels == ["x"]
 
 
-def test_json_is_not_written(export, tmp_path, capsys):
+def test_writing_json_is_rejected(export, tmp_path, capsys):
     assert command("import", export, "-o", tmp_path / "out.json") == 2
     assert "can only be read; write JSON lines" in capsys.readouterr().err
     assert not (tmp_path / "out.json").exists()
 
 
-def test_the_command_never_replaces_its_input(export, capsys):
+def test_import_does_not_overwrite_its_input(export, capsys):
     assert command("import", export, "-o", export) == 2
     assert "same file as the input" in capsys.readouterr().err
 
 
-def test_the_command_in_a_pipe(export, capsys):
+def test_import_writes_to_standard_output(export, capsys):
     assert command("import", export, "--to", "jsonl") == 0
     assert json.loads(capsys.readouterr().out.splitlines()[0]).keys() == {"id", "x1", "x2", "calm", "fear", "joy"}
     assert command("import", export, "-o", "-", "--json") == 2
 
 
-def test_tasks_are_a_table_in_lines_and_in_a_list(write):
-    tasks = [task(1, answer(1, choice(["a"])), answer(2, choice(["b"]))), task(2, answer(1, choice(["a"])))]
+def test_tasks_as_json_lines_or_json_list(write):
+    tasks = [task(1, annotation(1, choice(["a"])), annotation(2, choice(["b"]))), task(2, annotation(1, choice(["a"])))]
     for path in (write("tasks.json", tasks), write("tasks.jsonl", tasks)):
-        said = []
-        with open_table(Input(path, on_message=said.append)) as source:
+        messages = []
+        with open_table(Input(path, on_message=messages.append)) as source:
             assert source.names == ["id", "text", "a", "b"]
             assert source.read({"a": "any", "b": "any"}).to_numpy().tolist() == [[1, 1], [1, 0]]
-        assert "tasks of an annotation tool; up to 2 raters an item" in said[0]
+        assert "tasks of an annotation tool; up to 2 raters an item" in messages[0]
 
 
-def test_json_lists_are_labels_and_no_features(write):
+def test_json_lists_are_labels_not_features(write):
     rows = [{"x": i / 10, "tags": ["sky", "sea"] if i % 2 else ["sky"], "y": i % 2} for i in range(20)]
     path = write("tags.jsonl", rows)
-    said = []
-    settings = {"holdout": 0.0, "params": {"beta": 1.0, "gamma": 1.0, "ordered": 0.1}, "on_message": said.append}
+    messages = []
+    settings = {"holdout": 0.0, "params": {"beta": 1.0, "gamma": 1.0, "ordered": 0.1}, "on_message": messages.append}
     assert fit_table(path, "tags", ignore="y", **settings).labels == ("sea", "sky")
-    assert "column 'tags' holds lists of labels" in said[0]
+    assert "column 'tags' holds lists of labels" in messages[0]
     with pytest.raises(TableError, match="row 1, column 'tags': a list is no feature; leave the column out"):
         fit_table(path, "y")
     spans = write("spans.jsonl", [{"x": 1.0, "label": [[0, 4, "sky"]]}])
@@ -415,7 +422,7 @@ def test_json_lists_are_labels_and_no_features(write):
         fit_table(spans, "label")
 
 
-def test_labels_that_are_numbers_are_in_the_order_of_numbers(write):
+def test_numeric_labels_are_sorted_numerically(write):
     rows = [{"x": i / 10, "stars": f"{i % 12 + 1}|{(i + 1) % 12 + 1}"} for i in range(36)]
     model = fit_table(
         write("stars.jsonl", rows), "stars", holdout=0.0, params={"beta": 1.0}, on_message=lambda text: None

@@ -14,7 +14,7 @@ FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
 
 
 def test_expected_errors_are_those_of_simulated_degrees():
-    """Degrees of which the prediction counts as two votes, and the posterior given the votes of a row."""
+    """The prediction is a Dirichlet prior worth two votes; the posterior adds the votes of the row."""
     rng = np.random.default_rng(0)
     predicted = np.array([0.5, 0.3, 0.2])
     votes = np.array([3.0, 0.0, 1.0])
@@ -77,7 +77,7 @@ def test_flipped_labels_are_suspicious():
     assert np.isnan(held_out_probabilities(model, X, Y)[far[0]]).all()
 
 
-def test_the_table(tmp_path):
+def test_ask_table_columns_and_order(tmp_path):
     table = make_table(60).astype(dict.fromkeys(LABELS, float))
     table.loc[[7, 9], LABELS] = np.nan
     model = TableModel.fit(table.dropna(subset=LABELS), LABELS, estimator=DLDL(**FAST), id="key")
@@ -96,7 +96,7 @@ def test_the_table(tmp_path):
     assert (notes[2].astype(float) < 0.5).all()
 
 
-def test_a_missing_identifier_is_empty(tmp_path):
+def test_missing_identifier_is_written_as_empty(tmp_path):
     table = make_table(n=30)
     model = TableModel.fit(table, labels=LABELS, id="key", estimator=DLDL(**FAST))
     table.loc[3, "key"] = None
@@ -106,7 +106,7 @@ def test_a_missing_identifier_is_empty(tmp_path):
     assert sorted(asked["key"])[0] == ""
 
 
-def test_formats_of_arrays_hold_the_table_or_are_refused(tmp_path):
+def test_array_formats_store_the_table_or_raise(tmp_path):
     model = TableModel.fit(make_table(30), LABELS, id="key", estimator=DLDL(**FAST))
     ask_table(make_table(30), model, str(tmp_path / "ask.npz"), n=5)
     with np.load(tmp_path / "ask.npz") as arrays:

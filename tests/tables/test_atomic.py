@@ -1,4 +1,4 @@
-"""The atomic writer: whole files or none, no leftovers, errors that name the file."""
+"""The atomic writer: complete files or none, no temporary files left, errors that name the file."""
 
 import errno
 import os
@@ -11,36 +11,36 @@ from ldlearn.exceptions import FileError
 from ldlearn.tables.files import atomic_write, write_file
 
 
-def names(folder):
+def file_names(folder):
     return sorted(entry.name for entry in folder.iterdir())
 
 
-def test_the_file_appears_when_the_block_ends(tmp_path):
+def test_file_appears_when_the_block_ends(tmp_path):
     path = tmp_path / "a.bin"
     with atomic_write(path) as file:
         file.write(b"half")
         assert not path.exists()
         file.write(b" and half")
     assert path.read_bytes() == b"half and half"
-    assert names(tmp_path) == ["a.bin"]
+    assert file_names(tmp_path) == ["a.bin"]
 
 
 def interrupted(*_):
     raise KeyboardInterrupt
 
 
-def test_a_block_that_fails_leaves_the_old_file(tmp_path):
+def test_failing_block_keeps_the_old_file(tmp_path):
     path = write_file(tmp_path / "a.txt", "old")
     with pytest.raises(KeyboardInterrupt), atomic_write(path) as file:
         interrupted(file.write(b"new"))
     assert path.read_text() == "old"
-    assert names(tmp_path) == ["a.txt"]
+    assert file_names(tmp_path) == ["a.txt"]
 
 
-# Interrupted before it is closed, a file is closed by the collector, who complains.
+# A file that is interrupted before it is closed raises a ResourceWarning in garbage collection.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ctrl_c_at_any_line_leaves_the_whole_file_or_nothing(tmp_path):
-    """One after the other, each line that runs while a file is written is interrupted before it."""
+def test_interrupt_at_any_line_leaves_a_complete_file_or_none(tmp_path):
+    """Raise KeyboardInterrupt before each line that runs while a file is written, one line per attempt."""
 
     def write_until(line):
         lines_left = line
@@ -65,11 +65,11 @@ def test_ctrl_c_at_any_line_leaves_the_whole_file_or_nothing(tmp_path):
         try:
             write_until(line)
         except KeyboardInterrupt:
-            assert names(tmp_path) in ([], ["a.txt"]), line
+            assert file_names(tmp_path) in ([], ["a.txt"]), line
             (tmp_path / "a.txt").unlink(missing_ok=True)
         else:
             break
-    assert line > 10  # so many lines there are at least
+    assert line > 10  # at least this many lines were interrupted
     assert (tmp_path / "a.txt").read_text() == "whole"
 
 
@@ -83,7 +83,7 @@ def test_permissions_of_the_old_file_are_kept_and_new_files_are_readable(tmp_pat
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_links_keep_pointing_and_devices_stay(tmp_path):
+def test_symbolic_links_and_devices_are_not_replaced(tmp_path):
     path, link = write_file(tmp_path / "a.txt", "old"), tmp_path / "link"
     link.symlink_to(path)
     write_file(link, "new")
@@ -93,7 +93,7 @@ def test_links_keep_pointing_and_devices_stay(tmp_path):
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
 
 
-def test_long_names_of_any_script(tmp_path):
+def test_long_non_ascii_file_names(tmp_path):
     for name in ("x" * 251 + ".csv", "微" * 83 + ".csv"):
         assert write_file(tmp_path / name, "1").read_text() == "1"
 
@@ -102,23 +102,23 @@ def full(*_):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_a_full_disk_names_the_file(tmp_path):
+def test_full_disk_error_names_the_file(tmp_path):
     path = write_file(tmp_path / "a.txt", "old")
     with pytest.raises(FileError, match=r"a\.txt: it cannot be written \(no space left"), atomic_write(path):
         full()
     assert path.read_text() == "old"
-    assert names(tmp_path) == ["a.txt"]
+    assert file_names(tmp_path) == ["a.txt"]
     with pytest.raises(FileError, match="/dev/full: it cannot be written"):
         write_file("/dev/full", "x" * 100_000)
 
 
-def test_no_folder_and_no_permission_name_the_file(tmp_path):
+def test_missing_folder_and_permission_errors_name_the_file(tmp_path):
     with pytest.raises(FileError, match=r"no/a\.txt: it cannot be written \(no such file or directory\)"):
         write_file(tmp_path / "no" / "a.txt", "x")
     with pytest.raises(FileError, match="it cannot be written"):
         write_file(tmp_path, "x")
 
 
-def test_a_reader_that_left_is_no_fault_of_the_file(tmp_path):
+def test_broken_pipe_is_not_a_file_error(tmp_path):
     with pytest.raises(BrokenPipeError), atomic_write(tmp_path / "a.txt"):
         raise BrokenPipeError(errno.EPIPE, "Broken pipe")

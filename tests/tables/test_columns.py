@@ -1,4 +1,4 @@
-"""The one column grammar."""
+"""Column selection by name, prefix, range and position."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ NAMES = ["id", "joy", "joyful", "fear", "x1", "x2", "a,b", "1:2"]
         (("x1:x2",), [4, 5]),
     ],
 )
-def test_choices(choice, expected):
+def test_find_columns(choice, expected):
     assert find_columns(NAMES, choice) == expected
 
 
@@ -52,23 +52,23 @@ def test_choices(choice, expected):
         ([True], "by name, prefix, range or position"),
     ],
 )
-def test_impossible_choices(choice, message):
+def test_invalid_column_selections_raise(choice, message):
     with pytest.raises(TableError, match=message):
         find_columns(NAMES, choice)
 
 
-def test_two_columns_of_one_name_are_chosen_by_position():
+def test_duplicate_names_are_selected_by_position():
     with pytest.raises(TableError, match="2 columns are named 'a'; choose by position"):
         find_columns(["a", "a", "b"], "a")
     assert find_columns(["a", "a", "b"], [0, 1]) == [0, 1]
 
 
 @given(st.lists(st.text(max_size=6), min_size=1, max_size=8, unique=True), st.data())
-def test_a_list_of_exact_names_takes_these_columns_and_no_other(names, data):
+def test_exact_names_select_exactly_these_columns(names, data):
     chosen = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
     assert [names[i] for i in find_columns(names, chosen)] == chosen
 
 
-def test_a_suggestion_is_quoted_where_that_is_needed():
+def test_suggested_name_is_quoted_if_necessary():
     with pytest.raises(TableError, match="did you mean \"'sky'\""):
         find_columns(["'sky'", "sea"], "sky")

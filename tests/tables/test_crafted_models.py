@@ -1,4 +1,4 @@
-"""Model files by someone who knows the format: refused in one sentence, within a second and 200 MB.
+"""Maliciously crafted model files are rejected with a one-line error, within a second and 200 MB.
 
 By default a sample is loaded; ``make fuzz`` loads all crafted files and 2,000 random mutants.
 """
@@ -39,7 +39,7 @@ warnings.simplefilter("ignore")
 first, *paths = sorted(Path(sys.argv[1]).iterdir())
 load_model(first)  # imports what loading needs
 limit = int(megabytes("VmSize") + 1000) << 20
-resource.setrlimit(resource.RLIMIT_AS, (limit, limit))  # for the sake of the machine that runs the tests
+resource.setrlimit(resource.RLIMIT_AS, (limit, limit))  # protects the machine that runs the tests
 for path in paths:
     Path("/proc/self/clear_refs").write_text("5")
     before, start = megabytes("VmRSS"), time.process_time()
@@ -53,12 +53,12 @@ for path in paths:
 
 
 @pytest.fixture(scope="module")
-def sound(tmp_path_factory):
-    """Sound models as (JSON, bytes of the arrays)."""
+def valid_models(tmp_path_factory):
+    """Valid models as (JSON, bytes of the arrays)."""
     X, D, Y = make_problem()
     feature_map = make_pipeline(StandardScaler(), RBFSampler(n_components=5, random_state=0))
     options = {"features": ["height", "wet", "place", "key"], "text": ["key"]}
-    path = tmp_path_factory.mktemp("sound") / "m.ldl"
+    path = tmp_path_factory.mktemp("valid") / "m.ldl"
     found = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -77,9 +77,9 @@ def sound(tmp_path_factory):
     return found
 
 
-def load_all(folder, sound, blobs):
-    """What became of each file, and the seconds and megabytes that it took; in another process, which may die."""
-    for k, blob in enumerate([made(sound["TableModel"]), *blobs]):
+def load_all(folder, valid_models, blobs):
+    """Outcome, seconds and megabytes of loading each file, in a separate process that may crash."""
+    for k, blob in enumerate([encode_model(valid_models["TableModel"]), *blobs]):
         (folder / f"{k:05d}.ldl").write_bytes(blob)
     found = subprocess.run([sys.executable, "-c", LOADER, folder], capture_output=True, text=True, check=False)
     results = [json.loads(line) for line in found.stdout.splitlines()]
@@ -95,18 +95,18 @@ def check_harmless(results, names):
         assert not EVERYTHING or seconds < 1, (name, seconds)
 
 
-def made(parts):
+def encode_model(parts):
     content, arrays = parts
     return with_text(json.dumps(content, ensure_ascii=False).encode(), arrays)
 
 
-def crafted(sound):
-    """Names and bytes of files, each of which has to be refused."""
+def crafted_files(valid_models):
+    """Names and bytes of files, each of which must be rejected."""
 
     def edit(name, change):
-        content, arrays = copy.deepcopy(sound[name])
+        content, arrays = copy.deepcopy(valid_models[name])
         more = change(content["model"]["state"], content)
-        return made((content, arrays + (more or b"")))
+        return encode_model((content, arrays + (more or b"")))
 
     def add_arrays(content, *arrays):
         """Positions of new arrays; their bytes."""
@@ -223,7 +223,7 @@ def crafted(sound):
         {"pickle": "gASVJAAAAAAAAACMBXBvc2l4lIwGc3lzdGVtlJOUjAl0b3VjaCBvb3BzlIWUUpQu"},
         {"dict": {"": [{}]}},
     ])  # fmt: skip
-    for model, (content, _) in sound.items():
+    for model, (content, _) in valid_models.items():
         names = [*content["model"]["state"], *(f"params.{name}" for name in content["model"]["params"]), "__class__"]
         for name, _round in itertools.product(names, range(2)):
             value = next(wrong)
@@ -232,12 +232,12 @@ def crafted(sound):
             yield f"{model}.{name} = {str(value)[:40]}", changed
 
 
-def test_crafted_files_are_refused(sound, tmp_path):
-    names, blobs = zip(*crafted(sound), strict=True)
+def test_crafted_files_are_rejected(valid_models, tmp_path):
+    names, blobs = zip(*crafted_files(valid_models), strict=True)
     assert len(blobs) >= 150
-    if not EVERYTHING:  # those with names of their own, and a tenth of the others
+    if not EVERYTHING:  # the named cases and a tenth of the others
         names, blobs = names[:36] + names[36::10], blobs[:36] + blobs[36::10]
-    results = load_all(tmp_path, sound, blobs)
+    results = load_all(tmp_path, valid_models, blobs)
     assert [name for name, (outcome, *_) in zip(names, results, strict=True) if outcome == "loaded"] == []
     check_harmless(results, names)
 
@@ -246,19 +246,19 @@ HOSTILE = (None, True, -1, 0, 10**9, 10**30, 1e308, 5e-324, {"float": "nan"}, ""
 HOSTILE += ({"array": 0}, {"array": 1}, {"names": []}, {"tuple": []}, {"csr": [0, 1, 2], "shape": [3, 10**6]})
 
 
-def places(value):
+def json_locations(value):
     """Every container within JSON, with each of its keys."""
     for key, child in value.items() if isinstance(value, dict) else enumerate(value):
         yield value, key
         if isinstance(child, dict | list):
-            yield from places(child)
+            yield from json_locations(child)
 
 
 def mutate(parts, rng):
     """A file with one to three changes: values, keys, parts in place of each other, types and bytes of arrays."""
     content, arrays = copy.deepcopy(parts[0]), bytearray(parts[1])
     for _ in range(rng.randint(1, 3)):
-        found = list(places(content))
+        found = list(json_locations(content))
         container, key = rng.choice(found)
         other, other_key = rng.choice(found)
         match rng.randrange(6):
@@ -275,12 +275,12 @@ def mutate(parts, rng):
             case 5 if arrays:
                 start = rng.randrange(len(arrays))
                 arrays[start : start + 8] = rng.randbytes(len(arrays[start : start + 8]))
-    return made((content, bytes(arrays)))
+    return encode_model((content, bytes(arrays)))
 
 
-def test_random_mutants_do_no_harm(sound, tmp_path):
+def test_random_mutants_are_harmless(valid_models, tmp_path):
     rng = random.Random(0)
-    blobs = [mutate(sound[rng.choice(list(sound))], rng) for _ in range(N_MUTANTS)]
-    results = load_all(tmp_path, sound, blobs)
+    blobs = [mutate(valid_models[rng.choice(list(valid_models))], rng) for _ in range(N_MUTANTS)]
+    results = load_all(tmp_path, valid_models, blobs)
     check_harmless(results, range(N_MUTANTS))
     assert sum(outcome != "loaded" for outcome, *_ in results) > N_MUTANTS / 2

@@ -1,4 +1,4 @@
-"""Text tables: dialects, titles above the header, separators at the end, malformed cells and rows."""
+"""Delimited text: dialects, title lines, trailing separators, malformed cells and rows."""
 
 import gzip
 import warnings
@@ -24,18 +24,18 @@ PLAIN = "höhe,place,sky\n1.5,küste,1\n-2.25,land,0\n"
 GERMAN = "höhe;place;sky\n1,5;küste;1\n-2,25;land;0\n"
 
 
-def read(path, **options):
-    said = []
-    with open_table(Input(str(path), on_message=said.append, **options)) as table:
+def read_valid(path, **options):
+    messages = []
+    with open_table(Input(str(path), on_message=messages.append, **options)) as table:
         frame = table.read({"höhe": "any", "place": "text", "sky": "any"})
     assert frame["höhe"].tolist() == [1.5, -2.25]
     assert frame["place"].tolist() == ["küste", "land"]
     assert frame["sky"].tolist() == [1, 0]
-    return " ".join(said)
+    return " ".join(messages)
 
 
 @pytest.mark.parametrize(
-    ("text", "encoding", "said"),
+    ("text", "encoding", "message"),
     [
         (PLAIN, "utf-8", ""),
         (PLAIN, "utf-8-sig", ""),
@@ -47,33 +47,33 @@ def read(path, **options):
         (GERMAN.replace("\n", "\r\n"), "cp1252", "cp1252"),
     ],
 )
-def test_what_is_found_is_said(tmp_path, text, encoding, said):
+def test_detected_dialect_is_reported(tmp_path, text, encoding, message):
     path = tmp_path / "x.csv"
     path.write_bytes(text.encode(encoding))
-    found = read(path)
-    assert (said in found) if said else found == ""
-    assert not said or found.startswith(str(path))
+    found = read_valid(path)
+    assert (message in found) if message else found == ""
+    assert not message or found.startswith(str(path))
 
 
-def test_what_is_told_is_not_questioned(tmp_path):
+def test_explicit_dialect_is_not_reported(tmp_path):
     (tmp_path / "x.csv").write_bytes(GERMAN.encode("cp1252"))
-    assert read(tmp_path / "x.csv", dialect=Dialect(";", ",", "cp1252")) == ""
-    assert read(tmp_path / "x.csv", dialect=Dialect("semicolon", encoding="latin-1")).endswith("decimal commas.")
+    assert read_valid(tmp_path / "x.csv", dialect=Dialect(";", ",", "cp1252")) == ""
+    assert read_valid(tmp_path / "x.csv", dialect=Dialect("semicolon", encoding="latin-1")).endswith("decimal commas.")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "ascii"])
-def test_a_wrong_encoding_is_one_sentence_with_advice(tmp_path, encoding):
+def test_wrong_encoding_raises_with_remedy(tmp_path, encoding):
     (tmp_path / "x.csv").write_text(PLAIN, encoding="utf-8")
     with pytest.raises(TableError, match=f"x.csv: .* is not {encoding}.*; name its encoding"):
-        read(tmp_path / "x.csv", dialect=Dialect(encoding=encoding))
+        read_valid(tmp_path / "x.csv", dialect=Dialect(encoding=encoding))
 
 
-def test_packed_tables_in_and_out(tmp_path):
+def test_gzip_tables_are_read_and_written(tmp_path):
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(PLAIN.encode()))
-    assert read(tmp_path / "x.csv.gz") == ""
+    assert read_valid(tmp_path / "x.csv.gz") == ""
     rows = {"höhe": np.array([1.5, -2.25]), "place": np.array(["küste", "land"]), "sky": np.array([1, 0])}
     write_table(str(tmp_path / "y.tsv.gz"), [rows])
-    assert read(tmp_path / "y.tsv.gz") == ""
+    assert read_valid(tmp_path / "y.tsv.gz") == ""
     with (
         pytest.raises(TableError, match=r"the ending '\.gz' is not supported"),
         open_table(Input(str(tmp_path / "x.npz.gz"))),
@@ -81,7 +81,7 @@ def test_packed_tables_in_and_out(tmp_path):
         pass
 
 
-def test_a_packed_bomb_is_refused(tmp_path):
+def test_decompression_bomb_is_rejected(tmp_path):
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 30_000_000, compresslevel=9))
     with pytest.raises(DatasetError, match="broken or malicious"):
         read_dataset(tmp_path / "x.csv.gz", labels="b")
@@ -95,8 +95,8 @@ def test_read_dataset_warns_and_takes_options(tmp_path):
     np.testing.assert_array_equal(data.D, [[0.25, 0.75], [1, 0]])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        told = read_dataset(path, labels="joy,fear", delimiter=";", decimal=",")
-    np.testing.assert_array_equal(told.X, data.X)
+        explicit = read_dataset(path, labels="joy,fear", delimiter=";", decimal=",")
+    np.testing.assert_array_equal(explicit.X, data.X)
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n')
     with pytest.raises(DatasetError, match="are for text tables, not for JSON lines"):
         read_dataset(tmp_path / "x.jsonl", labels="a", delimiter=";")
@@ -105,7 +105,7 @@ def test_read_dataset_warns_and_takes_options(tmp_path):
 @pytest.mark.parametrize(
     ("text", "delimiter", "decimal"),
     [
-        ("a;b\n1,234;5\n2,345;6\n", ";", "."),  # thousands, perhaps: not taken for fractions
+        ("a;b\n1,234;5\n2,345;6\n", ";", "."),  # possibly thousands separators: not parsed as decimals
         ("a;b\n0,234;5\n", ";", ","),
         ("a;b\n1,5;2.5\n", ";", "."),
         ("a;b\n1.234;0,5\n", ";", ","),
@@ -116,7 +116,7 @@ def test_read_dataset_warns_and_takes_options(tmp_path):
         ("", ",", "."),
     ],
 )
-def test_only_what_is_safe_is_found(text, delimiter, decimal):
+def test_ambiguous_dialects_use_the_defaults(text, delimiter, decimal):
     dialect = detect_dialect(text.encode(), Input("x.csv"), ",")
     assert (dialect.delimiter, dialect.decimal) == (delimiter, decimal)
 
@@ -125,7 +125,7 @@ def test_only_what_is_safe_is_found(text, delimiter, decimal):
     st.lists(st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 2)), min_size=3, max_size=3), min_size=2, max_size=9),
     st.sampled_from([",", ";", "\t", "|"]),
 )
-def test_tables_of_numbers_with_points_are_always_understood(rows, delimiter):
+def test_dialect_of_numbers_with_decimal_points_is_detected(rows, delimiter):
     lines = [delimiter.join(["a", "b", "c"])] + [delimiter.join(f"{x:.2f}" for x in row) for row in rows]
     dialect = detect_dialect("\n".join(lines).encode(), Input("x.csv"), ",")
     assert (dialect.delimiter, dialect.decimal, dialect.encoding) == (delimiter, ".", "utf-8")
@@ -139,47 +139,49 @@ def test_tables_of_numbers_with_points_are_always_understood(rows, delimiter):
         ({"encoding": "klingon"}, "no encoding 'klingon'"),
     ],
 )
-def test_impossible_options(options, message):
+def test_invalid_dialect_options_raise(options, message):
     with pytest.raises(ParameterError, match=message):
         Dialect(**options)
 
 
-def test_spaces_around_names_are_left_out(tmp_path):
+def test_spaces_around_names_are_stripped(tmp_path):
     (tmp_path / "x.csv").write_text("height, sky ,sea\n1,1,0\n")
     with open_table(Input(str(tmp_path / "x.csv"))) as table:
         assert table.names == ["height", "sky", "sea"]
 
 
-def test_rows_on_both_sides_of_the_sample(tmp_path):
+def test_rows_beyond_the_sample_are_parsed_alike(tmp_path):
     rows = 200_000
     (tmp_path / "x.csv").write_text("a;b\n" + "".join(f"{i},5;é\n" for i in range(rows)), encoding="cp1252")
-    said = []
-    with open_table(Input(str(tmp_path / "x.csv"), on_message=said.append)) as table:
+    messages = []
+    with open_table(Input(str(tmp_path / "x.csv"), on_message=messages.append)) as table:
         frame = table.read({"a": "any", "b": "text"})
     np.testing.assert_array_equal(frame["a"], np.arange(rows) + 0.5)
     assert set(frame["b"]) == {"é"}
 
 
-def ldlearn(capsys, *words):
-    with pytest.raises(SystemExit) as ended:
-        main([str(word) for word in words])
-    assert ended.value.code == 0
+def ldlearn(capsys, *arguments):
+    with pytest.raises(SystemExit) as exit_info:
+        main([str(argument) for argument in arguments])
+    assert exit_info.value.code == 0
     return capsys.readouterr().err
 
 
-def test_a_german_spreadsheet_goes_through_every_command(tmp_path, monkeypatch, capsys):
+def test_every_command_reads_semicolons_and_decimal_commas(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     table = make_table()
     table.to_csv("plain.csv", index=False)
     table.to_csv("german.csv", index=False, sep=";", decimal=",", encoding="cp1252")
-    words = ("-l", ",".join(LABELS), "--id", "key", "-o")
-    ldlearn(capsys, "fit", "plain.csv", *words, "plain.ldl")
-    said = ldlearn(capsys, "fit", "german.csv", *words, "german.ldl")
+    arguments = ("-l", ",".join(LABELS), "--id", "key", "-o")
+    ldlearn(capsys, "fit", "plain.csv", *arguments, "plain.ldl")
+    messages = ldlearn(capsys, "fit", "german.csv", *arguments, "german.ldl")
     found = "note: german.csv: its columns are separated by semicolons, and its numbers have decimal commas.\n"
-    assert found in said
-    told = ("--delimiter", ";", "--decimal", ",", "--encoding", "cp1252")
-    assert "note:" not in ldlearn(capsys, "fit", "german.csv", *words, "told.ldl", "--zeros", "none", *told)
-    for model in ("german.ldl", "told.ldl"):
+    assert found in messages
+    dialect_options = ("--delimiter", ";", "--decimal", ",", "--encoding", "cp1252")
+    assert "note:" not in ldlearn(
+        capsys, "fit", "german.csv", *arguments, "explicit.ldl", "--zeros", "none", *dialect_options
+    )
+    for model in ("german.ldl", "explicit.ldl"):
         np.testing.assert_allclose(load_model(model).predict(table), load_model("plain.ldl").predict(table), atol=1e-12)
     assert found in ldlearn(capsys, "predict", "german.csv", "-m", "plain.ldl", "-o", "p.csv")
     assert found in ldlearn(capsys, "enhance", "german.csv", "-m", "plain.ldl", "-o", "e.csv")
@@ -190,14 +192,14 @@ def test_a_german_spreadsheet_goes_through_every_command(tmp_path, monkeypatch, 
 
 
 def read_any(path, dialect=None):
-    said = []
-    with open_table(Input(str(path), on_message=said.append, dialect=dialect)) as table:
+    messages = []
+    with open_table(Input(str(path), on_message=messages.append, dialect=dialect)) as table:
         frame = table.read(dict.fromkeys(table.names, "any"))
-    return frame, " ".join(said)
+    return frame, " ".join(messages)
 
 
 @pytest.mark.parametrize("cell", ["1,3", "1,234", "moist", "1,2,3"])
-def test_commas_in_quotes_stay_texts_beside_decimal_points(tmp_path, cell):
+def test_quoted_commas_stay_text_beside_decimal_points(tmp_path, cell):
     (tmp_path / "x.csv").write_text(f'a,b\n"{cell}",0.5\n"{cell}",1.5\n')
     frame, messages = read_any(tmp_path / "x.csv")
     assert (frame["a"].tolist(), frame["b"].tolist(), messages) == ([cell] * 2, [0.5, 1.5], "")
@@ -212,7 +214,7 @@ def test_decimal_commas_with_thousands_and_units(tmp_path, decimal):
     assert frame["c"].tolist() == [1234, 2500, 0.5]
 
 
-def test_dates_and_texts_of_a_table_with_decimal_commas_stay_as_they_are(tmp_path):
+def test_dates_and_texts_are_unchanged_by_decimal_commas(tmp_path):
     rows = [("0,5", "31.03.2024", "a, b", "1.2.10"), ("1,5", "01.04.2024", "c", "v1,5,2")]
     (tmp_path / "x.csv").write_text("a;when;text;version\n" + "\n".join(";".join(row) for row in rows))
     frame, _ = read_any(tmp_path / "x.csv")
@@ -221,15 +223,15 @@ def test_dates_and_texts_of_a_table_with_decimal_commas_stay_as_they_are(tmp_pat
 
 
 def read_table(path, kinds=None, **options):
-    said = []
-    with open_table(Input(str(path), on_message=said.append, **options)) as source:
+    messages = []
+    with open_table(Input(str(path), on_message=messages.append, **options)) as source:
         names = list(source.names)
         frame = source.read(kinds or dict.fromkeys(names, "any"))
-    return frame, [text.removeprefix(f"{path}: ") for text in said]
+    return frame, [text.removeprefix(f"{path}: ") for text in messages]
 
 
 @pytest.mark.parametrize(
-    ("above", "said"),
+    ("above", "message"),
     [
         ("Sales of the third quarter\n", "a line above its header skipped"),
         ("Sales, third quarter\n\n", "2 lines above its header skipped"),
@@ -238,43 +240,42 @@ def read_table(path, kinds=None, **options):
         ("# written by a sensor, 3 channels, 2 Hz, kept, forever, and ever\n# 2024\n", "2 lines above its header"),
     ],
 )
-def test_titles_above_the_header_are_passed_over_and_said(tmp_path, above, said):
+def test_title_lines_above_the_header_are_skipped_and_reported(tmp_path, above, message):
     path = tmp_path / "x.csv"
     path.write_text(above + "a,b,place,sky,sea\n1,2.5,coast,1,0\n3,4.5,land,0,1\n")
     frame, notes = read_table(path)
     assert list(frame) == ["a", "b", "place", "sky", "sea"]
     assert frame["b"].tolist() == [2.5, 4.5]
     assert len(notes) == 1
-    assert said in notes[0]
+    assert message in notes[0]
 
 
 @pytest.mark.parametrize("header", ["#a,b,c", "a,,c", ",b,c", "a b,b,c"])
-def test_a_header_is_no_title(tmp_path, header):
+def test_header_is_not_taken_for_a_title(tmp_path, header):
     path = tmp_path / "x.csv"
     path.write_text(header + "\n1,2,3\n4,5,6\n7,8,\n")
-    said = []
-    with open_table(Input(str(path), on_message=said.append), by_name=False) as source:
+    messages = []
+    with open_table(Input(str(path), on_message=messages.append), by_name=False) as source:
         assert source.names == header.split(",")
-    assert said == []
+    assert messages == []
 
 
-def test_titles_above_a_table_with_semicolons_and_a_note_below_it(tmp_path):
+def test_title_above_and_comment_below_a_table(tmp_path):
     path = tmp_path / "x.csv"
     rows = "".join(f"{i},5;{i};a, b\n" for i in range(30))
     path.write_text("Bericht\n\nhöhe;count;text\n" + rows)
     frame, notes = read_table(path)
     assert frame["höhe"].tolist() == [i + 0.5 for i in range(30)]
-    assert notes == [
-        "its columns are separated by semicolons, and its numbers have decimal commas, and 2 lines above its header "
-        "skipped."
-    ]
+    assert len(notes) == 1
+    for term in ("semicolons", "decimal commas", "2 lines above"):
+        assert term in notes[0]
     path.write_text("a;b;c\n" + "1;2;3\n" * 30 + "Source: the office\n")
     with pytest.raises(TableError, match=r"row 32: it has 1 values for 3 columns; .* a comment, delete it"):
         read_table(path)
 
 
 @pytest.mark.parametrize("text", ["a,b,c,\n1,2,3,\n4,5,6,\n", "a,b,c\n1,2,3,\n4,5,6,\n", "a,b,c,,\n1,2,3,,\n4,5,6,,\n"])
-def test_a_separator_at_the_end_makes_no_column(tmp_path, text):
+def test_trailing_separator_adds_no_column(tmp_path, text):
     path = tmp_path / "x.csv"
     path.write_text(text)
     frame, notes = read_table(path)
@@ -282,12 +283,14 @@ def test_a_separator_at_the_end_makes_no_column(tmp_path, text):
     assert notes == []
 
 
-def test_columns_without_a_name_get_one(tmp_path):
+def test_unnamed_columns_are_named_by_position(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text(",a\n0,5\n1,6\n")
     frame, notes = read_table(path)
     assert list(frame) == ["column0", "a"]
-    assert notes == ["columns without a name in the header are called by their positions: 'column0'."]
+    assert len(notes) == 1
+    assert "without a name" in notes[0]
+    assert "'column0'" in notes[0]
     path.write_text("a,,b\n0,5,1\n1,6,1\n")
     assert list(read_table(path)[0]) == ["a", "column1", "b"]
     path.write_text(",column0\n0,5\n1,6\n")
@@ -300,7 +303,7 @@ ROWS = 40_000
 
 @pytest.fixture(scope="module")
 def late_text(tmp_path_factory):
-    """A column whose only text comes after some pieces have been given out already."""
+    """A column whose only text occurs after the first chunks."""
     path = tmp_path_factory.mktemp("late") / "x.csv"
     rows = [f"{i},{i}.5,{i}" for i in range(ROWS)]
     rows[ROWS - 5] = f"{ROWS - 5},moist,7"
@@ -308,7 +311,7 @@ def late_text(tmp_path_factory):
     return path
 
 
-def test_a_text_far_down_loses_nothing(late_text, monkeypatch):
+def test_late_text_in_a_numeric_column_keeps_all_values(late_text, monkeypatch):
     frame, _ = read_table(late_text)
     assert frame["a"].tolist() == list(range(ROWS))
     numbers, malformed, *_ = read_numbers(frame["b"])
@@ -325,7 +328,7 @@ def test_a_text_far_down_loses_nothing(late_text, monkeypatch):
     assert [row for piece in pieces for row in piece.index] == list(range(2, ROWS + 2))
 
 
-def test_a_text_where_a_number_must_be_is_named(late_text):
+def test_text_in_a_feature_column_is_reported_with_row_and_column(late_text):
     with pytest.raises(DatasetError, match=rf"row {ROWS - 3}, column 'b': 'moist' is not a finite number"):
         read_dataset(late_text, "b", "a")
 
@@ -337,7 +340,7 @@ def table(rows, header="key,price,size,sky"):
 DATA = [f"k{i},{i * 1.5},{i},{i % 2}" for i in range(1, 9)]
 
 
-def test_lines_that_end_as_on_an_old_computer_are_said(tmp_path):
+def test_carriage_return_line_ends_are_rejected(tmp_path):
     (tmp_path / "x.csv").write_bytes(b"a,b\r1,2\r3,4\r")
     with pytest.raises(TableError, match="its lines end in carriage returns alone"):
         read_table(tmp_path / "x.csv")
@@ -353,7 +356,7 @@ def test_lines_that_end_as_on_an_old_computer_are_said(tmp_path):
         ("12,5 kg", 12.5),
     ],
 )
-def test_numbers_with_decimal_commas_may_be_decorated(tmp_path, cell, number):
+def test_decorated_numbers_with_decimal_commas(tmp_path, cell, number):
     path = tmp_path / "x.csv"
     path.write_text("a;b\n" + f"{cell};0,5\n" * 8, encoding="utf-8")
     frame, notes = read_table(path)
@@ -361,22 +364,23 @@ def test_numbers_with_decimal_commas_may_be_decorated(tmp_path, cell, number):
     assert "decimal commas" in notes[0]
 
 
-def test_utf_16_has_a_byte_order_mark(tmp_path):
+def test_utf_16_with_byte_order_mark(tmp_path):
     path = tmp_path / "x.csv"
     path.write_bytes(table(DATA).encode("utf-16"))
     frame, notes = read_table(path)
     assert frame["size"].tolist() == list(range(1, 9))
-    assert notes == ["its text is utf-16, not UTF-8."]
+    assert len(notes) == 1
+    assert "utf-16" in notes[0]
 
 
-@pytest.mark.parametrize("beginning", [b"PK\x03\x04", b"\x1f\x8b\x08", b"PAR1"])
-def test_what_is_no_text_table_is_refused(tmp_path, beginning):
-    (tmp_path / "x.csv").write_bytes(beginning + bytes(50))
+@pytest.mark.parametrize("magic_bytes", [b"PK\x03\x04", b"\x1f\x8b\x08", b"PAR1"])
+def test_binary_files_are_rejected(tmp_path, magic_bytes):
+    (tmp_path / "x.csv").write_bytes(magic_bytes + bytes(50))
     with pytest.raises(TableError, match=r"not a text table .*; give the file the ending .* --encoding"):
         read_table(tmp_path / "x.csv")
 
 
-def test_an_open_quote_does_not_print_the_table(tmp_path):
+def test_error_for_unclosed_quote_is_short(tmp_path):
     (tmp_path / "x.csv").write_text('"' + table(DATA * 9))
     with open_table(Input(str(tmp_path / "x.csv"))) as source, pytest.raises(TableError, match="--delimiter") as caught:
         source.find("sky")
@@ -386,7 +390,7 @@ def test_an_open_quote_does_not_print_the_table(tmp_path):
 @pytest.mark.parametrize("last", ["7", "7,8,9", "7,8,9,10,11"])
 @pytest.mark.parametrize("n_rows", [3, 60_000])
 @pytest.mark.parametrize("row", ["1,2,3,4\n\n", '1,2,"x, ""y""\n","4"\n'])
-def test_rows_of_another_length_are_refused(tmp_path, row, last, n_rows):
+def test_rows_of_wrong_length_are_rejected(tmp_path, row, last, n_rows):
     (tmp_path / "x.csv").write_text("a,b,c,d\n" + row * n_rows + last)
     number = 2 + n_rows * (2 if row.endswith("\n\n") else 1)  # a spreadsheet shows empty rows, too
     with pytest.raises(TableError, match=rf"row {number}: it has {last.count(',') + 1} values for 4 columns"):
@@ -395,14 +399,14 @@ def test_rows_of_another_length_are_refused(tmp_path, row, last, n_rows):
         read_table(tmp_path / "x.csv", {"b": "any"})
 
 
-def test_a_quote_within_a_cell_is_a_character(tmp_path):
+def test_quote_within_a_cell_is_literal(tmp_path):
     (tmp_path / "x.csv").write_text("a,b\n" + '5" pipe,2\n' * 300 + "6' pipe,3\n")
     frame, _ = read_table(tmp_path / "x.csv")
     assert frame["a"].tolist() == ['5" pipe'] * 300 + ["6' pipe"]
     assert frame["b"].tolist() == [2] * 300 + [3]
 
 
-def test_quoted_rows_may_hold_separators_and_line_breaks(tmp_path):
+def test_quoted_cells_with_separators_and_line_breaks(tmp_path):
     cells = ["x", 'say "hi"', "a,b", "two\nlines", ""] * 20_000
     frame = pd.DataFrame({"a": range(len(cells)), "text": cells, "b": 0.5})
     frame.to_csv(tmp_path / "x.csv", index=False)
@@ -412,7 +416,7 @@ def test_quoted_rows_may_hold_separators_and_line_breaks(tmp_path):
     assert messages == []
 
 
-def test_codes_with_leading_zeros_stay_texts(tmp_path):
+def test_codes_with_leading_zeros_stay_text(tmp_path):
     (tmp_path / "x.csv").write_text("code,size\n12345,1\n01067,2\n0,3\n")
     frame, _ = read_table(tmp_path / "x.csv")
     assert frame["code"].tolist() == ["12345", "01067", "0"]
@@ -427,7 +431,7 @@ def test_numbers_are_read_exactly(tmp_path):
 
 
 @pytest.mark.parametrize("header", [b"a" * (5 << 20), b"," * 1_000_001, b'"' + b"\t" * 1_100_000])
-def test_the_size_of_the_header_is_limited(tmp_path, header):
+def test_header_size_is_limited(tmp_path, header):
     path = tmp_path / "x.csv"
     path.write_bytes(header + b"\n1\n")
     with pytest.raises(TableError, match="first line is longer than 4 MB or has more than 1,000,000 columns"):
@@ -435,7 +439,7 @@ def test_the_size_of_the_header_is_limited(tmp_path, header):
 
 
 @pytest.mark.parametrize("function", ["read", "_check"])
-def test_ctrl_c_stays_an_interrupt_while_pandas_reads(tmp_path, monkeypatch, function):
+def test_keyboard_interrupt_propagates_through_pandas(tmp_path, monkeypatch, function):
     path = tmp_path / "x.csv"
     path.write_text("a,b\n1,2\n")
 
@@ -447,15 +451,15 @@ def test_ctrl_c_stays_an_interrupt_while_pandas_reads(tmp_path, monkeypatch, fun
         table.read({"a": "any"})
 
 
-def test_decimal_commas_of_training_are_assumed_where_numbers_are_ambiguous(tmp_path, monkeypatch):
+def test_ambiguous_numbers_are_parsed_with_the_decimal_mark_of_training(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rows = [f"{i // 2},{5 * (i % 2)};{i % 2};1" for i in range(40)]
     Path("train.csv").write_text("\n".join(["x;a;b", *rows]))
     fit_table("train.csv", "a,b", "model.ldl", holdout=0, on_message=lambda message: None)
-    for name, cell in {"ambiguous": "12,125", "shown": "12.125", "named": "12,125"}.items():
+    for name, cell in {"ambiguous": "12,125", "point": "12.125", "named": "12,125"}.items():
         Path(f"{name}.csv").write_text(f"x;note\n{cell};n\n")
         dialect = Dialect(decimal=",") if name == "named" else None
         predict_table(f"{name}.csv", "model.ldl", f"{name}.out.csv", dialect=dialect, on_message=lambda message: None)
-    named, *others = (Path(f"{name}.out.csv").read_text() for name in ("named", "ambiguous", "shown"))
+    named, *others = (Path(f"{name}.out.csv").read_text() for name in ("named", "ambiguous", "point"))
     assert named == others[0]
     assert load_model("model.ldl").decimal == ","

@@ -1,4 +1,4 @@
-"""Embeddings that the user names: found by name, kept by name, and never imported for a file's sake."""
+"""Named embeddings: imported by name, stored by name, never imported because of a model file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ nothing = 3
 
 
 @pytest.fixture
-def here(tmp_path, monkeypatch):
+def workspace(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(embedding, "_imported", {})
@@ -47,13 +47,13 @@ def here(tmp_path, monkeypatch):
     return table
 
 
-def command(*words):
-    with pytest.raises(SystemExit) as ended:
-        main(list(words))
-    return ended.value.code
+def command(*arguments):
+    with pytest.raises(SystemExit) as exit_info:
+        main(list(arguments))
+    return exit_info.value.code
 
 
-def test_from_the_command_line(here, monkeypatch, capfd):
+def test_embedding_option_of_the_commands(workspace, monkeypatch, capfd):
     fit = ["fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "--text", "note", "-o", "m.ldl", "--holdout", "0"]
     assert command(*fit, "--embedding", "own_letters:lengths") == 0
     monkeypatch.setattr(embedding, "_imported", {})
@@ -63,16 +63,16 @@ def test_from_the_command_line(here, monkeypatch, capfd):
     assert "own_letters" not in sys.modules
     assert not Path("imported").exists()
     with pytest.raises(TableError, match=r"the model needs the embedding 'own_letters:lengths'.*name it again"):
-        model.predict(here)
+        model.predict(workspace)
     assert command("predict", "data.csv", "-m", "m.ldl", "-o", "out.csv") == 2
     assert "--embedding" in capfd.readouterr().err
     assert command("predict", "data.csv", "-m", "m.ldl", "-o", "out.csv", "--embedding", "own_letters:lengths") == 0
     assert command("evaluate", "data.csv", "-m", "m.ldl", "--embedding", "own_letters:lengths") == 0
-    np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], model.predict(here), atol=1e-12)
+    np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], model.predict(workspace), atol=1e-12)
     assert model.preprocessing.feature_names()[-2:] == ["note: 0", "note: 1"]
 
 
-def test_an_embedding_without_any_use_is_refused(here, capfd):
+def test_unused_embedding_is_rejected(workspace, capfd):
     named, saved = ["--embedding", "own_letters:lengths"], ["-o", "m.ldl", "--holdout", "0"]
     fit = ["fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "--ignore", "note", *saved]
     assert command(*fit, *named) == 2
@@ -84,19 +84,19 @@ def test_an_embedding_without_any_use_is_refused(here, capfd):
     assert command("enhance", "data.csv", "-l", ",".join(LABELS), *named) == 2
 
 
-def test_numbers_are_those_of_the_embedding(here):
-    named = TableModel.fit(here, LABELS, id="key", text=["note"], embedding=import_embedding("own_letters:Halves"))
-    expected = np.array([[len(text), text.count("e")] for text in here["note"]]) / 2
-    np.testing.assert_array_equal(np.asarray(named.transform(here))[:, -2:], expected)
+def test_features_are_the_output_of_the_embedding(workspace):
+    named = TableModel.fit(workspace, LABELS, id="key", text=["note"], embedding=import_embedding("own_letters:Halves"))
+    expected = np.array([[len(text), text.count("e")] for text in workspace["note"]]) / 2
+    np.testing.assert_array_equal(np.asarray(named.transform(workspace))[:, -2:], expected)
 
 
-def test_another_version_is_noticed(here, monkeypatch):
-    made = import_embedding("own_letters:lengths")
-    model = TableModel.fit(here, LABELS, id="key", text=["note"], embedding=made)
+def test_changed_embedding_is_rejected(workspace, monkeypatch):
+    lengths_embedding = import_embedding("own_letters:lengths")
+    model = TableModel.fit(workspace, LABELS, id="key", text=["note"], embedding=lengths_embedding)
     save_model(model, "m.ldl")
     monkeypatch.setitem(embedding._imported, "own_letters:lengths", lambda texts: 2.0 * np.ones((len(texts), 2)))
     with pytest.raises(TableError, match="gives other numbers than at the fit"):
-        load_model("m.ldl").predict(here)
+        load_model("m.ldl").predict(workspace)
 
 
 @pytest.mark.parametrize(
@@ -111,14 +111,14 @@ def test_another_version_is_noticed(here, monkeypatch):
         ("sentence-transformers:mini", MissingDependencyError, "pip install sentence-transformers"),
     ],
 )
-def test_names_that_will_not_do(here, monkeypatch, name, error, message):
+def test_invalid_embedding_names_raise(workspace, monkeypatch, name, error, message):
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(error, match=message):
         import_embedding(name)
 
 
 class SentenceTransformer:
-    """Called as the documentation of version 5 has it: what is passed by position, and what by name only."""
+    """The constructor and `encode` of sentence-transformers 5, with its positional and keyword-only arguments."""
 
     def __init__(self, model_name_or_path=None, *, modules=None, device=None, cache_folder=None):
         if model_name_or_path != "mini":
@@ -129,11 +129,11 @@ class SentenceTransformer:
         return np.ones((len(sentences), 5), dtype=np.float32)
 
 
-def test_a_sentence_model(here, monkeypatch, capfd):
+def test_sentence_transformers_embedding(workspace, monkeypatch, capfd):
     library = SimpleNamespace(SentenceTransformer=SentenceTransformer)
     monkeypatch.setitem(sys.modules, "sentence_transformers", library)
     assert import_embedding("sentence-transformers:mini").probe.shape == (1, 5)
     fit = ["fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "--text", "note", "-o", "m.ldl"]
     assert command(*fit, "--embedding", "sentence-transformers:maxi") == 2
-    said = " ".join(capfd.readouterr().err.split())
-    assert "The model 'maxi' of sentence-transformers cannot be loaded (OSError: We couldn't connect" in said
+    message = " ".join(capfd.readouterr().err.split())
+    assert "The model 'maxi' of sentence-transformers cannot be loaded (OSError: We couldn't connect" in message

@@ -29,43 +29,48 @@ def workbook(path, rows, sheets=()):
 
 
 def read(name):
-    said = []
-    with open_table(Input(name, on_message=said.append)) as table:
-        return table.read(dict.fromkeys(table.names, "any")), said
+    messages = []
+    with open_table(Input(name, on_message=messages.append)) as table:
+        return table.read(dict.fromkeys(table.names, "any")), messages
 
 
-def test_a_title_above_the_table_is_passed_over(tmp_path):
+def test_title_above_the_header_is_skipped(tmp_path):
     rows = [["Survey of 2024"], [], ["id", "age", "when", "sky"]]
     rows += [["a", 31, datetime.datetime(2024, 5, 1), 1], ["b", None, datetime.datetime(2024, 5, 2, 7, 30), 0]]
-    frame, said = read(workbook(tmp_path / "x.xlsx", rows))
+    frame, messages = read(workbook(tmp_path / "x.xlsx", rows))
     assert list(frame.columns) == ["id", "age", "when", "sky"]
     assert frame["when"].tolist() == ["2024-05-01", "2024-05-02T07:30:00"]
     np.testing.assert_array_equal(frame["age"], [31, np.nan])
-    assert said == [f"{tmp_path / 'x.xlsx'}: the header is row 3 of the sheet."]
+    assert len(messages) == 1
+    assert messages[0].startswith(f"{tmp_path / 'x.xlsx'}: ")
+    assert "row 3" in messages[0]
 
 
-def test_the_sheet_is_said(tmp_path):
-    _, said = read(workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]], sheets=["data"]))
-    assert said == [f"{tmp_path / 'x.xlsx'}: the table is on the sheet 'data'."]
+def test_chosen_sheet_is_reported(tmp_path):
+    _, messages = read(workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]], sheets=["data"]))
+    assert len(messages) == 1
+    assert "sheet 'data'" in messages[0]
 
 
-def test_columns_without_a_name_are_left_out_and_that_is_said(tmp_path):
+def test_unnamed_columns_are_left_out_and_reported(tmp_path):
     pd.DataFrame({"a": [1, 2], "b": [3, 4], "c": [5, 6], "d": [0, 1]}).to_excel(tmp_path / "x.xlsx")
-    frame, said = read(str(tmp_path / "x.xlsx"))
+    frame, messages = read(str(tmp_path / "x.xlsx"))
     assert list(frame.columns) == ["a", "b", "c", "d"]
-    assert said == [f"{tmp_path / 'x.xlsx'}: columns without a name in the header are left out."]
+    assert len(messages) == 1
+    assert "without a name" in messages[0]
+    assert "left out" in messages[0]
 
 
-def test_frames_of_pandas(tmp_path):
+def test_reads_workbooks_of_pandas(tmp_path):
     frame = pd.DataFrame({"x": [1.5, 2.5], "place": ["é", None], "sky": [True, False]})
     frame.to_excel(tmp_path / "x.xlsx", index=False)
-    found, said = read(str(tmp_path / "x.xlsx"))
-    assert said == []
+    found, messages = read(str(tmp_path / "x.xlsx"))
+    assert messages == []
     assert found["x"].tolist() == [1.5, 2.5]
     assert found["sky"].tolist() == [True, False]
 
 
-def test_data_sets_survive(tmp_path):
+def test_dataset_round_trip(tmp_path):
     data = load_uk_budget_shares()
     write_dataset(data, tmp_path / "b.xlsx")
     back = read_dataset(tmp_path / "b.xlsx", labels="food:other")
@@ -73,7 +78,7 @@ def test_data_sets_survive(tmp_path):
     np.testing.assert_array_equal(back.D, data.D)
 
 
-def test_a_workbook_may_come_through_a_pipe(tmp_path, monkeypatch):
+def test_workbook_from_standard_input(tmp_path, monkeypatch):
     with open(workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]])) as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         with open_table(Input("-", "xlsx")) as table:
@@ -94,7 +99,7 @@ def test_errors_name_row_and_column(tmp_path):
         read_dataset(tmp_path / "x.xlsx", labels="a")
 
 
-def test_a_note_on_the_first_sheet_is_no_table(tmp_path):
+def test_sheet_with_a_single_note_is_skipped(tmp_path):
     book = openpyxl.Workbook()
     book.active.append(["see the other sheet"])
     sheet = book.create_sheet("data")
@@ -106,7 +111,7 @@ def test_a_note_on_the_first_sheet_is_no_table(tmp_path):
     assert "the table is on the sheet 'data'" in messages[0]
 
 
-def test_a_cell_far_away_is_refused_before_memory_is_taken(tmp_path):
+def test_remote_cell_is_rejected_before_allocation(tmp_path):
     book = openpyxl.Workbook()
     book.active["A1"], book.active["XFD1048576"] = "a", 1
     book.save(tmp_path / "x.xlsx")
@@ -165,7 +170,7 @@ LONG_CELL = '<row r="4"><c r="A4" t="inlineStr"><is><t>{}</t></is></c></row>'
 
 
 @pytest.mark.parametrize("case", BOMBS)
-def test_workbooks_that_would_take_all_memory_are_refused(tmp_path, case):
+def test_memory_bombs_are_rejected(tmp_path, case):
     edit, message = BOMBS[case]
     name = workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2], [3, 4]])
     repack(name, edit)
@@ -173,14 +178,14 @@ def test_workbooks_that_would_take_all_memory_are_refused(tmp_path, case):
         read(name)
 
 
-def test_a_cell_may_have_as_many_characters_as_excel_allows(tmp_path):
+def test_cell_length_limit_of_excel(tmp_path):
     name = workbook(tmp_path / "x.xlsx", [["a", "b"], ["x", 2], ["&" * 32_767, 4]])
     assert read(name)[0]["a"].tolist()[1] == "&" * 32_767
     with pytest.raises(TableError, match="32,767 characters"):
         write_table(name, [{"a": np.array(["x" * 32_768], dtype=object)}])
 
 
-def test_texts_that_look_like_formulas_or_errors_are_texts(tmp_path):
+def test_formula_like_texts_round_trip_as_text(tmp_path):
     texts = ["=1+1", "=", "#N/A", "#DIV/0!", "+1", "-1", "@x", "plain"]
     name = str(tmp_path / "x.xlsx")
     write_table(name, [{"=id": np.array(texts, dtype=object), "#N/A": np.arange(8.0)}])
@@ -190,14 +195,14 @@ def test_texts_that_look_like_formulas_or_errors_are_texts(tmp_path):
     assert {cell.data_type for cell in openpyxl.load_workbook(name).active["A"]} == {"s"}
 
 
-def test_whole_numbers_are_texts_without_a_fraction(tmp_path):
+def test_integers_are_read_without_a_fraction(tmp_path):
     name = workbook(tmp_path / "x.xlsx", [["id", 2024], [7, 1.5], [8, 2]])
     with open_table(Input(name)) as table:
         assert table.names == ["id", "2024"]
         assert table.read({"id": "text"})["id"].tolist() == [7, 8]
 
 
-def test_damaged_workbooks_are_read_or_refused(tmp_path):
+def test_corrupted_workbooks_are_read_or_rejected(tmp_path):
     path = tmp_path / "x.xlsx"
     content = Path(workbook(path, [["a", "b"], *([i, f"text {i}"] for i in range(50))])).read_bytes()
     rng, refused = np.random.default_rng(0), 0
@@ -213,21 +218,21 @@ def test_damaged_workbooks_are_read_or_refused(tmp_path):
     assert refused > 50
 
 
-def test_a_full_disk_is_told_of_the_workbook(tmp_path):
+def test_full_disk_error_names_the_workbook(tmp_path):
     full = mock.patch(
         "openpyxl.worksheet._write_only.WriteOnlyWorksheet.append", side_effect=OSError(errno.ENOSPC, "No space")
     )
-    said = pytest.raises(FileError, match=r"x\.xlsx: it cannot be written \(no space\)")
-    with full, said:
+    messages = pytest.raises(FileError, match=r"x\.xlsx: it cannot be written \(no space\)")
+    with full, messages:
         write_table(str(tmp_path / "x.xlsx"), [{"a": np.arange(3)}])
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("text", ["a\x01b", "\x00", "tab\x0b", "\x1f"])
-def test_control_characters_are_refused_by_the_writer(tmp_path, text):
+def test_writer_rejects_control_characters(tmp_path, text):
     name = str(tmp_path / "x.xlsx")
     with pytest.raises(TableError, match=r"x\.xlsx: the cell .* no workbook can hold: control characters"):
         write_table(name, [{"id": np.array(["ok", text], dtype=object)}])
     assert list(tmp_path.iterdir()) == []
-    write_table(name, [{"id": np.array(["a\tb\nc", "ok"], dtype=object)}])  # which are no trouble
+    write_table(name, [{"id": np.array(["a\tb\nc", "ok"], dtype=object)}])  # which are allowed
     assert read(name)[0]["id"].tolist() == ["a\tb\nc", "ok"]

@@ -1,4 +1,4 @@
-"""Contributions to the prediction for one row: exact sums, and what a change of one column does."""
+"""Contributions of columns to the prediction for one row."""
 
 import numpy as np
 import pandas as pd
@@ -48,7 +48,7 @@ def test_contributions_sum_to_the_difference_from_the_average_row(table, model):
         assert (np.diff(sizes) <= 0).all()
 
 
-def test_a_contribution_is_what_a_change_of_the_column_to_its_mean_undoes(table, model):
+def test_contribution_is_the_effect_of_setting_the_column_to_its_mean(table, model):
     found = explain_row(table, model, 17)
     changed = table.loc[[17]].assign(height=table["height"].mean())
     difference = centred_logs(found.degrees) - centred_logs(model.predict(changed).to_numpy()[0])
@@ -56,7 +56,7 @@ def test_a_contribution_is_what_a_change_of_the_column_to_its_mean_undoes(table,
     assert np.allclose(found.contributions[part], difference)
 
 
-def test_a_contribution_of_a_category_averages_over_its_changes(table, model):
+def test_contribution_of_a_category_is_relative_to_the_average_category(table, model):
     """The mean of centred log-degrees over the training values of a column is the reference for its contribution."""
     found = explain_row(table, model, 17)
     places = table["place"].fillna(model.preprocessing.modes[0])
@@ -66,15 +66,15 @@ def test_a_contribution_of_a_category_averages_over_its_changes(table, model):
     assert np.allclose(found.contributions[part], centred_logs(found.degrees) - mean)
 
 
-def test_each_word_of_the_row_is_a_part(table, model):
+def test_words_of_a_text_have_separate_contributions(table, model):
     found = explain_row(table, model, 17)
     words = {name.removeprefix("note: ") for name in found.parts if name.startswith("note: ")}
-    said = set(table.loc[17, "note"].replace(",", "").split())
-    assert words == (said & set(model.preprocessing.encoders["note"].vocabulary)) | {"(absent words)"}
+    present = set(table.loc[17, "note"].replace(",", "").split())
+    assert words == (present & set(model.preprocessing.encoders["note"].vocabulary)) | {"(absent words)"}
     assert sum(name.startswith("when ") for name in found.parts) == 1
 
 
-def test_a_model_file_and_a_table_file(table, model, tmp_path):
+def test_explain_row_from_files(table, model, tmp_path):
     table.to_csv(tmp_path / "t.csv", index=False)
     save_model(model, tmp_path / "m.ldl")
     read = explain_row(str(tmp_path / "t.csv"), str(tmp_path / "m.ldl"), 19)
@@ -86,7 +86,7 @@ def test_a_model_file_and_a_table_file(table, model, tmp_path):
         explain_row(str(tmp_path / "t.csv"), model, 62)
 
 
-def test_other_models_are_refused(table):
+def test_nonlinear_models_are_rejected(table):
     degrees = table.assign(**dict.fromkeys(LABELS, 1 / 3))
     fitted = TableModel.fit(degrees, LABELS, estimator=AAKNN(), numeric="height", features="height")
     with pytest.raises(ParameterError, match="AAKNN is not linear"):

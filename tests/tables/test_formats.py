@@ -1,4 +1,4 @@
-"""One registry of formats: what is in it works in read_dataset, write_dataset and every command."""
+"""The registry of formats: each entry works in read_dataset, write_dataset and every command."""
 
 import errno
 import io
@@ -32,7 +32,7 @@ KNOWN |= {"svm", "libsvm", "svmlight"}
 
 
 class ToySource(Source):
-    """Columns separated by bars: all that a new format has to say about reading."""
+    """Columns separated by bars: the reader of a new format."""
 
     def __init__(self, input):
         super().__init__(input)
@@ -46,7 +46,7 @@ class ToySource(Source):
 
 
 def write_bars(output, tables):
-    """All that it has to say about writing."""
+    """The writer of the new format."""
     for k, table in enumerate(tables):
         lines = ["|".join(table)] if k == 0 else []
         rows = zip(*table.values(), strict=True)
@@ -59,7 +59,7 @@ TOY = Format("bars", ToySource, write_bars)
 
 @pytest.fixture
 def toy(monkeypatch, tmp_path):
-    """A folder to work in, and the one line that a new format takes."""
+    """Register the new format with one line; return the working folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "toy_format", sys.modules[__name__])
     monkeypatch.setitem(FORMATS, "toy", "toy_format:TOY")
@@ -69,16 +69,16 @@ def toy(monkeypatch, tmp_path):
 def ldlearn(*words, stdin=b"", monkeypatch=None):
     if monkeypatch is not None:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main([str(word) for word in words])
-    assert ended.value.code == 0
+    assert exit_info.value.code == 0
 
 
 def write_toy(table, path="data.toy"):
     write_table(path, [table])
 
 
-def test_a_new_format_works_in_python(toy):
+def test_new_format_in_python(toy):
     data = make_label_distributions(120, 3, 2)
     write_dataset(data, "x.toy")
     back = read_dataset("x.toy", labels="label_*")
@@ -87,7 +87,7 @@ def test_a_new_format_works_in_python(toy):
     assert back.feature_names == data.feature_names
 
 
-def test_a_new_format_works_in_every_command(toy, monkeypatch):
+def test_new_format_in_every_command(toy, monkeypatch):
     write_toy(make_table().fillna({"place": ""}))
     ldlearn("fit", "data.toy", "-l", ",".join(LABELS), "--id", "key", "-o", "m.ldl")
     model = load_model("m.ldl")
@@ -115,7 +115,7 @@ def test_a_new_format_works_in_every_command(toy, monkeypatch):
 @pytest.mark.parametrize(
     "suffix", ["npz", "csv", "csv.gz", "tsv", "jsonl", "parquet", "feather", "mat", "arff", "npy", "xlsx"]
 )
-def test_a_data_set_on_disk_goes_into_fit_with_its_names(suffix, tmp_path, monkeypatch):
+def test_fit_uses_names_stored_in_dataset_files(suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ldlearn("datasets", "fetch", "uk_budget_shares", "-o", f"b.{suffix}")
     labels = "D" if suffix == "npy" else "food,fuel,clothes,alcohol,transport,other"
@@ -133,7 +133,7 @@ def test_a_data_set_on_disk_goes_into_fit_with_its_names(suffix, tmp_path, monke
     np.testing.assert_allclose(found, model.predict(frame), atol=1e-9)
 
 
-def test_logical_labels_of_libsvm_go_into_fit(tmp_path, monkeypatch):
+def test_fit_reads_logical_labels_of_libsvm_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = make_table()
     X = table[["height", "wet"]].fillna(0).to_numpy()
@@ -143,7 +143,7 @@ def test_logical_labels_of_libsvm_go_into_fit(tmp_path, monkeypatch):
     assert load_model("m.ldl").features == ("height", "wet")
 
 
-def test_a_sparse_matrix_of_scipy_with_labels_beside_it(tmp_path, monkeypatch):
+def test_scipy_sparse_npz_with_labels(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     X = scipy.sparse.random(40, 30, 0.2, format="csr", random_state=0)
     Y = (np.random.default_rng(0).random((40, 3)) < 0.6).astype(int)
@@ -161,8 +161,8 @@ def test_a_sparse_matrix_of_scipy_with_labels_beside_it(tmp_path, monkeypatch):
         read_dataset("c.npz", labels="Y")
 
 
-def test_labels_of_another_kind_are_no_features_by_default(tmp_path, monkeypatch):
-    """Degrees beside 0/1 labels in one file: either of them would give the other away."""
+def test_labels_of_another_kind_are_not_features_by_default(tmp_path, monkeypatch):
+    """A file with degrees and 0/1 labels: either would leak the other."""
     monkeypatch.chdir(tmp_path)
     data = make_label_distributions(60, 3, 2)
     data = LabelDataset(X=data.X, D=data.D, Y=data.logical(delta=0.3))
@@ -172,7 +172,7 @@ def test_labels_of_another_kind_are_no_features_by_default(tmp_path, monkeypatch
             assert [table.names[i] for i in table.default_features(set(table.labels["D"]))] == ["x0", "x1", "x2"]
 
 
-def test_what_a_format_cannot_hold_is_one_sentence(tmp_path):
+def test_unsupported_values_raise_when_writing(tmp_path):
     rows = {"key": np.array(["a", "b"], dtype=object), "sky": np.array([0.5, 1.0]), "sea": np.array([0.5, 0.0])}
     for suffix, problem in {"mat": "numbers only", "arff": "numbers only", "npy": "numbers only"}.items():
         path = tmp_path / f"x.{suffix}"
@@ -189,7 +189,7 @@ def write_rows(path, rows):
     write_table(str(path), [rows], ["sky", "sea"])
 
 
-def test_the_format_of_a_name():
+def test_format_of():
     assert set(FORMATS) >= KNOWN
     assert [format_of(name) for name in ("a.CSV", "b.tar.npz", "-")] == ["csv", "npz", "csv"]
     assert format_of("/dev/stdout", "tsv") == "tsv"
@@ -201,22 +201,22 @@ def test_the_format_of_a_name():
         format_of("/")
 
 
-def test_files_that_cannot_be_read_are_named(tmp_path, monkeypatch):
+def test_read_errors_name_the_file(tmp_path, monkeypatch):
     for suffix in FORMATS:
         name = str(tmp_path / f"none.{suffix}")
         with pytest.raises(FileError, match=f"none.{suffix}: there is no such file"), open_table(Input(name)):
             pass
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
-    monkeypatch.setattr(Path, "open", forbidden)
+    monkeypatch.setattr(Path, "open", raise_permission_error)
     with pytest.raises(FileError, match=r"secret\.csv: it cannot be read \(permission denied\)"):
         read_dataset(tmp_path / "secret.csv", labels="b")
 
 
-def forbidden(*_, **__):
+def raise_permission_error(*_, **__):
     raise PermissionError(errno.EACCES, "Permission denied", "secret.csv")
 
 
-def test_a_table_without_names_of_its_own(tmp_path):
+def test_table_without_header(tmp_path):
     (tmp_path / "bare.csv").write_text("1.5,0.25,0.75\n2,0.5,0.5\n")
     (tmp_path / "counted.csv").write_text("0,1,2\n1.5,0.25,0.75\n2,0.5,0.5\n")
     for name, names in (("bare.csv", ["column0", "column1", "column2"]), ("counted.csv", ["0", "1", "2"])):
@@ -225,7 +225,7 @@ def test_a_table_without_names_of_its_own(tmp_path):
             assert table.read(dict.fromkeys(names, "any")).to_numpy().tolist() == [[1.5, 0.25, 0.75], [2, 0.5, 0.5]]
 
 
-def test_the_file_of_standard_input_is_not_replaced(tmp_path, monkeypatch):
+def test_file_of_standard_input_is_not_overwritten(tmp_path, monkeypatch):
     path = tmp_path / "x.csv"
     path.write_text("a\n1\n")
     with path.open() as stdin:
@@ -233,12 +233,12 @@ def test_the_file_of_standard_input_is_not_replaced(tmp_path, monkeypatch):
         check_output(str(tmp_path / "y.csv"), ["-"])
         with pytest.raises(FileError, match="same file as the input -"):
             check_output(str(path), ["-"])
-    for gone in (stdin, None, io.StringIO()):  # closed, absent, no file
-        monkeypatch.setattr("sys.stdin", gone)
+    for unusable_stdin in (stdin, None, io.StringIO()):  # closed, absent, no file
+        monkeypatch.setattr("sys.stdin", unusable_stdin)
         check_output(str(path), ["-"])
 
 
-def test_bytes_are_counted_for_progress(tmp_path):
+def test_progress_counts_all_bytes(tmp_path):
     frame = pd.DataFrame({"a": np.arange(20_000.0), "b": 1.0})
     frame.to_csv(tmp_path / "x.csv", index=False)
     frame.to_parquet(tmp_path / "x.parquet")
@@ -256,7 +256,7 @@ def test_bytes_are_counted_for_progress(tmp_path):
         assert 0.99 * size <= sum(amounts) <= size
 
 
-def test_nested_columns_of_parquet_are_named_and_may_be_left_out(tmp_path):
+def test_nested_parquet_columns_are_rejected_by_name(tmp_path):
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet
 

@@ -1,4 +1,4 @@
-"""Model files that are truncated, changed, from the future or made to do harm."""
+"""Model files that are truncated, modified, of a newer version or malicious are rejected."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def model(tmp_path_factory):
     return path.read_bytes()
 
 
-def refused(blob: bytes, tmp_path, match: str) -> None:
+def check_rejected(blob: bytes, tmp_path, match: str) -> None:
     path = tmp_path / "bad.ldl"
     path.write_bytes(blob)
     start = time.process_time()
@@ -47,59 +47,61 @@ def refused(blob: bytes, tmp_path, match: str) -> None:
 
 
 class Bomb:
-    """What pickle would run."""
+    """Creates a folder if unpickled."""
 
     def __reduce__(self):
         return os.mkdir, ("executed",)
 
 
-def test_a_pickle_is_never_loaded(model, tmp_path, monkeypatch):
+def test_pickles_are_never_loaded(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    refused(pickle.dumps(Bomb()), tmp_path, "no ldlearn model file")
+    check_rejected(pickle.dumps(Bomb()), tmp_path, "no ldlearn model file")
     array = io.BytesIO()
     np.save(array, np.array([Bomb()], dtype=object), allow_pickle=True)
     content = content_of(model)
     content["arrays"][0][0] = "|O"
-    refused(with_text(json.dumps(content).encode(), array.getvalue()), tmp_path, "non-numeric")
+    check_rejected(with_text(json.dumps(content).encode(), array.getvalue()), tmp_path, "non-numeric")
     assert not os.path.exists("executed")
 
 
 @pytest.mark.parametrize("name", ["harm:Method", "os:system", "harm.x:Method.y", "../harm:Method", "harm", ":"])
-def test_a_class_of_another_package_is_never_imported(model, tmp_path, monkeypatch, name):
+def test_foreign_classes_are_never_imported(model, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "harm.py").write_text("import os\nos.mkdir('executed')\n")
     content = content_of(model)
     content["model"]["state"]["estimator"]["class"] = name
-    refused(edited(model, content), tmp_path, "imported only if you name it|not among the classes")
+    check_rejected(edited(model, content), tmp_path, "imported only if you name it|not among the classes")
     assert not os.path.exists("executed")
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.9, 0.999])
-def test_truncated(model, tmp_path, share):
-    refused(model[: int(share * len(model))], tmp_path, "no ldlearn model file|truncated")
+@pytest.mark.parametrize("fraction", [0.0, 0.01, 0.3, 0.9, 0.999])
+def test_truncated_files_are_rejected(model, tmp_path, fraction):
+    check_rejected(model[: int(fraction * len(model))], tmp_path, "no ldlearn model file|truncated")
 
 
 @pytest.mark.parametrize("added", [b"\0", b"text after the end", bytes(100_000)])
-def test_bytes_after_the_end(model, tmp_path, added):
-    refused(model + added, tmp_path, "checksum is wrong")
+def test_trailing_bytes_are_rejected(model, tmp_path, added):
+    check_rejected(model + added, tmp_path, "checksum is wrong")
     text, arrays = parts_of(model)
-    refused(with_text(json.dumps(text).encode(), arrays + added), tmp_path, "belong to no part of it")
+    check_rejected(with_text(json.dumps(text).encode(), arrays + added), tmp_path, "belong to no part of it")
 
 
-def test_every_changed_byte_is_noticed(model, tmp_path):
+def test_bit_flips_are_detected(model, tmp_path):
     rng = np.random.default_rng(0)
     for position in rng.integers(0, len(model), size=30):
         changed = bytearray(model)
         changed[position] ^= 1 << int(rng.integers(8))
-        refused(bytes(changed), tmp_path, "damaged|checksum|no ldlearn model file|newer")
+        check_rejected(bytes(changed), tmp_path, "damaged|checksum|no ldlearn model file|newer")
 
 
-def test_a_newer_version_and_one_that_never_was(model, tmp_path):
+def test_unknown_versions_are_rejected(model, tmp_path):
     first = b"ldlearn-model "
-    refused(model.replace(first + b"1", first + b"%d" % (VERSION + 1), 1), tmp_path, "newer ldlearn .* upgrade ldlearn")
-    refused(model.replace(first + b"1", first + b"one", 1), tmp_path, "no ldlearn model file")
-    refused(b"PK\x03\x04" + model, tmp_path, "no ldlearn model file")
+    check_rejected(
+        model.replace(first + b"1", first + b"%d" % (VERSION + 1), 1), tmp_path, "newer ldlearn .* upgrade ldlearn"
+    )
+    check_rejected(model.replace(first + b"1", first + b"one", 1), tmp_path, "no ldlearn model file")
+    check_rejected(b"PK\x03\x04" + model, tmp_path, "no ldlearn model file")
 
 
 @pytest.mark.parametrize(
@@ -119,10 +121,10 @@ def test_a_newer_version_and_one_that_never_was(model, tmp_path):
         (["f8," * 100_000, [1], False], "impossible shape"),
     ],
 )
-def test_arrays_that_lie(model, tmp_path, listed, match):
+def test_invalid_array_headers_are_rejected(model, tmp_path, listed, match):
     content = content_of(model)
     content["arrays"][0] = listed
-    refused(edited(model, content), tmp_path, match)
+    check_rejected(edited(model, content), tmp_path, match)
 
 
 def change(model: bytes, **parts) -> bytes:
@@ -139,13 +141,13 @@ def instance(name: str, state: dict[str, Any] | None = None, **params: Any) -> d
     "name",
     ["system", "eval", "Popen", "FunctionTransformer", "HashingVectorizer", "all_estimators", "estimator", "facts", ""],
 )
-def test_only_listed_classes_are_made(model, tmp_path, name):
-    refused(change(model, estimator=instance(name)), tmp_path, "not among the classes")
+def test_only_listed_classes_are_instantiated(model, tmp_path, name):
+    check_rejected(change(model, estimator=instance(name)), tmp_path, "not among the classes")
 
 
-def test_attributes_and_parameters_that_no_instance_has(model, tmp_path):
+def test_unknown_attributes_and_parameters_are_rejected(model, tmp_path):
     def refuse(match: str, **parts: Any) -> None:
-        refused(change(model, **parts), tmp_path, match)
+        check_rejected(change(model, **parts), tmp_path, match)
 
     refuse("no estimator of ldlearn", estimator=instance("StandardScaler"))
     for name in ("predict", "__class__", "__dict__", "made_up_"):
@@ -163,18 +165,18 @@ def test_attributes_and_parameters_that_no_instance_has(model, tmp_path):
 
 
 def edit(path: str, value: Callable[[Any], Any]) -> Callable[[bytes], bytes]:
-    """A file in which the JSON at a path is another; the path begins in the state of the table model."""
+    """Replace the JSON at a path, relative to the state of the table model."""
 
-    def made(model: bytes) -> bytes:
+    def apply(model: bytes) -> bytes:
         content = content_of(model)
-        *way, last = path.split(".")
+        *parents, last = path.split(".")
         inner = content["model"]["state"]
-        for step in way:
+        for step in parents:
             inner = inner[step]["state"] if "state" in inner[step] else inner[step]
         inner[last] = value(inner.get(last))
         return edited(model, content)
 
-    return made
+    return apply
 
 
 ENCODER = "preprocessing.encoders.dict.key"
@@ -195,56 +197,58 @@ CRAFTED = {
 
 
 @pytest.mark.parametrize("case", CRAFTED)
-def test_crafted_values(model, tmp_path, case):
+def test_crafted_values_are_rejected(model, tmp_path, case):
     craft, match = CRAFTED[case]
-    refused(craft(model), tmp_path, match)
+    check_rejected(craft(model), tmp_path, match)
 
 
-def test_huge_widths_of_a_bare_estimator(tmp_path):
+def test_huge_number_of_features_is_rejected(tmp_path):
     X, D = np.arange(10.0)[:, None], np.full((10, 2), 0.5)
     save_model(MeanLDL().fit(X, D), tmp_path / "m.ldl")
     model = (tmp_path / "m.ldl").read_bytes()
     content = content_of(model)
     content["model"]["state"]["n_features_in_"] = 10**12
-    refused(edited(model, content), tmp_path, "other predictions than when it was saved")
+    check_rejected(edited(model, content), tmp_path, "other predictions than when it was saved")
 
 
 def test_stored_predictions_are_dense_arrays(model, tmp_path):
     content = content_of(model)
     for name, value in (("X", {"csr": [0, 0, 0], "shape": [0, 0]}), ("X", [[1.0]]), ("predict", 1), ("made_up", 1)):
         changed = content | {"probe": {"dict": content["probe"]["dict"] | {name: value}}}
-        refused(edited(model, changed), tmp_path, "no predictions of it|damaged")
-    refused(edited(model, content | {"probe": {"dict": {}}}), tmp_path, "no predictions of it")
+        check_rejected(edited(model, changed), tmp_path, "no predictions of it|damaged")
+    check_rejected(edited(model, content | {"probe": {"dict": {}}}), tmp_path, "no predictions of it")
 
 
-def test_limits_of_what_a_file_may_ask_for(model, tmp_path):
+def test_resource_limits(model, tmp_path):
     content = content_of(model)
     uses = [{"array": k} for k in range(len(content["arrays"]))]
-    refused(change(model, facts=uses * 11), tmp_path, "refers to its arrays more often")
-    refused(change(model, facts={"csr": [0, 0, 0], "shape": [1, 10**9]}), tmp_path, "matrix of an impossible shape")
+    check_rejected(change(model, facts=uses * 11), tmp_path, "refers to its arrays more often")
+    check_rejected(
+        change(model, facts={"csr": [0, 0, 0], "shape": [1, 10**9]}), tmp_path, "matrix of an impossible shape"
+    )
     for sign in (1, -1):
-        refused(change(model, labels=[sign * 2**61, "mountain", "sea"]), tmp_path, "TableModel.labels is not")
+        check_rejected(change(model, labels=[sign * 2**61, "mountain", "sea"]), tmp_path, "TableModel.labels is not")
     for values in (b"1," * 600_000, b"[]," * 250_000):
         text = b'{"model": [' + values + b'0], "probe": 1, "arrays": []}'
-        refused(with_text(text), tmp_path, "more names and values")
-    refused(change(model, estimator=instance("DLDL", tol=[["a"] * 3] * 9)), tmp_path, "'tol' parameter")
+        check_rejected(with_text(text), tmp_path, "more names and values")
+    check_rejected(change(model, estimator=instance("DLDL", tol=[["a"] * 3] * 9)), tmp_path, "'tol' parameter")
 
 
-def test_many_neighbour_indices_of_one_array(tmp_path):
+def test_repeated_neighbour_indices_are_rejected(tmp_path):
     X, D = np.random.default_rng(0).normal(size=(50, 2)), np.full((50, 2), 0.5)
     save_model(AAKNN(3).fit(X, D), tmp_path / "m.ldl")
     model = (tmp_path / "m.ldl").read_bytes()
     content = content_of(model)
     content["model"]["state"]["_index"] = [content["model"]["state"]["_index"]] * 1000
-    refused(edited(model, content), tmp_path, "more objects than any model needs")
+    check_rejected(edited(model, content), tmp_path, "more objects than any model needs")
 
 
 @pytest.mark.parametrize("text", [b'{"arrays": [' + b"[]," * 20_000_000, b"[" * 30_000_000], ids=["lists", "depth"])
-def test_json_that_would_fill_the_memory(tmp_path, text):
+def test_json_bombs_are_rejected_within_memory(tmp_path, text):
     blob = with_text(text)
     tracemalloc.start()
     try:
-        refused(blob, tmp_path, "more names and values")
+        check_rejected(blob, tmp_path, "more names and values")
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -255,23 +259,23 @@ def test_nesting_is_limited(model, tmp_path):
     deep: object = 1
     for _ in range(200):
         deep = [deep]
-    refused(change(model, facts=deep), tmp_path, "nested too deeply")
-    refused(with_text(b"[" * 100_000), tmp_path, "damaged")
+    check_rejected(change(model, facts=deep), tmp_path, "nested too deeply")
+    check_rejected(with_text(b"[" * 100_000), tmp_path, "damaged")
 
 
-def test_a_model_that_no_longer_gives_its_predictions_is_refused(model, tmp_path):
+def test_model_with_changed_predictions_is_rejected(model, tmp_path):
     content = content_of(model)
     content["model"]["state"]["preprocessing"]["state"]["means"] = (
         content["model"]["state"]["preprocessing"]["state"]["medians"]
     )  # fmt: skip
-    refused(edited(model, content), tmp_path, "other predictions than when it was saved, so that it is damaged")
+    check_rejected(edited(model, content), tmp_path, "other predictions than when it was saved, so that it is damaged")
     content = content_of(model)
     content["made_with"]["scikit-learn"] = "0.1"
     content["model"]["state"]["estimator"]["state"].pop("coef_")
-    refused(edited(model, content), tmp_path, r"'scikit-learn': '0.1'.*here.*install them")
+    check_rejected(edited(model, content), tmp_path, r"'scikit-learn': '0.1'.*here.*install them")
 
 
-def test_what_a_file_cannot_hold_is_refused_when_saving(tmp_path):
+def test_unsupported_objects_are_rejected_when_saving(tmp_path):
     X, Y = np.arange(10.0)[:, None], np.tile([[1, 0], [1, 1]], (5, 1))
     with pytest.raises(ModelFileError, match="FunctionTransformer"):
         save_model(DLDL(feature_map=FunctionTransformer()).fit(X, Y), tmp_path / "m.ldl")
@@ -289,7 +293,7 @@ FEATURE_MAPS = [
 
 
 @pytest.mark.parametrize("feature_map", FEATURE_MAPS, ids=lambda given: type(given).__name__)
-def test_a_feature_map_given_by_the_user_is_kept(tmp_path, feature_map):
+def test_custom_feature_maps_round_trip(tmp_path, feature_map):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(30, 2)), np.tile([[1, 0], [1, 1], [0, 1]], (10, 1))
     model = DLDL(beta=10.0, gamma=1.0, feature_map=feature_map).fit(X, Y)
@@ -297,7 +301,7 @@ def test_a_feature_map_given_by_the_user_is_kept(tmp_path, feature_map):
     np.testing.assert_array_equal(load_model(tmp_path / "m.ldl").predict(X), model.predict(X))
 
 
-def test_the_same_model_gives_the_same_bytes(tmp_path):
+def test_saving_is_deterministic(tmp_path):
     for name in ("a.ldl", "b.ldl"):
         options = {"features": ["height", "wet", "place", "key"], "text": ["key"]}
         save_model(TableModel.fit(make_table(), LABELS, **options, estimator=QUICK), tmp_path / name)

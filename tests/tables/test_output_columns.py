@@ -1,4 +1,4 @@
-"""What is written beside the degrees, and with how many decimals."""
+"""Additional output columns and rounding of degrees."""
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from ldlearn.tables import enhance_table, fit_table, predict_table
 
 
 @given(st.integers(1, 6), st.integers(0, 6), st.integers(0, 10**6))
-def test_rounded_rows_sum_to_one_and_stay_near(c, digits, seed):
+def test_rounded_rows_sum_to_one(c, digits, seed):
     D = np.random.default_rng(seed).dirichlet(np.full(c, 0.5), size=5)
     rounded = round_rows(D, digits)
     units = rounded * 10**digits
@@ -39,16 +39,16 @@ def folder(tmp_path_factory):
     return path
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "jsonl"])
 @pytest.mark.parametrize("source", ["csv", "parquet"])
-def test_kept_columns_stand_between_the_id_and_the_degrees(folder, tmp_path, source, ending):
+def test_kept_columns_come_between_identifier_and_degrees(folder, tmp_path, source, suffix):
     table = make_table()
     feature = next(name for name in table.columns if name not in (*LABELS, "key"))
-    out = str(tmp_path / f"out.{ending}")
+    out = str(tmp_path / f"out.{suffix}")
     predict_table(
         str(folder / f"data.{source}"), str(folder / "m.ldl"), out, keep=["count", feature], round=3, on_message=print
     )
-    found = {"csv": pd.read_csv, "parquet": pd.read_parquet, "jsonl": lambda p: pd.read_json(p, lines=True)}[ending](
+    found = {"csv": pd.read_csv, "parquet": pd.read_parquet, "jsonl": lambda p: pd.read_json(p, lines=True)}[suffix](
         out
     )
     assert list(found.columns) == ["key", "count", feature, *LABELS]
@@ -67,13 +67,13 @@ def test_enhance_keeps_columns_with_and_without_a_model(folder, tmp_path):
     assert list(pd.read_csv(out).columns) == ["key", "count", *LABELS]
 
 
-def test_an_empty_table_still_has_its_columns(folder, tmp_path):
+def test_empty_table_has_all_output_columns(folder, tmp_path):
     (tmp_path / "none.csv").write_text((folder / "data.csv").read_text().splitlines()[0] + "\n")
     predict_table(str(tmp_path / "none.csv"), str(folder / "m.ldl"), str(tmp_path / "out.csv"), keep="count", round=2)
     assert (tmp_path / "out.csv").read_text().strip() == ",".join(["key", "count", *LABELS])
 
 
-def test_formulas_in_kept_texts_are_disarmed(folder, tmp_path):
+def test_formulas_in_kept_columns_are_escaped(folder, tmp_path):
     table = make_table().assign(remark="=1+1").rename(columns={"sky": "@sky"})
     data, out = str(tmp_path / "data.csv"), str(tmp_path / "out.csv")
     table.assign(**{"=cmd": 5}).to_csv(data, index=False)
@@ -87,7 +87,7 @@ def test_formulas_in_kept_texts_are_disarmed(folder, tmp_path):
     assert list(pd.read_csv(out)) == ["@sky", "mountain", "sea"]
 
 
-def test_mistakes_are_told(folder, tmp_path):
+def test_invalid_keep_and_round_raise(folder, tmp_path):
     arguments = str(folder / "data.csv"), str(folder / "m.ldl"), str(tmp_path / "out.csv")
     with pytest.raises(TableError, match=f"keep names the label '{LABELS[0]}'"):
         predict_table(*arguments, keep=LABELS[0])
@@ -97,7 +97,7 @@ def test_mistakes_are_told(folder, tmp_path):
         predict_table(*arguments, round=-1)
 
 
-def test_what_cannot_be_enhanced_is_refused_in_one_sentence(folder, tmp_path):
+def test_unsupported_enhance_options_raise(folder, tmp_path):
     out, params = str(tmp_path / "out.csv"), {"beta": 0.1, "gamma": 0.1}
     with pytest.raises(ParameterError, match="interval and flag_far are for 0/1 labels"):
         enhance_table(str(folder / "data.csv"), out, labels=LABELS, kind="votes", interval=0.9, id="key", params=params)
@@ -106,7 +106,7 @@ def test_what_cannot_be_enhanced_is_refused_in_one_sentence(folder, tmp_path):
         enhance_table(str(folder / "data.csv"), out, model=model)
 
 
-def test_a_column_of_label_lists_is_kept(tmp_path):
+def test_label_list_column_can_be_kept(tmp_path):
     x = np.linspace(-1, 1, 40)
     tags = np.where(x < -0.3, "low", np.where(x < 0.3, "low|high", "high"))
     data, out = str(tmp_path / "data.csv"), str(tmp_path / "out.csv")

@@ -1,4 +1,4 @@
-"""Every estimator survives a model file, joblib and pickle to the last bit."""
+"""Model files, joblib and pickle restore every estimator exactly."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from ldlearn.uncertainty.intervals import TrainingRows
 
 
 def assert_same(a, b, where="model"):
-    """Equal to the last bit, through all attributes."""
-    if not isinstance(a, np.generic):  # numbers of NumPy become Python's
+    """Assert that all attributes are exactly equal, recursively."""
+    if not isinstance(a, np.generic):  # NumPy scalars become Python numbers
         assert type(a) is type(b), where
     if isinstance(a, np.ndarray):
         assert a.dtype == b.dtype, where
@@ -36,7 +36,7 @@ def assert_same(a, b, where="model"):
         assert len(a) == len(b), where
         for k, (x, y) in enumerate(zip(a, b, strict=True)):
             assert_same(x, y, f"{where}[{k}]")
-    elif type(a).__module__.startswith("sklearn."):  # of which a file keeps what predictions need
+    elif type(a).__module__.startswith("sklearn."):  # a file stores only what predictions need
         shared = vars(a).keys() & vars(b).keys() - {"_tree"}
         assert_same({key: vars(a)[key] for key in shared}, {key: vars(b)[key] for key in shared}, where)
     elif isinstance(a, BaseEstimator) or (hasattr(a, "__dict__") and not isinstance(a, type)):
@@ -56,7 +56,7 @@ def fitted(estimator):
 
 
 @pytest.mark.parametrize("estimator", instances(), ids=case_id)
-def test_a_model_file_keeps_every_estimator_exactly(estimator, tmp_path):
+def test_model_file_restores_estimator_exactly(estimator, tmp_path):
     model, X = fitted(estimator)
     save_model(model, tmp_path / "model.ldl")
     again = load_model(tmp_path / "model.ldl")
@@ -70,7 +70,7 @@ def test_a_model_file_keeps_every_estimator_exactly(estimator, tmp_path):
 
 
 @pytest.mark.parametrize("estimator", instances(), ids=case_id)
-def test_joblib_and_pickle_work_too(estimator, tmp_path):
+def test_joblib_and_pickle_restore_results(estimator, tmp_path):
     model, X = fitted(estimator)
     joblib.dump(model, tmp_path / "model.joblib")
     for again in (joblib.load(tmp_path / "model.joblib"), pickle.loads(pickle.dumps(model))):
@@ -80,7 +80,7 @@ def test_joblib_and_pickle_work_too(estimator, tmp_path):
             np.testing.assert_array_equal(model.label_distributions_, again.label_distributions_)
 
 
-def test_intervals_of_wide_features_survive(tmp_path):
+def test_model_file_restores_intervals_with_more_features_than_rows(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 150))
     Y = X[:, :3] > 0

@@ -32,7 +32,7 @@ def rows_of(path, **options):
 
 
 @pytest.mark.parametrize("name", BEGINNINGS)
-def test_rows_of_text_tables_are_those_of_a_spreadsheet(tmp_path, name):
+def test_row_numbers_of_text_tables(tmp_path, name):
     beginning, first = BEGINNINGS[name]
     (tmp_path / "x.csv").write_text(beginning + "1,2,4\n5,6,9\n" * 3)
     assert rows_of(tmp_path / "x.csv") == list(range(first, first + 6))
@@ -50,7 +50,7 @@ def test_empty_rows_are_counted(tmp_path, monkeypatch, chunk, end):
         rows_of(tmp_path / "short.csv")
 
 
-def test_rows_of_workbooks_are_those_of_the_sheet(tmp_path):
+def test_row_numbers_of_workbooks(tmp_path):
     book = openpyxl.Workbook()
     for row in [["Survey"], [], ["a", "b"], [1, 2], [], [3, 4], [5, 6]]:
         book.active.append(row)
@@ -58,7 +58,7 @@ def test_rows_of_workbooks_are_those_of_the_sheet(tmp_path):
     assert rows_of(tmp_path / "x.xlsx") == [4, 6, 7]
 
 
-def test_rows_of_formats_without_a_header_count_from_1(tmp_path):
+def test_row_numbers_without_header_start_at_1(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n{"a": 2}\n')
     np.savez(tmp_path / "x.npz", X=np.zeros((2, 1)))
     np.save(tmp_path / "x.npy", np.zeros((2, 1)))
@@ -66,7 +66,7 @@ def test_rows_of_formats_without_a_header_count_from_1(tmp_path):
         assert rows_of(tmp_path / name) == [1, 2]
 
 
-def test_errors_about_labels_name_the_row_of_the_spreadsheet(tmp_path):
+def test_label_errors_name_the_spreadsheet_row(tmp_path):
     path = str(tmp_path / "x.csv")
     (tmp_path / "x.csv").write_text("x,p,q\n1,1,0\n2,0,1\n\n3,2,1\n4,1,1\n")
     with pytest.raises(TableError, match="row 5, column 'p': 2 is neither 0 nor 1"):
@@ -82,7 +82,7 @@ def test_errors_about_labels_name_the_row_of_the_spreadsheet(tmp_path):
         prepare_table(path, "p,q", kind="logical")
 
 
-def test_errors_in_json_lines_name_the_line(tmp_path):
+def test_json_lines_errors_name_the_line(tmp_path):
     (tmp_path / "x.jsonl").write_text("\n".join(json.dumps({"x": i, "p": i, "q": 1}) for i in range(3)))
     with pytest.raises(TableError, match="row 3, column 'p': 2 is neither"):
         fit_table(str(tmp_path / "x.jsonl"), "p,q")

@@ -1,4 +1,4 @@
-"""Is there any signal? Scores of held-out rows with 0/1 labels by the vote likelihood."""
+"""The check for informative features: vote likelihood of held-out 0/1 labels compared with a constant."""
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from ldlearn.tables import fit_table
 from ldlearn.tables.table_fit import describe_signal
 
 
-def checked(*, shuffled=False, n=400, **options):
+def fit_simulated(*, shuffled=False, n=400, **options):
     data = make_label_distributions(n, 6, 5, random_state=0, **options)
     order = np.random.default_rng(3).permutation(n) if shuffled else slice(None)
     labels = [f"l{j}" for j in range(5)]
@@ -29,22 +29,22 @@ NEARLY_ALL = {"labels": "votes", "n_raters": 100}  # nine of ten labels are 1
     [NEARLY_ALL, {"labels": "votes", "n_raters": 5, "snr": 0.5}, {"labels": "presence"}, {"labels": "top-k"}],
     ids=str,
 )
-def test_signal_raises_no_alarm(options):
-    model = checked(**options)
+def test_informative_features_trigger_no_warning(options):
+    model = fit_simulated(**options)
     assert model.facts["holdout"]["better_than_baselines"]
     assert "likelier" in describe_signal(model.facts["holdout"])
     assert not any("Uninformative" in text for text in model.facts["warnings"])
 
 
 @pytest.mark.parametrize("options", [NEARLY_ALL, {"labels": "votes", "n_raters": 5}, {"labels": "presence"}], ids=str)
-def test_shuffled_features_raise_the_alarm(options):
-    model = checked(shuffled=True, **options)
+def test_shuffled_features_trigger_a_warning(options):
+    model = fit_simulated(shuffled=True, **options)
     assert not model.facts["holdout"]["better_than_baselines"]
     assert any("no likelier" in text or "chance" in text for text in model.facts["warnings"])
 
 
-def test_noise_passes_as_often_as_it_should():
-    """Predictions that have nothing to do with the labels, sharp or flat: two standard errors are passed by 2 %."""
+def test_false_positive_rate_on_noise():
+    """Predictions independent of the labels, sharp or flat, exceed two standard errors in about 2 % of the trials."""
     rng, passed = np.random.default_rng(0), 0
     for trial in range(200):
         Y = (rng.random((80, 4)) < (0.9, 0.6, 0.4, 0.2)).astype(float)
@@ -54,7 +54,7 @@ def test_noise_passes_as_often_as_it_should():
     assert passed <= 12
 
 
-def test_too_sharp_predictions_are_no_reason_for_an_alarm():
+def test_overconfident_predictions_count_as_informative():
     rng = np.random.default_rng(0)
     scores = rng.normal(size=(300, 4))
     Y = (rng.random((300, 4)) < -np.expm1(-3 * softmax(scores))).astype(float)
@@ -63,7 +63,7 @@ def test_too_sharp_predictions_are_no_reason_for_an_alarm():
         assert gain > 4 * error
 
 
-def test_labels_that_never_differ_are_nothing_to_judge_by():
+def test_constant_labels_give_no_evidence():
     table = pd.DataFrame({"x": np.random.default_rng(0).normal(size=60), "a": 1, "b": 1})
     model = fit_table(table, ["a", "b"])
     assert any("No evidence" in text for text in model.facts["warnings"])

@@ -1,4 +1,4 @@
-"""Sparse matrices in files stay sparse from the file to the degrees, and mean what the same numbers mean elsewhere."""
+"""Sparse matrices in files stay sparse up to the degrees and give the results of dense tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def write(path, X, Y, **others):
     np.savez(path, **parts, Y=Y, label_names=LABELS, **others)
 
 
-def make(rows, words, density, seed=0):
+def make_sparse(rows, words, density, seed=0):
     rng = np.random.default_rng(seed)
     X = scipy.sparse.random_array((rows, words), density=density, random_state=rng, format="csr")
     Y = (X[:, :3].toarray() + rng.random((rows, 3)) > 0.6).astype(int)
@@ -41,7 +41,7 @@ def make(rows, words, density, seed=0):
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sparse")
-    X, Y = make(ROWS, WORDS, 0.1)
+    X, Y = make_sparse(ROWS, WORDS, 0.1)
     X.data[X.indices == 7] = 0
     X.eliminate_zeros()
     keys, places = [f"k{i:03d}" for i in range(ROWS)], np.array(["coast", "land"])[np.arange(ROWS) % 2]
@@ -60,7 +60,7 @@ def degrees(data, model, folder):
 
 
 @pytest.mark.parametrize("features", [None, "w3:w20,place"])
-def test_sparse_and_dense_files_say_the_same(files, tmp_path, features):
+def test_sparse_and_dense_files_give_the_same_degrees(files, tmp_path, features):
     name = "x" if features is None else "place"
     models = {}
     for ending in ("npz", "csv"):
@@ -78,26 +78,28 @@ def test_sparse_and_dense_files_say_the_same(files, tmp_path, features):
             found = degrees(files / f"{name}.{data}", tmp_path / f"{model}.ldl", tmp_path)
             pd.testing.assert_frame_equal(found, expected, atol=1e-4)
     assert evaluate_table(str(files / f"{name}.npz"), str(tmp_path / "npz.ldl")).rows == ROWS
-    explained = explain_row(str(files / f"{name}.npz"), str(tmp_path / "npz.ldl"), 3)  # rows of arrays count from 1
+    explained = explain_row(
+        str(files / f"{name}.npz"), str(tmp_path / "npz.ldl"), 3
+    )  # row numbers of arrays start at 1
     np.testing.assert_allclose(explained.degrees, expected.iloc[2], atol=1e-4)
 
 
-def test_methods_that_take_no_sparse_rows_get_dense_ones(files):
+def test_methods_without_sparse_support_get_dense_features(files):
     model = fit_table(str(files / "x.npz"), "Y", id="key", method="GLLE+PTSVM", holdout=0)
     assert not model.preprocessing.sparse
     assert model.preprocessing.means.any()
 
 
-def test_no_large_part_of_a_sparse_matrix_is_made_dense(tmp_path, monkeypatch):
-    X, Y = make(3000, 10_000, 2e-4)
+def test_sparse_matrices_are_not_densified(tmp_path, monkeypatch):
+    X, Y = make_sparse(3000, 10_000, 2e-4)
     write(tmp_path / "x.npz", X, Y)
     dense = scipy.sparse.csr_array.toarray
 
-    def only_a_few_rows(matrix, *arguments, **options):
+    def check_size(matrix, *arguments, **options):
         assert np.prod(matrix.shape) <= X.shape[0] * X.shape[1] / 10
         return dense(matrix, *arguments, **options)
 
-    monkeypatch.setattr(scipy.sparse.csr_array, "toarray", only_a_few_rows)
+    monkeypatch.setattr(scipy.sparse.csr_array, "toarray", check_size)
     names = [str(tmp_path / name) for name in ("x.npz", "m.ldl", "out.csv")]
     fit_table(names[0], "Y", names[1], params={"beta": 1.0, "gamma": 1e3, "max_iter": 1}, holdout=0)
     assert predict_table(*names).rows == X.shape[0]
@@ -105,21 +107,21 @@ def test_no_large_part_of_a_sparse_matrix_is_made_dense(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("ending", ["npz", "csv"])
-def test_lists_of_labels_beside_features_can_be_kept(tmp_path, ending):
-    X, Y = make(ROWS, WORDS, 0.1)
+def test_label_list_column_of_sparse_files_can_be_kept(tmp_path, ending):
+    X, Y = make_sparse(ROWS, WORDS, 0.1)
     lists = np.array(["|".join(np.array(LABELS)[row > 0]) for row in Y])
-    write(tmp_path / "x.npz", X, Y, said=lists)
-    pd.DataFrame(X.toarray()).add_prefix("X").assign(said=lists).to_csv(tmp_path / "x.csv", index=False)
-    options = {"labels": "said", "features": "X0:X39", "keep": "said", "method": "UniformLE"}
+    write(tmp_path / "x.npz", X, Y, tags=lists)
+    pd.DataFrame(X.toarray()).add_prefix("X").assign(tags=lists).to_csv(tmp_path / "x.csv", index=False)
+    options = {"labels": "tags", "features": "X0:X39", "keep": "tags", "method": "UniformLE"}
     notes = []
     enhance_table(str(tmp_path / f"x.{ending}"), str(tmp_path / "out.csv"), **options, on_message=notes.append)
     assert "holds lists of labels, separated by '|'" in notes[0]
     found = pd.read_csv(tmp_path / "out.csv")
-    assert found["said"].tolist() == lists.tolist()
+    assert found["tags"].tolist() == lists.tolist()
     np.testing.assert_allclose(found[LABELS], Y / Y.sum(axis=1, keepdims=True))
 
 
-def test_methods_are_compared_on_sparse_rows_where_they_take_them(files, tmp_path, monkeypatch):
+def test_comparison_uses_sparse_features_where_supported(files, tmp_path, monkeypatch):
     plan, table = plan_for_table(
         str(files / "x.npz"), "Y", methods=["UniformLE", "GLLE+PTSVM"], repeats=1, columns={"id": "key"}
     )
@@ -130,17 +132,17 @@ def test_methods_are_compared_on_sparse_rows_where_they_take_them(files, tmp_pat
     np.testing.assert_allclose(dense[0].mean(axis=0), 0, atol=1e-12)
     given, features = [], type(table).features
 
-    def noted(self, *rows, sparse):
+    def record_sparse(self, *rows, sparse):
         given.append(sparse)
         return features(self, *rows, sparse=sparse)
 
-    monkeypatch.setattr(type(table), "features", noted)
+    monkeypatch.setattr(type(table), "features", record_sparse)
     found = run_plan(plan, tmp_path, loaded={plan.datasets[0].name: table})
     assert given == [True, False]
     assert all(record.is_ok for record in found.records)
 
 
-def test_many_categories_stay_sparse_for_methods_that_take_them(tmp_path):
+def test_many_categories_stay_sparse_where_supported(tmp_path):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 30, size=200)
     frame = pd.DataFrame({"street": [f"street {k}" for k in codes], "a": codes % 2, "b": 1 - codes % 2})
@@ -151,19 +153,19 @@ def test_many_categories_stay_sparse_for_methods_that_take_them(tmp_path):
     np.testing.assert_array_equal(sparse.toarray(), dense)
 
 
-@pytest.mark.parametrize(("value", "shown"), [(np.nan, "nan"), (np.inf, "inf"), (1e200, "1e\\+200")])
-def test_a_sparse_cell_that_is_no_number_is_named(tmp_path, value, shown):
-    X, Y = make(ROWS, WORDS, 0.1)
+@pytest.mark.parametrize(("value", "formatted"), [(np.nan, "nan"), (np.inf, "inf"), (1e200, "1e\\+200")])
+def test_non_finite_sparse_cells_are_reported_with_row_and_column(tmp_path, value, formatted):
+    X, Y = make_sparse(ROWS, WORDS, 0.1)
     X.data[50] = value
     row = int(np.searchsorted(X.indptr, 50, side="right"))
     write(tmp_path / "x.npz", X, Y)
-    with pytest.raises(TableError, match=rf"x\.npz, row {row}, column 'X{X.indices[50]}': {shown} is no number"):
+    with pytest.raises(TableError, match=rf"x\.npz, row {row}, column 'X{X.indices[50]}': {formatted} is no number"):
         fit_table(str(tmp_path / "x.npz"), "Y")
 
 
 @pytest.mark.parametrize("offset", [-0.731750539540884, 1e8])
-def test_sparse_columns_are_scaled_as_dense_ones_are(offset):
-    """Also far from zero, where squares lose all digits; a constant is divided by nothing."""
+def test_sparse_and_dense_columns_are_scaled_alike(offset):
+    """Also with a large offset, where squares lose all digits; constant columns have scale 1."""
     X = offset + np.column_stack([np.zeros(322), np.random.default_rng(0).normal(size=322)])
     table = SparseTable(pd.DataFrame(index=range(322)), scipy.sparse.csr_array(X), ["a", "b"])
     sparse, dense = map(features._moments, (table.matrix, X))

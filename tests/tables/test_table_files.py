@@ -1,4 +1,4 @@
-"""What the commands do, called from Python."""
+"""The functions behind the commands, called from Python."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def files(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_from_file_to_file(files):
+def test_fit_predict_enhance_evaluate_files(files):
     model = fit_table("data.csv", LABELS, "m.ldl", id="key")
     assert isinstance(model, TableModel)
     written = predict_table("data.csv", model, "out.csv")
@@ -48,36 +48,36 @@ def test_from_file_to_file(files):
     assert describe_file("m.ldl")["method"] == "DLDL"
 
 
-def test_progress_is_told(files):
-    told = {}
+def test_progress_is_reported(files):
+    progress = {}
 
-    class Telling:
+    class RecordingProgress:
         def __init__(self, task, total, *, is_bytes=False):
-            self.task, told[task] = task, [total, 0]
+            self.task, progress[task] = task, [total, 0]
 
         def __enter__(self):
             def advance(amount):
-                told[self.task][1] += amount
+                progress[self.task][1] += amount
 
             return advance
 
         def __exit__(self, *error):
             pass
 
-    fit_table("data.csv", ",".join(LABELS), id="key", progress=Telling)
+    fit_table("data.csv", ",".join(LABELS), id="key", progress=RecordingProgress)
     size = (files / "data.csv").stat().st_size
-    assert told["reading"] == [size, size]
-    assert "fitting" in told
+    assert progress["reading"] == [size, size]
+    assert "fitting" in progress
 
 
-def test_either_a_model_or_labels(files):
+def test_enhance_requires_model_or_labels(files):
     for wrong in ({}, {"model": "m.ldl", "labels": "sky"}):
         with pytest.raises(ParameterError, match="either a model, or labels"):
             enhance_table("data.csv", "out.csv", **wrong)
 
 
 def test_labels_are_read_once(files, monkeypatch):
-    """Reading texts as labels is slow; a fit with rows held out needs them four times."""
+    """Parsing texts as labels is slow; a fit with held-out rows needs the labels four times."""
     from ldlearn.tables import labelled_table, values
 
     seen = []
@@ -88,8 +88,8 @@ def test_labels_are_read_once(files, monkeypatch):
     assert seen == [LABELS]
 
 
-def test_codes_keep_their_spelling_where_texts_begin_late(tmp_path):
-    n = 20_000  # more than a chunk, of which the first has numbers alone
+def test_codes_stay_unchanged_if_texts_occur_in_a_later_chunk(tmp_path):
+    n = 20_000  # more than a chunk; the first chunk contains only numbers
     cells = ["1.50", "2.50"] * (n // 4) + ["low", "high"] * (n // 4)
     labels = np.arange(n) % 3 == 0
     table = pd.DataFrame({"x": np.sin(np.arange(n)), "code": cells, "a": labels.astype(int), "b": 1})

@@ -1,4 +1,4 @@
-"""Table models: columns, preprocessing, scores, the check-up, ONNX."""
+"""Table models: columns, preprocessing, scores, held-out check, ONNX."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from ldlearn.tables.table_fit import _fit_classifier, held_out_scores
 from ldlearn.tables.values import is_numeric, to_labels, to_numbers, to_texts
 
 FEATURES = ["height", "wet", "place"]
-QUICK = DLDL(beta=10.0, gamma=1.0)  # to choose the weights takes most of the time
+QUICK = DLDL(beta=10.0, gamma=1.0)  # selecting beta and gamma takes most of the time
 RBF = DLDL(beta=10.0, gamma=0.1, feature_map="rbf")
 
 
-@cache  # tests only read it
+@cache  # shared, read-only
 def fitted(**options) -> TableModel:
     return TableModel.fit(make_table(), LABELS, features=FEATURES, **options)
 
 
-def test_preprocessing_is_median_mode_one_hot_and_standard_scale():
+def test_preprocessing_imputes_encodes_and_scales():
     table = make_table()
     X = fitted().transform(table)
     wet = table["wet"].fillna(table["wet"].median())
@@ -57,7 +57,7 @@ def test_preprocessing_is_median_mode_one_hot_and_standard_scale():
     np.testing.assert_array_equal(fitted().transform(new, CellReport())[:, 2:], 0)
 
 
-def test_a_table_model_survives_files_joblib_and_pickle(tmp_path):
+def test_model_files_joblib_and_pickle_restore_table_models(tmp_path):
     table = make_table()
     model = fit_table(table, LABELS, features=FEATURES)
     save_model(model, tmp_path / "m.ldl")
@@ -83,14 +83,14 @@ def test_every_method_that_predicts_works_on_tables(name, tmp_path):
     np.testing.assert_array_equal(P, model.predict(table))
 
 
-def test_columns_of_a_frame_are_chosen_as_those_of_a_file():
+def test_column_selection_of_data_frames():
     model = TableModel.fit(make_table(), "sky:sea", features="height:place", id="key", estimator=QUICK)
     assert (model.labels, model.features, model.id) == (tuple(LABELS), tuple(FEATURES), "key")
     with pytest.raises(TableError, match=r"numeric: there is no column 'wett'; did you mean wet"):
         TableModel.fit(make_table(), LABELS, numeric=["wett"], id="key")
 
 
-def test_names_of_columns_may_be_an_index_and_no_column_of_a_kind():
+def test_column_options_accept_index_and_empty_sequences():
     table = make_table()[[*FEATURES, *LABELS]]
     none = {"numeric": (), "categorical": [], "date": {}, "text": table.columns[:0], "ignore": ()}
     model = TableModel.fit(table, table.columns[-3:], features=table.columns[:3], estimator=QUICK, **none)
@@ -102,7 +102,7 @@ def test_names_of_columns_may_be_an_index_and_no_column_of_a_kind():
     assert dated.dates == {"day_1": "%d/%m/%Y", "day_2": "%d/%m/%Y"}
 
 
-def test_polars_frames_are_welcome():
+def test_polars_frames_are_supported():
     table = make_table()
     pandas_model = fitted(estimator=QUICK)
     polars_model = TableModel.fit(pl.from_pandas(table), LABELS, features=FEATURES, estimator=QUICK)
@@ -111,12 +111,12 @@ def test_polars_frames_are_welcome():
     )
 
 
-def test_the_index_of_the_frame_comes_back():
+def test_predict_keeps_the_index():
     table = make_table().set_index("key")
     assert list(fitted().predict(table).index) == list(table.index)
 
 
-def test_errors_in_python_name_row_and_column():
+def test_errors_name_row_and_column():
     table = make_table().astype(object)
     table.loc[7, "wet"] = np.inf
     with pytest.raises(TableError, match="row 7, column 'wet': inf is not a finite number"):
@@ -133,7 +133,7 @@ def test_errors_in_python_name_row_and_column():
 
 @given(st.lists(st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**50), 2**50))))
 @settings(deadline=None, max_examples=60)
-def test_numbers_survive_any_spelling(values):
+def test_numbers_as_text_are_parsed_exactly(values):
     as_numbers = pd.Series(values, dtype=object)
     as_text = pd.Series(["" if v is None else f" {v!r} " for v in values], dtype=object)
     expected = np.array([np.nan if v is None else float(v) for v in values])
@@ -143,7 +143,7 @@ def test_numbers_survive_any_spelling(values):
     np.testing.assert_allclose(to_numbers(as_text.str.strip(), "x"), expected, rtol=1e-15)
 
 
-def test_texts_are_the_same_from_every_source():
+def test_categories_have_the_same_text_from_every_dtype():
     for values in ([1, 2, None], [1.0, 2.0, np.nan], ["1", "2", "NA"]):
         assert to_texts(pd.Series(values, dtype=object), "x")[:2] == ["1", "2"]
         assert pd.isna(to_texts(pd.Series(values, dtype=object), "x")[2])
@@ -154,12 +154,12 @@ def test_texts_are_the_same_from_every_source():
         to_texts(pd.Series(["a", {}], dtype=object), "x")
 
 
-def test_labels_as_words_and_truths():
+def test_labels_as_words_and_booleans():
     frame = pd.DataFrame({"a": ["yes", "No"], "b": [True, False], "c": ["1", "0"], "d": [1.0, 0.0]})
     np.testing.assert_array_equal(to_labels(frame, list("abcd")), [[1, 1, 1, 1], [0, 0, 0, 0]])
 
 
-def test_scores_against_labels_by_hand():
+def test_scores_against_labels_match_hand_computed_values():
     Y, P = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]), np.array([[0.5, 0.3, 0.2], [0.2, 0.7, 0.1]])
     found = score_with_baselines(Y, P, np.array([0.4, 0.4, 0.2]), None, logical=True)
     scores = {score.name: score for score in found["scores"]}
@@ -172,7 +172,7 @@ def test_scores_against_labels_by_hand():
     assert not scores["top_label_error"].beats_baselines or scores["top_label_error"].mean > 0
 
 
-def test_a_metric_that_does_not_fit_the_truth_is_refused():
+def test_metric_of_another_kind_of_truth_is_rejected():
     Y, P = np.array([[1.0, 0.0], [1.0, 1.0]]), np.full((2, 2), 0.5)
     with pytest.raises(InputError, match="cosine needs true degrees, but the table has 0/1 labels; choose"):
         score_with_baselines(Y, P, P[0], None, True, ["cosine"])
@@ -180,7 +180,7 @@ def test_a_metric_that_does_not_fit_the_truth_is_refused():
         score_with_baselines(P, P, P[0], None, False, ["ranking_loss"])
 
 
-def test_the_check_up_finds_signal_and_its_absence():
+def test_held_out_check_detects_informative_features():
     rng = np.random.default_rng(1)
     n = 300
     x = rng.normal(size=n)
@@ -198,7 +198,7 @@ def test_the_check_up_finds_signal_and_its_absence():
     assert any("too few" in w for w in few.facts["warnings"])
 
 
-def test_a_classifier_of_each_label_stands_beside_the_baselines_where_it_is_quick(tmp_path):
+def test_classifier_baseline_is_scored_for_small_tables(tmp_path):
     rng = np.random.default_rng(2)
     x = rng.normal(size=(120, 2))
     labels = pd.DataFrame((x + 0.3 * rng.normal(size=x.shape) > -0.5).astype(int), columns=["low", "high"])
@@ -253,11 +253,13 @@ def test_onnx_gives_the_same_predictions(features, method, tmp_path):
     new.loc[2, "place"] = "moon"
     found = session.run(["degrees"], onnx_inputs(model, new))[0]
     np.testing.assert_allclose(found, model.predict(new).to_numpy(), atol=1e-6)
-    np.testing.assert_allclose(found, model.predict(new).to_numpy(), atol=1e-12)  # doubles do better than asked
+    np.testing.assert_allclose(
+        found, model.predict(new).to_numpy(), atol=1e-12
+    )  # double precision is more accurate than required
     assert session.get_modelmeta().custom_metadata_map["degrees"] == "\n".join(LABELS)
 
 
-def test_onnx_of_trees_and_stacks_is_in_single_precision(tmp_path):
+def test_onnx_of_trees_and_stacks_in_single_precision(tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
     pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install lightgbm")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
@@ -277,7 +279,7 @@ def test_onnx_of_trees_and_stacks_is_in_single_precision(tmp_path):
         np.testing.assert_allclose(found, model.predict(new).to_numpy(), atol=1e-6)
 
 
-def test_onnx_knows_every_spelling_of_a_truth(tmp_path):
+def test_onnx_accepts_every_spelling_of_booleans(tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
     table = make_table()
@@ -292,7 +294,7 @@ def test_onnx_knows_every_spelling_of_a_truth(tmp_path):
     np.testing.assert_allclose(found, model.predict(new).to_numpy(), atol=1e-12)
 
 
-def test_onnx_refuses_what_it_cannot_express(tmp_path):
+def test_onnx_rejects_unsupported_models(tmp_path):
     other_kernel = DLDL(beta=10.0, gamma=1.0, feature_map=Nystroem("linear", n_components=2))
     with pytest.raises(ModelFileError, match="softmax of linear scores"):
         export_onnx(fitted(estimator=other_kernel), tmp_path / "m.onnx")
@@ -313,7 +315,7 @@ def test_methods_by_name():
 
 
 @pytest.mark.parametrize("kind", ["auto", "mixed"])
-def test_the_check_does_not_depend_on_the_classifier(kind):
+def test_held_out_check_with_selected_kind(kind):
     rng = np.random.default_rng(3)
     x = rng.normal(size=90)
     table = pd.DataFrame({"x": x, "low": (x < 0.5).astype(float), "high": (x > -0.5).astype(float)})
@@ -325,7 +327,7 @@ def test_the_check_does_not_depend_on_the_classifier(kind):
 
 
 @pytest.mark.parametrize("n_missing", [0, 1, 20, 40])
-def test_medians_means_and_scales_are_those_of_the_filled_columns(n_missing):
+def test_moments_are_those_of_imputed_columns(n_missing):
     values = np.random.default_rng(n_missing).normal(size=(40, 3)).round(1)
     values[:n_missing, 1] = np.nan
     medians = pd.DataFrame(values).median().fillna(0.0).to_numpy()

@@ -1,4 +1,4 @@
-"""Conformal intervals: the promise, whatever the estimator."""
+"""Conformal intervals: coverage for any estimator."""
 
 import numpy as np
 import pandas as pd
@@ -18,24 +18,24 @@ def degrees(rng, shape):
 
 @settings(max_examples=12, deadline=None)
 @given(n=st.integers(5, 60), coverage=st.floats(0.5, 0.95), simultaneous=st.booleans(), wrong=st.booleans())
-def test_new_rows_are_held_as_often_as_promised(n, coverage, simultaneous, wrong):
-    """Exchangeable rows, a predictor that may know nothing: the promise holds, and no more is given than must be."""
+def test_empirical_coverage_matches_the_nominal_level(n, coverage, simultaneous, wrong):
+    """For exchangeable rows and any predictor, coverage is at least nominal and not much larger."""
     rng = np.random.default_rng(0)
     repeats, c = 1500, 4
     D = degrees(rng, (repeats, n + 1, c))
     P = degrees(rng, D.shape) if wrong else 0.7 * D + 0.3 * degrees(rng, D.shape)
-    held = []
+    covered = []
     for d, p in zip(D, P, strict=True):
         lower, upper = conformal_intervals(p[:n], d[:n], p[n:], coverage, simultaneous=simultaneous)
         inside = (lower <= d[n:]) & (d[n:] <= upper)
-        held.append(inside.all() if simultaneous else inside.mean())
+        covered.append(inside.all() if simultaneous else inside.mean())
     error = 3.5 * np.sqrt(coverage * (1 - coverage) / repeats)
-    assert coverage - error < np.mean(held)
-    if (n + 1) * coverage <= n and not wrong:  # intervals of a bad predictor end at 0 and 1, and hold more
-        assert np.mean(held) < coverage + 1 / (n + 1) + error
+    assert coverage - error < np.mean(covered)
+    if (n + 1) * coverage <= n and not wrong:  # intervals of a bad predictor are clipped to [0, 1] and cover more
+        assert np.mean(covered) < coverage + 1 / (n + 1) + error
 
 
-def test_any_estimator_on_rows_it_has_not_seen():
+def test_coverage_for_fitted_estimators():
     data = make_label_distributions(900, 8, 5, labels="votes", n_raters=5)
     known, new = slice(300, 500), slice(500, None)
     for model in (DLDL().fit(data.X[:300], data.Y[:300]), SABFGS().fit(data.X[:300], data.D[:300])):
@@ -46,7 +46,7 @@ def test_any_estimator_on_rows_it_has_not_seen():
         assert 0.84 < ((lower <= data.D[new]) & (data.D[new] <= upper)).mean() < 0.96
 
 
-def test_all_degrees_of_a_row_at_once():
+def test_simultaneous_coverage():
     data = make_label_distributions(900, 8, 5, labels="votes", n_raters=5)
     model = DLDL(beta=1.0, gamma=1.0).fit(data.X[:300], data.Y[:300])
     sure = ConformalIntervals(model, simultaneous=True).fit(data.X[300:500], data.D[300:500])
@@ -54,7 +54,7 @@ def test_all_degrees_of_a_row_at_once():
     assert 0.72 < ((lower <= data.D[500:]) & (data.D[500:] <= upper)).all(axis=1).mean() < 0.88
 
 
-def test_names_unknown_rows_and_too_few():
+def test_label_names_unknown_rows_and_too_few_rows():
     data = make_label_distributions(120, 4, 3, labels="votes")
     names = ["a", "b", "c"]
     model = DLDL(beta=1.0, gamma=1.0).fit(data.X, pd.DataFrame(data.Y, columns=names))
@@ -66,11 +66,11 @@ def test_names_unknown_rows_and_too_few():
     assert len(partly.residuals_) == 30
     few = ConformalIntervals(model).fit(data.X[:8], D[:8])
     for bound, value in zip(few.predict_interval(data.X, 0.9), (0.0, 1.0), strict=True):
-        assert (bound == value).all()  # eight rows cannot promise nine in ten
+        assert (bound == value).all()  # eight rows are too few for a coverage of 0.9
     assert (few.predict_interval(data.X, 8 / 9)[1] < 1.0).any()
 
 
-def test_what_cannot_be_calibrated_is_refused():
+def test_invalid_calibration_data_raise():
     data = make_label_distributions(60, 4, 3, labels="votes")
     model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
     with pytest.raises(InputError, match="the degrees of no row are known"):

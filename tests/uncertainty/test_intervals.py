@@ -1,4 +1,4 @@
-"""Intervals and the flag for far rows: what they promise, and where the rows of the fit stay."""
+"""Credible intervals and the flag for rows far from training: coverage, invariances, stored training rows."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +19,7 @@ EVERY = pytest.mark.parametrize("model", MODELS, ids=["DLDL", "VoteLDL", "rbf"])
 
 
 def votes_of(n, seed, rate=8.0, m=8, c=5):
-    """Features, true shares, and votes whose number differs from row to row."""
+    """Features, true degrees, and votes whose number differs between rows."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m))
     P = softmax(X @ (0.7 * np.random.default_rng(99).normal(size=(m, c))))
@@ -28,7 +28,7 @@ def votes_of(n, seed, rate=8.0, m=8, c=5):
     return X[keep], P[keep], votes[keep]
 
 
-def held(bounds, truth, where=...):
+def empirical_coverage(bounds, truth, where=...):
     return float(((bounds[0] <= truth) & (truth <= bounds[1]))[where].mean())
 
 
@@ -38,7 +38,7 @@ def data():
 
 
 @pytest.mark.parametrize("model", [DLDL(), VoteLDL()], ids=["DLDL", "VoteLDL"])
-def test_nine_in_ten_are_held_on_simulated_votes(model):
+def test_coverage_on_simulated_votes(model):
     predicted, recovered = [], []
     for seed in range(3):
         X, P, votes = votes_of(700, seed)
@@ -46,14 +46,14 @@ def test_nine_in_ten_are_held_on_simulated_votes(model):
         model.fit(X[:400], Y[:400])
         shares = votes[400:] / votes[400:].sum(axis=1, keepdims=True)
         judged = Y[400:] & (Y[400:].sum(axis=1, keepdims=True) > 1)
-        predicted.append(held(model.predict_interval(X[400:]), P[400:]))
-        recovered.append(held(model.enhance_interval(X[400:], Y[400:]), shares, judged))
+        predicted.append(empirical_coverage(model.predict_interval(X[400:]), P[400:]))
+        recovered.append(empirical_coverage(model.enhance_interval(X[400:], Y[400:]), shares, judged))
     assert 0.85 < np.mean(predicted) < 0.96
     assert 0.86 < np.mean(recovered) < 0.96
 
 
-def agreeing(n, seed, R, kappa, m=8, c=5):
-    """Features, the shares that the R raters of each row vote by, and their votes."""
+def overdispersed_votes(n, seed, R, kappa, m=8, c=5):
+    """Features, the vote probabilities of each row, and the votes of R raters."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m))
     P = softmax(X @ (0.7 * np.random.default_rng(99).normal(size=(m, c))))
@@ -63,67 +63,69 @@ def agreeing(n, seed, R, kappa, m=8, c=5):
 
 
 @pytest.mark.parametrize(("R", "kappa"), [(5, 5.0), (20, 10.0)])
-def test_the_number_of_raters_shows_how_much_they_agree(R, kappa):
-    """Which 0/1 labels alone do not: then intervals must do with a guess, and are for the average row."""
-    model, held_by = VoteLDL(gamma=1.0), []
+def test_coverage_with_overdispersed_votes_given_n_raters(R, kappa):
+    """0/1 labels alone do not identify overdispersion: without n_raters, intervals are for the average row."""
+    model, coverages = VoteLDL(gamma=1.0), []
     for seed in range(3):
-        X, shares, votes = agreeing(900, seed, R, kappa)
+        X, shares, votes = overdispersed_votes(900, seed, R, kappa)
         train, new = slice(0, 600), slice(600, None)
         Y = votes > 0
         model.fit(X[train], Y[train])
         assert kappa / 3 < model._find_concentration(R) < kappa * 3
-        ticked = Y[new] & (Y[new].sum(axis=1, keepdims=True) > 1)
+        uncertain = Y[new] & (Y[new].sum(axis=1, keepdims=True) > 1)
         realised = votes[new] / R
-        held_by.append(
+        coverages.append(
             [
-                held(model.predict_interval(X[new]), shares[new]),
-                held(model.predict_interval(X[new], n_raters=R), shares[new]),
-                held(model.enhance_interval(X[new], Y[new]), realised, ticked),
-                held(model.enhance_interval(X[new], Y[new], n_raters=R), realised, ticked),
+                empirical_coverage(model.predict_interval(X[new]), shares[new]),
+                empirical_coverage(model.predict_interval(X[new], n_raters=R), shares[new]),
+                empirical_coverage(model.enhance_interval(X[new], Y[new]), realised, uncertain),
+                empirical_coverage(model.enhance_interval(X[new], Y[new], n_raters=R), realised, uncertain),
             ]
         )
-    average, own, guessed, told = np.mean(held_by, axis=0)
-    assert average < 0.4  # is not what the intervals are for
+    average, own, without_n_raters, with_n_raters = np.mean(coverages, axis=0)
+    assert average < 0.4  # these intervals are for the average row
     assert (model.predict_interval(X, n_raters=R)[0] == 0).mean() > 0.1  # a label may have no vote at all
     assert 0.84 < own < 0.96
-    assert 0.82 < guessed < 0.94
-    assert 0.87 < told < 0.97
+    assert 0.82 < without_n_raters < 0.94
+    assert 0.87 < with_n_raters < 0.97
 
 
-def test_raters_who_do_not_agree_leave_the_rows_alike(data):
-    """As many ticks as independent raters would leave: nothing is added to the doubt of p(x), or nearly so."""
+def test_independent_raters_add_no_variance_between_rows(data):
+    """As many positive labels as expected from independent raters: intervals of p(x) are hardly wider."""
     X, _, votes = votes_of(2000, 0)
     model = VoteLDL(gamma=1.0).fit(X, votes > 0)
     plain, own = model.predict_interval(X[:200]), model.predict_interval(X[:200], n_raters=7)  # fewer than there were
     np.testing.assert_allclose(own, plain, atol=0.02)
 
 
-def test_raters_known_to_the_fit_tell_it_too():
-    X, _, votes = agreeing(800, 0, 20, 5.0)
+def test_n_raters_in_fit_equals_n_raters_in_interval():
+    X, _, votes = overdispersed_votes(800, 0, 20, 5.0)
     Y, twenty = votes > 0, np.full(800, 20)
-    told = VoteLDL(gamma=1.0).fit(X, Y, n_raters=twenty)
-    asked = VoteLDL(gamma=1.0).fit(X, Y)
-    np.testing.assert_allclose(told.enhance_interval(X, Y), asked.enhance_interval(X, Y, n_raters=20), atol=1e-4)
-    by_row = told.enhance_interval(X, Y, n_raters=twenty)
-    np.testing.assert_allclose(told.enhance_interval(X, Y), by_row, atol=1e-9)
+    known_in_fit = VoteLDL(gamma=1.0).fit(X, Y, n_raters=twenty)
+    given_later = VoteLDL(gamma=1.0).fit(X, Y)
+    np.testing.assert_allclose(
+        known_in_fit.enhance_interval(X, Y), given_later.enhance_interval(X, Y, n_raters=20), atol=1e-4
+    )
+    by_row = known_in_fit.enhance_interval(X, Y, n_raters=twenty)
+    np.testing.assert_allclose(known_in_fit.enhance_interval(X, Y), by_row, atol=1e-9)
     with pytest.raises(InputError, match="n_raters were not given to fit"):
-        asked.enhance(X, Y, n_raters=twenty)
+        given_later.enhance(X, Y, n_raters=twenty)
 
 
 @pytest.mark.parametrize("n_raters", [0, np.nan, np.inf, "5", [5, 5]])
-def test_impossible_numbers_of_raters_are_refused(data, n_raters):
+def test_invalid_numbers_of_raters_raise(data, n_raters):
     model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
     with pytest.raises(InputError, match="n_raters must be a positive number"):
         model.predict_interval(data.X, n_raters=n_raters)
 
 
-def test_as_many_labels_as_rows_are_needed(data):
+def test_inconsistent_numbers_of_rows_raise(data):
     with pytest.raises(InputError, match="inconsistent numbers of samples"):
         DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y).enhance_interval(data.X, data.Y[:-1])
 
 
 @EVERY
-def test_intervals_hold_the_degrees_and_grow_with_what_is_asked(model, data):
+def test_intervals_contain_the_degrees_and_grow_with_coverage(model, data):
     model.fit(data.X, data.Y)
     P, D = model.predict(data.X), model.enhance(data.X, data.Y)
     for give, point in ((lambda q: model.predict_interval(data.X, q), P),
@@ -145,14 +147,14 @@ def test_intervals_hold_the_degrees_and_grow_with_what_is_asked(model, data):
     assert (lower[alone] == 1).all()
 
 
-def test_more_rows_are_surer():
+def test_more_rows_give_narrower_intervals():
     X, _, votes = votes_of(2000, 0)
     few, many = (VoteLDL().fit(X[:n], votes[:n] > 0) for n in (200, 2000))
     widths = [np.subtract(*model.predict_interval(X[:100])[::-1]).mean() for model in (few, many)]
     assert widths[0] > 2.0 * widths[1]
 
 
-def test_known_numbers_of_raters_narrow_what_is_recovered(data):
+def test_n_raters_narrows_recovery_intervals(data):
     model = VoteLDL().fit(data.X, data.Y, n_raters=np.full(400, 10))
     few, many = (model.enhance_interval(data.X, data.Y, n_raters=np.full(400, r)) for r in (5, 50))
     judged = (data.Y == 1) & (data.Y.sum(axis=1, keepdims=True) > 1)
@@ -162,7 +164,7 @@ def test_known_numbers_of_raters_narrow_what_is_recovered(data):
 
 
 @EVERY
-def test_a_file_and_a_pickle_give_the_same_intervals(model, data, tmp_path):
+def test_model_file_and_pickle_keep_intervals(model, data, tmp_path):
     asked_before = model.fit(data.X, data.Y).predict_interval(data.X)
     pickled = pickle.dumps(model.fit(data.X, data.Y))  # before any interval was computed
     save_model(model, tmp_path / "model.ldl", intervals=True)
@@ -174,8 +176,8 @@ def test_a_file_and_a_pickle_give_the_same_intervals(model, data, tmp_path):
 
 
 @EVERY
-def test_a_file_without_intervals_holds_no_training_rows(model, data, tmp_path):
-    model.fit(data.X, data.Y).predict_interval(data.X[:5])  # of an earlier fit, which must not get into the file
+def test_model_file_without_intervals_contains_no_training_rows(model, data, tmp_path):
+    model.fit(data.X, data.Y).predict_interval(data.X[:5])  # of an earlier fit; must not be stored in the file
     save_model(model.fit(data.X + 1.0, data.Y), tmp_path / "model.ldl")
     assert (data.X + 1.0)[0].tobytes() not in (tmp_path / "model.ldl").read_bytes()
     again = load_model(tmp_path / "model.ldl")
@@ -188,26 +190,26 @@ def test_a_file_without_intervals_holds_no_training_rows(model, data, tmp_path):
 
 @pytest.mark.parametrize("container", [np.array, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("changed", ["X", "weights"])
-def test_rows_that_are_changed_after_the_fit_give_no_intervals(container, changed, data):
-    """They are kept by reference until they are asked for; silently wrong intervals would be the price."""
+def test_intervals_raise_if_training_rows_were_modified(container, changed, data):
+    """Training rows are kept by reference, so that modified rows would give wrong intervals."""
     X, weights = container(data.X), np.ones(len(data.X))
     model = DLDL(beta=1.0, gamma=1.0).fit(X, data.Y, weights)
     if changed == "X":
         X *= 2.0
     else:
         weights[::2] = 3.0
-    for other in (model, pickle.loads(pickle.dumps(model))):  # it can still be kept and predict
+    for other in (model, pickle.loads(pickle.dumps(model))):  # saving and prediction still work
         with pytest.raises(InputError, match="fit it again"):
             other.predict_interval(data.X)
         assert np.isfinite(other.predict(data.X)).all()
 
 
-def test_of_many_labels_a_model_is_kept_without_intervals(monkeypatch):
-    """A covariance between all labels would make saving cost more than the fit, and at last impossible."""
+def test_models_of_many_labels_are_saved_without_intervals(monkeypatch):
+    """The covariance between all labels would take more time than the fit, and too much memory."""
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(120, 3)), np.zeros((120, 201), dtype=bool)
     Y[np.arange(120)[:, None], rng.integers(0, 201, (120, 5))] = True
-    monkeypatch.setattr("ldlearn.uncertainty.intervals.vote_posterior", None)  # is not even asked for
+    monkeypatch.setattr("ldlearn.uncertainty.intervals.vote_posterior", None)  # not computed at all
     model = pickle.loads(pickle.dumps(DLDL(beta=1.0, gamma=1.0).fit(X, Y)))
     with pytest.raises(InputError, match="at most 200 labels, and this model has 201"):
         model.predict_interval(X)
@@ -216,7 +218,7 @@ def test_of_many_labels_a_model_is_kept_without_intervals(monkeypatch):
 
 
 @pytest.mark.parametrize("coverage", [0.0, 1.0, 90])
-def test_a_coverage_that_is_no_share_is_refused(data, coverage):
+def test_invalid_coverage_raises(data, coverage):
     model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
     with pytest.raises(ParameterError, match="coverage must be above 0 and below 1"):
         model.predict_interval(data.X, coverage)
@@ -225,7 +227,7 @@ def test_a_coverage_that_is_no_share_is_refused(data, coverage):
 
 
 @EVERY
-def test_about_one_row_in_a_hundred_is_far_and_strangers_are(model):
+def test_false_positive_rate_and_detection_of_far_rows(model):
     rng = np.random.default_rng(0)
     X, new = rng.normal(size=(600, 5)), rng.normal(size=(4000, 5))
     Y = (rng.random((600, 3)) < 0.5) | (np.arange(3) == 0)
@@ -236,7 +238,7 @@ def test_about_one_row_in_a_hundred_is_far_and_strangers_are(model):
     assert model.far_from_training(-50.0 * np.eye(5)).all()
 
 
-def test_as_many_features_as_rows_do_not_make_every_new_row_far():
+def test_far_flag_with_nearly_as_many_features_as_rows():
     rng = np.random.default_rng(0)
     X, new = rng.normal(size=(100, 90)), rng.normal(size=(500, 90))
     model = DLDL(beta=1.0, gamma=1.0).fit(X, (rng.random((100, 3)) < 0.5) | (np.arange(3) == 0))
@@ -244,13 +246,13 @@ def test_as_many_features_as_rows_do_not_make_every_new_row_far():
     assert model.far_from_training(6.0 * new).all()
 
 
-def test_sparse_offset_weighted_and_unknown_rows_change_what_they_should(data):
+def test_intervals_with_sparse_shifted_weighted_and_unknown_rows(data):
     X = np.where(np.abs(data.X) < 0.5, 0.0, data.X)
     model = DLDL(beta=1.0, gamma=1.0)
     dense = model.fit(X, data.Y).predict_interval(X)
-    thin = model.fit(sparse.csr_array(X), data.Y).predict_interval(sparse.csr_array(X))
+    sparse_result = model.fit(sparse.csr_array(X), data.Y).predict_interval(sparse.csr_array(X))
     far = model.fit(X + 1e5, data.Y).predict_interval(X + 1e5)
-    np.testing.assert_allclose(dense, thin, atol=1e-6)
+    np.testing.assert_allclose(dense, sparse_result, atol=1e-6)
     np.testing.assert_allclose(dense, far, atol=1e-4)
     twice = model.fit(X, data.Y, sample_weight=np.full(400, 2.0)).predict_interval(X)
     assert (twice[1] - twice[0]).mean() < 0.9 * (dense[1] - dense[0]).mean()
@@ -263,7 +265,7 @@ def test_sparse_offset_weighted_and_unknown_rows_change_what_they_should(data):
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("unit", [1e-30, 1e5, 1e30])
-def test_the_unit_of_features_changes_no_interval(unit, fit_intercept):
+def test_intervals_are_invariant_to_feature_units(unit, fit_intercept):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), rng.random((60, 3)) < 0.5
     y[:20, 0] = y[20:40, 1] = y[40:, 2] = True
@@ -272,7 +274,7 @@ def test_the_unit_of_features_changes_no_interval(unit, fit_intercept):
     np.testing.assert_allclose(model.fit(unit * X, y).predict_interval(unit * X), same, atol=1e-3)
 
 
-def test_degenerate_rows_have_intervals_if_they_can():
+def test_intervals_of_degenerate_rows():
     X = np.random.default_rng(0).normal(size=(30, 2))
     for Y in (np.ones((30, 1)), np.ones((30, 3)), np.tile([1, 0, 1], (30, 1))):
         for features in (X, np.ones((30, 2))):
@@ -288,7 +290,7 @@ def test_degenerate_rows_have_intervals_if_they_can():
 
 
 @pytest.mark.parametrize("model", [DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0)], ids=["DLDL", "VoteLDL"])
-def test_intervals_are_refused_if_labels_determine_coefficients_poorly(model):
+def test_intervals_raise_if_coefficients_are_poorly_determined(model):
     """Their coverage would be 0.6 to 0.8: benchmarks/intervals.py."""
     wide = make_label_distributions(100, 200, 4, labels="votes", n_raters=10)
     saturated = make_label_distributions(100, 10, 3, labels="votes", n_raters=200)
@@ -301,7 +303,7 @@ def test_intervals_are_refused_if_labels_determine_coefficients_poorly(model):
         assert (lower <= upper).all()
 
 
-def test_threads_that_ask_at_once_all_get_intervals(data):
+def test_concurrent_interval_computation(data):
     model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
     with ThreadPoolExecutor(4) as threads:
         found = list(threads.map(lambda _: model.predict_interval(data.X[:5])[0], range(8)))
@@ -309,7 +311,7 @@ def test_threads_that_ask_at_once_all_get_intervals(data):
         np.testing.assert_array_equal(lower, found[0])
 
 
-def test_intervals_are_there_after_an_interrupt_and_follow_a_second_fit(data, monkeypatch):
+def test_intervals_after_interrupt_and_refit(data, monkeypatch):
     model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
 
     def interrupted(*_):
@@ -323,17 +325,17 @@ def test_intervals_are_there_after_an_interrupt_and_follow_a_second_fit(data, mo
     assert not np.allclose(model.fit(data.X[:200], data.Y[:200]).predict_interval(data.X[:5])[0], first)
 
 
-@pytest.mark.parametrize("share", ["0.9", None, 1.0])
-def test_a_share_is_a_number_between_0_and_1(data, share):
+@pytest.mark.parametrize("level", ["0.9", None, 1.0])
+def test_invalid_levels_raise(data, level):
     model = DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y)
     with pytest.raises(ParameterError, match="coverage must be above 0 and below 1"):
-        model.predict_interval(data.X[:5], coverage=share)
+        model.predict_interval(data.X[:5], coverage=level)
     with pytest.raises(ParameterError, match="level must be above 0 and below 1"):
-        model.far_from_training(data.X[:5], level=share)
+        model.far_from_training(data.X[:5], level=level)
 
 
 @pytest.mark.parametrize("raters", [-1, np.nan, "five"])
-def test_raters_of_a_model_that_knew_them_are_looked_at(data, raters):
+def test_n_raters_are_validated_if_given_in_fit(data, raters):
     model = VoteLDL(gamma=1.0).fit(data.X, data.Y, n_raters=10)
     with pytest.raises(InputError, match="n_raters must"):
         model.predict_interval(data.X[:5], n_raters=raters)

@@ -1,4 +1,4 @@
-"""How sure a vote regression is: its curvature, its prior, its links."""
+"""The posterior of vote regression: covariance, prior, links."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def rows_of_votes(n, seed=0, m=3, c=4, rate=8.0, fixed=False):
 
 
 def loss(v, X, Y, l2, fixed):
-    """Without the prior at the mean features, which the information leaves out."""
+    """The loss without the prior at the mean features, which the information matrix leaves out."""
     m, c = X.shape[1], Y.shape[1]
     W, b, rate = v[: m * c].reshape(m, c), v[m * c : -1], v[-1]
     P = softmax((X - X.mean(axis=0)) @ W + b)
@@ -36,7 +36,7 @@ def loss(v, X, Y, l2, fixed):
 
 
 @pytest.mark.parametrize("fixed", [False, True])
-def test_the_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
+def test_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
     X, votes, _ = rows_of_votes(200, fixed=fixed)
     Y, l2 = votes > 0, 0.8
     features = Features(X)
@@ -50,13 +50,13 @@ def test_the_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
     rows = np.hstack([X[:5] - X.mean(axis=0), np.ones((5, 1))])
     theirs = np.einsum("ni,ijkl,nk->njl", rows, covariance[:-1, :-1].reshape(4, c, 4, c), rows)
     ours = found.score_covariance(X[:5] - X.mean(axis=0))
-    contrast = np.eye(c) - 1.0 / c  # what is common to all scores has no meaning
+    contrast = np.eye(c) - 1.0 / c  # a constant added to all scores has no effect
     np.testing.assert_allclose(contrast @ ours @ contrast, contrast @ theirs @ contrast, rtol=0.03, atol=1e-4)
 
 
-def test_the_kronecker_covariance_is_exact_where_all_rows_say_the_same():
+def test_kronecker_covariance_is_exact_for_constant_predictions():
     X, votes, _ = rows_of_votes(300)
-    Y, features, l2 = votes > 0, Features(X), 1e5  # such a penalty leaves no weights, so that P is the same everywhere
+    Y, features, l2 = votes > 0, Features(X), 1e5  # with this penalty coefficients vanish and P is constant
     fit = vote_regression(features, Y, l2=l2, tol=1e-12)
     information = module._Information.from_fit(features, fit, False, {"Y": Y, "observed": None, "offset": 0.0})
     contrast = np.eye(4) - 0.25
@@ -68,7 +68,7 @@ def test_the_kronecker_covariance_is_exact_where_all_rows_say_the_same():
 
 
 @pytest.mark.parametrize("fixed", [False, True])
-def test_labels_tell_whether_all_rows_have_as_many_votes(fixed):
+def test_fixed_number_of_votes_is_detected(fixed):
     X, votes, _ = rows_of_votes(3000, rate=5, fixed=fixed)
     posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
     assert posterior.fixed_raters[0] is fixed
@@ -76,7 +76,7 @@ def test_labels_tell_whether_all_rows_have_as_many_votes(fixed):
     assert np.exp(posterior.log_rates[0]) == pytest.approx(5.0, rel=0.1)
 
 
-def test_where_the_links_differ_and_none_is_surely_right_intervals_hold_both():
+def test_intervals_cover_both_links_if_undecided():
     X, votes, _ = rows_of_votes(400)
     posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
     W, b, rate = posterior.coefs[0], posterior.intercepts[0], posterior.log_rates[0]
@@ -92,14 +92,14 @@ def test_where_the_links_differ_and_none_is_surely_right_intervals_hold_both():
         assert ((lower <= middle) & (middle <= upper)).mean() > 0.99
 
 
-def test_the_penalty_does_not_depend_on_where_the_search_begins():
+def test_penalty_does_not_depend_on_the_initial_value():
     X, votes, _ = rows_of_votes(400)
     narrow, wide = (vote_posterior(Features(X), votes > 0, l2=l2) for l2 in (0.3, 30.0))
     for a, b in zip(narrow.degree_intervals(X, 0.9), wide.degree_intervals(X, 0.9), strict=True):
         np.testing.assert_allclose(a, b, atol=0.02)
 
 
-def test_many_rows_are_no_less_sure_than_the_rows_that_curvature_is_learned_on():
+def test_posterior_uses_all_rows():
     """Rows beyond 2,000 count: four times the rows, half the width."""
     few, many = (rows_of_votes(n)[:2] for n in (2000, 8000))
     widths = [
@@ -109,7 +109,7 @@ def test_many_rows_are_no_less_sure_than_the_rows_that_curvature_is_learned_on()
     assert 1.7 < widths[0] / widths[1] < 2.4
 
 
-def test_rows_in_blocks_are_rows_alone(monkeypatch):
+def test_blocks_of_rows_give_the_same_result(monkeypatch):
     X, votes, _ = rows_of_votes(150)
     Y = votes > 0
     posterior = vote_posterior(Features(X), Y, l2=1.0)
@@ -120,7 +120,7 @@ def test_rows_in_blocks_are_rows_alone(monkeypatch):
             np.testing.assert_allclose(a[[i]], b, atol=1e-9)
 
 
-def test_a_vote_more_or_less_is_what_recovered_shares_are_unsure_by():
+def test_recovery_variance_is_that_of_truncated_poisson_votes():
     """Where the weights are known, shares of the votes vary as truncated Poisson numbers do."""
     X, votes, _ = rows_of_votes(6000, rate=12.0)
     Y = votes > 0
@@ -134,7 +134,7 @@ def test_a_vote_more_or_less_is_what_recovered_shares_are_unsure_by():
 
 
 @pytest.mark.parametrize("kappa", [3.0, 1e6])
-def test_the_noise_of_ticked_labels_is_that_of_truncated_votes(kappa):
+def test_variance_of_positive_labels_is_that_of_truncated_votes(kappa):
     """Two labels, of which only the first varies: its log-odds varies as its votes do, over their mean."""
     R, p = 12.0, np.array([0.05, 0.4])
     rate = kappa * np.log1p(R / kappa)
@@ -144,8 +144,8 @@ def test_the_noise_of_ticked_labels_is_that_of_truncated_votes(kappa):
         chances /= chances.sum()
         mean = chances @ v
         theta = np.log(rate * np.array([[share, 1e6]]))  # so many votes for the second that they hardly vary
-        ticked = np.ones((1, 2), dtype=bool)
-        votes = _ConditionalVotes(theta, ticked, ticked, excess_variance(np.array([[rate]]), kappa))
+        positive = np.ones((1, 2), dtype=bool)
+        votes = _ConditionalVotes(theta, positive, positive, excess_variance(np.array([[rate]]), kappa))
         found = votes.variance_of_votes()[0, 0]
         assert found == pytest.approx(chances @ (v - mean) ** 2 / mean**2, rel=1e-4)
 
@@ -160,7 +160,7 @@ def test_constant_labels_are_uninformative_about_features(Y):
 
 
 @pytest.mark.parametrize("wide", [False, True], ids=["full", "kronecker"])
-def test_variance_of_scores_and_negative_labels_by_hand(wide):
+def test_variance_of_scores_and_negative_labels_match_hand_computed_values(wide):
     X, votes, _ = rows_of_votes(70, m=90 if wide else 3)
     Y, weights = votes > 0, np.random.default_rng(1).integers(1, 4, size=len(X))
     observed = np.random.default_rng(2).random(Y.shape) < 0.8
@@ -176,7 +176,7 @@ def test_variance_of_scores_and_negative_labels_by_hand(wide):
     assert posterior.negative_frequency == pytest.approx((counts * ~Y).sum() / counts.sum())
 
 
-def test_only_uncertain_scores_or_few_negative_labels_prevent_intervals():
+def test_conditions_that_prevent_intervals():
     X, votes, _ = rows_of_votes(200)
     posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
     replace(posterior, score_variance=0.2, negative_frequency=0.2).degree_intervals(X, 0.9)
@@ -200,14 +200,14 @@ def test_every_fit_has_the_weak_prior(monkeypatch):
     assert all(priors)
 
 
-def test_the_first_penalty_does_not_matter():
+def test_result_does_not_depend_on_the_first_penalty():
     X, votes, _ = rows_of_votes(200)
     small, large = (vote_posterior(Features(X), votes > 0, l2=l2) for l2 in (0.1, 100.0))
     assert np.abs(small.coefs[0]).sum() == pytest.approx(np.abs(large.coefs[0]).sum(), rel=3e-3)
     assert small.score_variance == pytest.approx(large.score_variance, rel=3e-3)
 
 
-def test_shares_that_vanish_in_floating_point_have_votes_and_slopes():
+def test_tiny_degrees_have_finite_votes_and_slopes():
     logP = np.array([[-1e4, -800.0, -700.0, -30.0, np.log(0.3), 0.0]])
     theta, first, second = log_expected_votes(logP, fixed_raters=True)
     np.testing.assert_allclose(theta[0, :4], logP[0, :4])
@@ -220,7 +220,7 @@ def test_shares_that_vanish_in_floating_point_have_votes_and_slopes():
     np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * step), second[:, 3:5], rtol=1e-4, atol=1e-9)
 
 
-def test_shares_of_very_many_votes_are_as_uncertain_as_degrees():
+def test_vote_fractions_of_many_votes_are_as_uncertain_as_degrees():
     """Then votes are not random, and the uncertainty of the coefficients alone remains."""
     X, votes, _ = rows_of_votes(300)
     posterior = vote_posterior(Features(X), votes > 0, l2=1.0)

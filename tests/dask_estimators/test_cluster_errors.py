@@ -1,4 +1,4 @@
-"""What goes wrong on a cluster is one sentence, and never a wait without end."""
+"""Cluster failures raise a clear error instead of waiting forever."""
 
 import asyncio
 import socket
@@ -16,7 +16,7 @@ from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import FileError, InputError, MissingDependencyError
 
 distributed = pytest.importorskip("distributed")
-# What a cluster says about its own troubles is not ours.
+# Warnings of Dask about its own failures.
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 PARAMS = {"beta": 0.3, "gamma": 0.3, "max_iter": 1}
@@ -32,7 +32,7 @@ def rows(data):
     return tuple(da.from_array(A, chunks=(30, -1)) for A in (data.X, data.Y))
 
 
-def test_a_task_that_fails_is_told(rows, client_of_processes):
+def test_failing_task_raises(rows, client_of_processes):
     X, Y = rows
     broken = X.map_blocks(lambda block: block / 0 if block is None else 1 // 0, dtype=float, meta=np.empty((0, 0)))
     with pytest.raises(ld.ClusterError, match=r"A task failed on the cluster \(ZeroDivisionError: .*; compute X and y"):
@@ -42,7 +42,7 @@ def test_a_task_that_fails_is_told(rows, client_of_processes):
         model.score(broken, Y)
 
 
-def test_a_client_that_is_closed_during_the_fit_is_told(rows, cluster, after_steps):
+def test_client_closed_during_the_fit_raises(rows, cluster, after_steps):
     client = distributed.Client(cluster, set_as_default=False)
     after_steps(client.close)
     model = ld.DaskDLDL(**PARAMS, client=client)
@@ -52,7 +52,7 @@ def test_a_client_that_is_closed_during_the_fit_is_told(rows, cluster, after_ste
 
 
 @pytest.fixture
-def impatient(monkeypatch):
+def short_timeouts(monkeypatch):
     monkeypatch.setattr("ldlearn.dask.cluster._POLL_SECONDS", 0.1)
     monkeypatch.setattr("ldlearn.dask.cluster._NO_WORKER_SECONDS", 0.2)
 
@@ -67,23 +67,23 @@ def client_of_workers(count):
         yield client
 
 
-def test_a_cluster_without_workers_is_not_waited_for(rows, impatient):
-    sentence = r"For 0\.2 seconds the cluster has had no workers; start some"
-    with client_of_workers(0) as client, pytest.raises(ld.ClusterError, match=sentence):
+def test_cluster_without_workers_raises(rows, short_timeouts):
+    message = r"For 0\.2 seconds the cluster has had no workers; start some"
+    with client_of_workers(0) as client, pytest.raises(ld.ClusterError, match=message):
         ld.DaskDLDL(**PARAMS, client=client).fit(*rows)
 
 
-def test_workers_that_die_of_a_function_that_they_cannot_import(rows, impatient, quick_workers, tmp_path, monkeypatch):
+def test_workers_killed_by_a_function_they_cannot_import(rows, short_timeouts, forked_workers, tmp_path, monkeypatch):
     (tmp_path / "only_here.py").write_text("def twice(block):\n    return 2 * block\n")
     with client_of_workers(1) as client:
-        monkeypatch.syspath_prepend(tmp_path)  # of this process, and the workers are others
+        monkeypatch.syspath_prepend(tmp_path)  # only in this process, not in the workers
         import only_here
 
         with pytest.raises(ld.ClusterError, match="import the libraries"):
             ld.DaskDLDL(**PARAMS, client=client).fit(rows[0].map_blocks(only_here.twice, dtype=float), rows[1])
 
 
-def test_workers_whose_memory_is_full_are_not_waited_for(rows, client, impatient, monkeypatch):
+def test_workers_with_full_memory_raise(rows, client, short_timeouts, monkeypatch):
     info = {"workers": {"a": {"status": "paused"}}}
     slow = rows[0].map_blocks(lambda block: time.sleep(1), dtype=float, meta=np.empty((0, 0)))
     monkeypatch.setattr(client, "scheduler_info", lambda: info)
@@ -91,7 +91,7 @@ def test_workers_whose_memory_is_full_are_not_waited_for(rows, client, impatient
         ld.DaskDLDL(**PARAMS, client=client).fit(slow, rows[1])
 
 
-def test_an_asynchronous_client_is_one_sentence(rows, cluster):
+def test_asynchronous_client_raises(rows, cluster):
     async def fit():
         async with distributed.Client(cluster.scheduler_address, asynchronous=True) as client:
             ld.DaskDLDL(**PARAMS, client=client).fit(*rows)
@@ -100,20 +100,20 @@ def test_an_asynchronous_client_is_one_sentence(rows, cluster):
         asyncio.run(fit())
 
 
-def test_fits_in_tasks_do_not_wait_for_their_own_place(data, client_of_processes):
+def test_fits_within_tasks_do_not_deadlock(data, client_of_processes):
     def fit(X, Y):
         X, Y = (da.from_array(A, chunks=(30, -1)) for A in (X, Y))
         return ld.DaskDLDL(**PARAMS).fit(X, Y).coef_
 
-    # As many as there are places: each would take the one that another needs.
+    # As many as there are threads: each would otherwise block one that another needs.
     futures = [client_of_processes.submit(fit, data.X, data.Y, pure=False) for _ in range(2)]
     local = DLDL(**PARAMS).fit(data.X, data.Y)
     for future in futures:
         np.testing.assert_allclose(future.result(timeout=60), local.coef_, atol=1e-6)
 
 
-class Answers:
-    """A client whose scheduler and workers answer as they are told to."""
+class StubClient:
+    """A client with given responses of the scheduler and the workers."""
 
     def __init__(self, scheduler, **workers):
         self.scheduler, self.workers = scheduler, workers
@@ -126,18 +126,18 @@ class Answers:
         return self.workers
 
 
-def test_other_versions_are_refused_before_anything_is_sent(client_of_processes):
-    check_workers(client_of_processes)  # those of this cluster have ours
+def test_other_versions_are_rejected_before_sending(client_of_processes):
+    check_workers(client_of_processes)  # the workers of this cluster have the same version
     with pytest.raises(ld.ClusterError, match=r"Worker b has ldlearn 0\.1\.0 and this process"):
-        check_workers(Answers("ours", a=OSError("lost"), b="0.1.0"))
+        check_workers(StubClient("ours", a=OSError("lost"), b="0.1.0"))
     missing = ModuleNotFoundError("No module named 'ldlearn'")
     with pytest.raises(MissingDependencyError, match="The worker b cannot import ldlearn; install this version"):
-        check_workers(Answers("ours", a=OSError("lost"), b=missing))
+        check_workers(StubClient("ours", a=OSError("lost"), b=missing))
     with pytest.raises(MissingDependencyError, match="The scheduler cannot import ldlearn; install this version"):
-        check_workers(Answers(missing))
+        check_workers(StubClient(missing))
 
 
-def test_somebody_else_at_the_address_is_not_waited_for(monkeypatch):
+def test_unresponsive_address_raises(monkeypatch):
     monkeypatch.setattr("ldlearn.dask.cluster._CONNECT_SECONDS", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(FileError, match="No Dask scheduler answers"):
         ld.connect(f"tcp://127.0.0.1:{silent.getsockname()[1]}")

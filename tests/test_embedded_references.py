@@ -1,7 +1,7 @@
-"""What the reference numbers test on data that we may not pass on, tested on the data that come with the package.
+"""Tests with reference values on data that may not be redistributed, repeated on embedded data.
 
-The numbers of other implementations on SJAFFE are here those of plain versions on household budgets; the quality that
-other tests ask for on real data sets is asked for here too. So no mathematics is untested in a clone without those
+Instead of values of other implementations on SJAFFE, direct implementations on household budgets are the reference;
+the quality required on real data sets is required here, too. So all mathematics is tested in a clone without those
 files.
 """
 
@@ -30,7 +30,7 @@ from ldlearn.metrics import intersection
 
 @cache
 def budgets(n=80):
-    """Standardised features, distributions and cumulative labels of n households, no two of them alike."""
+    """Standardised features, distributions and cumulative labels of n distinct households."""
     data = load_uk_budget_shares()
     rows = np.sort(np.unique(data.X, axis=0, return_index=True)[1])[:n]
     X, D = data.X[rows], data.D[rows]
@@ -38,7 +38,7 @@ def budgets(n=80):
     return (X - X.mean(axis=0)) / X.std(axis=0), D, binarize(D, rule="cumulative")
 
 
-def test_the_baselines():
+def test_baselines():
     X, _, Y = budgets()
     np.testing.assert_allclose(SoftmaxLE().fit_enhance(X, Y), plain.softmax(Y), atol=1e-12)
     np.testing.assert_allclose(UniformLE().fit_enhance(X, Y), plain.shares(Y), atol=1e-12)
@@ -165,7 +165,7 @@ PUBLISHED = {
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_a_learner_predicts_better_than_the_mean(name):
+def test_learner_predicts_better_than_the_mean(name):
     X, D, _ = make_problem(n=240)
     gains = []
     for train, test in KFold(3, shuffle=True, random_state=0).split(X):

@@ -1,4 +1,4 @@
-"""A new picture is one file and one line, as CONTRIBUTING.md says: here it is added and used."""
+"""A new figure needs one file and one line, as described in CONTRIBUTING.md."""
 
 from added_to_package import add_to_package
 from synthetic_records import make_records
@@ -31,7 +31,7 @@ class RepeatsDisplay(Display):
 '''
 
 
-def test_one_file_and_one_line_are_enough(tmp_path, monkeypatch):
+def test_new_figure_needs_one_file_and_one_line(tmp_path, monkeypatch):
     display = add_to_package(monkeypatch, tmp_path, reporting, "repeats", FILE, "RepeatsDisplay")
     assert "RepeatsDisplay" in reporting.__all__
     picture = display.from_records(make_records(repeats=2), "yeast")

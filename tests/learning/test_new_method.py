@@ -1,4 +1,4 @@
-"""A new method is one file and two lines, as CONTRIBUTING.md says: here it is added and used."""
+"""A new method needs one file and two lines, as described in CONTRIBUTING.md."""
 
 import numpy as np
 import pandas as pd
@@ -42,30 +42,30 @@ class RidgeShares(Learner):
 def new_method(tmp_path, monkeypatch):
     method = add_to_package(monkeypatch, tmp_path, learning, "ridge_shares", FILE, "RidgeShares")
     monkeypatch.setitem(model_schema._schema_tables(), "RidgeShares", {"coef_": "float (n_labels, n_features)"})
-    forget()
+    clear_caches()
     yield method
     vars(ldlearn).pop("RidgeShares", None)
-    forget()
+    clear_caches()
 
 
-def forget():
-    """What is found once in a process."""
+def clear_caches():
+    """Clear the caches of discovered methods."""
     methods_of_plans.estimators.cache_clear()
 
 
 def call(*words):
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(list(words))
-    assert ended.value.code == 0, words
+    assert exit_info.value.code == 0, words
 
 
-def test_it_is_found_checked_and_comes_from_the_top(new_method):
+def test_new_method_is_discovered_checked_and_exported(new_method):
     assert dict(ldlearn.all_estimators("learner"))["RidgeShares"] is ldlearn.RidgeShares is new_method
     assert [case.gamma for case in instances() if isinstance(case, new_method)] == [0.1]
     assert "RidgeShares" in methods_of_plans.estimators()
 
 
-def test_it_is_in_the_command_line(new_method, tmp_path, monkeypatch, capsys):
+def test_new_method_on_the_command_line(new_method, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     make_table().to_csv("data.csv", index=False)
     call("methods", "--kind", "learner")

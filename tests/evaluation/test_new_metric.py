@@ -1,4 +1,4 @@
-"""A new metric is one file and two lines, as CONTRIBUTING.md says; scores, records, reports, commands have it then."""
+"""A new metric as described in CONTRIBUTING.md is available in scores, records, reports and commands."""
 
 import numpy as np
 import pytest
@@ -33,13 +33,13 @@ def toy_metric(tmp_path, monkeypatch):
     del registry._BETWEEN_DISTRIBUTIONS["toy_confidence"]
 
 
-def test_it_is_in_scores(toy_metric):
+def test_new_metric_in_scores(toy_metric):
     assert metrics.toy_confidence is toy_metric
     assert toy_metric(D, P) == score_all(D, P)["toy_confidence"] == 0.625
     assert METRICS["toy_confidence"].heading == "Toy ↑"
 
 
-def test_it_is_in_records_and_can_choose_and_head_a_report(toy_metric, tmp_path):
+def test_new_metric_in_records_selection_and_reports(toy_metric, tmp_path):
     plan = tiny_plan(metrics=["toy_confidence"], selection={"prediction": "toy_confidence"})
     records = run_plan(plan, tmp_path).records
     tuned = next(record for record in records if record.method == "DLDL")
@@ -50,11 +50,11 @@ def test_it_is_in_records_and_can_choose_and_head_a_report(toy_metric, tmp_path)
     assert ">Toy ↑</option>" in report.html()
 
 
-def test_it_is_in_the_command_line(toy_metric, tmp_path, capsys):
+def test_new_metric_on_the_command_line(toy_metric, tmp_path, capsys):
     for name, matrix in (("true.csv", D), ("mine.csv", P)):
         np.savetxt(tmp_path / name, matrix, delimiter=",", header="a,b", comments="")
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as exit_info:
         main(["compare", str(tmp_path / "true.csv"), str(tmp_path / "mine.csv")])
-    assert ended.value.code in (0, None)
+    assert exit_info.value.code in (0, None)
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("Toy ↑")]
     assert line.split()[-1] == "0.625"
