@@ -22,6 +22,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, PriorLE, ProjectedPriorLE, UniformLE, VoteLDL
 from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax
 from ldlearn.core.prototypes import pseudo_distributions
+from ldlearn.datasets import make_label_distributions
 from ldlearn.joint import alternation, dldl_path
 from ldlearn.joint import dldl as module
 from ldlearn.metrics import intersection
@@ -120,6 +121,17 @@ def test_slow_changes_are_not_convergence():
     assert model.converged_
     assert longer.converged_
     np.testing.assert_allclose(model.label_distributions_, longer.label_distributions_, atol=0.1)
+
+
+@pytest.mark.parametrize("ratio", [0.3, 1.0])
+def test_the_last_coefficients_are_accurate_when_iteration_stops_early(ratio):
+    """W-steps in between are solved less accurately; iteration may end after one of them."""
+    data = make_label_distributions(900, 15, 6, labels="presence")
+    gamma = ratio * 0.03 * data.X[:600].var(axis=0).sum()
+    model = DLDL(beta=10.0, gamma=gamma, tol=1e-4).fit(data.X[:600], data.Y[:600])
+    assert model.steps_converged_
+    assert model.n_iter_ < 5
+    assert model.coef_gap_ <= 1e-4 * 600
 
 
 def test_early_stopping_triggers_no_convergence_warning():

@@ -120,6 +120,7 @@ class _BlockSteps:
     def __init__(self, columns: BlockColumns, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float) -> None:
         self.columns, self.D, self.degree_terms, self.gamma, self.tol = columns, D, degree_terms, gamma, tol
         self.targets, self.runner = columns.training.targets, columns.training.runner
+        self.total = columns.total
 
     def terms(self) -> float:
         return float(sum(self.runner.map_compute(_evaluate_terms, self.D, self.targets, common=self.degree_terms)))

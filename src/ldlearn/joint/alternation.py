@@ -128,6 +128,7 @@ class DegreeTerms:
 class Steps(Protocol):
     """The two steps of the alternation."""
 
+    total: float  # sum of the sample weights
     D: Any  # the current degrees
 
     def terms(self) -> float:
@@ -169,7 +170,7 @@ def alternate(
     W comes before D because equal degrees are a fair first D, and there is no such W. D comes last, so that it is
     optimal for the W that is returned. The outer iteration has converged when, at the rate at which changes of degrees
     shrink, further iterations would change none by more than ``sqrt(tol)`` (the objective is quadratic near its
-    minimum).
+    minimum), and the last one has lowered the objective by at most ``tol`` per row, which makes W accurate to ``tol``.
 
     ``smoothing``, the mean degrees and the weight of predictions, adds the last steps of ``zeros="less"``: W for
     smoothed degrees, D for this W, mixed with its predictions.
@@ -186,7 +187,7 @@ def alternate(
         # Changes that shrink by this rate, and were not below tol before, add up to change / (1 - rate).
         rate = D.change / max(last_change, tol)
         limit = np.sqrt(tol) * max(1.0 - rate, np.sqrt(tol))
-        converged = bool(n_iter > 1 and D.change <= limit)
+        converged = bool(n_iter > 1 and path[-3] - path[-1] <= tol * steps.total and D.change <= limit)
         last_change = D.change
         if converged or n_iter == max_iter:
             break

@@ -42,7 +42,7 @@ class _LocalSteps:
         self, features: Features, rows: DegreeRows, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float
     ) -> None:
         self.features, self.rows, self.D, self.degree_terms = features, rows, D, degree_terms
-        self.gamma, self.tol = gamma, tol
+        self.gamma, self.tol, self.total = gamma, tol, features.total
 
     def terms(self) -> float:
         return self.degree_terms.value(self.D, self.rows)
@@ -125,8 +125,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     tol : float, default=1e-6
         Accuracy of each step, per row: certified gaps, ``gap_`` for D and ``coef_gap_`` for W (if gamma is 0 there
         is none for W, and an estimate takes its place). W-steps between the first and the last are only solved until
-        ``1e4 * tol`` of what they gain is left, a tenth at most. The outer iterations end when further ones are
-        expected to change no degree by more than ``sqrt(tol)``.
+        ``1e4 * tol`` of what they gain is left, a tenth at most. The outer iterations end when one lowers the objective
+        by at most ``tol`` per row and further ones are expected to change no degree by more than ``sqrt(tol)``.
     init : {"uniform", "pseudo"}, default="uniform"
         First D: equal degrees of the positive labels (an unknown label counts as its rate of positives), or the
         pseudo distributions of fast label enhancement, restricted to the positive labels.
@@ -154,9 +154,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     steps_converged_ : bool
         Whether the last W-step and the last D-step were solved to ``tol``. If not, `fit` warns.
     converged_ : bool
-        Whether the outer iteration has converged too: degrees would change by at most ``sqrt(tol)`` in further
-        iterations, if their changes went on shrinking at the last rate. Usually False after ``max_iter=5`` iterations,
-        without a warning: stopping early is part of the method.
+        Whether the outer iteration has converged too: the last one lowered the objective by at most ``tol`` per row, and
+        degrees would change by at most ``sqrt(tol)`` in further ones, if their changes went on shrinking at the last
+        rate. Usually False after ``max_iter=5`` iterations, without a warning: stopping early is part of the method.
     alpha_, beta_, gamma_ : float
         The penalties used.
     kappa_ : float
