@@ -3,7 +3,7 @@
     wide  1,000 rows x 10,000 columns: (predict_table - bare prediction) / read_csv, at most 1.5
     tall  200,000 rows x 20 columns:   (fit_table - bare fit) / read_csv, at most 2
 
-Every table is worked on in a process of its own, on one thread; of three runs the fastest counts, in processor seconds.
+Every table is worked on in a process of its own, on one thread; of five runs the fastest counts, in processor seconds.
 A bare fit is `DLDL().fit` on the arrays; no rows are held out. The exit code is 1 if a ratio is more than twice its
 limit.
 
@@ -46,7 +46,7 @@ def write_table(path: Path, n_rows: int, n_columns: int) -> None:
 
 
 def measure(data: Path, folder: Path, before: list[str], steps: list[str]) -> list[float]:
-    """Processor seconds of each step, the least of three runs."""
+    """Processor seconds of each step, the least of five runs."""
     script = [
         "import time, json; import pandas as pd; import ldlearn.tables; from ldlearn import DLDL",
         f"data, folder = {str(data)!r}, {str(folder)!r}",
@@ -55,7 +55,7 @@ def measure(data: Path, folder: Path, before: list[str], steps: list[str]) -> li
         "    start = time.process_time()",
         "    exec(step, globals())",
         "    return time.process_time() - start",
-        f"print(json.dumps([min(seconds(step) for _ in range(3)) for step in {steps!r}]))",
+        f"print(json.dumps([min(seconds(step) for _ in range(5)) for step in {steps!r}]))",
     ]
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     command = [sys.executable, "-W", "ignore", "-c", "\n".join(script)]

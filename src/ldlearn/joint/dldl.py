@@ -154,7 +154,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     steps_converged_ : bool
         Whether the last W-step and the last D-step were solved to ``tol``. If not, `fit` warns.
     converged_ : bool
-        Whether the outer iteration has converged too: the last one lowered the objective by at most ``tol`` per row, and
+        Whether the outer iteration has converged too: the last one lowered the objective by at most ``tol`` per row and
         degrees would change by at most ``sqrt(tol)`` in further ones, if their changes went on shrinking at the last
         rate. Usually False after ``max_iter=5`` iterations, without a warning: stopping early is part of the method.
     alpha_, beta_, gamma_ : float
