@@ -463,3 +463,18 @@ def test_ambiguous_numbers_are_parsed_with_the_decimal_mark_of_training(tmp_path
     named, *others = (Path(f"{name}.out.csv").read_text() for name in ("named", "ambiguous", "point"))
     assert named == others[0]
     assert load_model("model.ldl").decimal == ","
+
+
+@pytest.mark.parametrize("decimal", [None, ","])
+def test_decimal_commas_before_units_are_no_thousands(tmp_path, monkeypatch, decimal):
+    """Whether the decimal mark is found or given, in training and in a new table with ambiguous numbers."""
+    monkeypatch.chdir(tmp_path)
+    options = {"dialect": Dialect(decimal=decimal), "on_message": lambda message: None}
+    rows = [f"{i // 2},{5 * (i % 2)} kg;{i % 2};1" for i in range(40)]
+    Path("train.csv").write_text("\n".join(["x;a;b", *rows]))
+    model = fit_table("train.csv", "a,b", holdout=0, **options)
+    np.testing.assert_allclose(model.preprocessing.means, np.arange(40).mean() / 2)
+    Path("new.csv").write_text("x;note\n12,125 kg;n\n1.012,125 kg;n\n")
+    predict_table("new.csv", model, "out.csv", **options)
+    expected = model.predict(pd.DataFrame({"x": [12.125, 1012.125]}))
+    np.testing.assert_allclose(pd.read_csv("out.csv")[["a", "b"]], expected, rtol=1e-12)

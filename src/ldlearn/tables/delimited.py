@@ -9,6 +9,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from string import ascii_letters
@@ -52,7 +53,8 @@ class DelimitedSource(Source):
         self._dialect = detect_dialect(sample, input, delimiter, is_whole=self._is_whole)
         if self._dialect.messages:
             input.log(", and ".join(self._dialect.messages))
-        self.decimal = self._dialect.decimal
+        if self._dialect.decimal == ",":
+            self.decimal = ","
         header, *self._first_rows = self._dialect.rows or [[]]
         _check_header(header, sample, self._dialect.encoding)
         self._file = input.file
@@ -101,7 +103,7 @@ class DelimitedSource(Source):
             reader = pandas.read_csv(
                 file,
                 sep=self._dialect.delimiter,
-                decimal=self.decimal,
+                decimal=self._dialect.decimal,
                 header=None,
                 names=range(self._width),
                 usecols=None if all_columns else sorted(kinds),
@@ -136,13 +138,11 @@ class DelimitedSource(Source):
         if column.dtype == bool:
             return np.asarray(column)
         cells: NDArray[Any] = column.to_numpy(dtype=object)
-        if kind == "text" or self.decimal == ".":
+        if kind == "text" or self._dialect.decimal == ".":
             return cells
-        texts = [with_decimal_point(cell) if isinstance(cell, str) else cell for cell in cells]
-        try:
-            return np.array(texts, dtype=np.float64)
-        except (TypeError, ValueError):
-            return np.array(texts, dtype=object)
+        with suppress(TypeError, ValueError):
+            return np.array([with_decimal_point(cell) if isinstance(cell, str) else cell for cell in cells], np.float64)
+        return cells
 
 
 class _RowLengthCheck:

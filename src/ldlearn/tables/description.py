@@ -213,8 +213,8 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
         )
     coef, intercept = linear
     input = Input(data, **reading, likely_decimal=loaded.decimal)
-    report = CellReport(input.decimal)
     with open_table(input) as source:
+        report = CellReport(source.decimal)
         frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
     x = to_dense(loaded.transform(frame, report))[0]
     means = loaded.preprocessing.feature_means

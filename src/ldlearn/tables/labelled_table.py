@@ -102,7 +102,8 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
     """Read the columns of a file or a data frame that are wanted, and its labels."""
     wanted, cells, reading = split_options(options, FeatureOptions, LabelOptions, ReadingOptions)
     with open_table(Input(table, **reading), "reading") as source:
-        input = replace(source.input, likely_decimal=source.decimal)
+        dialect = replace(source.input.dialect or Dialect(), decimal=source.decimal)
+        input = replace(source.input, dialect=dialect)
         columns = choose_columns(source, labels, **wanted)
         named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
         columns = replace(columns, kept=find_columns_to_keep(source, keep, columns.id, named))

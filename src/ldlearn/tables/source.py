@@ -39,8 +39,8 @@ class Source:
         The columns that the file itself marks as features.
     unnamed : collection of int
         Columns that have no name in the file.
-    decimal : str
-        The decimal mark of a text table.
+    decimal : str or None
+        The decimal mark of cells that are texts, if it is known: the user gives it, or it is a comma in a text table.
     texts : dict of str to str
         Name, source, licence, citation and description of a data set.
     first_row : int
@@ -53,11 +53,11 @@ class Source:
     labels: Mapping[str, list[int]] = {}
     features: list[int] | None = None
     unnamed: frozenset[int] = frozenset()
-    decimal: str = "."
+    decimal: str | None
     texts: Mapping[str, str] = {}
 
     def __init__(self, input: Input) -> None:
-        self.input = input
+        self.input, self.decimal = input, input.decimal
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """The rows in one or more data frames with the columns in ``kinds``, named by their positions.

@@ -213,8 +213,8 @@ def evaluate_table(
     loaded = load_table_model(model)
     input = Input(data, **reading, label_file=labels, likely_decimal=loaded.decimal)
     truths, predictions, rows, by_classifier = [], [], [], list[Any]()
-    report = CellReport(input.decimal)
     with open_table(input) as source:
+        report = CellReport(source.decimal)
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
             truths.append(loaded.read_labels(frame, blank).values)
             X = loaded.transform(frame, report)
@@ -269,12 +269,12 @@ def _write_in_chunks(
     prepare: Callable[[Any], Any] = lambda frame: frame,
 ) -> WrittenTable:
     """Apply a model to a table in chunks; ``labels`` are columns needed besides the features."""
-    count, report, n_labels = 0, CellReport(input.decimal), len(model.labels)
+    count, n_labels = 0, len(model.labels)
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     ids: list[Any] = []
     with open_table(input) as source:
-        id = find_id_column(source, model, id)
+        report, id = CellReport(source.decimal), find_id_column(source, model, id)
         kept = find_columns_to_keep(source, writer.keep, id, model.labels)
         kinds = columns_to_read(source, model, labels, id, kept)
 
@@ -377,8 +377,9 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
     check_output(output, inputs, overwrite=given.get("overwrite", True))
     model = load_table_model(model)
     input = Input(data, **reading, likely_decimal=model.decimal)
-    report, kind = CellReport(input.decimal), given.get("kind", "auto")
+    kind = given.get("kind", "auto")
     with open_table(input) as source:
+        report = CellReport(source.decimal)
         id = find_id_column(source, model, given.get("id"))
         listed = [] if model.label_list is None else [model.label_list.column]
         has_labels = any(name in source.names for name in (*model.labels, *listed))

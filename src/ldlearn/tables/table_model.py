@@ -159,7 +159,7 @@ class TableModel:
         if table.label_list is not None:
             facts["label_list"] = table.label_list._asdict()
         names = (types.numeric, types.categorical, labels, table.columns.id)
-        formats = (dict(types.dates), types.texts, dict(types.units or {}), table.input.likely_decimal)
+        formats = (dict(types.dates), types.texts, dict(types.units or {}), table.input.decimal or ".")
         return cls(estimator, preprocessing, *names, facts, *formats), X, targets
 
     @property
