@@ -176,6 +176,16 @@ def test_features_are_selected_by_their_coefficients(n_features):
         np.testing.assert_array_equal(selector.get_support(), np.arange(n_features) == n_features - 1)
 
 
+@ALL
+def test_coefficients_have_one_row_per_label_and_one_column_per_feature(estimator):
+    case = CASES[case_id(estimator)]
+    n_features = case.X.shape[1] if getattr(case.fitted, "feature_map_", None) is None else None
+    if (coef := getattr(case.fitted, "coef_", None)) is not None:
+        assert coef.ndim == 2
+        assert coef.shape[0] == len(case.fitted.label_names_)
+        assert n_features in (None, coef.shape[1])
+
+
 @CLASSES
 def test_at_most_three_base_classes_and_two_mixins(cls):
     ours = [base for base in cls.__mro__[1:] if base.__module__.startswith("ldlearn.")]

@@ -38,7 +38,7 @@ def test_pairs_without_training_rows_are_skipped():
     D = np.sort(D, axis=1)[:, ::-1] + [0.02, 0.01, 0.0]  # the first label is always the largest
     D /= D.sum(axis=1, keepdims=True)
     model = DFLDL(tol=1e-10).fit(X, D)
-    assert not model.coef_[[2, 4, 5]].any()  # pairs (1, 0), (2, 0), (2, 1)
+    assert not model.pair_coef_[[2, 4, 5]].any()  # pairs (1, 0), (2, 0), (2, 1)
     expected = SABFGS(tol=1e-10).fit(X, D).predict(X)
     np.testing.assert_allclose(model.predict(X), expected, atol=1e-6)
 

@@ -60,7 +60,7 @@ def test_depth_counts_levels_of_nodes(depth):
     assert model.nodes_.shape == (5, 2 ** (depth - 1) - 1)
     for nodes in model.nodes_:
         assert len(set(nodes)) == len(nodes)
-        assert nodes.max() < len(model.coef_)
+        assert nodes.max() < len(model.output_coef_)
     np.testing.assert_allclose(model.leaves_.sum(axis=2), 1.0)
 
 
@@ -68,7 +68,7 @@ def test_prediction_is_the_mean_of_the_trees():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(15, 3)), rng.dirichlet(np.ones(4), size=15)
     model = LDLForest(n_estimators=3, max_depth=4, n_outputs=9, random_state=0).fit(X, D)
-    F = X @ model.coef_.T + model.intercept_
+    F = X @ model.output_coef_.T + model.output_intercept_
     by_hand = [
         np.mean(
             [predict_tree_by_recursion(f[nodes], q) for nodes, q in zip(model.nodes_, model.leaves_, strict=True)],
@@ -165,8 +165,8 @@ def test_published_form_has_no_intercept():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(30, 3)) + 2.0, rng.dirichlet(np.ones(3), size=30)
     model = LDLForest(max_depth=3, fit_intercept=False, random_state=0).fit(X, D)
-    np.testing.assert_array_equal(model.intercept_, 0.0)
-    assert np.abs(LDLForest(max_depth=3, random_state=0).fit(X, D).intercept_).max() > 0
+    np.testing.assert_array_equal(model.output_intercept_, 0.0)
+    assert np.abs(LDLForest(max_depth=3, random_state=0).fit(X, D).output_intercept_).max() > 0
 
 
 def test_too_few_outputs_raise():

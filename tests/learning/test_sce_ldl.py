@@ -55,7 +55,7 @@ def test_prediction_is_the_energy_model_with_hidden_units_summed_out():
     """p(y | x) is the sum over all 2^R states of exp(-E), E = -sum_r h_r (w_r x + u_jr) - b_j."""
     X, D = make_problem()
     model = SCELDL(n_hidden=4, random_state=0).fit(X, D)
-    A = (X @ model.coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
+    A = (X @ model.hidden_coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
     states = np.array(list(product([0, 1], repeat=4)))
     mass = np.exp(A @ states.T).sum(axis=2) * np.exp(model.intercept_)
     np.testing.assert_allclose(model.predict(X), mass / mass.sum(axis=1, keepdims=True), atol=1e-10)
@@ -64,9 +64,9 @@ def test_prediction_is_the_energy_model_with_hidden_units_summed_out():
 def test_loss_is_the_stated_objective():
     X, D = make_problem()
     model = SCELDL(n_hidden=4, lam=0.2, l2=0.7, random_state=0).fit(X, D)
-    A = (X @ model.coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
+    A = (X @ model.hidden_coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
     off = (1.0 / (1.0 + np.exp(A))).sum(axis=2)
-    standardised = (model.coef_ * X.std(axis=0)).T
+    standardised = (model.hidden_coef_ * X.std(axis=0)).T
     stated = -(D * (np.log(model.predict(X)) + 0.2 * off)).sum() + 0.7 * (standardised**2).sum()
     assert model.objective_ == pytest.approx(stated, rel=1e-10)
 
@@ -75,7 +75,7 @@ def test_sparsity_term_turns_units_off():
     X, D = make_problem()
 
     def off(model):
-        A = (X @ model.coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
+        A = (X @ model.hidden_coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
         return (D[:, :, None] / (1.0 + np.exp(A))).sum()
 
     plain = SCELDL(n_hidden=6, lam=0.0, l2=0.0, tol=1e-4, random_state=0).fit(X, D)
@@ -89,7 +89,7 @@ def test_gradient_vanishes_at_convergence():
     X, D = make_problem(n=15)
     model = SCELDL(n_hidden=2, lam=0.05, l2=0.0, max_iter=5000, tol=1e-15, random_state=0).fit(X, D)
     _, gradient = loss_and_gradient(
-        X, D, 0.05, model.coef_.T, model.thresholds_ + model.hidden_intercept_, model.intercept_
+        X, D, 0.05, model.hidden_coef_.T, model.thresholds_ + model.hidden_intercept_, model.intercept_
     )
     assert max(np.abs(part).max() for part in gradient) < 2e-3
 
@@ -115,7 +115,7 @@ def test_extreme_rows_stay_finite():
     P = model.predict(1e6 * X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     # There the units are fully on or off: the logistic terms become linear, as computed in logarithms.
-    A = (1e6 * X @ model.coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
+    A = (1e6 * X @ model.hidden_coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
     scores = np.logaddexp(0.0, A).sum(axis=2) + model.intercept_
     scores -= scores.max(axis=1, keepdims=True)
     np.testing.assert_allclose(P, np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True), atol=1e-6)

@@ -44,9 +44,9 @@ class DFLDL(Learner):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_pairs, n_labels, n_features)
+    pair_coef_ : ndarray of shape (n_pairs, n_labels, n_features)
         W of each ordered pair (0, 1), (0, 2), ..., transposed; 0 if no row has this order.
-    intercept_ : ndarray of shape (n_pairs, n_labels)
+    pair_intercept_ : ndarray of shape (n_pairs, n_labels)
         b of each pair.
     neighbors_ : AAKNN
         Finds the mean distribution of the neighbours.
@@ -97,7 +97,7 @@ class DFLDL(Learner):
     def _fit(self, X: Any, D: Array) -> None:
         m, c = X.shape[1], D.shape[1]
         pairs = list(permutations(range(c), 2))
-        self.coef_, self.intercept_ = np.zeros((len(pairs), c, m)), np.zeros((len(pairs), c))
+        self.pair_coef_, self.pair_intercept_ = np.zeros((len(pairs), c, m)), np.zeros((len(pairs), c))
 
         def fit_pair(k: int) -> tuple[int, bool]:
             i, j = pairs[k]
@@ -106,8 +106,8 @@ class DFLDL(Learner):
                 return 0, True
             features = reduce_to_row_space(Features(X[rows]))
             fit = softmax_regression(features, D[rows], l2=self.l2, tol=self.tol, max_iter=self.max_iter)
-            coef, self.intercept_[k] = features.to_original(fit.coef, fit.intercept)
-            self.coef_[k] = coef.T
+            coef, self.pair_intercept_[k] = features.to_original(fit.coef, fit.intercept)
+            self.pair_coef_[k] = coef.T
             return fit.n_iter, fit.converged
 
         fits = in_threads(fit_pair, range(len(pairs)))
@@ -120,5 +120,5 @@ class DFLDL(Learner):
         P = np.zeros(near.shape)
         for k, (i, j) in enumerate(permutations(range(near.shape[1]), 2)):
             competence = 0.5 * (1.0 + np.sign(np.round(near[:, i] - near[:, j], 9)))
-            P += competence[:, None] * linear_softmax(X, self.coef_[k].T, self.intercept_[k])
+            P += competence[:, None] * linear_softmax(X, self.pair_coef_[k].T, self.pair_intercept_[k])
         return normalize_rows(P)

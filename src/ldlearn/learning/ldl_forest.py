@@ -68,9 +68,9 @@ class LDLForest(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_outputs, n_features)
+    output_coef_ : ndarray of shape (n_outputs, n_features)
         :math:`\Theta`.
-    intercept_ : ndarray of shape (n_outputs,)
+    output_intercept_ : ndarray of shape (n_outputs,)
     nodes_ : ndarray of shape (n_estimators, leaves - 1)
         :math:`\varphi`: which output each split node uses, nodes in heap order (children of k: 2 k + 1 and 2 k + 2).
     leaves_ : ndarray of shape (n_estimators, leaves, n_labels)
@@ -146,8 +146,8 @@ class LDLForest(SampleWeightMixin, Learner):
             theta, theta0 = splits.arrays
             leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, leaves, self.leaf_updates)
             path.append(loss)
-        coef, self.intercept_ = scaling.undo(theta, theta0)
-        self.coef_, self.leaves_ = coef.T, leaves
+        coef, self.output_intercept_ = scaling.undo(theta, theta0)
+        self.output_coef_, self.leaves_ = coef.T, leaves
 
     def _assign_nodes(self, rng: np.random.RandomState) -> NDArray[np.intp]:
         n_splits = 2 ** (self.max_depth - 1) - 1
@@ -159,7 +159,7 @@ class LDLForest(SampleWeightMixin, Learner):
         return np.array([rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_estimators)], dtype=np.intp)
 
     def _predict(self, X: Array) -> Array:
-        F = X @ self.coef_.T + self.intercept_
+        F = X @ self.output_coef_.T + self.output_intercept_
         P = np.zeros((len(F), self.leaves_.shape[2]))
         for rows in _blocks(len(F), self.leaves_.shape[1]):
             S = _left_probabilities(F[rows])

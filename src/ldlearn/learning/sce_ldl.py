@@ -53,7 +53,7 @@ class SCELDL(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_hidden, n_features)
+    hidden_coef_ : ndarray of shape (n_hidden, n_features)
         The extractors, one per row.
     hidden_intercept_ : ndarray of shape (n_hidden,)
         What centring the features leaves behind; could be added to every row of ``thresholds_``.
@@ -120,7 +120,7 @@ class SCELDL(SampleWeightMixin, Learner):
         )
         W, self.thresholds_, self.intercept_ = fit.arrays
         coef, self.hidden_intercept_ = scaling.undo(W, np.zeros(self.n_hidden))
-        self.coef_ = coef.T
+        self.hidden_coef_ = coef.T
         self.objective_path_, self.objective_ = fit.path, fit.loss
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
 
@@ -132,7 +132,7 @@ class SCELDL(SampleWeightMixin, Learner):
         return [W, U, logits]  # the hidden units need not learn the mean distribution
 
     def _predict(self, X: Array) -> Array:
-        F = X @ self.coef_.T + self.hidden_intercept_
+        F = X @ self.hidden_coef_.T + self.hidden_intercept_
         blocks = [np.log1p(E).sum(axis=2) for _, E in _exponentials(F, self.thresholds_)]
         return softmax(np.concatenate(blocks) + self.intercept_)
 
