@@ -129,7 +129,7 @@ def test_labels_of_degree_zero_are_never_sampled():
 
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 10**6), st.integers(1, 6))
-def test_baseline(seed, c):
+def test_clipped_degrees_are_positive_and_sum_to_one(seed, c):
     P = np.random.default_rng(seed).dirichlet(0.05 * np.ones(c), size=8)
     F = clip_degrees(P)
     np.testing.assert_allclose(F.sum(axis=1), 1.0, rtol=0, atol=1e-12)
@@ -137,5 +137,5 @@ def test_baseline(seed, c):
     np.testing.assert_allclose(F, P, atol=c * 1e-9)
 
 
-def test_only_degrees_below_the_baseline_are_raised():
+def test_only_degrees_below_the_smallest_are_raised():
     np.testing.assert_allclose(clip_degrees(np.array([[0.75, 0.25, 0.0]]), smallest=0.25), [[0.6, 0.2, 0.2]])

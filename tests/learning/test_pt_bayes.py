@@ -71,7 +71,7 @@ def test_samples_and_labels_may_be_permuted_without_draws():
 
 @pytest.mark.parametrize("resample", [True, False])
 @pytest.mark.parametrize("log_domain", [True, False])
-def test_label_never_drawn_gets_the_baseline(resample, log_domain):
+def test_label_never_drawn_gets_the_smallest_degree(resample, log_domain):
     X, D, _ = make_problem()
     D = np.insert(D, 2, 0.0, axis=1)
     model = PTBayes(resample=resample, log_domain=log_domain, random_state=0).fit(X, D)

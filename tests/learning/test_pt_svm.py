@@ -46,7 +46,7 @@ def test_columns_follow_the_labels_not_the_order_of_the_draws():
     assert np.minimum(P, D).sum(axis=1).mean() > MeanLDL().fit(X, D).score(X, D) + 0.15
 
 
-def test_labels_never_drawn_get_the_baseline():
+def test_labels_never_drawn_get_the_smallest_degree():
     X, D, _ = make_problem()
     D = np.insert(D, [1, 4], 0.0, axis=1)
     model = PTSVM(cv=2, random_state=0).fit(X, D)
