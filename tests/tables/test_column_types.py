@@ -592,6 +592,12 @@ def test_partial_units_trigger_a_warning():
     cells = [f"{i}k" if i % 5 < 3 else str(100 * i) for i in range(N)]
     warnings = TableModel.fit(with_columns(a=cells), LABELS, estimator=QUICK).facts["warnings"]
     assert any("'a': 72 of 120 numbers have the unit k" in warning for warning in warnings)
+    cells = [f"{i}%" if i % 5 < 3 else str(i) for i in range(N)]
+    warnings = TableModel.fit(with_columns(a=cells), LABELS, estimator=QUICK).facts["warnings"]
+    assert any("'a': 72 of 120 numbers have the unit %" in warning for warning in warnings)
+    report = CellReport()
+    report.read_numbers(column(["5%", "5"]), "a", unit="")  # in a new table
+    assert "1 of 2 numbers have the unit %" in report.messages()[0]
 
 
 def test_percentages_are_parsed_as_fractions():

@@ -45,7 +45,7 @@ class CellReport:
     units : dict of str to str
         The units or currencies that were found in numeric columns, empty where there was none.
     mixed_units : dict of str to str
-        Messages about columns in which only some of the numbers have the unit.
+        Messages about columns in which only some of the numbers have the unit, or a percent sign.
     malformed, unseen : dict of str to list of str
         Cells that are treated as missing, and categories that training did not have.
     """
@@ -66,12 +66,13 @@ class CellReport:
     def read_numbers(self, series: Any, column: str, unit: str | None = None) -> NDArray[np.float64]:
         """A column as numbers; malformed cells are NaN. ``unit`` is the one that numbers had in training."""
         found = read_numbers(series, self.decimal, unit)
+        n_numbers, meanings = int(np.isfinite(found.values).sum()), {"%": "the others count as they are"}
         if unit is None:
             self.units[column] = found.unit
-            n_numbers = int(np.count_nonzero(~np.isnan(found.values)))
-            if 0 < found.n_with_unit < n_numbers:
-                some = f"{found.n_with_unit:,} of {n_numbers:,} numbers have the unit {found.unit}"
-                self.mixed_units[column] = f"Column {column!r}: {some}, which is assumed for the others too."
+            meanings[found.unit] = "which is assumed for the others too"
+        for sign in (sign for sign in meanings if 0 < found.signs[sign] < n_numbers):
+            text = f"{found.signs[sign]:,} of {n_numbers:,} numbers have the unit {sign}, {meanings[sign]}"
+            self.mixed_units[column] = f"Column {column!r}: {text}."
         if found.malformed.any():
             known = "" if unit is None else f", with {f'the unit {unit}' if unit else 'no unit'} as in training"
             check_malformed(series, column, found.malformed, f"are the columns named correctly{known}?")

@@ -56,14 +56,14 @@ class NumberColumn(NamedTuple):
         Cells that are neither numbers nor missing.
     unit : str
         The unit or currency of the numbers; empty if they have none.
-    n_with_unit : int
-        Numbers that it stands beside.
+    signs : Counter
+        How many numbers have each unit, currency or percent sign.
     """
 
     values: NDArray[np.float64]
     malformed: NDArray[np.bool_]
-    unit: str = ""
-    n_with_unit: int = 0
+    unit: str
+    signs: Counter[str]
 
 
 def read_numbers(series: Any, decimal: str | None = None, unit: str | None = None) -> NumberColumn:
@@ -82,11 +82,11 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
     """
     numbers = _parse_plain_numbers(series)
     if _is_plain_number(series):
-        return NumberColumn(numbers, np.zeros(len(series), dtype=bool))
+        return NumberColumn(numbers, np.zeros(len(series), dtype=bool), "", Counter())
     malformed = np.isnan(numbers) & ~is_missing(series)
     cells = series[malformed].tolist()
     if not any(isinstance(cell, str) and _DIGIT.search(cell) for cell in cells):
-        return NumberColumn(numbers, malformed)
+        return NumberColumn(numbers, malformed, "", Counter())
     numbers = numbers.copy()  # pandas may give a view, or one that is read-only
     plain = numbers[~np.isnan(numbers)]
     texts = [cell.strip() if isinstance(cell, str) else "" for cell in cells]
@@ -96,10 +96,10 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
     number = _number_pattern(mark, "." if mark == "," else "" if is_ambiguous else ",")
     matches = [number.fullmatch(text) for text in texts]
     found = [match for match in matches if match is not None]
-    unit = _find_unit(found, len(plain)) if unit is None else unit
+    signs = Counter(sign for match in found for sign in _signs_of(match))
+    unit = _find_unit(signs, len(plain) + len(found)) if unit is None else unit
     numbers[malformed] = [np.nan if match is None else _to_number(match, mark, unit) for match in matches]
-    n_with_unit = sum(unit in _units_of(match) for match in found)
-    return NumberColumn(numbers, malformed & np.isnan(numbers), unit, n_with_unit)
+    return NumberColumn(numbers, malformed & np.isnan(numbers), unit, signs)
 
 
 def _find_decimal_mark(texts: list[str], plain: NDArray[np.float64]) -> str:
@@ -128,23 +128,22 @@ def with_decimal_point(cell: str) -> str:
     return cell[:start] + re.sub(r"[^\d,]", "", number["digits"]).replace(",", ".") + cell[end:]
 
 
-def _find_unit(found: list[re.Match[str]], n_plain: int) -> str:
+def _find_unit(signs: Counter[str], n_numbers: int) -> str:
     """The unit or currency that more than half of the numbers of a column have, or its only currency; or none."""
-    counts = Counter(unit for match in found for unit in _units_of(match))
-    for unit, count in counts.most_common(1):
-        if 2 * count > n_plain + len(found):
+    for unit, count in signs.most_common(1):
+        if 2 * count > n_numbers and unit != "%":
             return unit
-    currencies = [unit for unit in counts if re.fullmatch(_CURRENCY, unit)]
+    currencies = [sign for sign in signs if re.fullmatch(_CURRENCY, sign)]
     return currencies[0] if len(currencies) == 1 else ""
 
 
-def _units_of(match: re.Match[str]) -> set[str]:
-    """What stands beside the digits, except a percent sign; the symbol of a currency that has one."""
-    return {_CURRENCY_SYMBOLS.get(sign, sign) for sign in (match["before"], match["after"]) if sign not in (None, "%")}
+def _signs_of(match: re.Match[str]) -> set[str]:
+    """What stands beside the digits: a unit, a percent sign, or a currency, as its symbol if it has one."""
+    return {_CURRENCY_SYMBOLS.get(sign, sign) for sign in (match["before"], match["after"]) if sign is not None}
 
 
 def _to_number(match: re.Match[str], mark: str, unit: str) -> float:
-    if not _units_of(match) <= {unit}:
+    if not _signs_of(match) <= {unit, "%"}:
         return np.nan
     number = float(re.sub(rf"[^\d{mark}]", "", match["digits"]).replace(",", "."))
     number = number / 100 if match["after"] == "%" else number
