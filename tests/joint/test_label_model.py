@@ -17,11 +17,11 @@ from ldlearn.joint.label_model import (
     compare_models,
     paired_z_score,
     validate_vote_model,
-    validation_folds,
     validation_splits,
 )
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.folds import validation_folds
 from ldlearn.solvers.vote_regression import vote_regression
 
 

@@ -15,6 +15,8 @@ from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.tables import load_model, save_model
 
 MODELS = [DLDL(), VoteLDL(), DLDL(feature_map=Nystroem(n_components=20, random_state=0), fit_intercept=False)]
+# Twenty features of a kernel do not fit these rows, and intervals say so.
+MISFIT = "ignore:Intervals of predictions may be too narrow"
 EVERY = pytest.mark.parametrize("model", MODELS, ids=["DLDL", "VoteLDL", "rbf"])
 
 
@@ -124,6 +126,7 @@ def test_inconsistent_numbers_of_rows_raise(data):
         DLDL(beta=1.0, gamma=1.0).fit(data.X, data.Y).enhance_interval(data.X, data.Y[:-1])
 
 
+@pytest.mark.filterwarnings(MISFIT)
 @EVERY
 def test_intervals_contain_the_degrees_and_grow_with_coverage(model, data):
     model.fit(data.X, data.Y)
@@ -163,6 +166,7 @@ def test_n_raters_narrows_recovery_intervals(data):
     np.testing.assert_allclose(usual, model.enhance_interval(data.X, data.Y, n_raters=np.full(400, 10)), atol=1e-12)
 
 
+@pytest.mark.filterwarnings(MISFIT)
 @EVERY
 def test_model_file_and_pickle_keep_intervals(model, data, tmp_path):
     asked_before = model.fit(data.X, data.Y).predict_interval(data.X)
@@ -175,6 +179,7 @@ def test_model_file_and_pickle_keep_intervals(model, data, tmp_path):
         again.enhance_interval(data.X, data.Y)
 
 
+@pytest.mark.filterwarnings(MISFIT)
 @EVERY
 def test_model_file_without_intervals_contains_no_training_rows(model, data, tmp_path):
     model.fit(data.X, data.Y).predict_interval(data.X[:5])  # of an earlier fit; must not be stored in the file
@@ -245,9 +250,9 @@ def test_alternating_kinds_of_rows():
     X = rng.normal(size=(4500, 4)) * np.where(is_narrow, 1.0, 6.0)[:, None]
     P = softmax(0.3 * X @ rng.normal(size=(4, 3)))
     Y = rng.random(P.shape) < -np.expm1(-3.0 * P)
-    Y[:, 0] |= ~Y.any(axis=1)
+    X, Y = X[Y.any(axis=1)], Y[Y.any(axis=1)]
     widths = []
-    for order in (np.arange(4500), rng.permutation(4500)):
+    for order in (np.arange(len(X)), rng.permutation(len(X))):
         model = VoteLDL(gamma=1.0).fit(X[order], Y[order])
         assert 0.003 < model.far_from_training(X).mean() < 0.03
         lower, upper = model.predict_interval(X[:200])
@@ -285,7 +290,7 @@ def test_intervals_with_sparse_shifted_weighted_and_unknown_rows(data):
 def test_intervals_are_invariant_to_feature_units(unit, fit_intercept):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 4)), rng.random((60, 3)) < 0.5
-    y[:20, 0] = y[20:40, 1] = y[40:, 2] = True
+    y[::3, 0] = y[1::3, 1] = y[2::3, 2] = True
     model = VoteLDL(fit_intercept=fit_intercept)
     same = model.fit(X, y).predict_interval(X)
     np.testing.assert_allclose(model.fit(unit * X, y).predict_interval(unit * X), same, atol=1e-3)

@@ -24,9 +24,9 @@ from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, normalize_rows
 from ldlearn.exceptions import InputError
-from ldlearn.joint.label_model import Fold, validation_folds
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.folds import Fold, validation_folds
 
 
 @estimator_dataclass

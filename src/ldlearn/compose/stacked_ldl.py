@@ -27,10 +27,10 @@ from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, clip_degree
 from ldlearn.core.votes import expected_votes, label_weights, profile_log_rate, vote_losses, vote_slopes
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
-from ldlearn.joint.label_model import Fold, validation_folds
 from ldlearn.learning import MLPLDL, SABFGS, BoostedLDL
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.folds import Fold, validation_folds
 from ldlearn.solvers.newton_simplex import newton_simplex
 
 Members = list[tuple[str, Any]]

@@ -1,5 +1,6 @@
 """Credible intervals of degrees, and detection of rows far from the training rows, for linear joint models."""
 
+import warnings
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
@@ -158,7 +159,12 @@ class IntervalMixin(JointModel):
         if self.kappa_:
             bounds = beta_bounds(P, concentration or self.kappa_, coverage)
         else:
-            bounds = self._find_posterior().degree_intervals(self._apply_feature_map(features), coverage, concentration)
+            posterior = self._find_posterior()
+            bounds = posterior.degree_intervals(self._apply_feature_map(features), coverage, concentration)
+            reasons = posterior.misfit.reasons()
+            if reasons and concentration is None:
+                message = f"Intervals of predictions may be too narrow: {'; '.join(reasons)}."
+                warnings.warn(message, UserWarning, stacklevel=3)
         return _extend_to_point(P, bounds, features.dtype)
 
     @wrap_output
@@ -263,7 +269,7 @@ class IntervalMixin(JointModel):
         plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=sample_weight)
         posterior = None
         if Y.shape[1] <= _MAX_LABELS:
-            posterior = vote_posterior(features, Y, l2=l2, observed=observed, offset=rows.offset)
+            posterior = vote_posterior(features, Y, l2=l2, observed=observed, offset=rows.offset, groups=rows.groups)
         return PosteriorState(posterior, LeverageModel.from_features(plain))
 
     def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:

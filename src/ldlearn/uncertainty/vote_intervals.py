@@ -3,7 +3,9 @@
 In short comments n, m and c are n_samples, n_features and n_labels; scores are logits.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +19,7 @@ from ldlearn.core.targets import possible_labels
 from ldlearn.core.votes import LARGEST_THETA, log_expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import centred_blocks
+from ldlearn.uncertainty.vote_misfit import Misfit
 
 Bounds = tuple[Array, Array]
 _SMALLEST = 1e-12  # value of 1 - p, and of an expected number of votes
@@ -45,6 +48,11 @@ class KroneckerCovariance:
         V = np.einsum("jk,nk,lk->njl", self.directions, parts, self.directions, optimize=True)
         return np.asarray(V + self.intercept)
 
+    def times(self, factor: float) -> KroneckerCovariance:
+        """A multiple of the covariance."""
+        variances = factor * self.variances
+        return replace(self, variances=variances, prior=factor * self.prior, intercept=factor * self.intercept)
+
     @property
     def numbers_per_row(self) -> int:
         """How many numbers a row needs."""
@@ -63,6 +71,10 @@ class FullCovariance:
         rows = np.hstack([centred, np.ones((len(centred), k - centred.shape[1]))])
         half = (rows @ self.matrix.reshape(k, -1)).reshape(len(rows), c, k, c)
         return np.asarray(np.einsum("njkl,nk->njl", half, rows, optimize=True))
+
+    def times(self, factor: float) -> FullCovariance:
+        """A multiple of the covariance."""
+        return FullCovariance(self.matrix * self.matrix.dtype.type(factor))
 
     @property
     def numbers_per_row(self) -> int:
@@ -88,6 +100,7 @@ class VotePosterior:
     degree_quantiles: Array  # of the predictions for the training rows
     score_variance: float  # mean posterior variance of the scores of the training rows
     negative_frequency: float  # of the training labels
+    misfit: Misfit
 
     def concentration(self, n_raters: float, offset: float = 0.0) -> float:
         """Concentration of the votes of a row, given the number of raters: see `find_concentration`."""
