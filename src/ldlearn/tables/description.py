@@ -121,9 +121,8 @@ def _verdict(description: dict[str, Any]) -> dict[str, str]:
     if held is None:
         return {"class": "unknown", "text": "Not validated on held-out rows: its degrees may be unreliable."}
     text = describe_signal(held)
-    better = [warning for warning in description["warnings"] if warning.startswith("A plain classifier")]
-    if better or not held["better_than_baselines"]:
-        return {"class": "bad", "text": " ".join([text, *better])}
+    if not held["better_than_baselines"]:
+        return {"class": "bad", "text": text}
     if description["warnings"]:
         return {"class": "unknown", "text": text + " Read the warnings first."}
     return {"class": "good", "text": text}

@@ -232,7 +232,7 @@ def evaluate_table(
     found = score_with_baselines(truth, P, mean, classifier, logical, metrics, weights)
     better = found["better_than_baselines"]
     warnings = [] if better else ["The predictions are no better than one prediction for all rows."]
-    warnings += filter(None, [describe_classifier(found, loaded.estimator)])
+    warnings += filter(None, [describe_classifier(found, logical)])
     truth_kind = "0/1 labels" if logical else "true degrees"
     return Evaluation(found["rows"], truth_kind, found["scores"], better, warnings, left_out + report.messages())
 

@@ -154,7 +154,7 @@ def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, hold
     if isinstance(held, dict):
         model.facts["holdout"] = held
         scores = [] if held["better_than_baselines"] else [describe_signal(held)]
-        scores += [describe_classifier(held, model.estimator)]
+        scores += [describe_classifier(held)]
     else:
         scores = [f"The model was not validated on held-out rows: {held}."]
     model.facts["warnings"] = [
@@ -204,6 +204,7 @@ def _fit_classifier(estimator: Any, X: Any, T: Matrix, max_size: int = 3_000_000
     None if it is the method itself, would be slow (numbers times labels above ``max_size``) or fails: validation does
     not depend on it.
     """
+    zeros: Literal["none", "less"] = "none" if estimator.capabilities().keeps_zeros else "less"
     # A classifier refuses rows without a positive label.
     rows = np.nansum(T, axis=1) > 0
     if isinstance(estimator, FromClassifier) or rows.sum() * X.shape[1] * T.shape[1] > max_size:
@@ -211,26 +212,24 @@ def _fit_classifier(estimator: Any, X: Any, T: Matrix, max_size: int = 3_000_000
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = plain_classifier(_meaning_of_zeros(estimator)).fit(X[rows], T[rows])
+            found = plain_classifier(zeros).fit(X[rows], T[rows])
     except ValueError:
         return None
     del found.label_distributions_  # only its predictions are needed
     return found
 
 
-def _meaning_of_zeros(estimator: Any) -> Literal["none", "less"]:
-    return "none" if estimator.capabilities().keeps_zeros else "less"
-
-
-def describe_classifier(found: dict[str, Any], estimator: Any) -> str:
-    """That a plain classifier is better (see `score_with_baselines`), if it is by more than chance; or nothing."""
+def describe_classifier(found: dict[str, Any], logical: bool = True) -> str:
+    """That a plain classifier has the better scores (see `score_with_baselines`), if it has by more than chance."""
     gain, error = found["classifier_gain"], found["classifier_error"]
     if gain is None or not clearly_better(gain, error):
         return ""
-    option = "--zeros less" if _meaning_of_zeros(estimator) == "less" else "--set link=votes"
+    interval = f"{gain:.3g} per row, 95 % interval {gain - 1.96 * error:.3g} to {gain + 1.96 * error:.3g}"
+    if not logical:
+        return f"A plain classifier predicts the degrees better (by {interval})."
     return (
-        f"A plain classifier predicts held-out labels better (by {gain:.3g} per row, 95 % interval "
-        f"{gain - 1.96 * error:.3g} to {gain + 1.96 * error:.3g}): use `--method FromClassifier` with `{option}`."
+        f"A plain classifier predicts 0/1 labels better (log-likelihood higher by {interval}); this does not show "
+        "that its degrees are better."
     )
 
 
