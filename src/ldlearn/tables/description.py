@@ -42,6 +42,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "source": model.facts.get("source", {}),
         "labels": list(model.labels),
         "id": model.id,
+        "groups": model.groups,
         "preprocessing": list(PREPROCESSING_STEPS),
         "strongest_features": strongest_features(model),
         "degrees": training_degrees(model),

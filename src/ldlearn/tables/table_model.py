@@ -50,6 +50,8 @@ class TableModel:
         Numeric columns whose numbers have a unit or currency, and which.
     decimal : {".", ","}
         The decimal mark of the training table.
+    groups : str or None
+        The column that names groups of rows that belong together; it is no feature.
     classifier : FromClassifier or None
         A plain classifier fitted to the same rows, which evaluations compare the estimator with.
 
@@ -82,6 +84,7 @@ class TableModel:
     texts: tuple[str, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     decimal: str = "."
+    groups: str | None = None
     classifier: Any = None
 
     @classmethod
@@ -109,8 +112,8 @@ class TableModel:
         embedding : transformer, optional
             What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which takes a series of
             texts. By default TF-IDF. A model file can hold only that and what `import_embedding` gives.
-        id : str, optional
-            The identifier column.
+        id, groups : str, optional
+            The identifier column, and that of groups of rows that belong together: see `fit_table`.
         kind : {"auto", "votes", "mixed"}, default="auto"
             What the label columns hold; counts of votes, and 0/1 labels with degrees of some rows, must be declared.
         separator : str, optional
@@ -128,7 +131,10 @@ class TableModel:
         model, X, targets = cls.learn_columns(table, estimator, embedding, types)
         # A frame gives the estimator the names of the labels.
         y = import_pandas().DataFrame(targets.y, columns=list(model.labels))
-        model.estimator.fit(X, y, **targets.row_data)
+        row_data = dict(targets.row_data)
+        if table.columns.groups is not None and getattr(model.estimator.capabilities(), "groups", False):
+            row_data["groups"] = table.named_groups
+        model.estimator.fit(X, y, **row_data)
         return model, X, targets
 
     @classmethod
@@ -144,7 +150,8 @@ class TableModel:
         targets, labels = table.labels.for_estimator(estimator), tuple(table.labels.names)
         preprocessing, X = TablePreprocessing.fit(cleaned, types, sparse=sparse, embedding=embedding)
         T, columns = targets.truth, summarize_columns(cleaned, types, report)
-        repeated = [] if table.columns.id is None else describe_repeated(table.frame[table.columns.id])
+        ids = table.columns.id
+        repeated = [] if ids in (None, table.columns.groups) else describe_repeated(table.frame[ids])
         facts = {
             "rows": len(T),
             "transformed_features": X.shape[1],
@@ -160,7 +167,7 @@ class TableModel:
             facts["label_list"] = table.label_list._asdict()
         names = (types.numeric, types.categorical, labels, table.columns.id)
         formats = (dict(types.dates), types.texts, dict(types.units or {}), table.input.decimal or ".")
-        return cls(estimator, preprocessing, *names, facts, *formats), X, targets
+        return cls(estimator, preprocessing, *names, facts, *formats, table.columns.groups), X, targets
 
     @property
     def features(self) -> tuple[str, ...]:
