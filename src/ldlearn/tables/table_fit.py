@@ -154,9 +154,10 @@ def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, hold
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model, X, targets = TableModel.fit_labelled(table, estimator, embedding)
-    groups, model.facts["repeated_rows"] = find_groups(X, table.named_groups)
+    named = table.named_groups
+    groups, model.facts["repeated_rows"] = find_groups(X, named)
     if holdout > 0 and targets.kind == "0/1":
-        model.classifier = _fit_classifier(model.estimator, X, targets.truth)
+        model.classifier = _fit_classifier(model.estimator, X, targets.truth, named)
     held: dict[str, Any] | str = "none were asked for"
     if holdout > 0:
         held = _score_held_out(table, model, targets, groups, embedding, holdout, seed)
@@ -208,14 +209,15 @@ def _score_held_out(
     logical, T, T_test = targets.kind == "0/1", targets.truth[train], targets.truth[test]
     if len(np.unique(groups[test][scorable_rows(T_test, logical)])) < 2:
         return "hardly any of them has a label that is known"
-    fitted = None if model.classifier is None else _fit_classifier(model.estimator, X, T)
+    named = table.take(train).named_groups
+    fitted = None if model.classifier is None else _fit_classifier(model.estimator, X, T, named)
     classifier = None if fitted is None else np.asarray(fitted.predict(X_test))
     found = score_with_baselines(T_test, P, mean_distribution(T), classifier, logical, groups=groups[test])
     found["scores"] = [score.as_dict() for score in found["scores"]]
     return found | {"share": float(share), "seed": seed}
 
 
-def _fit_classifier(estimator: Any, X: Any, T: Matrix, max_size: int = 3_000_000) -> Any:
+def _fit_classifier(estimator: Any, X: Any, T: Matrix, groups: Groups | None, max_size: int = 3_000_000) -> Any:
     """The plain classifier that a method is compared with, for the same meaning of 0.
 
     None if it is the method itself, would be slow (numbers times labels above ``max_size``) or fails: validation does
@@ -229,7 +231,7 @@ def _fit_classifier(estimator: Any, X: Any, T: Matrix, max_size: int = 3_000_000
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = plain_classifier(zeros).fit(X[rows], T[rows])
+            found = plain_classifier(zeros).fit(X[rows], T[rows], groups=None if groups is None else groups[rows])
     except ValueError:
         return None
     del found.label_distributions_  # only its predictions are needed

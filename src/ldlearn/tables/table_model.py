@@ -132,7 +132,7 @@ class TableModel:
         # A frame gives the estimator the names of the labels.
         y = import_pandas().DataFrame(targets.y, columns=list(model.labels))
         row_data = dict(targets.row_data)
-        if table.columns.groups is not None and getattr(model.estimator.capabilities(), "groups", False):
+        if table.columns.groups is not None and model.estimator.capabilities().groups:
             row_data["groups"] = table.named_groups
         model.estimator.fit(X, y, **row_data)
         return model, X, targets
