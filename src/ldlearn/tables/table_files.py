@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
-from ldlearn.core.row_groups import Groups, join_groups, row_keys
+from ldlearn.core.row_groups import Groups, Keys, join_groups, row_keys
 from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_weights, profile_log_rate, vote_losses
 from ldlearn.exceptions import ParameterError, TableError
@@ -21,13 +21,15 @@ from ldlearn.tables.formats import check_output, open_table, write_table
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, ReadingOptions, read_labelled, split_options
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.source import Kind, Source
-from ldlearn.tables.table_fit import describe_classifier
+from ldlearn.tables.table_fit import describe_classifier, describe_origin, held_out_scores
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
+from ldlearn.tables.training_rows import labelled_keys, share_in_training
 from ldlearn.tables.values import describe_repeated, import_pandas, read_groups
 from ldlearn.tables.writing import Writer, WritingOptions, WrittenTable, as_strings
 
 Matrix = NDArray[np.float64]
+_LARGE_OVERLAP = 0.1  # share of training rows in a table from which an evaluation mentions it
 _MAX_SHOWN = 5  # feature columns, if a table has neither texts nor columns to keep
 
 
@@ -44,7 +46,8 @@ class Evaluation:
     better_than_baselines : bool
         Whether the model beats the mean distribution by more than chance.
     warnings : list of str
-        If it does not, or if the classifier is better by more than chance.
+        If it does not, if the classifier is better by more than chance, or if the model was fitted on a tenth of the
+        rows or more.
     messages : list of str
         What the user should know.
     """
@@ -213,19 +216,21 @@ def evaluate_table(
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
     input = Input(data, **reading, label_file=labels, likely_decimal=loaded.decimal)
-    truths, predictions, rows, keys = [], [], [], []
+    truths, predictions, rows, keys, with_labels = [], [], [], [], []
     by_classifier, named = list[Any](), list[Any]()
     with open_table(input) as source:
         report = CellReport(source.decimal)
         grouped = find_groups_column(source, loaded)
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels, kept=grouped)):
-            truths.append(loaded.read_labels(frame, blank).values)
+            labels_read = loaded.read_labels(frame, blank).values
+            truths.append(labels_read)
             X = loaded.transform(frame, report)
             predictions.append(np.asarray(loaded.estimator.predict(X)))
             if loaded.classifier is not None:
                 by_classifier.append(loaded.classifier.predict(X))
             rows.extend(frame.index)
             keys.append(row_keys(X))
+            with_labels.append(labelled_keys(X, labels_read))
             named += [frame[name] for name in grouped]
         if not rows:
             raise TableError("the table has no rows.")
@@ -240,8 +245,26 @@ def evaluate_table(
     better = found["better_than_baselines"]
     warnings = [] if better else ["The predictions are no better than one prediction for all rows."]
     warnings += filter(None, [describe_classifier(found, logical)])
+    warnings += _describe_training_rows(loaded, input, np.concatenate(with_labels), found["scores"])
     truth_kind = "0/1 labels" if logical else "true degrees"
     return Evaluation(found["rows"], truth_kind, found["scores"], better, warnings, left_out + report.messages())
+
+
+def _describe_training_rows(model: TableModel, input: Input, keys: Keys, scores: list[Score]) -> list[str]:
+    """A sentence on scores of training rows, with the scores of held-out rows; none if there are few such rows."""
+    checksum = describe_origin(input.where).get("sha256")
+    share = share_in_training(model.training_keys, keys)
+    if checksum is not None and checksum == model.facts.get("source", {}).get("sha256"):
+        finding = f"{input.where} is the table that the model was fitted on, so these scores are not those of new rows"
+    elif share >= _LARGE_OVERLAP:
+        rows = f"{round(share * len(keys)):,} of {len(keys):,} rows have the features and labels of training rows"
+        finding = f"{rows}, so these scores may be better than those of new rows"
+    else:
+        return []
+    held_out = {score.name: score.model for score in held_out_scores(model.facts)}
+    common = [f"{score.title} {held_out[score.name]:.4f}" for score in scores if score.name in held_out]
+    compared = f"on held-out rows the model had {', '.join(common)}" if common else "it has none of held-out rows"
+    return [f"{finding}; {compared}."]
 
 
 def _is_label_file(labels: Columns) -> TypeGuard[str]:

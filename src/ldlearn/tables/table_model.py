@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+from ldlearn.core.row_groups import Keys
 from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
 from ldlearn.tables.column_types import CellReport, ColumnTypes
@@ -18,6 +19,7 @@ from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.source import as_frame
 from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
+from ldlearn.tables.training_rows import labelled_keys, sample_keys
 from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
 from ldlearn.tables.writing import Uncertainty
 
@@ -54,6 +56,8 @@ class TableModel:
         The column that names groups of rows that belong together; it is no feature.
     classifier : FromClassifier or None
         A plain classifier fitted to the same rows, which evaluations compare the estimator with.
+    training_keys : ndarray or None
+        Keys of some training rows, by which evaluations recognise them: see `ldlearn.tables.training_rows`.
 
     Examples
     --------
@@ -86,6 +90,7 @@ class TableModel:
     decimal: str = "."
     groups: str | None = None
     classifier: Any = None
+    training_keys: Keys | None = None
 
     @classmethod
     def fit(
@@ -135,6 +140,7 @@ class TableModel:
         if table.columns.groups is not None and model.estimator.capabilities().groups:
             row_data["groups"] = table.named_groups
         model.estimator.fit(X, y, **row_data)
+        model.training_keys = sample_keys(labelled_keys(X, table.labels.values))
         return model, X, targets
 
     @classmethod
