@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ldlearn.core.row_groups import row_keys
 from ldlearn.tables import evaluate_table, fit_table, load_table_model
-from ldlearn.tables.training_rows import MAX_KEYS, labelled_keys, sample_keys, share_in_training
+from ldlearn.tables.training_rows import MAX_KEYS, sample_keys, share_in_training
 
 LABELS = ["sky", "sea", "sun"]
 
@@ -49,17 +50,25 @@ def test_training_file_is_named_with_the_scores_of_held_out_rows(fitted):
 @pytest.mark.parametrize("name", ["other.csv", "other.parquet"])
 def test_training_rows_in_another_file_are_counted(fitted, name):
     some = pd.concat([make_rows(1), make_rows(0)[50:150].sample(frac=1, random_state=0)])
-    assert "100 of 300 rows have the features and labels of training rows" in warnings_of(some, fitted, name)
+    assert "100 of 300 rows have the features of training rows" in warnings_of(some, fitted, name)
 
 
-def test_new_rows_and_other_labels_are_not_training_rows(fitted):
+def test_true_degrees_of_training_rows_are_scores_of_training_rows(fitted):
+    degrees = make_rows(0)
+    degrees[LABELS] = np.random.default_rng(0).dirichlet(np.ones(3), size=200)
+    assert "200 of 200 rows have the features of training rows" in warnings_of(degrees, fitted)
+
+
+def test_new_rows_are_not_training_rows(fitted):
     assert "training rows" not in warnings_of(make_rows(1), fitted)
     assert "training rows" not in warnings_of(pd.concat([make_rows(1), make_rows(0)[:20]]), fitted)
-    relabelled = make_rows(0)
-    relabelled[LABELS] = 1 - relabelled[LABELS]
-    relabelled.loc[~relabelled[LABELS].any(axis=1), "sky"] = 1
-    assert "fitted on" not in warnings_of(relabelled, fitted)
-    assert "training rows" not in warnings_of(relabelled, fitted)
+
+
+def test_new_rows_of_few_categories_are_not_training_rows(tmp_path):
+    for seed, name in enumerate(["old.csv", "new.csv"]):
+        make_rows(seed)[["place", *LABELS]].to_csv(tmp_path / name, index=False)
+    model = fit_table(str(tmp_path / "old.csv"), LABELS, params={"beta": 0.1, "gamma": 0.01})
+    assert not any("training" in warning for warning in evaluate_table(str(tmp_path / "new.csv"), model).warnings)
 
 
 def test_model_without_held_out_rows_has_no_score_of_them(fitted):
@@ -70,12 +79,10 @@ def test_model_without_held_out_rows_has_no_score_of_them(fitted):
 
 def test_overlap_with_many_training_rows_is_estimated_from_a_sample():
     rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(30_000, 2)), rng.integers(2, size=(30_000, 3)).astype(float)
-    keys = labelled_keys(X, Y)
+    keys = row_keys(rng.normal(size=(30_000, 2)))
     sample = sample_keys(keys[:20_000])
     assert len(sample) == MAX_KEYS
     assert share_in_training(sample, keys[:20_000]) == 1.0
     assert share_in_training(sample, keys[20_000:]) == 0.0
     assert share_in_training(sample, keys) == pytest.approx(2 / 3, abs=0.03)
     assert share_in_training(None, keys) == share_in_training(sample[:0], keys) == 0.0
-    assert not np.isin(labelled_keys(X, 1 - Y), keys).any()

@@ -25,10 +25,10 @@ def row_keys(X: Any) -> Keys:
     >>> keys[0] == keys[2], keys[0] == keys[1]
     (np.True_, np.False_)
     """
-    multipliers = mix_bits(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    multipliers = _mix_bits(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
     if scipy.sparse.issparse(X):
         rows = X.tocsr()
-        summands = mix_bits(_bits_of(rows.data)) * multipliers[rows.indices]
+        summands = _mix_bits(_bits_of(rows.data)) * multipliers[rows.indices]
         sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(summands, dtype=np.uint64)])
         return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
     X = np.asarray(X)
@@ -36,7 +36,7 @@ def row_keys(X: Any) -> Keys:
     step = max(1, _BLOCK // max(1, X.shape[1]))
     for start in range(0, len(X), step):
         block = slice(start, start + step)
-        keys[block] = (mix_bits(_bits_of(X[block])) * multipliers).sum(axis=1, dtype=np.uint64)
+        keys[block] = (_mix_bits(_bits_of(X[block])) * multipliers).sum(axis=1, dtype=np.uint64)
     return keys
 
 
@@ -45,7 +45,7 @@ def _bits_of(values: Any) -> Keys:
     return np.asarray(np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.uint64))
 
 
-def mix_bits(bits: Keys) -> Keys:
+def _mix_bits(bits: Keys) -> Keys:
     """A bijection in which every bit depends on every other, 0 staying 0: the finalizer of SplitMix64."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

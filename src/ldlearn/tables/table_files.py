@@ -24,12 +24,12 @@ from ldlearn.tables.source import Kind, Source
 from ldlearn.tables.table_fit import describe_classifier, describe_origin, held_out_scores
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.training_rows import labelled_keys, share_in_training
+from ldlearn.tables.training_rows import share_in_training
 from ldlearn.tables.values import describe_repeated, import_pandas, read_groups
 from ldlearn.tables.writing import Writer, WritingOptions, WrittenTable, as_strings
 
 Matrix = NDArray[np.float64]
-_LARGE_OVERLAP = 0.1  # share of training rows in a table from which an evaluation mentions it
+_LARGE_OVERLAP = 0.1  # share of training rows in a table that an evaluation mentions
 _MAX_SHOWN = 5  # feature columns, if a table has neither texts nor columns to keep
 
 
@@ -46,8 +46,8 @@ class Evaluation:
     better_than_baselines : bool
         Whether the model beats the mean distribution by more than chance.
     warnings : list of str
-        If it does not, if the classifier is better by more than chance, or if the model was fitted on a tenth of the
-        rows or more.
+        If it does not, if the classifier is better by more than chance, or if a tenth of the rows or more are training
+        rows.
     messages : list of str
         What the user should know.
     """
@@ -216,21 +216,19 @@ def evaluate_table(
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
     input = Input(data, **reading, label_file=labels, likely_decimal=loaded.decimal)
-    truths, predictions, rows, keys, with_labels = [], [], [], [], []
+    truths, predictions, rows, key_chunks = [], [], [], []
     by_classifier, named = list[Any](), list[Any]()
     with open_table(input) as source:
         report = CellReport(source.decimal)
         grouped = find_groups_column(source, loaded)
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels, kept=grouped)):
-            labels_read = loaded.read_labels(frame, blank).values
-            truths.append(labels_read)
+            truths.append(loaded.read_labels(frame, blank).values)
             X = loaded.transform(frame, report)
             predictions.append(np.asarray(loaded.estimator.predict(X)))
             if loaded.classifier is not None:
                 by_classifier.append(loaded.classifier.predict(X))
             rows.extend(frame.index)
-            keys.append(row_keys(X))
-            with_labels.append(labelled_keys(X, labels_read))
+            key_chunks.append(row_keys(X))
             named += [frame[name] for name in grouped]
         if not rows:
             raise TableError("the table has no rows.")
@@ -240,12 +238,13 @@ def evaluate_table(
     classifier = np.concatenate(by_classifier) if by_classifier else None
     P, mean = np.concatenate(predictions), np.asarray(loaded.facts["mean_distribution"])
     of_column = [read_groups(import_pandas().concat(named))] if named else []
-    groups = join_groups(np.concatenate(keys), *of_column)
+    keys = np.concatenate(key_chunks)
+    groups = join_groups(keys, *of_column)
     found = score_with_baselines(truth, P, mean, classifier, logical, metrics, weights, groups)
     better = found["better_than_baselines"]
     warnings = [] if better else ["The predictions are no better than one prediction for all rows."]
     warnings += filter(None, [describe_classifier(found, logical)])
-    warnings += _describe_training_rows(loaded, input, np.concatenate(with_labels), found["scores"])
+    warnings += _describe_training_rows(loaded, input, keys, found["scores"])
     truth_kind = "0/1 labels" if logical else "true degrees"
     return Evaluation(found["rows"], truth_kind, found["scores"], better, warnings, left_out + report.messages())
 
@@ -254,10 +253,11 @@ def _describe_training_rows(model: TableModel, input: Input, keys: Keys, scores:
     """A sentence on scores of training rows, with the scores of held-out rows; none if there are few such rows."""
     checksum = describe_origin(input.where).get("sha256")
     share = share_in_training(model.training_keys, keys)
+    repeated = (model.facts.get("repeated_rows") or 0) / model.facts["rows"]
     if checksum is not None and checksum == model.facts.get("source", {}).get("sha256"):
         finding = f"{input.where} is the table that the model was fitted on, so these scores are not those of new rows"
-    elif share >= _LARGE_OVERLAP:
-        rows = f"{round(share * len(keys)):,} of {len(keys):,} rows have the features and labels of training rows"
+    elif share >= repeated + _LARGE_OVERLAP:  # where training rows are alike, new rows are like them, too
+        rows = f"{round(share * len(keys)):,} of {len(keys):,} rows have the features of training rows"
         finding = f"{rows}, so these scores may be better than those of new rows"
     else:
         return []

@@ -155,7 +155,7 @@ def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, hold
         warnings.simplefilter("always")
         model, X, targets = TableModel.fit_labelled(table, estimator, embedding)
     named = table.named_groups
-    groups, model.facts["repeated_rows"] = find_groups(X, named)
+    groups, _ = find_groups(X, named)
     if holdout > 0 and targets.kind == "0/1":
         model.classifier = _fit_classifier(model.estimator, X, targets.truth, named)
     held: dict[str, Any] | str = "none were asked for"

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from ldlearn.core.row_groups import Keys
+from ldlearn.core.row_groups import Keys, row_keys
 from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
 from ldlearn.tables.column_types import CellReport, ColumnTypes
@@ -19,7 +19,7 @@ from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.source import as_frame
 from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
-from ldlearn.tables.training_rows import labelled_keys, sample_keys
+from ldlearn.tables.training_rows import sample_keys
 from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
 from ldlearn.tables.writing import Uncertainty
 
@@ -140,7 +140,9 @@ class TableModel:
         if table.columns.groups is not None and model.estimator.capabilities().groups:
             row_data["groups"] = table.named_groups
         model.estimator.fit(X, y, **row_data)
-        model.training_keys = sample_keys(labelled_keys(X, table.labels.values))
+        keys = row_keys(X)
+        model.training_keys = sample_keys(keys)
+        model.facts["repeated_rows"] = len(keys) - len(np.unique(keys))
         return model, X, targets
 
     @classmethod

@@ -1,22 +1,14 @@
 """Which rows of a table a model was fitted on: a model keeps a sample of the keys of its training rows."""
 
-from typing import Any
-
 import numpy as np
 
-from ldlearn.core.row_groups import Keys, mix_bits, row_keys
-from ldlearn.core.simplex import Array
+from ldlearn.core.row_groups import Keys
 
 MAX_KEYS = 4096  # that a model keeps
 
 
-def labelled_keys(X: Any, labels: Array) -> Keys:
-    """64-bit keys of rows: equal if features and labels are equal."""
-    return np.asarray(mix_bits(row_keys(X)) + row_keys(labels))
-
-
 def sample_keys(keys: Keys) -> Keys:
-    """The smallest of the keys: all rows that have such a key, of any table, are a random sample of its rows."""
+    """The smallest of the keys of rows: the rows of any table that have such small keys are a random sample of it."""
     return np.unique(keys)[:MAX_KEYS]
 
 
