@@ -17,6 +17,7 @@ from ldlearn.joint import DLDL
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE, get_metric
 from ldlearn.tables import PreparedTable
 from ldlearn.tables.files import OnMessage, warn
+from ldlearn.tables.labelled_table import describe_repeated_rows
 from ldlearn.tables.table_labels import TableLabels
 
 VOTE_LINK = "FromClassifier votes"  # with the link "votes"
@@ -81,6 +82,9 @@ def plan_for_table(
     table = plan.datasets[0].prepare(on_message)
     if zeros is None and on_message is not None and table.Y is not None:
         TableLabels(table.label_names, table.Y, None).report_zeros(DLDL(), on_message)
+    if on_message is not None:
+        for message in describe_repeated_rows(table.repeated_rows, table.n_samples):
+            on_message(message)
     has_truth, protocol = table.D is not None, plan.protocol
     if has_truth and table.counts is not None:
         protocol = replace(protocol, threshold=0.0)  # a label with any vote is positive

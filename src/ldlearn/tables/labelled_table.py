@@ -202,6 +202,8 @@ class PreparedTable:
         Cells that count as missing.
     groups : ndarray of shape (n,) or None
         Rows of a group stay together in splits; None if each row is a group.
+    repeated_rows : int
+        How many rows have the features of an earlier row.
     """
 
     name: str
@@ -213,6 +215,7 @@ class PreparedTable:
     counts: NDArray[Any] | None = None
     report: CellReport = field(default_factory=CellReport)
     groups: Groups | None = None
+    repeated_rows: int = 0
 
     @property
     def n_samples(self) -> int:
@@ -265,6 +268,5 @@ def prepare_table(
         frame, types, report = table.clean(sparse=True)
         fields = table.labels.to_fields(kind)
         groups, n_repeated = find_groups(TablePreprocessing.fit(frame, types, sparse=True)[1], table.named_groups)
-    for message in describe_repeated_rows(n_repeated, len(groups)):
-        table.input.log(message)
-    return PreparedTable(name, frame, types, list(table.labels.names), **fields, report=report, groups=groups)
+    names = list(table.labels.names)
+    return PreparedTable(name, frame, types, names, **fields, report=report, groups=groups, repeated_rows=n_repeated)
