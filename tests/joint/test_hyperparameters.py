@@ -1,12 +1,14 @@
 """Selection of beta and gamma from 0/1 labels alone: close to the best of a grid, and independent of any order."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from estimator_cases import make_problem
 from protocol import Split, load
 
 from ldlearn import DLDL, UniformLE, VoteLDL
-from ldlearn.core import log_softmax, normalize_rows
+from ldlearn.core import log_softmax, normalize_rows, softmax
 from ldlearn.core.targets import RowTargets
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.datasets import make_label_distributions, make_logical_labels
@@ -111,6 +113,23 @@ def test_selection_is_invariant_to_column_order(name, n_raters):
     betas, gammas = np.array([(values.beta, values.gamma) for values in found]).T
     np.testing.assert_allclose(betas, betas[0], rtol=1e-3)
     np.testing.assert_allclose(gammas, gammas[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("design", ["mirrored", "factorial"])
+def test_gamma_of_balanced_designs_is_invariant_to_column_order(design):
+    rng = np.random.default_rng(0)
+    half = rng.normal(size=(40, 5)) if design == "mirrored" else np.array(list(product([-1.0, 1.0], repeat=5)))
+    X = np.vstack([half, -half])
+    gammas = []
+    for seed in range(3):
+        P = softmax(0.4 * X @ np.random.default_rng(seed).normal(size=(5, 4)))
+        Y = make_logical_labels(P, labels="votes", n_raters=3, random_state=seed) > 0
+        for columns in (np.arange(5), rng.permutation(5), rng.permutation(5)):
+            features = Features(X[:, columns])
+            found = select_hyperparameters(features, RowTargets(Y), beta=1.0, label_model="presence")
+            gammas.append(found.gamma)
+    gammas = np.reshape(gammas, (3, 3))
+    np.testing.assert_allclose(gammas, gammas[:, :1] + np.zeros(3), rtol=1e-9)
 
 
 def test_row_order_of_one_hot_features():

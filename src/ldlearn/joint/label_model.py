@@ -7,13 +7,11 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 from scipy.stats import norm
 from sklearn.utils import check_array, check_consistent_length
 
 from ldlearn.base.estimator import explain_overflow, raise_input_errors
 from ldlearn.core.resources import in_threads
-from ldlearn.core.scaling import row_blocks, without_offsets
 from ldlearn.core.simplex import Array, Indices, SampleWeight
 from ldlearn.core.targets import RowTargets, check_logical, fill_unknown, split_observed
 from ldlearn.core.votes import competing_votes, log_likelihood
@@ -35,7 +33,7 @@ class Fold(NamedTuple):
 
 
 def validation_folds(
-    features: Any, groups: Indices | None = None, *, max_rows: int = _MAX_ROWS, min_folds: int = 2
+    features: CentredColumns, groups: Indices | None = None, *, max_rows: int = _MAX_ROWS, min_folds: int = 2
 ) -> list[Fold]:
     """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most ``max_rows`` rows are used.
 
@@ -43,7 +41,7 @@ def validation_folds(
     weight 2. Only where fewer than ten rows differ, among hundreds, are copies separated. If groups are given, the rows
     of a group stay together instead. There are no folds of fewer than ten rows or groups.
     """
-    order, starts = sort_by_features(features)
+    order, starts = features.sort_rows()
     if groups is not None:
         order, starts = _sort_by_groups(groups, order)
     elif len(starts) < _MIN_ROWS <= len(order) / _MIN_ROWS:
@@ -64,60 +62,6 @@ def _sort_by_groups(groups: Indices, order: Indices) -> tuple[Indices, Indices]:
     _, first, group = np.unique(groups[order], return_index=True, return_inverse=True)
     by_group = np.argsort(first[group], kind="stable")
     return order[by_group], np.flatnonzero(np.diff(first[group][by_group], prepend=-1))
-
-
-def sort_by_features(features: Any) -> tuple[Indices, Indices]:
-    """Sort rows by a projection of their features; also return where each group of equal rows starts.
-
-    The random coefficients of the projection are assigned to the standardised columns by the rank of a third moment,
-    ``mean_i w_i z_ij |z_i|^2``: neither the order of rows or columns nor an offset or scale of a column matters.
-
-    Parameters
-    ----------
-    features : Features
-        Or rows in blocks on a cluster, which apply `third_moments` and `project_rows` themselves.
-    """
-    local = isinstance(features, Features)
-    moments = third_moments(features.X, features, features.sample_weight) if local else features.third_moments()
-    direction = np.empty(features.m)
-    # Rounded, so that rounding errors do not rank columns.
-    ranked = np.argsort(np.round(moments / (features.total * features.m), 9), kind="stable")
-    direction[ranked] = np.random.default_rng(0).standard_normal(features.m)
-    direction *= _inverse_deviations(features)
-    projected = project_rows(features.X, features, direction) if local else features.project_rows(direction)
-    order = np.argsort(projected, kind="stable")
-    return order, np.flatnonzero(np.append(True, np.diff(projected[order]) > 0))
-
-
-def third_moments(X: Any, columns: CentredColumns, sample_weight: SampleWeight | None = None) -> Array:
-    """``sum_i w_i z_ij |z_i|^2`` of each standardised column j."""
-    scale = _inverse_deviations(columns)
-    centre = scale * (columns.mean - columns.offsets)
-    moments = np.zeros(columns.m)
-    for rows in row_blocks(X):
-        block = without_offsets(X[rows], columns.offsets)
-        scaled = sparse.csr_array(block.multiply(scale)) if sparse.issparse(block) else block * scale
-        squares = (scaled * scaled).sum(axis=1) - 2.0 * (scaled @ centre) + centre @ centre
-        squares = squares if sample_weight is None else squares * sample_weight[rows]
-        moments += squares @ scaled - squares.sum() * centre
-    return moments
-
-
-def project_rows(X: Any, columns: CentredColumns, direction: Array) -> Array:
-    """``(X - offsets) direction``: the same number for the same row, wherever it stands."""
-    blocks = (without_offsets(X[rows], columns.offsets) for rows in row_blocks(X))
-    if sparse.issparse(X):
-        return np.concatenate([block @ direction for block in blocks])
-    # Not by BLAS, in which the same row may give another number at another place.
-    return np.concatenate([np.einsum("ij,j->i", block.astype(np.float64, order="C"), direction) for block in blocks])
-
-
-def _inverse_deviations(columns: CentredColumns) -> Array:
-    """The reciprocal of each column's standard deviation; 0 for a constant column."""
-    if not np.isfinite(columns.spread).all():
-        raise OverflowError("The squares of the features overflow.")
-    varying = columns.spread > 0.0
-    return np.where(varying, np.sqrt(columns.total / np.where(varying, columns.spread, 1.0)), 0.0)
 
 
 @dataclass(frozen=True)
