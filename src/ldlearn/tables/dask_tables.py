@@ -88,6 +88,7 @@ def fit_parts(
         "positives_per_row": float(positives.sum() / n),
         "mean_distribution": (distributions / n).tolist(),
         "missing": {},
+        "repeated_rows": None,
         "warnings": ["Medians, scales and categories were learned on a sample, and no rows were held out for a check."],
         "source": describe_origin(data),
     }
