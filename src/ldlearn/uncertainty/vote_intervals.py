@@ -140,9 +140,6 @@ class VotePosterior:
             odds = log_degrees(P_links) - np.log(np.maximum(1.0 - P_links, _SMALLEST))
             centre, variance = self._average_links(odds, spread)
             bounds[:, rows] = (_normal_bounds if concentration is None else _beta_bounds)(centre, variance, coverage)
-        if concentration is not None:
-            # Where raters agree, a label may have no vote at all; a degree below 0.01 counts as 0 (see `binarize`).
-            bounds[0][bounds[0] < 0.01] = 0.0
         return bounds[0], bounds[1]
 
     def vote_intervals(
@@ -264,12 +261,17 @@ def _beta_bounds(centre: Array, variance: Array, coverage: float) -> Bounds:
 
 
 def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> Bounds:
-    """Quantiles of Beta distributions, the marginals of a Dirichlet distribution with this mean and concentration."""
+    """Quantiles of Beta distributions, the marginals of a Dirichlet distribution with this mean and concentration.
+
+    A lower bound below 0.01 is 0: such a degree counts as 0 (see `binarize`), and small quantiles are sensitive to
+    errors of the mean.
+    """
     m = np.clip(np.asarray(mean, dtype=np.float64), _SMALLEST, 1.0 - _SMALLEST)
     size = np.clip(concentration, 0.5, 1e8)  # between nearly all of [0, 1] and a point
     tail = 0.5 - 0.5 * coverage
     a, b = size * m, size * (1.0 - m)
-    return np.asarray(betaincinv(a, b, tail)), np.asarray(betaincinv(a, b, 1.0 - tail))
+    lower = betaincinv(a, b, tail)
+    return np.where(lower < 0.01, 0.0, lower), np.asarray(betaincinv(a, b, 1.0 - tail))
 
 
 # lambda / kappa if the number of raters is unknown: clusters have 1.17 votes on average. With this assumption the
