@@ -116,20 +116,23 @@ def _test_linearity(
         ridge = np.trace(scatter) / len(scatter) * np.eye(len(scatter))
         coef = np.linalg.lstsq(scatter + ridge, weighted.T @ slopes[train], rcond=None)[0]
         gains[test] = (slopes[test] * (kernel[test] @ coef)).sum(axis=1)
-    if groups is None:
-        return _z_score(gains, weights)
-    return _z_score(np.bincount(groups, weights * gains))
+    z = _z_score(gains, weights) if groups is None else _z_score(np.bincount(groups, weights * gains))
+    return z / float(np.sqrt(2.0))  # a pair of rows in different folds counts twice, so gains are not independent
 
 
 def _nonlinear_features(features: Features) -> Array:
-    """Features of a Gaussian kernel of half the mean distance, without their linear regression on the features."""
+    """Features of a Gaussian kernel and functions of single features, less their linear regression on the features.
+
+    The kernel has half the mean distance between rows as its width.
+    """
     deviations = np.sqrt(features.spread / features.total)
     scale = np.where(deviations > 0.0, 1.0 / np.where(deviations > 0.0, deviations, 1.0), 0.0)
     blocks = centred_blocks(features.X, features.mean, features.m)
     X = np.concatenate([centred * scale for _, centred in blocks])
     kernel = make_feature_map("rbf", X)
     kernel.set_params(gamma=4.0 * kernel.gamma, n_components=min(200, len(X) // 2))
-    mapped = kernel.fit_transform(X)
+    single = np.column_stack([np.abs(X), np.tanh(2.0 * X)])  # curves of single features, which a kernel hardly sees
+    mapped = np.column_stack([kernel.fit_transform(X), single / np.sqrt(8.0 * features.m)])
     linear = np.column_stack([X, np.ones(len(X))])
     return np.asarray(mapped - linear @ np.linalg.lstsq(linear, mapped, rcond=None)[0])
 
