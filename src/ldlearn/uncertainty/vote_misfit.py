@@ -4,8 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from ldlearn.core.kernels import make_feature_map
+from ldlearn.core.kernels import squared_distances
 from ldlearn.core.simplex import Array, Indices, SampleWeight, log_softmax
 from ldlearn.core.votes import log_expected_votes, vote_slopes
 from ldlearn.solvers.features import Features, centred_blocks
@@ -13,7 +14,7 @@ from ldlearn.solvers.folds import validation_folds
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 
 VoteRows = dict[str, Any]  # Y, observed and offset of rows, by the names of `vote_regression`
-_MAX_ROWS = 5000  # for the test of linear scores
+_MAX_ROWS = 2000  # for the test of linear scores
 _CRITICAL_Z = 2.33  # benchmarks/intervals.py has the rates of false alarms and of detection
 
 
@@ -91,10 +92,11 @@ def take_labels(labels: VoteRows, rows: Any) -> VoteRows:
 def _test_linearity(
     features: Features, fit: VoteFit, labels: VoteRows, l2: float, fixed_raters: bool, groups: Indices | None
 ) -> float:
-    """Whether a kernel regression of the residuals of training rows predicts those of held-out rows.
+    """Whether the residuals of held-out rows resemble those of training rows that a kernel says are similar.
 
-    It is the derivative of the held-out likelihood, at 0, in a non-linear part that is added to the scores. This part
-    is orthogonal to the features, so that shrunken coefficients are not taken for a lack of fit.
+    Up to a factor this is the derivative of the held-out likelihood, at 0, in the non-linear part that a gradient step
+    from the training rows adds to the scores. The kernel is orthogonal to the features, so that shrunken coefficients
+    are not taken for a lack of fit.
     """
     rows = features.original.sample_rows(_MAX_ROWS)
     sample = features.subset(rows)
@@ -103,38 +105,50 @@ def _test_linearity(
     groups = None if groups is None else groups[rows]
     if 2 * original.m >= original.n:
         return 0.0
-    kernel = _nonlinear_features(original)
-    weights = np.ones(sample.n) if sample.sample_weight is None else sample.sample_weight
-    gains = np.zeros(sample.n)
-    for train, test in validation_folds(original, groups, max_rows=_MAX_ROWS):
+    products = np.zeros((sample.n, sample.n))
+    for train, test in validation_folds(original, groups):
         options: dict[str, Any] = {"l2": l2, "fixed_raters": fixed_raters, "weak_prior": True, "tol": 1e-4}
         part = vote_regression(sample.subset(train), **take_labels(labels, train), start=fit, **options)
         Z = np.asarray(sample.X @ part.coef + part.intercept, dtype=np.float64)
         slopes, _ = vote_residuals(Z, part.log_rate, labels, fixed_raters)
-        weighted = kernel[train] * weights[train, None]
-        scatter = weighted.T @ kernel[train]
-        ridge = np.trace(scatter) / len(scatter) * np.eye(len(scatter))
-        coef = np.linalg.lstsq(scatter + ridge, weighted.T @ slopes[train], rcond=None)[0]
-        gains[test] = (slopes[test] * (kernel[test] @ coef)).sum(axis=1)
-    z = _z_score(gains, weights) if groups is None else _z_score(np.bincount(groups, weights * gains))
-    return z / float(np.sqrt(2.0))  # a pair of rows in different folds counts twice, so gains are not independent
+        products[np.ix_(test, train)] = slopes[test] @ slopes[train].T
+    pairs = _nonlinear_kernel(original) * (products + products.T)
+    weights = np.ones(sample.n) if sample.sample_weight is None else sample.sample_weight
+    squares = pairs**2
+    if groups is not None:
+        in_group = sparse.csr_array((weights, (groups, np.arange(sample.n))))
+        pairs = in_group @ pairs @ in_group.T
+        squares = pairs**2
+        weights = np.ones(len(pairs))
+    variance = 2.0 * float(weights @ squares @ weights)  # every pair is there twice
+    return float(weights @ pairs @ weights) / float(np.sqrt(variance)) if variance > 0.0 else 0.0
 
 
-def _nonlinear_features(features: Features) -> Array:
-    """Features of a Gaussian kernel and functions of single features, less their linear regression on the features.
+def _nonlinear_kernel(features: Features) -> Array:
+    """Similarity of pairs of rows: the sum of three kernels without their linear parts, all of the same size.
 
-    The kernel has half the mean distance between rows as its width.
+    They are sensitive to functions of several features, to odd ones among them, and to curves of single features.
     """
     deviations = np.sqrt(features.spread / features.total)
     scale = np.where(deviations > 0.0, 1.0 / np.where(deviations > 0.0, deviations, 1.0), 0.0)
     blocks = centred_blocks(features.X, features.mean, features.m)
     X = np.concatenate([centred * scale for _, centred in blocks])
-    kernel = make_feature_map("rbf", X)
-    kernel.set_params(gamma=4.0 * kernel.gamma, n_components=min(200, len(X) // 2))
-    single = np.column_stack([np.abs(X), np.tanh(2.0 * X)])  # curves of single features, which a kernel hardly sees
-    mapped = np.column_stack([kernel.fit_transform(X), single / np.sqrt(8.0 * features.m)])
-    linear = np.column_stack([X, np.ones(len(X))])
-    return np.asarray(mapped - linear @ np.linalg.lstsq(linear, mapped, rcond=None)[0])
+    distances = squared_distances(X, X)
+    directions = X / np.sqrt(np.maximum((X**2).sum(axis=1, keepdims=True), np.finfo(float).tiny))
+    curves = np.column_stack([np.abs(X), np.tanh(2.0 * X)])
+    kernels = (
+        np.exp(distances * (-4.0 / max(float(distances.mean()), np.finfo(float).tiny))),
+        (directions @ directions.T) ** 3,
+        curves @ curves.T,
+    )
+    linear, _ = np.linalg.qr(np.column_stack([X, np.ones(len(X))]))
+    total = np.zeros_like(distances)
+    for kernel in kernels:
+        half = kernel - linear @ (linear.T @ kernel)
+        residual = half - (half @ linear) @ linear.T
+        np.fill_diagonal(residual, 0.0)
+        total += residual / max(float(np.linalg.norm(residual)), np.finfo(float).tiny)
+    return total
 
 
 def _z_score(values: Array, weights: SampleWeight | None = None) -> float:
