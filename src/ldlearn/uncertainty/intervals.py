@@ -130,11 +130,13 @@ class IntervalMixin(JointModel):
     def predict_interval(self, X: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
         """Intervals for the degrees that ``predict`` gives.
 
-        They have the nominal coverage if 0/1 labels are votes (see `VoteLDL`) and the linear model holds. Without
-        ``n_raters`` they are for p(x), the mean degrees of rows with these features. How much a single row differs from
-        this mean cannot be estimated from 0/1 labels alone, but with the number of raters: if the raters of a row
-        agree, the same p(x) gives fewer positive labels. So with ``n_raters`` intervals are for the degrees of the
-        individual row, and are wider. `ConformalIntervals` are for these too, if some true degrees are known.
+        They have the nominal coverage if 0/1 labels are votes (see `VoteLDL`), the linear model holds, rows
+        have about equally many raters and are independent, or dependent only within ``groups`` of `fit`. Tests
+        of these assumptions warn where one is clearly wrong. Without ``n_raters`` intervals are for p(x), the
+        mean degrees of rows with these features. How much a single row differs from this mean cannot be
+        estimated from 0/1 labels alone, but with the number of raters: if the raters of a row agree, the same
+        p(x) gives fewer positive labels. So with ``n_raters`` intervals are for the degrees of the individual
+        row, and are wider. `ConformalIntervals` are for these too, if some true degrees are known.
         With ``zeros="less"`` they are always for the individual row. Without numbers of raters its degrees are assumed
         to be Dirichlet distributed around the prediction with concentration ``kappa_``.
 
@@ -274,7 +276,9 @@ class IntervalMixin(JointModel):
         plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=sample_weight)
         posterior = None
         if Y.shape[1] <= _MAX_LABELS:
-            posterior = vote_posterior(features, Y, l2=l2, observed=observed, offset=rows.offset, groups=rows.groups)
+            posterior = vote_posterior(
+                features, Y, l2=l2, observed=observed, offset=rows.offset, groups=rows.groups, unmapped=plain
+            )
         return PosteriorState(posterior, LeverageModel.from_features(plain))
 
     def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:

@@ -30,7 +30,7 @@ class Misfit:
         """A clause for each assumption that is significantly wrong."""
         clauses = {
             f"the labels depend on the features in another way than the linear model says (z = {self.nonlinear:.1f}), "
-            "so try feature_map='rbf' or other features": self.nonlinear,
+            "so add features, or use ConformalIntervals if some true degrees are known": self.nonlinear,
             f"the number of positive labels of a row varies more than the model says (z = {self.varying_raters:.1f}), "
             "so give n_raters to VoteLDL.fit if it differs between rows": self.varying_raters,
             f"labels of rows that follow each other, or are equal, are more alike than the model says (z = "
@@ -40,7 +40,14 @@ class Misfit:
 
 
 def measure_misfit(
-    features: Features, fit: VoteFit, labels: VoteRows, *, l2: float, fixed_raters: bool, groups: Indices | None
+    features: Features,
+    fit: VoteFit,
+    labels: VoteRows,
+    *,
+    l2: float,
+    fixed_raters: bool,
+    groups: Indices | None,
+    unmapped: Features,
 ) -> Misfit:
     """Test the assumptions of a vote regression.
 
@@ -55,19 +62,21 @@ def measure_misfit(
         Of the fit.
     groups : ndarray of int or None
         Which rows belong together; None tests whether any do.
+    unmapped : Features
+        The features before any feature map.
     """
     slopes, excess = vote_residuals(fit.scores, fit.log_rate, labels, fixed_raters)
     together = excess.sum(axis=1) ** 2 - (excess**2).sum(axis=1)
     dependence = 0.0
     if groups is None:
-        order, starts = features.original.sort_rows()
+        order, starts = unmapped.sort_rows()
         equal = np.ones(features.n, dtype=bool)
         equal[starts] = False
         after = np.append(np.arange(1, features.n), order[equal])
         before = np.append(np.arange(features.n - 1), order[np.flatnonzero(equal) - 1])
         dependence = _z_score((slopes[after] * slopes[before]).sum(axis=1))
     return Misfit(
-        nonlinear=_test_linearity(features, fit, labels, l2, fixed_raters, groups),
+        nonlinear=_test_linearity(features, fit, labels, l2, fixed_raters, groups, unmapped),
         varying_raters=_z_score(together, features.sample_weight),
         dependent_rows=dependence,
     )
@@ -90,7 +99,13 @@ def take_labels(labels: VoteRows, rows: Any) -> VoteRows:
 
 
 def _test_linearity(
-    features: Features, fit: VoteFit, labels: VoteRows, l2: float, fixed_raters: bool, groups: Indices | None
+    features: Features,
+    fit: VoteFit,
+    labels: VoteRows,
+    l2: float,
+    fixed_raters: bool,
+    groups: Indices | None,
+    unmapped: Features,
 ) -> float:
     """Whether the residuals of held-out rows resemble those of training rows that a kernel says are similar.
 
@@ -98,9 +113,9 @@ def _test_linearity(
     from the training rows adds to the scores. The kernel is orthogonal to the features, so that shrunken coefficients
     are not taken for a lack of fit.
     """
-    rows = features.original.sample_rows(_MAX_ROWS)
+    rows = unmapped.sample_rows(_MAX_ROWS)
     sample = features.subset(rows)
-    original = features.original.subset(rows)
+    original = unmapped.subset(rows)
     labels = take_labels(labels, rows)
     groups = None if groups is None else groups[rows]
     if 2 * original.m >= original.n:

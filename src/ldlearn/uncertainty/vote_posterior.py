@@ -34,6 +34,7 @@ def vote_posterior(
     observed: Mask | None = None,
     offset: float | Array = 0.0,
     groups: Indices | None = None,
+    unmapped: Features | None = None,
 ) -> VotePosterior:
     """Posterior distribution of the coefficients of a vote regression.
 
@@ -51,6 +52,8 @@ def vote_posterior(
         As for `vote_regression`.
     groups : ndarray of int, default=None
         Which rows are dependent. The log-likelihood is then divided by the design effect: see `_design_effect`.
+    unmapped : Features, default=None
+        The features before a feature map, if there is one: for tests of the assumptions.
     """
     exact = (features.original.m + 1) * Y.shape[1] < _MAX_COEFFICIENTS
     features = features.original if exact else features
@@ -94,7 +97,8 @@ def vote_posterior(
     negative_frequency = float(np.average(~part["Y"], weights=entry_weights))
     misfit = Misfit(0.0, 0.0, 0.0)
     if score_variance <= negative_frequency:  # else there are no intervals
-        misfit = measure_misfit(features, fits[best], labels, l2=penalty, fixed_raters=best, groups=groups)
+        rest: dict[str, Any] = {"l2": penalty, "groups": groups, "unmapped": unmapped or features.original}
+        misfit = measure_misfit(features, fits[best], labels, fixed_raters=best, **rest)
     return VotePosterior(
         mean=features.original.mean,
         coefs=np.stack([features.to_original(fits[fixed].coef, fits[fixed].intercept)[0] for fixed in links]),
