@@ -99,7 +99,7 @@ def test_votes_of_a_linear_model_cause_no_message():
 
 def test_coverage_of_grouped_rows():
     """Groups of 20 rows; half of the coverage is lost if they are taken for independent rows."""
-    coverage = []
+    coverage, nonlinear = [], []
     for seed in range(3):
         X, Y, groups = grouped_votes(seed)
         new = np.random.default_rng(100 + seed).normal(size=(300, M))
@@ -108,10 +108,12 @@ def test_coverage_of_grouped_rows():
             posterior = VoteLDL(gamma=1.0).fit(X, Y, groups=given).compute_posterior().posterior
             lower, upper = posterior.degree_intervals(new, 0.9)
             found.append(((lower <= P) & (upper >= P)).mean())
+        nonlinear.append(posterior.misfit.nonlinear)
         coverage.append(found)
     alone, together = np.mean(coverage, axis=0)
     assert alone < 0.65
     assert 0.82 < together < 0.97
+    assert np.abs(nonlinear).max() < 3.0  # a group is one piece of evidence
 
 
 @pytest.mark.parametrize("m", [M, 120], ids=["full", "kronecker"])

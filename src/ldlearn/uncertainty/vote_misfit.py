@@ -152,7 +152,7 @@ def _nonlinear_kernel(features: Features) -> Array:
     directions = X / np.sqrt(np.maximum((X**2).sum(axis=1, keepdims=True), np.finfo(float).tiny))
     curves = np.column_stack([np.abs(X), np.tanh(2.0 * X)])
     kernels = (
-        np.exp(distances * (-4.0 / max(float(distances.mean()), np.finfo(float).tiny))),
+        np.exp(distances * (-4.0 / (float(distances.mean()) or 1.0))),
         (directions @ directions.T) ** 3,
         curves @ curves.T,
     )
