@@ -1,6 +1,7 @@
 """Reading annotations: exports of annotation tools and tables in long format."""
 
 import json
+import time
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from ldlearn.cli.main import main
 from ldlearn.datasets import read_annotations, read_dataset
 from ldlearn.exceptions import FileError, ParameterError, TableError
 from ldlearn.tables import fit_table, load_model
+from ldlearn.tables.annotation_formats import parse_labels
 from ldlearn.tables.columns import find_columns, quote_columns
 from ldlearn.tables.files import Input
 from ldlearn.tables.formats import open_table
@@ -210,6 +212,49 @@ def test_long_format_table(write):
     assert "1 repeated annotations" in messages
     assert "1 annotations without a label" in messages
     assert "differ between the annotations of one item: 'when'" in messages
+
+
+@pytest.mark.parametrize(
+    ("cell", "labels"),
+    [
+        ("['good', 'great']", ["good", "great"]),
+        ("""["it's", 'a, b']""", ["it's", "a, b"]),
+        ("['a' 'b'\n 'c|d']", ["a", "b", "c|d"]),
+        (r"['a\xa0b', 'c\'d']", ["a\xa0b", "c'd"]),
+        ("(np.str_('a'), np.int64(2))", ["a", "2"]),
+        ("{'good'}", ["good"]),
+        ("[1. 2.5]", ["1", "2.5"]),
+        ('[1, 2, "x"]', ["1", "2", "x"]),
+        ("[None, nan, 'a']", ["a"]),
+        *((empty, []) for empty in ("[]", "()", "{}", "set()", "['']")),
+        ("don't know|Anger (mild)", ["don't know", "Anger (mild)"]),
+        ("(1)", ["(1)"]),
+    ],
+)
+def test_labels_in_a_cell(cell, labels):
+    assert parse_labels(cell, 2, "tags") == labels
+
+
+@pytest.mark.parametrize(
+    "cell", ["['a''b']", "['a', ['b']]", "['\\d']", "['a'", "[" * 100_000, "__import__('os')|['a']"]
+)
+def test_malformed_lists_of_labels_are_rejected(write, cell):
+    path = write("a.jsonl", [{"item": 1, "label": "x"}, {"item": 2, "label": cell}])
+    with pytest.raises(TableError, match=r"row 2, column 'label': .* bracket or a lone quote"):
+        read_annotations(path)
+
+
+def test_time_to_parse_a_cell_is_linear():
+    for cell in (
+        "['" + "a" * 200_000,
+        "[" + "1" * 200_000 + "]",
+        "['a'" + " " * 200_000 + "x]",
+        "[" + "1 " * 50_000 + "x]",
+    ):
+        start = time.process_time()
+        with pytest.raises(TableError, match="bracket"):
+            parse_labels(cell, 2)
+        assert time.process_time() - start < 1.0
 
 
 def test_ratings_are_sorted_numerically(write):

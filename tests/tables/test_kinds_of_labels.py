@@ -230,13 +230,17 @@ def test_invalid_votes_are_rejected():
         votes_to_degrees([[1, np.nan]])
 
 
-@pytest.mark.parametrize("form", ["|", ";", ", ", "\n", "json", "objects"])
+@pytest.mark.parametrize("form", ["|", ";", ", ", "\n", "json", "objects", "python", "numpy", "set", "tuple"])
 def test_label_list_column_is_expanded(tables, form, tmp_path):
     features, counts = tables
     lists = [[name for name, count in zip(NAMES, row, strict=True) if count] for row in counts]
     written = {
         "json": [json.dumps(cell) for cell in lists],
         "objects": lists,
+        "python": [str(cell) for cell in lists],
+        "numpy": [str(np.array(cell)) for cell in lists],
+        "set": [str(set(cell)) for cell in lists],
+        "tuple": [str(tuple(np.str_(name) for name in cell)) for cell in lists],
     }
     cells = written.get(form) or [form.join(cell) for cell in lists]
     table = features.assign(tags=cells)
@@ -271,6 +275,23 @@ def test_label_lists_in_files_with_empty_cells(tables, tmp_path):
     with pytest.raises(TableError, match="row 9: no label is 1"):
         fit_table(str(path), "tags", separator="/", on_message=messages.append)
     assert messages[1:] == messages[:1]  # the interpretation of lists is reported before a fit can fail
+
+
+def test_lists_that_cannot_be_parsed_are_rejected(tables, tmp_path):
+    """A model fitted on lists as pandas writes them; in each new table one cell is malformed."""
+    features, counts = tables
+    lists = [[name for name, count in zip(NAMES, row, strict=True) if count] for row in counts]
+    table = features.assign(tags=lists)
+    path = tmp_path / "tags.csv"
+    table.to_csv(path, index=False)
+    messages = []
+    model = fit_table(str(path), "tags", params={"beta": 1.0, "gamma": 0.5}, holdout=0, on_message=messages.append)
+    assert model.labels == ("hill", "sea", "sky")
+    assert "separated" not in messages[0]
+    assert evaluate_table(str(path), model).rows == 80
+    for cell in ("['sky', 'sea'", "[sky]", "['sky', ...]", "'sky'", "sky'", 'sky"', "{sky}", "(sky"):
+        with pytest.raises(TableError, match=r"row 7, column 'tags': .* bracket or a lone quote; write lists as"):
+            model.enhance(table.assign(tags=[cell if i == 7 else str(names) for i, names in enumerate(lists)]))
 
 
 def test_prose_is_not_a_label_list(tables):
