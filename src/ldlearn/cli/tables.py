@@ -300,7 +300,7 @@ def import_(
     ] = "auto",
     item: Annotated[str | None, Option(metavar="COL", help="Item column; default: found by name.")] = None,
     rater: Annotated[str | None, Option(metavar="COL", help="Rater column; default: found by name.")] = None,
-    label: Annotated[str | None, Option(metavar="COL", help="Label column, or question of a tool.")] = None,
+    label: Annotated[str | None, Option(metavar="COL", help="Label column, 0/1 columns, or question.")] = None,
     zeros: Annotated[str | None, Option(metavar="none|less", help="0 means none, or less: for fit.")] = None,
     *,
     reading: opt.ReadingOptions,
@@ -316,6 +316,7 @@ def import_(
     ldlearn import project.json -o table.csv
     ldlearn import anna.jsonl ben.jsonl --as labels -o table.csv
     ldlearn import ratings.csv --item photo --rater who --label tag -o table.csv
+    ldlearn import raters.csv --item photo --rater who --label 'emo_*' -o t.csv
     """
     console.check_one_stdout(output, as_json)
     check_output(output, files, overwrite=not no_clobber)

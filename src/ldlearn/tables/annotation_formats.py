@@ -1,7 +1,8 @@
 """Formats of annotations: tasks of annotation tools, and long tables with one annotation a row.
 
 *Tasks* hold the annotations of all raters (Label Studio, old exports of doccano). A *long table* (doccano, Label
-Studio's short JSON and CSV, surveys) has columns for the item, maybe the rater, and one label or several.
+Studio's short JSON and CSV, surveys) has columns for the item, maybe the rater, and the labels: one column that holds
+one label or several, or a 0/1 column for each label.
 """
 
 import ast
@@ -17,7 +18,8 @@ import numpy as np
 
 from ldlearn.exceptions import TableError, format_list, normalize_name, suggest_name
 from ldlearn.tables.columns import find_columns
-from ldlearn.tables.values import MISSING, repr_cell
+from ldlearn.tables.table_labels import TableLabels
+from ldlearn.tables.values import MISSING, import_pandas, repr_cell, to_labels
 
 # What tools store about an annotation, which is no feature of the item.
 _METADATA = {"annotationid", "createdat", "updatedat", "leadtime", "comments", "annotationapprover"}
@@ -263,46 +265,80 @@ class LongFormat:
     Attributes
     ----------
     roles : dict of str to str
-        The columns of the label and, if they exist, of the item and the rater.
+        The columns of the item and the rater, if they exist.
+    labels : list of str
+        The column of the labels, or a 0/1 column for each of several labels.
     features : list of str
     """
 
     roles: dict[str, str]
+    labels: list[str]
     features: list[str]
+
+    @property
+    def label_names(self) -> list[str]:
+        """The labels that are columns."""
+        return self.labels if len(self.labels) > 1 else []
 
     def describe(self) -> str:
         """What was found, for messages."""
-        found = ", ".join(f"{role} {name!r}" for role, name in self.roles.items())
-        return f"one annotation a row: {found}" + ("" if "item" in self.roles else "; each row is an item of its own")
+        found = [f"{role} {name!r}" for role, name in self.roles.items()]
+        found.append(f"label{'s' * (len(self.labels) > 1)} {format_list(self.labels)}")
+        cells = ", and a 0/1 column for each label, where an empty cell counts as 0" if self.label_names else ""
+        own = "" if "item" in self.roles else "; each row is an item of its own"
+        return f"one annotation a row{cells}: {', '.join(found)}{own}"
 
     def parse_rows(self, rows: Mapping[int, Mapping[Any, Any]]) -> list[Annotation]:
         """The annotations in the rows of the table, by their numbers in messages."""
-        found, label = [], self.roles["label"]
+        found = []
+        labels = self._parse_labels(rows)
         for position, (number, row) in enumerate(rows.items(), start=1):
             item, rater = (as_text(row.get(self.roles.get(role))) for role in ("item", "rater"))
             if item is None and "item" in self.roles:
                 problem = "the item is missing; every annotation needs one."
                 raise TableError(problem, row=number, column=self.roles["item"])
             features = _flatten({name: row[name] for name in self.features if name in row})
-            labels = parse_labels(row.get(label), number, label)
-            found.append(Annotation(item or str(position), rater, labels, features))
+            found.append(Annotation(item or str(position), rater, labels[number], features))
         return found
+
+    def _parse_labels(self, rows: Mapping[int, Mapping[Any, Any]]) -> dict[int, list[str]]:
+        """The labels of each row."""
+        if not self.label_names:
+            label = self.labels[0]
+            return {number: parse_labels(row.get(label), number, label) for number, row in rows.items()}
+        cells = [[row.get(name) for name in self.labels] for row in rows.values()]
+        table = import_pandas().DataFrame(cells, index=list(rows), columns=self.labels)
+        found = TableLabels(self.labels, to_labels(table, self.labels), table.index)
+        found.check_zero_or_one("a column for each label has 1 where the rater gave it, and 0 or nothing elsewhere.")
+        positive = zip(rows, found.values == 1, strict=True)
+        return {number: [self.labels[j] for j in np.flatnonzero(row)] for number, row in positive}
 
 
 def find_long_format(names: Sequence[str], given: Mapping[str, str | None], single_file: bool = True) -> LongFormat:
     """Find the columns: those that the user gives, or those with usual names."""
-    found = {role: names[find_columns(names, name, role)[0]] for role, name in given.items() if name is not None}
+    found: dict[str, list[str]] = {}
+    for role, choice in given.items():
+        if choice is not None:
+            found[role] = [names[i] for i in find_columns(names, choice, role)]
     for role, usual in {"item": _ITEM, "rater": _RATER, "label": _LABEL}.items():
-        if role not in found and (name := _first_usual_name(names, usual, set(found.values()))) is not None:
-            found[role] = name
+        taken = {name for columns in found.values() for name in columns}
+        if role not in found and (name := _first_usual_name(names, usual, taken)) is not None:
+            found[role] = [name]
     listing = f"the columns are {format_list(names, 12)}"
     if "label" not in found:
-        raise TableError(f"name the column of the labels with label; {listing}.")
+        problem = "name the column of the labels, or the 0/1 columns of all labels, with label"
+        raise TableError(f"{problem}; {listing}.")
     # In a single file without raters each row may be an item of its own; otherwise items must recur.
     if "item" not in found and ("rater" in found or not single_file):
         raise TableError(f"name the column of the items with item; {listing}.")
-    features = [name for name in names if name not in found.values() and normalize_name(name) not in _METADATA]
-    return LongFormat({role: found[role] for role in ("item", "rater", "label") if role in found}, features)
+    roles: dict[str, str] = {}
+    for role in (role for role in ("item", "rater") if role in found):
+        if len(found[role]) > 1 or found[role][0] in found["label"]:
+            raise TableError(f"{role} must be one column that is no label, not {format_list(found[role])}.")
+        roles[role] = found[role][0]
+    taken = {*roles.values(), *found["label"]}
+    features = [name for name in names if name not in taken and normalize_name(name) not in _METADATA]
+    return LongFormat(roles, found["label"], features)
 
 
 def _first_usual_name(names: Sequence[str], usual: Sequence[str], taken: set[str]) -> str | None:
