@@ -18,7 +18,6 @@ from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.table_labels import TableLabels
-from ldlearn.tables.values import to_labels
 
 ModelFile = Annotated[str, Argument(metavar="MODEL", help="Model file (.ldl).")]
 
@@ -64,7 +63,9 @@ def fit(
         if (zeros := local.pop("zeros")) is not None:
             wanted["params"]["zeros"] = zeros
         refused = local | vars(reading) | {"embedding": embedding, "holdout": holdout}
-        for name in (name for name, value in refused.items() if value not in (None, False, "auto", "error")):
+        # 0 equals False, and is a value.
+        unset = (None, "auto", "error")
+        for name in (name for name, value in refused.items() if value is not False and value not in unset):
             raise BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
         # only with a scheduler: it needs Dask
         from ldlearn.tables.dask_tables import fit_parts
@@ -326,7 +327,7 @@ def import_(
     for message in found.messages:
         console.log(f"{message}.")
     if zeros is None and found.kind == "labels":
-        labels = TableLabels(found.labels, to_labels(found.table, found.labels), None)
+        labels = TableLabels.from_columns(found.table, found.labels)
         labels.report_zeros(make_enhancer(), console.log)
     if as_json:
         facts = {"id": found.id, "labels": found.labels, "kind": found.kind, "output": output}

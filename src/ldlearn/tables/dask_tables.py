@@ -25,7 +25,7 @@ from ldlearn.tables.table_files import columns_to_read, predict_table
 from ldlearn.tables.table_fit import describe_origin
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import import_pandas, to_labels
+from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import WrittenTable
 
 _SAMPLE_ROWS = 20_000  # of which medians, scales and categories are learned
@@ -176,7 +176,7 @@ def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureOptions, es
     frame = import_pandas().concat(frames, ignore_index=True)
     if len(frame) > _SAMPLE_ROWS:
         frame = frame.sample(_SAMPLE_ROWS, random_state=0)
-    found = TableLabels(table.labels.names, to_labels(frame, table.labels.names), frame.index)
+    found = TableLabels.from_columns(frame, table.labels.names)
     with prefix_errors(parts[0]):
         return TableModel.learn_columns(replace(table, frame=frame, labels=found), estimator)[0]
 

@@ -16,7 +16,6 @@ from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.source import Kind, SparseTable
 from ldlearn.tables.table_labels import TableLabels
-from ldlearn.tables.values import to_labels
 
 Rows = NDArray[np.intp]
 
@@ -155,7 +154,7 @@ def _read_labels(
     # The 0/1 columns have taken its place.
     if listed is not None and listed.column in columns.kept:
         expanded = expanded.assign(**{listed.column: frame[listed.column]})
-    read = TableLabels(names, to_labels(expanded, names, blank), frame.index, kind)
+    read = TableLabels.from_columns(expanded, names, blank, kind)
     read, rows = read.handle_empty_rows(empty_rows)
     kept = expanded if len(rows) == len(frame) else expanded.iloc[rows]
     return LabelledTable(kept, replace(columns, labels=names), read, listed, input)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, TypeGuard, Unpack
 
 import numpy as np
@@ -166,7 +167,8 @@ def enhance_table(
         return frame.iloc[rows].assign(**dict(zip(loaded.labels, labels.values.T, strict=True)))
 
     input = Input(data, **reading, label_file=label_file, likely_decimal=loaded.decimal)
-    found = _write_in_chunks(input, loaded, loaded.enhance, loaded.labels, writer, id, with_labels)
+    enhance = partial(loaded.enhance, blank=np.nan)  # what is still empty is unknown
+    found = _write_in_chunks(input, loaded, enhance, loaded.labels, writer, id, with_labels)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -198,7 +200,7 @@ def evaluate_table(
         What the label columns hold. The shares of counts of votes are degrees, and a row counts as often as it has
         votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
     blank : float, optional
-        Value of empty label cells; by default they are unknown.
+        Value of empty label cells; see `fit_table`.
     format : str, optional
         Format of the table, if it cannot be inferred from the name.
     dialect, on_message
@@ -216,7 +218,7 @@ def evaluate_table(
     with open_table(input) as source:
         report = CellReport(source.decimal)
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
-            truths.append(loaded.read_labels(frame, blank).values)
+            truths.append(loaded.read_labels(frame, blank, kind).values)
             X = loaded.transform(frame, report)
             predictions.append(np.asarray(loaded.estimator.predict(X)))
             if loaded.classifier is not None:
@@ -367,6 +369,7 @@ class ModelRowOptions(ReadingOptions, total=False):
     id: str | None
     keep: Columns
     kind: str
+    blank: float | None
     overwrite: bool
 
 
@@ -394,7 +397,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
         if has_labels:
             if kind == "auto" and model.facts.get("label_kind") == "votes":
                 kind = "votes"
-            truth, n_votes, logical, messages = model.read_labels(frame, kind=kind).to_truth()
+            truth, n_votes, logical, messages = model.read_labels(frame, given.get("blank"), kind).to_truth()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if not logical:
                 degrees = truth

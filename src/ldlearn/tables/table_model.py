@@ -18,7 +18,7 @@ from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.source import as_frame
 from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
-from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
+from ldlearn.tables.values import describe_repeated, import_pandas
 from ldlearn.tables.writing import Uncertainty
 
 
@@ -223,13 +223,23 @@ class TableModel:
         further = {} if uncertainty is None else uncertainty.columns(self.estimator, X)
         return self._make_table(self.estimator.predict(X), frame, table, further)
 
-    def enhance(self, table: Any, report: CellReport | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
+    def enhance(
+        self,
+        table: Any,
+        report: CellReport | None = None,
+        *,
+        blank: float | None = None,
+        uncertainty: Uncertainty | None = None,
+    ) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
 
         Parameters
         ----------
         table : DataFrame
             Has the feature columns and the label columns.
+        blank : float, optional
+            Value of empty label cells: 0, or NaN for unknown; by default they are unknown, too, but some known label
+            must be 0 if more than 10 % are empty.
         report, uncertainty
             As for `predict`.
 
@@ -240,7 +250,7 @@ class TableModel:
         """
         self.check_can_enhance()
         frame = as_frame(table)
-        Y = self.read_labels(frame).check_logical(self.estimator, "only 0/1 labels can be enhanced.")
+        Y = self.read_labels(frame, blank).check_logical(self.estimator, "only 0/1 labels can be enhanced.")
         X = self.transform(frame, report)
         further = {} if uncertainty is None else uncertainty.columns(self.estimator, X, Y)
         return self._make_table(self.estimator.enhance(X, Y), frame, table, further)
@@ -251,7 +261,7 @@ class TableModel:
         if listed is not None and listed.column in table.columns and not {*self.labels} <= {*table.columns}:
             table = with_label_columns(table, listed, self.labels)
         check_columns(list(table.columns), self.labels, "label")
-        return TableLabels(self.labels, to_labels(table, self.labels, blank), table.index, kind)
+        return TableLabels.from_columns(table, self.labels, blank, kind)
 
     @property
     def label_list(self) -> LabelList | None:
