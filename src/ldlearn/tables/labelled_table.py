@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.column_types import CellReport, ColumnTypes, check_categories, describe_types, find_column_types
+from ldlearn.tables.column_types import (
+    CellReport,
+    ColumnTypes,
+    check_categories,
+    describe_doubtful_numbers,
+    describe_types,
+    find_column_types,
+)
 from ldlearn.tables.columns import Columns, FeatureOptions, TableColumns, choose_columns, find_columns_to_keep
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
 from ldlearn.tables.files import Dialect, Input, OnMessage, Progress, prefix_errors, report_nothing
@@ -86,7 +93,11 @@ class LabelledTable:
         if isinstance(table, SparseTable) and not (sparse and table.density < SPARSE_BELOW):
             table = table.to_frame()
         if types is None:
-            types = find_column_types(table, self.columns.features, **self.columns.types, decimal=report.decimal)
+            given = self.columns.types
+            types = find_column_types(table, self.columns.features, **given, decimal=report.decimal)
+            frame = table.frame if isinstance(table, SparseTable) else table
+            inferred = [name for name in types.numeric if name in frame and name not in given.get("numeric", ())]
+            report.columns |= describe_doubtful_numbers(frame, inferred)
         if len(types.left_out) == len(self.columns.features):
             why = "; ".join(describe_types(types.left_out))
             raise TableError(f"no column is left for the features ({why}).")

@@ -47,7 +47,7 @@ class TableModel:
     texts : tuple of str
         The feature columns of prose.
     units : dict of str to str
-        Numeric columns whose numbers have a unit or currency, and which.
+        Numeric columns whose numbers have a unit, a currency or percent signs, and which.
     decimal : {".", ","}
         The decimal mark of the training table.
     classifier : FromClassifier or None
