@@ -156,7 +156,7 @@ def _read_file(
         rows = dict(enumerate(objects, start=1))
         columns = find_long_format(list(dict.fromkeys(name for row in objects for name in row)), given, single_file)
     else:
-        with open_table(Input(path, format, dialect)) as source:
+        with open_table(Input(path, format, dialect, list_column=given["label"])) as source:
             columns = find_long_format(source.names, given, single_file)
             # As texts: the item 007 stays 007.
             texts = {*columns.roles.values(), *columns.labels}

@@ -111,7 +111,9 @@ class LabelledTable:
 def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], keep: Columns = None) -> LabelledTable:
     """Read the columns of a file or a data frame that are wanted, and its labels."""
     wanted, cells, reading = split_options(options, FeatureOptions, LabelOptions, ReadingOptions)
-    with open_table(Input(table, **reading), "reading") as source:
+    only = labels[0] if isinstance(labels, list | tuple) and len(labels) == 1 else labels
+    list_column = only if isinstance(only, str) else None
+    with open_table(Input(table, **reading, list_column=list_column), "reading") as source:
         dialect = replace(source.input.dialect or Dialect(), decimal=source.decimal)
         input = replace(source.input, dialect=dialect)
         columns = choose_columns(source, labels, **wanted)

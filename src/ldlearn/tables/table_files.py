@@ -104,7 +104,7 @@ def predict_table(
     reading, writing = split_options(options, ReadingOptions, WritingOptions)
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    input = Input(data, **reading, likely_decimal=loaded.decimal)
+    input = loaded.make_input(data, **reading)
     return _write_in_chunks(input, loaded, loaded.predict, (), writer, id)
 
 
@@ -166,7 +166,7 @@ def enhance_table(
         labels, rows = loaded.read_labels(frame, blank).handle_empty_rows(empty_rows or "error")
         return frame.iloc[rows].assign(**dict(zip(loaded.labels, labels.values.T, strict=True)))
 
-    input = Input(data, **reading, label_file=label_file, likely_decimal=loaded.decimal)
+    input = loaded.make_input(data, **reading, label_file=label_file)
     enhance = partial(loaded.enhance, blank=np.nan)  # what is still empty is unknown
     found = _write_in_chunks(input, loaded, enhance, loaded.labels, writer, id, with_labels)
     if loaded.facts.get("label_kind") == "degrees":
@@ -213,7 +213,7 @@ def evaluate_table(
     if labels is not None and not _is_label_file(labels):
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
-    input = Input(data, **reading, label_file=labels, likely_decimal=loaded.decimal)
+    input = loaded.make_input(data, **reading, label_file=labels)
     truths, predictions, rows, by_classifier = [], [], [], list[Any]()
     with open_table(input) as source:
         report = CellReport(source.decimal)
@@ -379,7 +379,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
     inputs = [name for name in (data, model) if isinstance(name, str)]
     check_output(output, inputs, overwrite=given.get("overwrite", True))
     model = load_table_model(model)
-    input = Input(data, **reading, likely_decimal=model.decimal)
+    input = model.make_input(data, **reading)
     kind = given.get("kind", "auto")
     with open_table(input) as source:
         report = CellReport(source.decimal)

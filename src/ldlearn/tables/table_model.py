@@ -14,6 +14,7 @@ from ldlearn.joint import DLDL
 from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
+from ldlearn.tables.files import Input
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.source import as_frame
@@ -262,6 +263,11 @@ class TableModel:
             table = with_label_columns(table, listed, self.labels)
         check_columns(list(table.columns), self.labels, "label")
         return TableLabels.from_columns(table, self.labels, blank, kind)
+
+    def make_input(self, table: Any, **options: Any) -> Input:
+        """A table to apply the model to; ``options`` are those of `Input`."""
+        list_column = None if self.label_list is None else self.label_list.column
+        return Input(table, **options, likely_decimal=self.decimal, list_column=list_column)
 
     @property
     def label_list(self) -> LabelList | None:
