@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
-from ldlearn import DLDL
+from ldlearn import DLDL, VoteLDL
 from ldlearn.exceptions import ModelFileError, TableError
 from ldlearn.tables import (
     TableModel,
@@ -447,6 +447,19 @@ def test_enhance_without_model_reports_left_out_columns(tmp_path, monkeypatch):
         assert term in malformed
     for term in ("left out", "same value", "'flat'"):
         assert term in left_out
+
+
+def test_no_advice_to_standardise_features_that_are():
+    """The variance of a standardised number is more than 1,000 times that of a rare word."""
+    rng = np.random.default_rng(0)
+    words = ["".join(letters) for letters in rng.choice(list("abcdefghij"), size=(N * 10, 6))]
+    texts = [" ".join(words[10 * i : 10 * i + 10]) for i in range(N)]
+    table = make_table(N)[["height", *LABELS]].assign(text=texts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = TableModel.fit(table, LABELS, estimator=VoteLDL())
+    with pytest.warns(UserWarning, match=r"Column 0 .*standardise"):  # for features that the user scales
+        VoteLDL().fit(model.transform(table), table[LABELS])
 
 
 def test_no_warnings_for_clean_tables():

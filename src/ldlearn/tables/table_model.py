@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 
 from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
+from ldlearn.solvers.default_gamma import ScaleWarning
 from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
@@ -129,7 +130,10 @@ class TableModel:
         model, X, targets = cls.learn_columns(table, estimator, embedding, types)
         # A frame gives the estimator the names of the labels.
         y = import_pandas().DataFrame(targets.y, columns=list(model.labels))
-        model.estimator.fit(X, y, **targets.row_data)
+        with warnings.catch_warnings():
+            # Numbers are standardised; words, categories and embeddings have another scale on purpose.
+            warnings.simplefilter("ignore", ScaleWarning)
+            model.estimator.fit(X, y, **targets.row_data)
         return model, X, targets
 
     @classmethod
