@@ -5,6 +5,7 @@ gets their values as one object (see `ldlearn.cli.app.load_command`).
 """
 
 import ast
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -36,11 +37,21 @@ def parse_setting(setting: str) -> tuple[str, Any]:
     return name, value if isinstance(value, int | float | str | tuple | list | None) else text
 
 
+def parse_blank(text: str) -> float:
+    """The value of empty label cells."""
+    values = {"0": 0, "nan": math.nan}
+    if text not in values:
+        raise BadParameter(f"{text!r} is neither 0 nor nan (unknown).", param_hint="--blank")
+    return values[text]
+
+
 Data = Annotated[str, Argument(metavar="DATA", help="Table: .csv .xlsx .parquet ...; - for standard input.")]
 Output = Annotated[str, Option("--output", "-o", metavar="FILE", show_default=False, help="Default: standard output.")]
 Labels = Annotated[str, Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9 or l.npy.")]
 LabelKind = Annotated[str, Option("--kind", metavar="KIND", show_default=False, help="votes; mixed (0/1, degrees).")]
-Blank = Annotated[int | None, Option(metavar="0", min=0, max=0, help="Empty label cells are 0; default: unknown.")]
+Blank = Annotated[
+    float | None, Option(metavar="0|nan", parser=parse_blank, help="Empty label cells are 0, or unknown (default).")
+]
 Separator = Annotated[str | None, Option(metavar="CHAR", help="Separates the labels in a single column of lists.")]
 Embedding = Annotated[str | None, Option(metavar="NAME", help="Embedding of text columns, as module:function.")]
 TrustedMethod = Annotated[str | None, Option("--method", metavar="NAME", help="Method outside ldlearn, for MODEL.")]
@@ -130,12 +141,13 @@ class RowOptions(ModelOptions):
     id: Id = None
     keep: Annotated[str | None, Option(metavar="COLS", help="Columns to write; default: texts.")] = None
     kind: LabelKind = "auto"
+    blank: Blank = None
     no_clobber: NoClobber = False
 
     def arguments(self, output: str = "") -> dict[str, Any]:
-        """Which columns are shown too."""
-        shown = {"id": self.id, "keep": self.keep, "kind": self.kind, "overwrite": not self.no_clobber}
-        return super().arguments(output) | shown
+        """Which columns are shown, and how labels are read, too."""
+        shown = {"id": self.id, "keep": self.keep, "overwrite": not self.no_clobber}
+        return super().arguments(output) | shown | {"kind": self.kind, "blank": self.blank}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,6 @@ from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.table_labels import TableLabels
-from ldlearn.tables.values import to_labels
 
 ModelFile = Annotated[str, Argument(metavar="MODEL", help="Model file (.ldl).")]
 
@@ -64,7 +63,9 @@ def fit(
         if (zeros := local.pop("zeros")) is not None:
             wanted["params"]["zeros"] = zeros
         refused = local | vars(reading) | {"embedding": embedding, "holdout": holdout}
-        for name in (name for name, value in refused.items() if value not in (None, False, "auto", "error")):
+        # 0 equals False, and is a value.
+        unset = (None, "auto", "error")
+        for name in (name for name, value in refused.items() if value is not False and value not in unset):
             raise BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
         # only with a scheduler: it needs Dask
         from ldlearn.tables.dask_tables import fit_parts
@@ -300,7 +301,7 @@ def import_(
     ] = "auto",
     item: Annotated[str | None, Option(metavar="COL", help="Item column; default: found by name.")] = None,
     rater: Annotated[str | None, Option(metavar="COL", help="Rater column; default: found by name.")] = None,
-    label: Annotated[str | None, Option(metavar="COL", help="Label column, or question of a tool.")] = None,
+    label: Annotated[str | None, Option(metavar="COL", help="Label column, 0/1 columns, or question.")] = None,
     zeros: Annotated[str | None, Option(metavar="none|less", help="0 means none, or less: for fit.")] = None,
     *,
     reading: opt.ReadingOptions,
@@ -316,6 +317,7 @@ def import_(
     ldlearn import project.json -o table.csv
     ldlearn import anna.jsonl ben.jsonl --as labels -o table.csv
     ldlearn import ratings.csv --item photo --rater who --label tag -o table.csv
+    ldlearn import raters.csv --item photo --rater who --label 'emo_*' -o t.csv
     """
     console.check_one_stdout(output, as_json)
     check_output(output, files, overwrite=not no_clobber)
@@ -325,7 +327,7 @@ def import_(
     for message in found.messages:
         console.log(f"{message}.")
     if zeros is None and found.kind == "labels":
-        labels = TableLabels(found.labels, to_labels(found.table, found.labels), None)
+        labels = TableLabels.from_columns(found.table, found.labels)
         labels.report_zeros(make_enhancer(), console.log)
     if as_json:
         facts = {"id": found.id, "labels": found.labels, "kind": found.kind, "output": output}

@@ -99,9 +99,11 @@ def read_dataset(
     >>> folder.cleanup()
     """
     path, dialect = Path(path), Dialect(delimiter, decimal, encoding)
+    list_column = labels if separator is not None and isinstance(labels, str) else None
+    how: dict[str, Any] = {"dialect": dialect, "max_bytes": max_bytes, "list_column": list_column}
     try:
         # Not by name: columns may also be selected by position, where names are missing or occur twice.
-        opened = open_table(Input(str(path), dialect=dialect, max_bytes=max_bytes), by_name=False)
+        opened = open_table(Input(str(path), **how), by_name=False)
         with opened as source, source.input.convert_errors():
             parts = _select_columns(source, features, labels)
             if separator is not None:

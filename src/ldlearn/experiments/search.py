@@ -24,10 +24,12 @@ from ldlearn.experiments.splits import N_SHOWN, Split, SplitPart
 from ldlearn.learning import SABFGS
 from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
 from ldlearn.metrics.inputs import Convention
+from ldlearn.solvers.default_gamma import ScaleWarning
 
 _N_DEGREES_KEPT = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
 _DIVIDING_METRICS = ("clark", "canberra", "kl_divergence")  # they divide by degrees
 _CODE_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+_DROPPED_WARNINGS = (*_CODE_WARNINGS, ScaleWarning)  # the plan, or the preprocessing of a table, scales the features
 
 
 @dataclass
@@ -289,13 +291,15 @@ def _convergence(model: Any) -> Convergence | None:
 
 @contextmanager
 def captured_warnings(messages: list[str]) -> Iterator[None]:
-    """Append warnings to a list instead of showing them; those about code, not results, are dropped."""
+    """Append warnings to a list instead of showing them; those about code and scaling, not results, are dropped."""
     # "always": a record must not depend on the filters of the user, or of the process it was made in.
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             yield
         finally:  # a fit that fails may have warned before
-            messages += [_one_line(entry.message) for entry in caught if not issubclass(entry.category, _CODE_WARNINGS)]
+            messages += [
+                _one_line(entry.message) for entry in caught if not issubclass(entry.category, _DROPPED_WARNINGS)
+            ]
 
 
 def error_message(error: Exception) -> str:

@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ldlearn.exceptions import FileError, TableError, check_choice, format_list
-from ldlearn.tables.annotation_formats import Annotation, as_task, find_long_format, is_empty, is_task, parse_tasks
+from ldlearn.tables.annotation_formats import (
+    Annotation,
+    LongFormat,
+    as_task,
+    find_long_format,
+    is_empty,
+    is_task,
+    parse_tasks,
+)
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
 from ldlearn.tables.files import Dialect, Input, prefix_errors
 from ldlearn.tables.formats import format_of, open_table
@@ -73,8 +81,9 @@ def read_annotations(
         ``"votes"`` counts the raters who gave a label, ``"labels"`` is 1 where any did; ``"auto"`` counts if any item
         was rated more than once.
     item, rater, label : str, optional
-        The columns of a long table; by default those with usual names. In exports of Label Studio and Argilla, `label`
-        is the name of the question, needed where there are several.
+        The columns of a long table; by default those with usual names. If `label` names several columns (``"a,b,c"``,
+        ``"emo_*"``), each is 1 where the rater gave the label, 0 or empty elsewhere. In exports of Label Studio and
+        Argilla, `label` is the name of the question, needed where there are several.
     format : str, optional
         Format of the files, if it cannot be inferred from the names.
     dialect : Dialect, optional
@@ -112,13 +121,18 @@ def read_annotations(
     given = {"item": item, "rater": rater, "label": label}
     annotations: list[Annotation] = []
     messages: list[str] = []
+    labels: list[str] = []
+    id = "id"
     for path in files:
         with prefix_errors(path):
-            found, message, id = _read_file(path, format, dialect, given, len(files) == 1)
+            found, columns = _read_file(path, format, dialect, given, len(files) == 1)
         annotations += found
-        messages.append(message)
+        messages.append(_TASKS if columns is None else columns.describe())
+        if columns is not None:
+            labels += columns.label_names
+            id = columns.roles.get("item", "id")
     with prefix_errors(files[0]):
-        return _count_raters(annotations, kind, id, list(dict.fromkeys(messages)))
+        return _count_raters(annotations, kind, id, list(dict.fromkeys(messages)), labels)
 
 
 def count_tasks(tasks: Sequence[Mapping[str, Any]]) -> Annotations:
@@ -128,8 +142,8 @@ def count_tasks(tasks: Sequence[Mapping[str, Any]]) -> Annotations:
 
 def _read_file(
     path: str, format: str | None, dialect: Dialect | None, given: Mapping[str, str | None], single_file: bool
-) -> tuple[list[Annotation], str, str]:
-    """The annotations of a file, its format for messages, and the column of the items."""
+) -> tuple[list[Annotation], LongFormat | None]:
+    """The annotations of a file, and the columns of a long table."""
     rows: dict[int, dict[str, Any]]
     if (kind := format_of(path, format)) in ("json", "jsonl"):
         opened = Input(path, title="JSON")
@@ -138,31 +152,33 @@ def _read_file(
         if not any(objects):
             raise TableError("the file is empty, or all of its objects are.")
         if is_task(objects[0]):
-            return parse_tasks(objects, given["label"]), _TASKS, "id"
+            return parse_tasks(objects, given["label"]), None
         rows = dict(enumerate(objects, start=1))
         columns = find_long_format(list(dict.fromkeys(name for row in objects for name in row)), given, single_file)
     else:
-        with open_table(Input(path, format, dialect)) as source:
+        with open_table(Input(path, format, dialect, list_column=given["label"])) as source:
             columns = find_long_format(source.names, given, single_file)
             # As texts: the item 007 stays 007.
-            texts = columns.roles.values()
+            texts = {*columns.roles.values(), *columns.labels}
             rows = source.read({name: "text" if name in texts else "any" for name in source.names}).to_dict("index")
-    return columns.parse_rows(rows), columns.describe(), columns.roles.get("item", "id")
+    return columns.parse_rows(rows), columns
 
 
-def _count_raters(annotations: Sequence[Annotation], kind: str, id: str, messages: list[str]) -> Annotations:
-    """The table of the numbers of raters, or of 0/1 labels."""
+def _count_raters(
+    annotations: Sequence[Annotation], kind: str, id: str, messages: list[str], known: Sequence[str] = ()
+) -> Annotations:
+    """The table of the numbers of raters, or of 0/1 labels; ``known`` labels come first, also if nobody gave them."""
     pandas = import_pandas()
     # Without a name, a rater of its own.
     found = [(a.item, k if a.rater is None else a.rater, name) for k, a in enumerate(annotations) for name in a.labels]
     triples = pandas.DataFrame(found, columns=["item", "rater", "label"]).drop_duplicates()
-    labels = sorted_labels(triples["label"].unique())
-    if not labels:
+    labels = list(dict.fromkeys([*known, *sorted_labels(triples["label"].unique())]))
+    if triples.empty:
         raise TableError("no annotation has a label.")
     if len(labels) > 1000:  # a column of free texts
         raise TableError(f"there are {len(labels):,} different labels; is that the column of the labels?")
     items = dict.fromkeys(annotation.item for annotation in annotations)
-    counts = pandas.crosstab(triples["item"], triples["label"])[labels]
+    counts = pandas.crosstab(triples["item"], triples["label"]).reindex(columns=labels, fill_value=0)
     counts = counts.loc[[item for item in items if item in counts.index]]
     n_raters = int(triples.groupby("item")["rater"].nunique().max())
     votes = kind == "votes" or (kind == "auto" and n_raters > 1)

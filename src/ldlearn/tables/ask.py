@@ -52,7 +52,7 @@ def ask_table(
     output : str, default="-"
     n : int, default=50
         How many rows to ask for.
-    id, keep, kind, format, dialect, to, overwrite, on_message, progress
+    id, keep, kind, blank, format, dialect, to, overwrite, on_message, progress
         As for `ldlearn.reporting.write_browse_page` and `predict_table`.
 
     Returns
@@ -213,7 +213,7 @@ def write_suggestions(
         order of the labels is in the metadata of its schema (``labels``, as JSON).
     question : str, default="label"
         Name of the question of the annotation tool.
-    id, keep, kind, format, dialect, overwrite, on_message, progress
+    id, keep, kind, blank, format, dialect, overwrite, on_message, progress
         As for `ldlearn.reporting.write_browse_page`.
 
     Returns

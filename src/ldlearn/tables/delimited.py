@@ -35,6 +35,7 @@ _COMMA_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+(?:[eE][+-]?\d+
 # These may have a mark between thousands: no evidence of a decimal mark.
 _AMBIGUOUS_COMMA = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")
 _AMBIGUOUS_POINT = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
+_NUMBERS = re.compile(r"\d+(?:,\d+){2,}")  # a number has one decimal comma at most
 _BESIDE_NUMBERS = " \t%$€£¥()°µ²³/" + ascii_letters
 
 
@@ -89,6 +90,8 @@ class DelimitedSource(Source):
         """
         if self._is_whole and not self._file.peek().strip():
             return
+        lists = [i for i in kinds if self.names[i] == self.input.list_column]
+        kinds = {**kinds, **dict.fromkeys(lists, "text")}
         codes = {i for row in self._first_rows for i, cell in enumerate(row) if has_leading_zero(cell)}
         texts = {i: object for i, kind in kinds.items() if kind == "text" or i in codes}
         pandas = import_pandas()
@@ -275,7 +278,8 @@ def detect_dialect(sample: bytes, input: Input, usual: str, *, is_whole: bool = 
     text = sample.decode(encoding, errors="replace").rstrip("\r\n")
     delimiter = wanted.delimiter or _find_delimiter(text, usual, is_whole)
     lines_above, header_lines, rows = _read_first_rows(text, delimiter, is_whole)
-    decimal = wanted.decimal or _find_decimal_mark(rows[1:], "." if delimiter == "," else input.likely_decimal)
+    likely = "." if delimiter == "," else input.likely_decimal
+    decimal = wanted.decimal or _find_decimal_mark(rows, likely, input.list_column)
     messages = []
     if not wanted.encoding and not encoding.startswith("utf-8"):
         messages.append(f"its text is {encoding}, not UTF-8")
@@ -356,9 +360,16 @@ def _is_title(row: list[str], width: int) -> bool:
     return width > 1 and (is_comment or filled in ([], [0]) or 2 * len(row) < width)
 
 
-def _find_decimal_mark(rows: list[list[str]], likely: str) -> str:
-    """The point or else the comma that cannot separate thousands; the likely mark if there is none."""
-    cells = [cell.strip(_BESIDE_NUMBERS) for cell in _first_cells(rows)]
+def _find_decimal_mark(rows: list[list[str]], likely: str, list_column: str | None) -> str:
+    """The point or else the comma that cannot separate thousands; the likely mark if there is none.
+
+    Columns that hold lists of numbers do not count.
+    """
+    in_columns = ((j, cell.strip(_BESIDE_NUMBERS)) for row in rows[1:] for j, cell in enumerate(row))
+    first = list(islice(in_columns, 5000))
+    lists = {j for j, cell in first if _NUMBERS.fullmatch(cell)}
+    lists |= {j for j, name in enumerate(rows[0] if rows else []) if name.strip() == list_column}
+    cells = [cell for j, cell in first if j not in lists]
     points = [cell for cell in cells if "." in cell and _POINT_NUMBER.fullmatch(cell)]
     commas = [cell for cell in cells if _COMMA_NUMBER.fullmatch(cell)]
     if not all(map(_AMBIGUOUS_POINT.fullmatch, points)):

@@ -124,6 +124,8 @@ class Input:
         The decimal mark of a text table, if it cannot be inferred from the numbers.
     label_file : str, optional
         A file of labels, which are joined to the columns of a NumPy array.
+    list_column : str, optional
+        The only label column, which may hold lists: 2,9 is no number there.
     max_bytes : int
         The largest number of bytes that arrays may take.
     title : str
@@ -141,6 +143,7 @@ class Input:
     progress: Progress = no_progress
     likely_decimal: str = "."
     label_file: str | None = None
+    list_column: str | None = None
     max_bytes: int = DEFAULT_MAX_BYTES
     title: str = "a table"
     on_progress: OnProgress = report_nothing

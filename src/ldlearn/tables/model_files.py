@@ -353,9 +353,12 @@ def _probe_predictions(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
 
 def _made_up_table(model: TableModel) -> Any:
     """Rows with missing, ordinary and unseen values in every column."""
-    pandas, numeric = import_pandas(), list(model.numeric)
+    pandas = import_pandas()
+    percentages = [name for name in model.numeric if model.units.get(name) == "%"]
+    numeric = [name for name in model.numeric if model.units.get(name) != "%"]
     numbers = pandas.DataFrame(np.tile([[np.nan], [0.0], [1.0]], len(numeric)), columns=numeric)
     others = {name: [None, "never seen", "0"] for name in (*model.categorical, *model.dates, *model.texts)}
+    others |= {name: [None, "0%", "100%"] for name in percentages}
     return numbers.join(pandas.DataFrame(others, dtype=object), how="outer")
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, TypeGuard, Unpack
 
 import numpy as np
@@ -103,7 +104,7 @@ def predict_table(
     reading, writing = split_options(options, ReadingOptions, WritingOptions)
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    input = Input(data, **reading, likely_decimal=loaded.decimal)
+    input = loaded.make_input(data, **reading)
     return _write_in_chunks(input, loaded, loaded.predict, (), writer, id)
 
 
@@ -165,8 +166,9 @@ def enhance_table(
         labels, rows = loaded.read_labels(frame, blank).handle_empty_rows(empty_rows or "error")
         return frame.iloc[rows].assign(**dict(zip(loaded.labels, labels.values.T, strict=True)))
 
-    input = Input(data, **reading, label_file=label_file, likely_decimal=loaded.decimal)
-    found = _write_in_chunks(input, loaded, loaded.enhance, loaded.labels, writer, id, with_labels)
+    input = loaded.make_input(data, **reading, label_file=label_file)
+    enhance = partial(loaded.enhance, blank=np.nan)  # what is still empty is unknown
+    found = _write_in_chunks(input, loaded, enhance, loaded.labels, writer, id, with_labels)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -198,7 +200,7 @@ def evaluate_table(
         What the label columns hold. The shares of counts of votes are degrees, and a row counts as often as it has
         votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
     blank : float, optional
-        Value of empty label cells; by default they are unknown.
+        Value of empty label cells; see `fit_table`.
     format : str, optional
         Format of the table, if it cannot be inferred from the name.
     dialect, on_message
@@ -211,12 +213,12 @@ def evaluate_table(
     if labels is not None and not _is_label_file(labels):
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
-    input = Input(data, **reading, label_file=labels, likely_decimal=loaded.decimal)
+    input = loaded.make_input(data, **reading, label_file=labels)
     truths, predictions, rows, by_classifier = [], [], [], list[Any]()
     with open_table(input) as source:
         report = CellReport(source.decimal)
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
-            truths.append(loaded.read_labels(frame, blank).values)
+            truths.append(loaded.read_labels(frame, blank, kind).values)
             X = loaded.transform(frame, report)
             predictions.append(np.asarray(loaded.estimator.predict(X)))
             if loaded.classifier is not None:
@@ -367,6 +369,7 @@ class ModelRowOptions(ReadingOptions, total=False):
     id: str | None
     keep: Columns
     kind: str
+    blank: float | None
     overwrite: bool
 
 
@@ -376,7 +379,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
     inputs = [name for name in (data, model) if isinstance(name, str)]
     check_output(output, inputs, overwrite=given.get("overwrite", True))
     model = load_table_model(model)
-    input = Input(data, **reading, likely_decimal=model.decimal)
+    input = model.make_input(data, **reading)
     kind = given.get("kind", "auto")
     with open_table(input) as source:
         report = CellReport(source.decimal)
@@ -394,7 +397,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
         if has_labels:
             if kind == "auto" and model.facts.get("label_kind") == "votes":
                 kind = "votes"
-            truth, n_votes, logical, messages = model.read_labels(frame, kind=kind).to_truth()
+            truth, n_votes, logical, messages = model.read_labels(frame, given.get("blank"), kind).to_truth()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if not logical:
                 degrees = truth

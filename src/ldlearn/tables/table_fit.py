@@ -83,7 +83,8 @@ def fit_table(
     separator : str, optional
         What separates labels in one column of lists; found by default.
     blank : float, optional
-        Value of empty label cells; by default they are unknown.
+        Value of empty label cells: 0, or NaN for unknown. By default they are unknown, too, but if more than 10 % are
+        empty and all others positive, this has to be stated.
     empty_rows : {"error", "drop", "unknown"}, default="error"
         Rows whose labels are all 0: an error, left out, or labels that are unknown.
     format : str, optional
