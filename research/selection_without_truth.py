@@ -7,8 +7,7 @@
 * the regret of `DLDL()` for every set and way: how far recovery and prediction (mean intersection) stay below the best
   of a grid of beta and gamma that sees the true degrees; and the means of `DLDL()`, `VoteLDL()` and the better of the
   baselines "equal degrees" and "class prior";
-* the regret of taking the point of the grid that is best on a few rows with true degrees;
-* the results of `competition_test` on every set; benchmarks/competition_test.py has its size and power.
+* the regret of taking the point of the grid that is best on a few rows with true degrees.
 
 ``--write`` stores the figures, and ``--show FILE`` prints stored ones. With a cache, an interrupted run continues.
 Sets other than the embedded ones are .mat files in a folder beside the repository, or in the one named.
@@ -29,9 +28,9 @@ from sklearn.decomposition import PCA
 
 import ldlearn
 from ldlearn import DLDL, MeanLDL, PriorLE, UniformLE, VoteLDL
-from ldlearn.core import binarize, normalize_rows
+from ldlearn.core import normalize_rows
 from ldlearn.datasets import make_logical_labels
-from ldlearn.joint import competition_test, dldl_path
+from ldlearn.joint import dldl_path
 from ldlearn.metrics import intersection, per_row
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
@@ -147,13 +146,6 @@ def cached(name: str, way: str, seed: int, options: argparse.Namespace) -> dict[
     return found
 
 
-def verdict(name: str, folder: Path | None) -> dict[str, Any]:
-    """The result of `competition_test` on a set whose labels are the degrees above 0.01."""
-    X, D = read(name, folder)
-    found = competition_test(standardised(X, slice(None)), binarize(normalize_rows(D)))
-    return {"set": name, "z": found.z, "message": found.message.split(" (")[0]}
-
-
 def measure(options: argparse.Namespace) -> dict[str, Any]:
     cases = [
         {"set": name, "labels": way, "seed": seed, **cached(name, way, seed, options)}
@@ -166,7 +158,6 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "rows": options.rows,
         "seeds": options.seeds,
         "cases": cases,
-        "verdicts": [verdict(name, options.folder) for name in options.sets],
     }
 
 
@@ -182,8 +173,6 @@ def report(stored: dict[str, Any]) -> Iterator[str]:
     yield from summary(cases)
     yield ""
     yield from curve(cases)
-    yield ""
-    yield from verdicts(stored)
 
 
 def case_table(cases: list[dict[str, Any]]) -> Iterator[str]:
@@ -218,13 +207,6 @@ def curve(cases: list[dict[str, Any]]) -> Iterator[str]:
 def _regret_row(title: str, lost: np.ndarray) -> str:
     mean, worst = lost.mean(axis=0), lost.max(axis=0)
     return f"| {title} | {mean[0]:.4f} / {mean[1]:.4f} | {worst[0]:.3f} / {worst[1]:.3f} |"
-
-
-def verdicts(stored: dict[str, Any]) -> Iterator[str]:
-    yield "| set, labels where a degree exceeds 0.01 | result | z |"
-    yield "|---|---|---|"
-    for found in stored["verdicts"]:
-        yield f"| {found['set']} | {found['message']} | {found['z']:+.1f} |"
 
 
 def rounded(value: Any) -> Any:

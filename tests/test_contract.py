@@ -17,7 +17,6 @@ from sklearn.preprocessing import StandardScaler
 
 from ldlearn import DLDL, L2, SABFGS, FromClassifier, FromDistributions, VoteLDL, all_estimators
 from ldlearn.exceptions import InputError
-from ldlearn.joint import competition_test
 from ldlearn.testing import CHECKS, Case, check_class, outputs
 
 ALL = pytest.mark.parametrize("estimator", instances(), ids=case_id)
@@ -124,7 +123,7 @@ def test_features_with_overflowing_squares_raise(estimator):
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("fit", [DLDL().fit, VoteLDL().fit, competition_test], ids=["DLDL", "VoteLDL", "test"])
+@pytest.mark.parametrize("fit", [DLDL().fit, VoteLDL().fit], ids=["DLDL", "VoteLDL"])
 @pytest.mark.parametrize("size", ["153", "200"])
 def test_wide_features_with_overflowing_sums_of_squares_raise(fit, size):
     X, _, Y = make_problem(m=100)

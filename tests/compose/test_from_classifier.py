@@ -145,6 +145,15 @@ def test_default_is_invariant_to_feature_units():
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize(("n", "m"), [(60, 5), (20, 20)])
+def test_constant_columns_do_not_matter(n, m, make):
+    X, _, Y = make_problem(n=n, m=m, c=2)
+    wider = make(np.insert(X, 2, 70.0, axis=1))
+    expected = FromClassifier().fit(make(X), Y).predict(make(X))
+    np.testing.assert_allclose(FromClassifier().fit(wider, Y).predict(wider), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
 def test_wide_features_are_fitted_in_the_row_space(make):
     """Rotated to as many coordinates as rows: a ridge penalty is invariant to the rotation."""
     rng = np.random.default_rng(0)

@@ -56,13 +56,13 @@ def test_sample_weights_equal_repeated_rows(model):
 
 
 def test_selection_respects_sample_weights():
-    """Half of the rows are votes and half presence; the half with positive weight decides."""
-    some = make_label_distributions(700, labels="votes", n_raters=20, snr=100.0, random_state=0)
-    other = make_label_distributions(700, labels="presence", random_state=0)
-    X, Y = np.vstack([some.X, other.X + 1e-9]), np.vstack([some.Y, other.Y])
-    first = np.arange(1400) < 700
-    assert "compete, as votes do" in DLDL().fit(X, Y, sample_weight=first).selection_summary_
-    assert "independent" in DLDL().fit(X, Y, sample_weight=~first).selection_summary_
+    """Half of the rows are votes, half have two positive labels; the half with the larger weights decides."""
+    some = make_label_distributions(100, 3, labels="votes", n_raters=5, random_state=0)
+    other = make_label_distributions(100, 3, labels="top-k", k=2, random_state=1)
+    X, Y = np.vstack([some.X, other.X]), np.vstack([some.Y, other.Y])
+    first = np.where(np.arange(200) < 100, 1.0, 0.001)
+    assert "taken as votes" in DLDL().fit(X, Y, sample_weight=first).selection_summary_
+    assert "equally many" in DLDL().fit(X, Y, sample_weight=first[::-1].copy()).selection_summary_
 
 
 def stated_objective(model, X, D, G, w):

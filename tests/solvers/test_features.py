@@ -1,5 +1,7 @@
 """Products and scatter matrices of columns of any scale and offset, against extended precision."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -94,3 +96,66 @@ def test_factorisation_is_shared_for_similar_columns():
 def test_reciprocals_of_values_within_rounding_error_are_zero():
     np.testing.assert_array_equal(reciprocal(np.array([4.0, 1e-12, 1e-16, 0.0])), [0.25, 1e12, 0.0, 0.0])
     np.testing.assert_array_equal(reciprocal(np.zeros(2)), 0.0)
+
+
+def mirrored_rows():
+    half = np.random.default_rng(0).normal(size=(40, 6))
+    return np.vstack([half, -half])
+
+
+def factorial_design(copies=4):
+    return np.tile(np.array(list(product([-1.0, 1.0], repeat=5))), (copies, 1))
+
+
+def one_hot(copies=5):
+    """Categories of equal frequency: every row has the same values in other columns."""
+    return np.tile(np.eye(12), (copies, 1))
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("make", [lambda: columns("near zero", n=200), mirrored_rows, factorial_design, one_hot])
+def test_sorted_rows_do_not_depend_on_the_columns(make, container):
+    X = make()
+    rng = np.random.default_rng(1)
+    order, starts = Features(container(X)).sort_rows()
+    assert len(starts) == len(np.unique(X, axis=0))
+    for block in np.split(order, starts[1:]):
+        assert (X[block] == X[block[0]]).all()
+    changes = {
+        "order": X[:, rng.permutation(X.shape[1])],
+        "scale": X * rng.uniform(0.1, 10.0, size=X.shape[1]),
+        "offset": X + 2.0 ** np.arange(X.shape[1]),
+        "constant": np.insert(X, 2, 7.0, axis=1),
+    }
+    for name, changed in changes.items():
+        np.testing.assert_array_equal(Features(container(changed)).sort_rows()[0], order, err_msg=name)
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+def test_sorted_rows_do_not_depend_on_their_order(container):
+    X = np.vstack([mirrored_rows(), mirrored_rows()[:10]])
+    moved = np.random.default_rng(1).permutation(len(X))
+    order, starts = Features(container(X)).sort_rows()
+    again, same = Features(container(X[moved])).sort_rows()
+    np.testing.assert_array_equal(X[moved][again], X[order])
+    np.testing.assert_array_equal(same, starts)
+    weights = np.repeat([2.0, 1.0], [10, 70])
+    once, _ = Features(container(mirrored_rows()), sample_weight=weights).sort_rows()
+    np.testing.assert_array_equal(X[once], X[order[starts]])
+
+
+def test_mirrored_columns_do_not_cancel():
+    """As the two columns of a category with two values."""
+    x = np.random.default_rng(0).normal(size=(50, 1))
+    order, _ = Features(np.hstack([x, -x])).sort_rows()
+    assert not np.array_equal(order, np.arange(50))
+
+
+def test_sampled_rows_do_not_depend_on_their_order():
+    X = np.random.default_rng(0).normal(size=(3000, 3)) * np.tile([1.0, 5.0, 20.0], 1000)[:, None]
+    sample = Features(X).sample_rows(900)
+    assert len(np.unique(sample)) == 900
+    assert np.bincount(sample % 3).min() > 250
+    moved = np.random.default_rng(1).permutation(3000)
+    np.testing.assert_array_equal(np.sort(moved[Features(X[moved]).sample_rows(900)]), sample)
+    np.testing.assert_array_equal(Features(X[:900]).sample_rows(900), np.arange(900))

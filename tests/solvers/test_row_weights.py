@@ -65,12 +65,11 @@ def test_gradient_of_the_weighted_loss():
     assert (ahead - behind) / 2e-6 == pytest.approx(np.vdot(gW, dW) + gb @ db, rel=1e-6)
 
 
-@pytest.mark.parametrize("competing", [True, False])
-def test_vote_regression_with_weights_is_that_of_repeated_rows(competing):
+def test_vote_regression_with_weights_is_that_of_repeated_rows():
     X, _, Y, w = weighted_rows()
-    offset = np.log(np.random.default_rng(2).integers(1, 9, size=len(X))) if competing else 0.0
-    many = np.repeat(offset, w) if competing else 0.0
-    options = {"l2": 0.5, "competing": competing, "tol": 1e-13}
+    offset = np.log(np.random.default_rng(2).integers(1, 9, size=len(X)))
+    many = np.repeat(offset, w)
+    options = {"l2": 0.5, "tol": 1e-13}
     given = vote_regression(Features(X, True, w.astype(float)), Y, offset=offset, **options)
     repeated = vote_regression(Features(np.repeat(X, w, axis=0)), np.repeat(Y, w, axis=0), offset=many, **options)
     assert given.loss == pytest.approx(repeated.loss, rel=1e-10)
@@ -78,8 +77,7 @@ def test_vote_regression_with_weights_is_that_of_repeated_rows(competing):
     np.testing.assert_allclose(given.coef, repeated.coef, atol=1e-5)
 
 
-@pytest.mark.parametrize("competing", [True, False])
-def test_unknown_labels_are_left_out_of_the_vote_likelihood(competing):
+def test_unknown_labels_are_left_out_of_the_vote_likelihood():
     """The stated objective over the known entries alone, by a generic solver."""
     X, _, Y, w = weighted_rows(n=60)
     X = X / [1.0, 1.0, 1.0, 1e4]
@@ -88,16 +86,14 @@ def test_unknown_labels_are_left_out_of_the_vote_likelihood(competing):
 
     def objective(v):
         W, b, rate = v[: m * c].reshape(m, c), v[m * c : -1], v[-1]
-        votes = [np.exp(rate) * softmax(R) if competing else np.exp(R) for R in (centred @ W + b, b[None])]
+        votes = [np.exp(rate) * softmax(R) for R in (centred @ W + b, b[None])]
         logs = np.where(Y, np.log1p(-np.exp(-votes[0])), -votes[0])
         half = 0.5 * np.log1p(-np.exp(-votes[1])) - 0.5 * votes[1]
         return -float((w[:, None] * observed * logs).sum() + half.sum()) + 0.5 * float(np.sum(W**2))
 
-    fit = vote_regression(
-        Features(X, True, w.astype(float)), Y, l2=0.5, competing=competing, observed=observed, tol=1e-13
-    )
-    other = vote_regression(
-        Features(X, True, w.astype(float)), Y ^ ~observed, l2=0.5, competing=competing, observed=observed, tol=1e-13
+    features = Features(X, True, w.astype(float))
+    fit, other = (
+        vote_regression(features, stored, l2=0.5, observed=observed, tol=1e-13) for stored in (Y, Y ^ ~observed)
     )
     found = minimize(objective, np.zeros(m * c + c + 1), method="BFGS", options={"gtol": 1e-4})
     assert fit.loss == pytest.approx(found.fun, rel=1e-5)

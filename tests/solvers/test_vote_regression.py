@@ -24,7 +24,7 @@ def problem(n=120, m=4, c=5, rate=6.0, seed=0):
     return X[keep], Y[keep], W - W.mean(axis=1, keepdims=True)
 
 
-LINKS = {"votes": {}, "fixed raters": {"fixed_raters": True}, "presence": {"competing": False}}
+LINKS = {"votes": {}, "fixed raters": {"fixed_raters": True}}
 EVERY_LINK = pytest.mark.parametrize("link", LINKS)
 
 
@@ -38,7 +38,6 @@ def objective(v, X, Y, l2, link, offset=0.0, weak_prior=False):
     votes = {
         "votes": np.exp(rate + offset) * P,
         "fixed raters": -np.exp(rate + offset) * np.log1p(-np.minimum(P, 1 - 1e-9)),
-        "presence": np.exp(rows),
     }[link]
     votes, at_mean = votes[:-1], votes[-1]
     prior = 0.5 * np.sum(at_mean - np.log1p(-np.exp(-at_mean)))  # half a positive, half a negative label
@@ -72,10 +71,7 @@ def test_derivatives_by_finite_differences(link, counted):
     Y = np.vstack([rng.random((6, 4)) < 0.5, np.full(4, 0.5)])
     counts = rng.integers(1, 3, size=(7, 4)).astype(float) if counted else None
     offset = rng.normal(size=7)
-    model = module.IndependentLabels(Y, counts, weak_prior=counted)
-    if link != "presence":
-        fixed_raters = link == "fixed raters"
-        model = module.CompetingLabels(Y, counts, weak_prior=counted, offset=offset, fixed_raters=fixed_raters)
+    model = module.CompetingLabels(Y, counts, weak_prior=counted, offset=offset, **LINKS[link])
     Z, rate = rng.normal(size=(7, 4)), 0.4
     _, derivatives = model.at(Z, rate)
     (slope, rate_slope), hessian_times, curvature = derivatives()
@@ -89,17 +85,16 @@ def test_derivatives_by_finite_differences(link, counted):
     assert np.linalg.eigvalsh(curvature).min() > -1e-12
 
 
-@pytest.mark.parametrize("competing", [True, False])
-def test_constant_models_are_posterior_modes(competing):
+def test_constant_models_are_posterior_modes():
     _, Y, _ = problem()
     Y = np.column_stack([Y, np.ones(len(Y)), np.zeros(len(Y))]).astype(bool)
     n, counts = len(Y), Y.sum(axis=0)
-    options = {"l2": 1.0, "competing": competing, "tol": 1e-14}
+    options = {"l2": 1.0, "tol": 1e-14}
     fit = vote_regression(Features(np.zeros((n, 1))), Y, **options)
-    theta = competing_votes(fit.scores, fit.log_rate) if competing else fit.scores
+    theta = competing_votes(fit.scores, fit.log_rate)
     np.testing.assert_allclose(-np.expm1(-np.exp(theta[0])), (counts + 0.5) / (n + 1), atol=1e-6)
     fit = vote_regression(Features(np.zeros((n, 1))), Y, weak_prior=True, **options)
-    theta = competing_votes(fit.scores, fit.log_rate) if competing else fit.scores
+    theta = competing_votes(fit.scores, fit.log_rate)
 
     def slope(theta, k):  # of k labels positive and n - k negative, and of the prior
         votes = np.exp(theta)
@@ -178,10 +173,9 @@ def test_outlying_row_has_limited_influence():
 
 def test_fit_without_intercept():
     X, Y, _ = problem()
-    for competing in (True, False):
-        fit = vote_regression(Features(X, fit_intercept=False), Y, l2=0.5, competing=competing)
-        assert (fit.intercept == 0).all()
-        assert fit.converged
+    fit = vote_regression(Features(X, fit_intercept=False), Y, l2=0.5)
+    assert (fit.intercept == 0).all()
+    assert fit.converged
 
 
 def test_warm_start_saves_iterations():

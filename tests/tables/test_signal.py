@@ -6,7 +6,7 @@ import pytest
 
 from ldlearn.core.simplex import softmax
 from ldlearn.datasets import make_label_distributions
-from ldlearn.metrics.against_baselines import advantage_over_constant
+from ldlearn.metrics.against_baselines import advantage_over_constant, score_with_baselines
 from ldlearn.tables import fit_table
 from ldlearn.tables.table_fit import describe_signal
 
@@ -61,6 +61,44 @@ def test_overconfident_predictions_count_as_informative():
     for sharpness in (0.1, 1.0, 10.0):
         gain, error = advantage_over_constant(Y, softmax(sharpness * scores), softmax(scores)[0], logical=True)
         assert gain > 4 * error
+
+
+def simulated_scores(sharpness, slope=1.0):
+    """Votes of 300 rows, and predictions whose logits are the true ones times a factor."""
+    rng = np.random.default_rng(0)
+    logits = slope * rng.normal(size=(300, 4))
+    Y = (rng.random((300, 4)) < -np.expm1(-3 * softmax(logits))).astype(float)
+    return score_with_baselines(Y, softmax(sharpness * logits), np.full(4, 0.25), None, logical=True)
+
+
+def test_likelihoods_are_compared_beside_their_slope():
+    """Predictions in the right direction are worse than none if they are far too sharp."""
+    good, sharp = simulated_scores(1.0), simulated_scores(10.0)
+    assert good["better_than_baselines"]
+    assert good["likelihood_gain"] > 4 * good["likelihood_error"]
+    assert not sharp["better_than_baselines"]
+    assert sharp["advantage"] > 4 * sharp["standard_error"]
+    assert sharp["likelihood_gain"] < -4 * sharp["likelihood_error"]
+    text = describe_signal(sharp)
+    assert "Informative features, but" in text
+    assert "less likely" in text
+    assert f"{sharp['likelihood_gain']:+.3f}" in text
+    assert "less likely" not in describe_signal(good)
+
+
+def test_less_likely_labels_are_reported_beside_uninformative_features():
+    reversed_scores = simulated_scores(-1.0)
+    text = describe_signal(reversed_scores)
+    assert text.startswith("Uninformative")
+    assert "less likely" in text
+
+
+def test_likelihood_of_labels_is_not_compared_for_degrees():
+    D = softmax(np.random.default_rng(0).normal(size=(50, 3)))
+    found = score_with_baselines(D, D, D.mean(axis=0), None, logical=False)
+    assert found["better_than_baselines"]
+    assert found["likelihood_gain"] is None
+    assert "less likely" not in describe_signal(found)
 
 
 def test_constant_labels_give_no_evidence():

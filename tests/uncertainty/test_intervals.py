@@ -238,6 +238,23 @@ def test_false_positive_rate_and_detection_of_far_rows(model):
     assert model.far_from_training(-50.0 * np.eye(5)).all()
 
 
+def test_alternating_kinds_of_rows():
+    """Every third row is of a narrow kind: a sample of every third row would know no other."""
+    rng = np.random.default_rng(0)
+    is_narrow = np.arange(4500) % 3 == 0
+    X = rng.normal(size=(4500, 4)) * np.where(is_narrow, 1.0, 6.0)[:, None]
+    P = softmax(0.3 * X @ rng.normal(size=(4, 3)))
+    Y = rng.random(P.shape) < -np.expm1(-3.0 * P)
+    Y[:, 0] |= ~Y.any(axis=1)
+    widths = []
+    for order in (np.arange(4500), rng.permutation(4500)):
+        model = VoteLDL(gamma=1.0).fit(X[order], Y[order])
+        assert 0.003 < model.far_from_training(X).mean() < 0.03
+        lower, upper = model.predict_interval(X[:200])
+        widths.append((upper - lower).mean())
+    assert widths[0] == pytest.approx(widths[1], rel=0.02)
+
+
 def test_far_flag_with_nearly_as_many_features_as_rows():
     rng = np.random.default_rng(0)
     X, new = rng.normal(size=(100, 90)), rng.normal(size=(500, 90))

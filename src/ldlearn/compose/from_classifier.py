@@ -228,9 +228,12 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
         features = Features(X, sample_weight=sample_weight)
         unit = float(np.sqrt(default_gamma(features))) or 1.0
         w = np.ones(len(y)) if sample_weight is None else sample_weight
-        X = X.astype(np.float64) / unit  # in single precision the line search of scikit-learn 1.6 gives up
+        varying = features.spread > 0.0
+        scale = varying / unit  # constant columns become 0: the solver's tolerance would let them change the fit
+        X = X.astype(np.float64)  # in single precision the line search of scikit-learn 1.6 gives up
+        X = X.multiply(scale).tocsr() if sparse.issparse(X) else X * scale
         basis = None
-        if X.shape[0] < X.shape[1]:
+        if X.shape[0] < varying.sum():
             # Coefficients with a ridge penalty lie in the span of the rows, which has fewer dimensions.
             basis, coordinates = qr((X.toarray() if sparse.issparse(X) else X).T, mode="economic", check_finite=False)
             X = coordinates.T
@@ -244,7 +247,7 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
         # On few rows scikit-learn would check rows and parameters, which are ours, for longer than it fits.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             model = min(models, key=held_out_loss).fit(X, y, sample_weight)
-        self.coef_ = (model.coef_[0] if basis is None else basis @ model.coef_[0]) / unit
+        self.coef_ = (model.coef_[0] if basis is None else basis @ model.coef_[0]) * scale
         self.intercept_, self.C_ = float(model.intercept_[0]), model.C
         self.classes_ = model.classes_
         return self

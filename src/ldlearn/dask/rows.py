@@ -11,8 +11,7 @@ from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, ref
 from ldlearn.core.simplex import Array, Indices
 from ldlearn.core.targets import RowTargets
 from ldlearn.dask.training import TrainingBlocks
-from ldlearn.joint.label_model import project_rows, third_moments
-from ldlearn.solvers.features import CentredColumns, Features, reduce_to_row_space
+from ldlearn.solvers.features import CentredColumns, Features, reduce_to_row_space, row_keys
 from ldlearn.solvers.softmax_objective import LocalObjective
 from ldlearn.solvers.softmax_regression import ObjectiveAt
 
@@ -55,14 +54,9 @@ class BlockColumns(CentredColumns):
         X, targets = self.training.fetch_rows(rows, self.blocks)
         return X, targets.sample_weight
 
-    def third_moments(self) -> Array:
-        """See `ldlearn.joint.label_model.third_moments`."""
-        return np.asarray(self.sum_blocks(_block_third_moments, self.statistics())[0])
-
-    def project_rows(self, direction: Array) -> Array:
-        """See `ldlearn.joint.label_model.project_rows`."""
-        common, runner = (self.statistics(), direction), self.training.runner
-        parts = runner.map_compute(lambda X, common: project_rows(X, *common), self.blocks, common=common)
+    def row_keys(self) -> Array:
+        """See `ldlearn.solvers.features.row_keys`."""
+        parts = self.training.runner.map_compute(row_keys, self.blocks, common=self.statistics())
         return np.concatenate(parts)
 
     def statistics(self) -> CentredColumns:
@@ -152,10 +146,6 @@ class BlockObjectiveAt:
 def _block_deviations(X: Array, targets: RowTargets, common: tuple[Array, bool]) -> Sequence[Any]:
     mean, weighted = common
     return deviation_sums(X, mean, targets.sample_weight if weighted else None)
-
-
-def _block_third_moments(X: Array, targets: RowTargets, columns: CentredColumns) -> Sequence[Any]:
-    return [third_moments(X, columns, targets.sample_weight)]
 
 
 def _block_scatter(X: Array, targets: RowTargets, columns: CentredColumns) -> Sequence[Any]:

@@ -90,7 +90,7 @@ class _BlockVotes(VoteObjective):
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
         super().__init__(columns, len(label_names))
         positives, counts = columns.training.count_positives(label_names)
-        self.total = float(counts.max()) + 1.0  # as `IndependentLabels.total`, including the added row
+        self.total = float(counts.max()) + 1.0  # as `CompetingLabels.total`, including the added row
         self.rates = positive_rates(positives, counts)
         self.added = CompetingLabels(np.full((1, self.c), 0.5), None)
 

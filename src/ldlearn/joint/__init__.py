@@ -2,7 +2,6 @@
 
 from ldlearn.joint.dldl import DLDL, dldl_path
 from ldlearn.joint.l2 import L2
-from ldlearn.joint.label_model import competition_test
 from ldlearn.joint.vote_ldl import VoteLDL
 
-__all__ = ["DLDL", "L2", "VoteLDL", "competition_test", "dldl_path"]
+__all__ = ["DLDL", "L2", "VoteLDL", "dldl_path"]

@@ -90,13 +90,14 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     beta : float, default=None
         Penalty of ``|D|^2``: large values make the degrees of the positive labels of a row more equal.
         None selects it from the 0/1 labels alone: the one whose degrees have the largest mean intersection with the
-        target, the degrees of `VoteLDL`, or equal degrees if labels do not compete (`label_model`).
+        target, the degrees of `VoteLDL` or equal degrees (`label_model`).
     gamma : float, default=None
         Penalty of ``|W|^2``. None selects from 0.1 to 316 times 0.03 times the sum of the features' variances (0.03 m
         for m standardised features): the one that predicts the target best on held-out rows.
     label_model : {"auto", "votes", "presence"}, default="auto"
         What a 1 means, for the selection of beta and gamma: a share of the row's votes, taken from the other labels,
-        or mere presence. "auto" tests which (`competition_test`).
+        or mere presence, so that equal degrees are the target. "auto" takes labels as votes, unless nearly all rows
+        have equally many positive labels: these show only which degrees are the largest, and are taken as presence.
     zeros : {"none", "less"} or float, default="none"
         What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" the recovered
         degrees are a mixture of D and P: see Notes. A number means "less" too: it is the concentration kappa of the

@@ -16,7 +16,7 @@ from ldlearn.joint.label_model import (
     VALIDATION_TOL,
     Split,
     ValidatedModel,
-    compare_models,
+    has_fixed_cardinality,
     paired_z_score,
     validate_vote_model,
     validation_splits,
@@ -53,10 +53,9 @@ def select_hyperparameters(
 ) -> Hyperparameters:
     """Select beta and gamma where they are None.
 
-    1. Compare the held-out likelihood of the competing-votes model with that of independent labels.
-    2. The target degrees are those of the vote model, or equal degrees of the positive labels if independence is
-       significantly better or nearly all rows have equally many positive labels.
-    3. gamma minimises the held-out KL divergence to the target; beta maximises the mean intersection with it.
+    1. The target degrees are those of the vote model, or equal degrees of the positive labels if nearly all rows have
+       equally many of them.
+    2. gamma minimises the held-out KL divergence to the target; beta maximises the mean intersection with it.
 
     Five folds (fewer, if there are more than 1,000 rows) of at most 2,000 rows are used.
 
@@ -69,7 +68,7 @@ def select_hyperparameters(
     beta, gamma : float or None
         Given values are kept.
     label_model : {"auto", "votes", "presence"}, default="auto"
-        "votes" and "presence" (equal degrees) replace step 1.
+        "votes" and "presence" (equal degrees) state the target of step 1.
     max_iter : int, default=5
         Outer iterations of DLDL.
     """
@@ -96,11 +95,10 @@ def _target_model(splits: list[Split], label_model: str) -> tuple[ValidatedModel
     """The vote model if its degrees are the target, None if equal degrees are; and a message."""
     if label_model == "presence":
         return None, "label_model='presence'"
-    votes = validate_vote_model(splits)
-    if label_model == "votes":
-        return votes, "label_model='votes'"
-    result = compare_models(splits, votes)
-    return votes if result.competing and not result.fixed_cardinality else None, result.message
+    if label_model == "auto" and has_fixed_cardinality(splits):
+        return None, "nearly all rows have equally many positive labels"
+    message = "labels are taken as votes" if label_model == "auto" else "label_model='votes'"
+    return validate_vote_model(splits), message
 
 
 def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> float:

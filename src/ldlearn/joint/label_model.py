@@ -1,26 +1,19 @@
-"""Validation splits, and the test whether labels compete for votes or are independent, by held-out likelihood."""
+"""Validation splits, and the vote model of 0/1 labels whose penalty is selected on them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.stats import norm
-from sklearn.utils import check_array, check_consistent_length
 
-from ldlearn.base.estimator import explain_overflow, raise_input_errors
 from ldlearn.core.resources import in_threads
-from ldlearn.core.scaling import row_blocks, without_offsets
 from ldlearn.core.simplex import Array, Indices, SampleWeight
-from ldlearn.core.targets import RowTargets, check_logical, fill_unknown, split_observed
+from ldlearn.core.targets import RowTargets, fill_unknown
 from ldlearn.core.votes import competing_votes, log_likelihood
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import CentredColumns, Features
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
-from ldlearn.uncertainty.intervals import check_fraction
 
 VALIDATION_TOL = 1e-4  # accuracy per row of fits that are only compared with each other
 _MAX_ROWS = 2000  # that models are compared on
@@ -34,14 +27,14 @@ class Fold(NamedTuple):
     test: Indices
 
 
-def validation_folds(features: Any, max_rows: int = _MAX_ROWS, min_folds: int = 2) -> list[Fold]:
+def validation_folds(features: CentredColumns, max_rows: int = _MAX_ROWS, min_folds: int = 2) -> list[Fold]:
     """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most ``max_rows`` rows are used.
 
     Rows with the same features stay together, so that no row is validated by its own copy and a row twice is a row of
     weight 2. Only where fewer than ten rows differ, among hundreds, are copies separated. There are no folds of fewer
     than ten rows.
     """
-    order, starts = sort_by_features(features)
+    order, starts = features.sort_rows()
     if len(starts) < _MIN_ROWS <= len(order) / _MIN_ROWS:
         starts = np.arange(len(order))
     if len(starts) < _MIN_ROWS:
@@ -53,60 +46,6 @@ def validation_folds(features: Any, max_rows: int = _MAX_ROWS, min_folds: int = 
     n_folds = min(5, max(min_folds, 5000 // len(used)))  # about as much work for any number of rows
     parts = [np.concatenate(used[k::n_folds]) for k in range(n_folds)]
     return [Fold(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part)) for k, part in enumerate(parts)]
-
-
-def sort_by_features(features: Any) -> tuple[Indices, Indices]:
-    """Sort rows by a projection of their features; also return where each group of equal rows starts.
-
-    The random coefficients of the projection are assigned to the standardised columns by the rank of a third moment,
-    ``mean_i w_i z_ij |z_i|^2``: neither the order of rows or columns nor an offset or scale of a column matters.
-
-    Parameters
-    ----------
-    features : Features
-        Or rows in blocks on a cluster, which apply `third_moments` and `project_rows` themselves.
-    """
-    local = isinstance(features, Features)
-    moments = third_moments(features.X, features, features.sample_weight) if local else features.third_moments()
-    direction = np.empty(features.m)
-    # Rounded, so that rounding errors do not rank columns.
-    ranked = np.argsort(np.round(moments / (features.total * features.m), 9), kind="stable")
-    direction[ranked] = np.random.default_rng(0).standard_normal(features.m)
-    direction *= _inverse_deviations(features)
-    projected = project_rows(features.X, features, direction) if local else features.project_rows(direction)
-    order = np.argsort(projected, kind="stable")
-    return order, np.flatnonzero(np.append(True, np.diff(projected[order]) > 0))
-
-
-def third_moments(X: Any, columns: CentredColumns, sample_weight: SampleWeight | None = None) -> Array:
-    """``sum_i w_i z_ij |z_i|^2`` of each standardised column j."""
-    scale = _inverse_deviations(columns)
-    centre = scale * (columns.mean - columns.offsets)
-    moments = np.zeros(columns.m)
-    for rows in row_blocks(X):
-        block = without_offsets(X[rows], columns.offsets)
-        scaled = sparse.csr_array(block.multiply(scale)) if sparse.issparse(block) else block * scale
-        squares = (scaled * scaled).sum(axis=1) - 2.0 * (scaled @ centre) + centre @ centre
-        squares = squares if sample_weight is None else squares * sample_weight[rows]
-        moments += squares @ scaled - squares.sum() * centre
-    return moments
-
-
-def project_rows(X: Any, columns: CentredColumns, direction: Array) -> Array:
-    """``(X - offsets) direction``: the same number for the same row, wherever it stands."""
-    blocks = (without_offsets(X[rows], columns.offsets) for rows in row_blocks(X))
-    if sparse.issparse(X):
-        return np.concatenate([block @ direction for block in blocks])
-    # Not by BLAS, in which the same row may give another number at another place.
-    return np.concatenate([np.einsum("ij,j->i", block.astype(np.float64, order="C"), direction) for block in blocks])
-
-
-def _inverse_deviations(columns: CentredColumns) -> Array:
-    """The reciprocal of each column's standard deviation; 0 for a constant column."""
-    if not np.isfinite(columns.spread).all():
-        raise OverflowError("The squares of the features overflow.")
-    varying = columns.spread > 0.0
-    return np.where(varying, np.sqrt(columns.total / np.where(varying, columns.spread, 1.0)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -158,7 +97,7 @@ _PENALTY_RATIOS = tuple((10.0 ** np.arange(5.5, -1.5, -0.5)).tolist())  # to DLD
 
 @dataclass(frozen=True)
 class ValidatedModel:
-    """A model of 0/1 labels, fitted and evaluated on each split."""
+    """A vote model, fitted and evaluated on each split."""
 
     penalty_ratio: float  # to DLDL's default gamma
     log_likelihoods: Array  # of the validation rows of all splits
@@ -182,18 +121,16 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
     return best
 
 
-def _validate_on_splits(
-    splits: list[Split], ratio: float, starts: Sequence[VoteFit | None], **options: Any
-) -> ValidatedModel:
-    """Fit a model of 0/1 labels on the training rows of each split, and evaluate it on the validation rows."""
+def _validate_on_splits(splits: list[Split], ratio: float, starts: Sequence[VoteFit | None]) -> ValidatedModel:
+    """Fit the vote model on the training rows of each split, and evaluate it on the validation rows."""
 
     def validate(pair: tuple[Split, VoteFit | None]) -> tuple[Array, Array, VoteFit]:
         split, start = pair
         Y, observed, _ = split.labels
-        steps: dict[str, Any] = {"l2": ratio * split.default_gamma, "start": start, "tol": VALIDATION_TOL}
-        fit = vote_regression(split.features, Y, observed=observed, **steps, **options)
+        l2 = ratio * split.default_gamma
+        fit = vote_regression(split.features, Y, observed=observed, l2=l2, start=start, tol=VALIDATION_TOL)
         Z = np.asarray(split.X_test @ fit.coef + fit.intercept, dtype=np.float64)
-        theta = competing_votes(Z, fit.log_rate) if options.get("competing", True) else Z
+        theta = competing_votes(Z, fit.log_rate)
         return split.log_likelihoods(theta), theta, fit
 
     pairs = list(zip(splits, starts, strict=True))
@@ -201,111 +138,11 @@ def _validate_on_splits(
     return ValidatedModel(ratio, np.concatenate(parts), thetas, fits)
 
 
-@dataclass(frozen=True)
-class CompetitionResult:
-    """Result of `competition_test`.
+def has_fixed_cardinality(splits: list[Split]) -> bool:
+    """Whether nearly all rows have equally many positive labels, which then show only which degrees are the largest.
 
-    Attributes
-    ----------
-    competing : bool
-        False if independent labels are significantly likelier, unless the number of positive labels is fixed.
-    fixed_cardinality : bool
-        Whether nearly all rows have equally many positive labels: their number has less than a tenth of the variance
-        that independent labels would give it. Labels then compete, but show only which degrees are the largest.
-    z : float
-        Mean over standard error of the paired differences in held-out log-likelihood, independent minus competing.
-    p_value : float
-        One-sided, of the hypothesis that labels compete.
-    n_samples : int
-        Number of validation rows.
-    message : str
-        The result as a sentence.
+    Their number has less than a tenth of the variance that independent labels would give it.
     """
-
-    competing: bool
-    fixed_cardinality: bool
-    z: float
-    p_value: float
-    n_samples: int
-    message: str
-
-
-def competition_test(X: Any, y: Any, *, fit_intercept: bool = True, level: float = 0.05) -> CompetitionResult:
-    r"""Test whether the labels of a row compete for its votes or are independent of each other.
-
-    Compare two models of 0/1 labels with the same link on held-out rows: ``P(y_j = 1) = 1 - exp(-lambda p_j)``,
-    p a softmax of linear scores, and ``1 - exp(-exp(x w_j + b_j))``, both with the penalty that is best for the first:
-    with a penalty of its own, the second may win by less shrinkage alone. The statistic is the mean difference of their
-    log-likelihoods over its standard error, under the weaker and the stronger prior of `VoteLDL`, whichever is smaller.
-    Labels are called independent if it is large, unless nearly all rows have equally many positive labels: such labels
-    compete whatever link suits them.
-
-    The test assumes that the number of votes of a row does not depend on its features. If it does, as where difficult
-    rows get more raters, competing labels may be called independent at any level.
-
-    Parameters
-    ----------
-    X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-        Features.
-    y : array-like or data frame of shape (n_samples, n_labels)
-        Logical labels; NaN where unobserved.
-    fit_intercept : bool, default=True
-    level : float, default=0.05
-        Nominal probability of calling competing labels independent; benchmarks/competition_test.py has the actual ones.
-
-    Returns
-    -------
-    CompetitionResult
-
-    Examples
-    --------
-    >>> from ldlearn.datasets import make_label_distributions
-    >>> from ldlearn.joint import competition_test
-    >>> votes = make_label_distributions(1000, labels="votes", n_raters=20)
-    >>> competition_test(votes.X, votes.Y).competing
-    True
-    >>> presence = make_label_distributions(1000, labels="presence")
-    >>> competition_test(presence.X, presence.Y).competing
-    False
-    """
-    check_fraction("level", level)
-    labels = RowTargets(*split_observed(check_logical(y, nan="allow")))
-    with raise_input_errors():
-        X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-        check_consistent_length(X, labels.values)
-    with explain_overflow(X):
-        splits = validation_splits(Features(X, fit_intercept), labels)
-        return compare_models(splits, validate_vote_model(splits), level)
-
-
-def compare_models(splits: list[Split], competing: ValidatedModel, level: float = 0.05) -> CompetitionResult:
-    """Compare the model of competing labels with that of independent labels."""
-    if not splits:
-        return CompetitionResult(True, False, 0.0, 0.5, 0, "too few rows to test whether labels compete")
-    # Under both priors: where nearly all labels are positive, each of them alone may decide.
-    ratio, cold, weights = competing.penalty_ratio, [None] * len(splits), validation_weights(splits)
-    weak_competing = _validate_on_splits(splits, ratio, competing.fits, weak_prior=True)
-    weak_independent = _validate_on_splits(splits, ratio, cold, competing=False, weak_prior=True)
-    independent = _validate_on_splits(splits, ratio, cold, competing=False)
-    pairs = (weak_independent, weak_competing), (independent, competing)
-    differences = [first.log_likelihoods - second.log_likelihoods for first, second in pairs]
-    z, difference = min(((paired_z_score(each, weights), each) for each in differences), key=itemgetter(0))
-    gain = float(np.average(difference, weights=weights))
-    p_value = float(norm.sf(z))
-    fixed = _has_fixed_cardinality(splits)
-    verdict = "undecided whether labels compete; they are taken as votes"
-    if fixed:
-        verdict = "nearly all rows have equally many positive labels"
-    elif p_value < level:
-        verdict = "labels are independent of each other"
-    elif p_value > 1.0 - level:
-        verdict = "labels compete, as votes do"
-    figures = f"(held-out log-likelihood per row, independent minus competing: {gain:+.3f}, z = {z:+.1f})"
-    return CompetitionResult(fixed or p_value >= level, fixed, z, p_value, len(difference), f"{verdict} {figures}")
-
-
-def _has_fixed_cardinality(splits: list[Split]) -> bool:
-    """Whether the number of positives of a row has less than a tenth of the variance of independent labels."""
     Y = np.vstack([fill_unknown(*split.labels_test) for split in splits])
     weights = validation_weights(splits)
     frequency = np.average(Y, axis=0, weights=weights)

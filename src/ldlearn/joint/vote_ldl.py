@@ -96,8 +96,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
 
     Overdispersed votes have the same likelihood: if they are gamma-Poisson (their shares Dirichlet-multinomial), the
     probability of no vote is still ``exp(-lambda p_j)``, and the expected shares given y are the same. See
-    docs/research/without_truth.md for the proof. The assumption fails for labels that mark mere presence;
-    `competition_test` tests it.
+    docs/research/without_truth.md for the proof. The assumption fails for labels that mark mere presence.
 
     The likelihood is not concave. Newton's method starts at the best model without features and ends at a stationary
     point if ``converged_``. One row is added to the data, with the mean features and all labels half positive: without

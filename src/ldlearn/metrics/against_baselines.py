@@ -60,6 +60,9 @@ def score_with_baselines(
 ) -> dict[str, Any]:
     """Scores of predictions beside the baselines, on the rows that can be scored, and whether the gain is significant.
 
+    Of 0/1 labels, the predictions are better than the baselines if the slope of the vote log-likelihood is clearly
+    positive (`advantage_over_constant`) and the likelihood itself not clearly below that of the mean distribution.
+
     Parameters
     ----------
     truth : ndarray of shape (n_samples, n_labels)
@@ -82,11 +85,17 @@ def score_with_baselines(
     weights = None if weights is None else weights[known]
     predictions = {"model": P, "mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
     advantage, error = advantage_over_constant(truth, P, mean, logical)
+    better = clearly_better(advantage, error)
+    metric = "vote_likelihood" if logical else "intersection"
+    by_row = per_row(metric, truth, P)
+    likelihood_gain = likelihood_error = None
+    if logical:
+        likelihood_gain, likelihood_error = _mean_and_error(by_row - per_row(metric, truth, predictions["mean"]))
+        better = better and not clearly_better(-likelihood_gain, likelihood_error)
     gain: tuple[float | None, float | None] = (None, None)
     if classifier is not None:
         predictions["classifier"] = classifier[known]
-        metric = "vote_likelihood" if logical else "intersection"
-        gain = _mean_and_error(per_row(metric, truth, classifier[known]) - per_row(metric, truth, P))
+        gain = _mean_and_error(per_row(metric, truth, classifier[known]) - by_row)
     scores = []
     for each in chosen:
         values = {name: mean_of_defined(each.rows(truth, given), weights) for name, given in predictions.items()}
@@ -96,7 +105,9 @@ def score_with_baselines(
         "scores": scores,
         "advantage": advantage,
         "standard_error": error,
-        "better_than_baselines": clearly_better(advantage, error),
+        "better_than_baselines": better,
+        "likelihood_gain": likelihood_gain,
+        "likelihood_error": likelihood_error,
         "classifier_gain": gain[0],
         "classifier_error": gain[1],
     }

@@ -11,7 +11,7 @@ from sklearn.utils import gen_batches
 
 from ldlearn.core.resources import blas_threads, in_threads, sum_in_threads
 from ldlearn.core.scaling import column_moments, removable_offsets, row_batches, row_blocks, to_dense, without_offsets
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Indices
 
 
 class Spectrum(NamedTuple):
@@ -102,6 +102,30 @@ class CentredColumns:
         """Some rows as features of their own, centred by their own mean."""
         X, sample_weight = self.take_rows(rows)
         return Features(X, self.fit_intercept, sample_weight, orthogonal=self.orthogonal)
+
+    def row_keys(self) -> Array:
+        """See the function `row_keys`."""
+        raise NotImplementedError
+
+    def sort_rows(self) -> tuple[Indices, Indices]:
+        """An order of the rows that depends on their features alone, and where each group of equal rows starts in it.
+
+        The order of rows and columns and the offset and (positive) scale of a column do not matter, constant columns
+        are ignored. Only different rows with equal keys, as in factorial designs, are in the order of their first
+        copies.
+        """
+        keys, identities = np.round(self.row_keys(), 9).T  # rounding errors may depend on the order of columns
+        _, first, inverse = np.unique(identities, return_index=True, return_inverse=True)
+        first_copy = first[inverse]
+        order = np.lexsort((first_copy, keys))
+        return order, np.flatnonzero(np.append(True, np.diff(first_copy[order]) != 0))
+
+    def sample_rows(self, max_rows: int) -> Indices:
+        """All rows, or a random sample that depends on the features alone; sorted."""
+        if self.n <= max_rows:
+            return np.arange(self.n)
+        order, _ = self.sort_rows()
+        return np.sort(np.random.default_rng(0).choice(order, max_rows, replace=False))
 
     def fits_float32(self) -> bool:
         """Whether the centred columns and their squares can be represented in single precision."""
@@ -233,6 +257,10 @@ class Features(CentredColumns):
         block = without_offsets(self.X[rows], self.offsets) if self._far else self.X[rows]
         return block.astype(np.float64, copy=False) if exact or self.is_exact else block
 
+    def row_keys(self) -> Array:
+        """See the function `row_keys`."""
+        return row_keys(self.X, self)
+
     def take_rows(self, rows: Any) -> tuple[Any, Array | None]:
         """See `CentredColumns.take_rows`."""
         return self.X[rows], None if self.sample_weight is None else self.sample_weight[rows]
@@ -303,6 +331,33 @@ class Features(CentredColumns):
         scatter[:-1, -1] = scatter[-1, :-1] = cross
         scatter[-1, -1] = total
         return scatter
+
+
+def row_keys(X: Any, columns: CentredColumns) -> Array:
+    """Two numbers for each row, made of an irregular function f of its standardised features z.
+
+    The first, ``sum_j f(z_j)``, does not depend on the order of columns. The second has another coefficient for each
+    column: practically, it is equal for equal rows only.
+    """
+    if not np.isfinite(columns.spread).all():
+        raise OverflowError("The squares of the features overflow.")
+    varying = columns.spread > 0.0
+    scale = np.where(varying, np.sqrt(columns.total / np.where(varying, columns.spread, 1.0)), 0.0)
+    coefficients = np.stack([np.ones(columns.m), np.random.default_rng(0).standard_normal(columns.m)])
+
+    def f(z: Array) -> Array:
+        # Neither odd nor even: mirrored rows and mirrored columns have different keys.
+        return np.asarray(z / (1.0 + (z - 0.7318) ** 2))
+
+    if sparse.issparse(X):
+        # Relative to a row of zeros, so that only stored entries count.
+        values = f((X.data - columns.mean[X.indices]) * scale[X.indices]) - f(-columns.mean * scale)[X.indices]
+        return np.asarray(sparse.csr_array((values, X.indices, X.indptr), shape=X.shape) @ coefficients.T)
+    keys = np.empty((X.shape[0], 2))
+    for rows in row_blocks(X):
+        # Not by BLAS, in which the same row may give another number at another place.
+        np.einsum("ij,kj->ik", f((X[rows] - columns.mean) * scale), coefficients, out=keys[rows])
+    return keys
 
 
 def linear_scores(X: Any, W: Array, b: Array) -> Array:

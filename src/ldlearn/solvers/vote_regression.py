@@ -16,9 +16,8 @@ from ldlearn.solvers.spd import conjugate_gradients
 # Shapes: X (n_samples, n_features); scores Z = X W + b, expected votes exp(theta) and labels Y (n_samples, n_labels);
 # coef W (n_features, n_labels), intercept b (n_labels,).
 # P(y_j = 1) = 1 - exp(-exp(theta_j)), where
-#   competing labels:    theta = log_softmax(Z) + log_rate + offset,
-#   fixed raters:        theta = ln(-ln(1 - softmax(Z))) + log_rate + offset,
-#   independent labels:  theta = Z.
+#   random number of raters:  theta = log_softmax(Z) + log_rate + offset,
+#   fixed raters:             theta = ln(-ln(1 - softmax(Z))) + log_rate + offset.
 # The likelihood of 0/1 labels given theta is in `ldlearn.core.votes`.
 
 
@@ -28,7 +27,7 @@ class VoteFit:
 
     coef: Array
     intercept: Array
-    log_rate: float  # ln(lambda); 0 for independent labels, whose intercepts include it
+    log_rate: float  # ln(lambda)
     scores: Array  # of the training rows
     loss: float  # negative log-likelihood plus penalty
     path: Array  # the loss after every iteration, the start's first
@@ -41,7 +40,6 @@ def vote_regression(
     Y: Mask,
     *,
     l2: float = 0.0,
-    competing: bool = True,
     fixed_raters: bool = False,
     observed: Mask | None = None,
     offset: float | Array = 0.0,
@@ -50,10 +48,9 @@ def vote_regression(
     tol: float = 1e-8,
     max_iter: int = 100,
 ) -> VoteFit:
-    r"""Minimise the negative log-likelihood of 0/1 labels plus ``l2 |W|^2`` over W, b and (if labels compete) lambda.
+    r"""Minimise the negative log-likelihood of 0/1 labels plus ``l2 |W|^2`` over W, b and lambda.
 
-    ``P(y_j = 1) = 1 - exp(-lambda p_j)``, ``p = softmax(X W + b)`` if labels compete, else
-    ``P(y_j = 1) = 1 - exp(-exp(x w_j + b_j))``. The second is convex. The first is not: Newton's method with
+    ``P(y_j = 1) = 1 - exp(-lambda p_j)``, ``p = softmax(X W + b)``. The problem is not convex: Newton's method with
     conjugate gradients that stop where the curvature is negative, from the best model without features, ends in a
     stationary point. The preconditioner is ``scatter(X) (x) C + 2 l2 I`` with C the mean over rows of the curvature in
     the scores, its negative part left out.
@@ -71,14 +68,13 @@ def vote_regression(
     features : Features
     Y : boolean ndarray of shape (n_samples, n_labels)
     l2 : float, default=0
-    competing : bool, default=True
     fixed_raters : bool, default=False
         Whether every row has the same number of votes, so that ``P(y_j = 0) = (1 - p_j)^lambda``; else that number is
-        random, and ``P(y_j = 0) = exp(-lambda p_j)``. Only for competing labels.
+        random, and ``P(y_j = 0) = exp(-lambda p_j)``.
     observed : boolean ndarray of shape (n_samples, n_labels), default=None
         Mask of the observed labels; all by default.
     offset : float or ndarray of shape (n_samples,), default=0
-        Known part of ln(lambda) of each row, such as the log of its number of raters. Only for competing labels.
+        Known part of ln(lambda) of each row, such as the log of its number of raters.
     weak_prior : bool, default=False
         Estimates are nearly unbiased, but if nearly all labels are positive, degrees are hardly determined.
     start : VoteFit, default=None
@@ -100,17 +96,13 @@ def vote_regression(
            [0.61, 2.48]])
     """
     weights = label_weights(features.sample_weight, observed)
-    labels: dict[str, Any] = {
-        "Y": np.vstack([Y, np.full(Y.shape[1], 0.5)]),
-        "weights": None if weights is None else np.vstack([weights, np.ones((1, weights.shape[1]))]),
-        "weak_prior": weak_prior,
-    }
+    if weights is not None:
+        weights = np.vstack([weights, np.ones((1, weights.shape[1]))])
     offsets = np.asarray(offset, dtype=np.float64)
     if offsets.ndim:  # the added row has the mean
         offsets = np.append(offsets, np.average(offsets, weights=features.sample_weight))
-    link = IndependentLabels(**labels)
-    if competing:
-        link = CompetingLabels(**labels, offset=offsets, fixed_raters=fixed_raters)
+    with_added_row = np.vstack([Y, np.full(Y.shape[1], 0.5)])
+    link = CompetingLabels(with_added_row, weights, weak_prior, offsets, fixed_raters)
     fit = minimize(_LocalVotes(features, link), l2=l2, start=start, tol=tol, max_iter=max_iter)
     return replace(fit, scores=fit.scores[:-1])
 
@@ -238,7 +230,7 @@ def _pseudo_inverse(M: Array) -> Array:
 class _LocalVotes(VoteObjective):
     """Rows in memory, followed by a row of mean features."""
 
-    def __init__(self, features: Features, link: IndependentLabels) -> None:
+    def __init__(self, features: Features, link: CompetingLabels) -> None:
         super().__init__(features, link.Y.shape[1])
         self.link = link
 
@@ -281,8 +273,8 @@ _LinkAt = tuple[float, Callable[[], Derivatives]]  # the loss at scores and ln(l
 
 
 @dataclass(frozen=True)
-class IndependentLabels:
-    """theta = Z: the likelihood of independent labels given scores, and what it shares with other links.
+class CompetingLabels:
+    """theta = log_expected_votes(log_softmax(Z)) + log_rate + offset: labels compete for the votes of a row.
 
     ``weights`` are those of the labels (`label_weights`); the last row may be that of a weak prior.
     """
@@ -290,51 +282,6 @@ class IndependentLabels:
     Y: Array
     weights: Array | None
     weak_prior: bool = False
-
-    def at(self, Z: Array, log_rate: float) -> _LinkAt:
-        """Negative log-likelihood and its derivatives."""
-        return self.loss(Z), lambda: self._derivatives(Z)
-
-    def _derivatives(self, Z: Array) -> Derivatives:
-        slope, curvature = self.loss_derivatives(Z)
-        mean = np.diag(np.append(curvature.sum(axis=0) / self.total, 0.0))
-        return Derivatives((slope, 0.0), lambda dZ, drate: (curvature * dZ, 0.0), mean)
-
-    def best_constant(self) -> tuple[Array, float]:
-        """The best scores without features, and ln(lambda)."""
-        return np.log(self.constant_votes()), 0.0
-
-    def loss(self, theta: Array) -> float:
-        """Negative log-likelihood and log-prior."""
-        found = vote_losses(theta, self.Y)
-        if self.weak_prior:
-            found[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
-        return float((found if self.weights is None else found * self.weights).sum())
-
-    def loss_derivatives(self, theta: Array) -> tuple[Array, Array]:
-        """First and second derivatives of the loss of each label."""
-        first, second = vote_slopes(theta, self.Y)
-        if self.weak_prior:
-            tanh = np.tanh(0.5 * theta[-1])
-            first[-1], second[-1] = 0.5 * tanh, 0.25 * (1.0 - tanh**2)
-        return (first, second) if self.weights is None else (first * self.weights, second * self.weights)
-
-    @property
-    def total(self) -> float:
-        """Largest sum of weights of a label; the number of rows without weights."""
-        return float(len(self.Y)) if self.weights is None else float(self.weights.sum(axis=0).max())
-
-    def constant_votes(self) -> Array:
-        """Expected votes of each label without features."""
-        weights = np.broadcast_to(np.ones((1, 1)) if self.weights is None else self.weights, self.Y.shape)
-        means = (weights * self.Y).sum(axis=0) / weights.sum(axis=0)
-        return np.asarray(-np.log1p(-means))
-
-
-@dataclass(frozen=True)
-class CompetingLabels(IndependentLabels):
-    """theta = log_expected_votes(log_softmax(Z)) + log_rate + offset: labels compete for the votes of a row."""
-
     offset: float | Array = 0.0
     fixed_raters: bool = False
 
@@ -363,9 +310,31 @@ class CompetingLabels(IndependentLabels):
         curvature = vote_curvature(P, f, r, h, np.maximum(-U, 0.0))
         return Derivatives((s - P * U, float(u.sum())), hessian_times, curvature / self.total)
 
+    def loss(self, theta: Array) -> float:
+        """Negative log-likelihood and log-prior."""
+        found = vote_losses(theta, self.Y)
+        if self.weak_prior:
+            found[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
+        return float((found if self.weights is None else found * self.weights).sum())
+
+    def loss_derivatives(self, theta: Array) -> tuple[Array, Array]:
+        """First and second derivatives of the loss of each label."""
+        first, second = vote_slopes(theta, self.Y)
+        if self.weak_prior:
+            tanh = np.tanh(0.5 * theta[-1])
+            first[-1], second[-1] = 0.5 * tanh, 0.25 * (1.0 - tanh**2)
+        return (first, second) if self.weights is None else (first * self.weights, second * self.weights)
+
+    @property
+    def total(self) -> float:
+        """Largest sum of weights of a label; the number of rows without weights."""
+        return float(len(self.Y)) if self.weights is None else float(self.weights.sum(axis=0).max())
+
     def best_constant(self) -> tuple[Array, float]:
         """The degrees without features, as scores, and ln(lambda)."""
-        votes = self.constant_votes()
+        weights = np.broadcast_to(np.ones((1, 1)) if self.weights is None else self.weights, self.Y.shape)
+        means = (weights * self.Y).sum(axis=0) / weights.sum(axis=0)
+        votes = -np.log1p(-means)
         return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))
 
 

@@ -238,18 +238,29 @@ def describe_classifier(found: dict[str, Any], estimator: Any) -> str:
 def describe_signal(held: dict[str, Any]) -> str:
     """Whether the features are informative, by the scores on held-out rows, as a sentence."""
     rows, gain, error = f"{held['rows']:,} held-out rows", held["advantage"], held["standard_error"]
-    if any(score["name"] == "vote_likelihood" for score in held["scores"]):
-        finding = "labels are{} likelier under the predictions than under one prediction for all rows"
-        finding += f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
-    else:
+    likelihood_gain, likelihood_error = held["likelihood_gain"], held["likelihood_error"]
+    less_likely = ""
+    if likelihood_gain is None:
         finding = "the predictions are{} better than the same mean distribution for every row"
+    else:
+        finding = "labels are{} likelier if one prediction for all rows is moved towards the predictions"
+        finding += f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
+        if clearly_better(-likelihood_gain, likelihood_error):
+            less_likely = "less likely under the predictions than under the mean of the training rows"
+            less_likely += f" (log-likelihood per row {likelihood_gain:+.3f}, standard error {likelihood_error:.3f})"
     if held["better_than_baselines"]:
         return f"Informative features: on {rows} {finding.format('')}."
     if gain == error == 0:
         return f"No evidence: the labels of {rows} fit every prediction equally well."
+    if clearly_better(gain, error):
+        exaggerated = "Differences between rows may be exaggerated."
+        return f"Informative features, but: on {rows} {finding.format('')} and {less_likely}. {exaggerated}"
+    also = f" Labels are {less_likely}." if less_likely else ""
     if gain > error:
-        return f"Not significant: on {rows} {finding.format('')}, but the difference may be chance; use more rows."
-    return f"Uninformative features: on {rows} {finding.format(' no')}. Differences between rows are not reliable."
+        chance = "but the difference may be chance; use more rows."
+        return f"Not significant: on {rows} {finding.format('')}, {chance}{also}"
+    unreliable = "Differences between rows are not reliable."
+    return f"Uninformative features: on {rows} {finding.format(' no')}. {unreliable}{also}"
 
 
 def _check_labels(T: Matrix, labels: Sequence[str], rare: int = 5) -> list[str]:

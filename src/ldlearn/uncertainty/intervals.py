@@ -83,7 +83,7 @@ class LeverageModel:
         scale, basis, scatter, identity = features.spectrum(ridge)
         narrow = None if basis is None else basis.astype(np.float32)
         model = cls(features.mean, scale, narrow, reciprocal(scatter + ridge * identity), np.empty(0))
-        leverage = np.minimum(model.distance(features.X[:: -(-features.n // 2000)]), 1.0 - 1e-9)
+        leverage = np.minimum(model.distance(features.X[features.sample_rows(2000)]), 1.0 - 1e-9)
         return replace(model, distances=np.sort(leverage / (1.0 - leverage)))
 
     def distance(self, X: Any) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.special import exprel
 
-from ldlearn.core.simplex import Array, Mask, log_softmax
+from ldlearn.core.simplex import Array, Indices, Mask, log_softmax
 from ldlearn.core.votes import LARGEST_THETA, label_weights, log_expected_votes, vote_slopes
 from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
 from ldlearn.solvers.vote_regression import VoteFit, vote_curvature, vote_regression
@@ -36,7 +36,7 @@ def vote_posterior(
 
     The penalty is the one with the largest evidence (three steps of MacKay's fixed point iteration, from ``l2``). Two
     links are averaged according to their evidence: a random number of votes in each row, and the same number in all.
-    Penalty and curvature are computed on at most 2,000 evenly spaced rows, coefficients on all.
+    Penalty and curvature are computed on at most 2,000 rows (`sample_rows`), coefficients on all.
 
     Parameters
     ----------
@@ -49,9 +49,8 @@ def vote_posterior(
     """
     exact = (features.original.m + 1) * Y.shape[1] < _MAX_COEFFICIENTS
     features = features.original if exact else features
-    step = -(-features.n // _MAX_ROWS)
-    rows = slice(None, None, step)
-    sample = features.subset(rows) if step > 1 else features
+    rows = features.original.sample_rows(_MAX_ROWS)
+    sample = features.subset(rows) if len(rows) < features.n else features
     labels: dict[str, Any] = {"Y": Y, "observed": observed, "offset": offset}
     part = {name: value if value is None or np.ndim(value) == 0 else value[rows] for name, value in labels.items()}
     options: dict[str, Any] = {"weak_prior": True, "tol": 1e-4, **part}
@@ -93,7 +92,7 @@ def vote_posterior(
 
 
 def _mean_score_variance(
-    covariance: FullCovariance | KroneckerCovariance, features: Features, rows: slice, n_labels: int
+    covariance: FullCovariance | KroneckerCovariance, features: Features, rows: Indices, n_labels: int
 ) -> float:
     """Mean posterior variance of a score less the mean score of its row, at some training rows."""
     X, weights = features.X[rows], features.sample_weight
