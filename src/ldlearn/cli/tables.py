@@ -64,7 +64,7 @@ def fit(
     if scheduler is not None:
         if (zeros := local.pop("zeros")) is not None:
             wanted["params"]["zeros"] = zeros
-        refused = local | vars(reading) | {"embedding": embedding, "holdout": holdout, "groups": wanted.pop("groups")}
+        refused = local | vars(reading) | {"embedding": embedding, "holdout": holdout}
         for name in (name for name, value in refused.items() if value not in (None, False, "auto", "error")):
             raise BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
         # only with a scheduler: it needs Dask

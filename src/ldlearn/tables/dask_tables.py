@@ -62,6 +62,8 @@ def fit_parts(
     -------
     TableModel
     """
+    if columns.get("groups") is not None:
+        raise ParameterError("On a cluster no rows are held out and no groups are used; leave groups out.")
     parts = _find_parts(data)
     if output is not None:
         check_output(output, parts, overwrite=overwrite)
