@@ -56,6 +56,7 @@ Separator = Annotated[str | None, Option(metavar="CHAR", help="Separates the lab
 Embedding = Annotated[str | None, Option(metavar="NAME", help="Embedding of text columns, as module:function.")]
 TrustedMethod = Annotated[str | None, Option("--method", metavar="NAME", help="Method outside ldlearn, for MODEL.")]
 Id = Annotated[str | None, Option("--id", metavar="COL", help="Identifier column.")]
+Groups = Annotated[str | None, Option("--groups", metavar="COL", help="Column of groups that are split as a whole.")]
 Method = Annotated[
     str | None, Option(metavar="NAME", autocompletion=complete_method, help="Default DLDL; see `ldlearn methods`.")
 ]
@@ -83,6 +84,7 @@ class FeatureOptions:
     text: Annotated[str | None, Option(metavar="COLS", help="Text features: TF-IDF, or an embedding.")] = None
     ignore: Annotated[str | None, Option(metavar="COLS", help="Columns to leave out.")] = None
     id: Id = None
+    groups: Groups = None
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, Any
 
 from rich.markup import escape
@@ -16,8 +15,7 @@ from ldlearn.evaluation import Record, Results, TextTable, score_tables
 from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_control_chars
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
-from ldlearn.experiments.methods import MethodSpec
-from ldlearn.experiments.table_plan import best_method
+from ldlearn.experiments.table_plan import describe_ranking
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
 
@@ -93,7 +91,7 @@ def compare_methods(
     quiet: opt.Quiet = False,
     log: opt.Log = False,
 ) -> None:
-    """Compare several methods on a table: which fits best, how much they differ.
+    """Compare several methods on a table: held-out scores, and how much they differ.
 
     Labels may be 0/1, counts of votes, or degrees. Without true degrees, methods are compared by the likelihood of
     held-out 0/1 labels and by their agreement. Columns are preprocessed as by `fit`, on training rows only.
@@ -114,11 +112,8 @@ def compare_methods(
             console.log(line)
     # The table that was read for the plan is not read a second time.
     found = run_and_report(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
-    if not quiet and (best := best_method(plan, found.records)) is not None:
-        spec, messages = best
-        given = {"labels": labels} | vars(features) | vars(dialect) | vars(label_cells)
-        for line in [*messages, f"Fit it: ldlearn fit {quote(data)} {_fit_options(spec, given)} -o model.ldl"]:
-            console.print_result(line)
+    if not quiet and (ranking := describe_ranking(plan, found.records)):
+        console.print_result(escape_control_chars(ranking))
     from ldlearn.reporting import write_report
 
     try:
@@ -128,14 +123,6 @@ def compare_methods(
         return
     if not quiet:
         console.print_result(f"Report: {page}")
-
-
-def _fit_options(spec: MethodSpec, given: dict[str, Any]) -> str:
-    """The options of `fit` for a method of the plan, and those that were given here."""
-    method = spec.estimator + (f"+{spec.learner}" if spec.learner else "")
-    options = {"method": method} | {name: value for name, value in given.items() if value not in (None, "error")}
-    settings = [f"--set {name}={value}" for name, value in spec.params.items() if name not in options]
-    return " ".join([f"--{name.replace('_', '-')} {quote(str(value))}" for name, value in options.items()] + settings)
 
 
 def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any) -> RunSummary:

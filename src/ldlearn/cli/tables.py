@@ -17,6 +17,7 @@ from ldlearn.tables.annotations import read_annotations
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, write_table
+from ldlearn.tables.labelled_table import describe_repeated_rows
 from ldlearn.tables.table_labels import TableLabels
 
 ModelFile = Annotated[str, Argument(metavar="MODEL", help="Model file (.ldl).")]
@@ -85,6 +86,8 @@ def fit(
         console.print_result(f"  {line}")
     if missing := model.facts["missing"]:
         console.print_result(f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
+    for line in describe_repeated_rows(model.facts.get("repeated_rows") or 0, n):
+        console.print_result(f"  {line}")
     if selected := getattr(model.estimator, "selection_summary_", ""):
         values = {name: getattr(model.estimator, f"{name}_", None) for name in ("beta", "gamma")}
         chosen = ", ".join(f"{name}={value:.3g}" for name, value in values.items() if value is not None)
@@ -260,6 +263,7 @@ def _model_overview(known: dict[str, Any]) -> dict[str, str]:
         "labels": ", ".join(f"{name} ({mean:.0%})" for name, mean in data["label_means"].items()),
         "positives per row": f"{data['positives_per_row']:.2f}",
         "missing values": ", ".join(f"{name} {count:,}" for name, count in data["missing"].items()) or "none",
+        "repeated rows": "unknown" if data.get("repeated_rows") is None else f"{data['repeated_rows']:,}",
         "parameters": ", ".join(f"{name}={value}" for name, value in known["parameters"].items()),
         "learned": ", ".join(f"{name}={value}" for name, value in learned.items()),
         "selected by the labels": known["selection_summary"] or "nothing",

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
+from ldlearn.base.estimator import RowData
 from ldlearn.base.parameters import Positive, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.negative_labels import mix_distributions, prediction_weight
-from ldlearn.core.simplex import Array, Mask, SampleWeight, clip_degrees, normalize_rows
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, clip_degrees, normalize_rows
 from ldlearn.core.votes import expected_votes, label_weights, profile_log_rate, vote_losses, vote_slopes
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
@@ -91,10 +92,11 @@ class StackedLDL(SampleWeightMixin, JointModel):
 
     Notes
     -----
-    Ours, not the paper's. Departures from the paper: not applicable. There are five folds, or three to four if there
-    are more than 1,000 rows; rows with the same features are in the same fold. The model stores the features of the 200
-    training rows of each fold that the kernel compares new rows with. There is no posterior of the mixture, so that it
-    gives no credible intervals: `ConformalIntervals` does, if some true degrees are known.
+    Ours, not the paper's. Departures from the paper: not applicable. There are five folds, or three to four if
+    there are more than 1,000 rows; rows with the same features, or of the same group, are in the same fold. The
+    model stores the features of the 200 training rows of each fold that the kernel compares new rows with. There is
+    no posterior of the mixture, so that it gives no credible intervals: `ConformalIntervals` does, if some true
+    degrees are known.
 
     Examples
     --------
@@ -130,6 +132,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
         return Capabilities(
             sparse=all(find_capabilities(member).sparse for member in given),
             sample_weight=all(has_fit_parameter(member, "sample_weight") for member in given),
+            groups=True,
             unknown_labels=True,
             keeps_zeros=self._make_teacher().zeros == "none",
             order_invariant=False,
@@ -143,19 +146,43 @@ class StackedLDL(SampleWeightMixin, JointModel):
         weights = sorted(zip(self.members_, self.member_weights_, strict=True), key=lambda pair: -pair[1])
         return "prediction: " + ", ".join(f"{weight:.0%} {name}" for name, weight in weights)
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **row_data: Any) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As for `DLDL.fit`: rows of a group are in the same fold, and members that take groups get them.
+        **row_data
+            Nothing else is used.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, sample_weight, groups=groups, **row_data)
+
+    def _fit(
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: SampleWeight | None = None,
+        observed: Mask | None = None,
+        groups: Indices | None = None,
+    ) -> None:
         labels = Y.astype(np.float64) if observed is None else np.where(observed, Y, np.nan)
-        counts = {} if sample_weight is None else {"sample_weight": sample_weight}
-        teacher = self._make_teacher().fit(X, labels, **counts)
+        known = {"sample_weight": sample_weight, "groups": groups}
+        row_data = {name: value for name, value in known.items() if value is not None}
+        teacher = self._make_teacher().fit(X, labels, **row_data)
         self.beta_, self.kappa_, self.n_votes_ = teacher.beta_, teacher.kappa_, teacher.n_votes_
-        folds = validation_folds(Features(X, sample_weight=sample_weight), self.max_rows, min_folds=3)
+        folds = validation_folds(Features(X, sample_weight=sample_weight), groups, max_rows=self.max_rows, min_folds=3)
         folds = folds or [Fold(np.arange(len(Y)), np.arange(len(Y)))]  # too few rows to leave some out
         members = self._given_members()
         if self.members is None:
-            votes = VoteLDL(zeros=teacher.zeros).fit(X, labels, **counts)
+            votes = VoteLDL(zeros=teacher.zeros).fit(X, labels, **row_data)
             fewest = min((fold.train for fold in folds), key=len)
             members = _default_members(teacher, votes, X[fewest])
-        P = self._fit_members(members, folds, X, labels, teacher.label_distributions_, sample_weight)
+        P = self._fit_members(members, folds, X, labels, teacher.label_distributions_, row_data)
         weights = label_weights(sample_weight, observed)
         mean = np.log(P.mean(axis=0))
         log_rate = profile_log_rate(mean, Y, weights=weights)
@@ -178,14 +205,14 @@ class StackedLDL(SampleWeightMixin, JointModel):
         return members
 
     def _fit_members(
-        self, members: Members, folds: list[Fold], X: Any, labels: Array, D: Array, sample_weight: SampleWeight | None
+        self, members: Members, folds: list[Fold], X: Any, labels: Array, D: Array, row_data: RowData
     ) -> Array:
         """Fit all members in folds; return their out-of-fold predictions, (n_members, n_samples, n_labels)."""
         unused = np.setdiff1d(np.arange(len(D)), np.concatenate([fold.test for fold in folds]))
         self.members_, predictions = {}, []
         for name, member in members:
             try:
-                models = [_fit_member(member, X, labels, D, fold, sample_weight) for fold in folds]
+                models = [_fit_member(member, X, labels, D, fold, row_data) for fold in folds]
                 P = np.empty(D.shape)
                 for k, (model, fold) in enumerate(zip(models, folds, strict=True)):
                     rows = np.concatenate([fold.test, unused[k :: len(folds)]])
@@ -236,18 +263,19 @@ def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
     return [*members, (f"boosted {target}", BoostedLDL(target, n_estimators=60))]
 
 
-def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, sample_weight: SampleWeight | None) -> Any:
+def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, row_data: RowData) -> Any:
     """A copy fitted on the training rows of a fold; one that stops early does so on the validation rows."""
     learns_labels = isinstance(member, JointModel) or (isinstance(member, BoostedLDL) and member.target == "votes")
-    accepted, rows, row_data = inspect.signature(member.fit).parameters, fold.train, dict[str, Any]()
+    accepted = inspect.signature(member.fit).parameters
+    rows = fold.train
+    used: RowData = {}
     if "validation" in accepted and not np.array_equal(fold.train, fold.test):
         rows = np.concatenate([fold.train, fold.test])
-        row_data["validation"] = np.arange(len(rows)) >= len(fold.train)
+        used["validation"] = np.arange(len(rows)) >= len(fold.train)
     if "degrees" in accepted:
-        row_data["degrees"] = D[rows]
-    if sample_weight is not None:
-        row_data["sample_weight"] = sample_weight[rows]
-    model = clone(member).fit(X[rows], (labels if learns_labels else D)[rows], **row_data)
+        used["degrees"] = D[rows]
+    used |= {name: value[rows] for name, value in row_data.items() if name in accepted}
+    model = clone(member).fit(X[rows], (labels if learns_labels else D)[rows], **used)
     vars(model).pop("_posterior_state", None)  # rows kept for intervals, which members do not need
     return model
 

@@ -14,7 +14,7 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transfor
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity, subtract_offsets
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
 from ldlearn.core.prototypes import pseudo_distributions
-from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_softmax, normalize_rows, softmax
 from ldlearn.core.targets import RowTargets, check_some_degrees, fill_unknown, possible_labels
 from ldlearn.joint.alternation import Alternation, DegreeRows, DegreeStep, DegreeTerms, Steps, alternate
 from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
@@ -246,6 +246,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         inherited, plain = super().capabilities(), self.feature_map is None
         return inherited._replace(
             sparse=True,
+            groups=True,
             unknown_labels=True,
             keeps_zeros=self.zeros == "none",
             order_invariant=plain,
@@ -253,7 +254,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             weight_equals_repetition=plain and self.alpha == 0,
         )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None, **row_data: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None, groups: Any = None, **row_data: Any
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -266,6 +269,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             How often each row counts: 2 is the row twice (if alpha is 0), 0 no row at all.
         degrees : array-like or data frame of shape (n_samples, n_labels), default=None
             True degrees of the rows where they are known, NaN in the others. They are kept, whatever y is.
+        groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, such as those of the same person or document: any hashable values. Model
+            selection never validates a row by rows of its group, and intervals allow for the dependence within groups.
         **row_data
             Nothing else is used.
 
@@ -273,7 +279,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         -------
         self
         """
-        return super().fit(X, y, sample_weight, degrees=degrees, **row_data)
+        return super().fit(X, y, sample_weight, degrees=degrees, groups=groups, **row_data)
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         if name == "degrees":
@@ -294,7 +300,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         points : iterable of mapping
             Parameters to set, by name.
         **row_data
-            ``sample_weight`` and ``degrees``, as for ``fit``.
+            ``sample_weight``, ``degrees`` and ``groups``, as for ``fit``.
 
         Yields
         ------
@@ -318,6 +324,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         sample_weight: SampleWeight | None = None,
         observed: Mask | None = None,
         degrees: Array | None = None,
+        groups: Indices | None = None,
     ) -> None:
         # Removed from the model: a fitted model should not keep the features and the graph of a path.
         work = self.__dict__.pop("_work", None) or _SharedWork()
@@ -325,7 +332,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         features = self._fit_features(X, work, sample_weight)
         labels = RowTargets(Y, observed, sample_weight)
         positive = PositiveLabels.from_moments(*count_moments(*labels))
-        self._select_penalties(positive, lambda: (features, labels))
+        self._select_penalties(positive, lambda: (features, labels, groups))
         rows, D = self._initial_degrees(X, labels, G, degrees)
         steps = _LocalSteps(features, rows, D, self._degree_terms(), self.gamma_, self.tol)
         found = self._alternate(steps, positive, work.first_W)
@@ -335,9 +342,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         # Degrees of many labels are large: they take the precision of X at once.
         D = steps.D.astype(features.original.X.dtype).toarray() if sparse.issparse(steps.D) else steps.D
         self.label_distributions_, self.gap_ = np.ascontiguousarray(D), steps.gap
-        self._posterior_state = TrainingRows(X, labels, features=features)
+        self._posterior_state = TrainingRows(X, labels, features=features, groups=groups)
 
-    def _select_penalties(self, positive: PositiveLabels, selection_rows: Callable[[], tuple[Any, Any]]) -> None:
+    def _select_penalties(self, positive: PositiveLabels, selection_rows: Callable[[], tuple[Any, ...]]) -> None:
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         beta: Any = self.beta
         gamma: Any = self.gamma

@@ -27,15 +27,19 @@ class Fold(NamedTuple):
     test: Indices
 
 
-def validation_folds(features: CentredColumns, max_rows: int = _MAX_ROWS, min_folds: int = 2) -> list[Fold]:
+def validation_folds(
+    features: CentredColumns, groups: Indices | None = None, *, max_rows: int = _MAX_ROWS, min_folds: int = 2
+) -> list[Fold]:
     """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most ``max_rows`` rows are used.
 
     Rows with the same features stay together, so that no row is validated by its own copy and a row twice is a row of
-    weight 2. Only where fewer than ten rows differ, among hundreds, are copies separated. There are no folds of fewer
-    than ten rows.
+    weight 2. Only where fewer than ten rows differ, among hundreds, are copies separated. If groups are given, the rows
+    of a group stay together instead. There are no folds of fewer than ten rows or groups.
     """
     order, starts = features.sort_rows()
-    if len(starts) < _MIN_ROWS <= len(order) / _MIN_ROWS:
+    if groups is not None:
+        order, starts = _sort_by_groups(groups, order)
+    elif len(starts) < _MIN_ROWS <= len(order) / _MIN_ROWS:
         starts = np.arange(len(order))
     if len(starts) < _MIN_ROWS:
         return []
@@ -46,6 +50,13 @@ def validation_folds(features: CentredColumns, max_rows: int = _MAX_ROWS, min_fo
     n_folds = min(5, max(min_folds, 5000 // len(used)))  # about as much work for any number of rows
     parts = [np.concatenate(used[k::n_folds]) for k in range(n_folds)]
     return [Fold(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part)) for k, part in enumerate(parts)]
+
+
+def _sort_by_groups(groups: Indices, order: Indices) -> tuple[Indices, Indices]:
+    """Sort rows by group, groups by their first row in this order; also return where each group starts."""
+    _, first, group = np.unique(groups[order], return_index=True, return_inverse=True)
+    by_group = np.argsort(first[group], kind="stable")
+    return order[by_group], np.flatnonzero(np.diff(first[group][by_group], prepend=-1))
 
 
 @dataclass(frozen=True)
@@ -68,10 +79,10 @@ class Split:
         return log_likelihood(theta, Y, n_seen=self.features.total, observed=observed)
 
 
-def validation_splits(features: Features, labels: RowTargets) -> list[Split]:
+def validation_splits(features: Features, labels: RowTargets, groups: Indices | None = None) -> list[Split]:
     """Split features and labels by `validation_folds`."""
     splits = []
-    for train, test in validation_folds(features.original):
+    for train, test in validation_folds(features.original, groups):
         X_test, _ = features.take_rows(test)
         splits.append(Split(features.subset(train), labels.take(train), X_test, labels.take(test)))
     return splits

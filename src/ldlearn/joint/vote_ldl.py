@@ -10,7 +10,7 @@ from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.estimator import wrap_output
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
 from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
-from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.targets import RowTargets
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
@@ -136,9 +136,13 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         """A feature map may draw rows at random."""
         inherited, plain = super().capabilities(), self.feature_map is None
         zeros = {"unknown_labels": True, "keeps_zeros": self.zeros == "none"}
-        return inherited._replace(sparse=True, **zeros, order_invariant=plain, weight_equals_repetition=plain)
+        return inherited._replace(
+            sparse=True, groups=True, **zeros, order_invariant=plain, weight_equals_repetition=plain
+        )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, n_raters: Any = None, **row_data: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, n_raters: Any = None, groups: Any = None, **row_data: Any
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -151,6 +155,9 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
             A weight of 2 equals the row twice, a weight of 0 no row.
         n_raters : array-like of shape (n_samples,) or float, default=None
             Number of raters who voted on each row, if known: the expected votes of a row are ``lambda_`` times this.
+        groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, such as those of the same person or document: any hashable values. Model
+            selection never validates a row by rows of its group, and intervals allow for the dependence within groups.
         **row_data
             Nothing else is used.
 
@@ -158,7 +165,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         -------
         self
         """
-        return super().fit(X, y, sample_weight, n_raters=n_raters, **row_data)
+        return super().fit(X, y, sample_weight, n_raters=n_raters, groups=groups, **row_data)
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         return log_raters(value, X.shape[0]) if name == "n_raters" else super()._check_row_data(name, value, X)
@@ -230,6 +237,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         sample_weight: SampleWeight | None = None,
         observed: Mask | None = None,
         n_raters: Array | None = None,
+        groups: Indices | None = None,
     ) -> None:
         self._fitted_with_raters = n_raters is not None
         offset: float | Array = 0.0 if n_raters is None else n_raters
@@ -238,7 +246,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.feature_map_, mapped = self._fit_feature_map(X)
         features = reduce_to_row_space(Features(mapped, self.fit_intercept, sample_weight))
         labels = RowTargets(Y, observed, sample_weight)
-        self.gamma_ = self._select_gamma(features, labels) if self.gamma is None else float(self.gamma)
+        self.gamma_ = self._select_gamma(features, labels, groups) if self.gamma is None else float(self.gamma)
         options: dict[str, Any] = {"l2": self.gamma_, "tol": self.tol, "max_iter": self.max_iter}
         fit = vote_regression(features, Y, observed=observed, offset=offset, **options)
         self.lambda_ = float(np.exp(fit.log_rate))
@@ -261,10 +269,10 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         # If the numbers of raters are given, lambda is that of one rater and the offset makes it that of the row.
         self.label_distributions_ = self._degrees(scores, Y, offset, observed)
-        self._posterior_state = TrainingRows(X, labels, offset, features)
+        self._posterior_state = TrainingRows(X, labels, offset, features, groups)
 
-    def _select_gamma(self, features: Features, labels: RowTargets) -> float:
-        splits = validation_splits(features, labels)
+    def _select_gamma(self, features: Features, labels: RowTargets, groups: Indices | None = None) -> float:
+        splits = validation_splits(features, labels, groups)
         return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:

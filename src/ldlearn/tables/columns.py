@@ -92,6 +92,8 @@ class TableColumns:
         Features whose type the user gives, by type: numeric, categorical, date, text. Of dates it may be
         a mapping, to the format of each.
     id : str or None
+    groups : str or None
+        The column that names the groups of rows that belong together.
     kept : list of str
         Columns to be written beside the degrees; these may be features too.
     """
@@ -100,6 +102,7 @@ class TableColumns:
     features: list[str]
     types: dict[str, Any]
     id: str | None
+    groups: str | None = None
     kept: list[str] = field(default_factory=list)
 
 
@@ -113,6 +116,7 @@ class FeatureOptions(TypedDict, total=False):
     text: Columns
     ignore: Columns
     id: str | None
+    groups: str | None
 
 
 def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOptions]) -> TableColumns:
@@ -124,10 +128,13 @@ def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOpti
         for option, choice in {"labels": labels, **given}.items()
     }
     names = source.names  # after `find`, which may have joined a file of labels
-    if len(found.setdefault("id", [])) > 1:
-        raise TableError(f"id must be one column, not {format_list([names[i] for i in found['id']])}.")
-    features = found.setdefault("features", source.default_features({*found["labels"], *found["id"]}))
+    for option in ("id", "groups"):
+        if len(found.setdefault(option, [])) > 1:
+            raise TableError(f"{option} must be one column, not {format_list([names[i] for i in found[option]])}.")
+    others = {*found["labels"], *found["id"], *found["groups"]}
+    features = found.setdefault("features", source.default_features(others))
     _check_disjoint(names, found, ("labels", "id", "features"))
+    _check_disjoint(names, found, ("labels", "groups", "features"))
     _check_disjoint(names, found, ("labels", "ignore"))
     _check_disjoint(names, found, _TYPES)
     ignored = set(found.get("ignore", ()))
@@ -140,14 +147,15 @@ def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOpti
             raise TableError(f"{option} names {names[i]!r}, which is no feature.")
     if isinstance(formats := wanted.get("date"), Mapping):  # a prefix may name several columns of one format
         types["date"] = {names[i]: form for choice, form in formats.items() for i in source.find(choice, "date")}
-    labelled, chosen, ids = ([names[i] for i in part] for part in (found["labels"], features, found["id"]))
-    return TableColumns(labelled, chosen, types, ids[0] if ids else None)
+    labelled, chosen = ([names[i] for i in part] for part in (found["labels"], features))
+    id, groups = (names[found[option][0]] if found[option] else None for option in ("id", "groups"))
+    return TableColumns(labelled, chosen, types, id, groups)
 
 
 def _is_given(option: str, choice: Any) -> bool:
     """Whether there is a choice at all; a list of columns of a type may turn out empty."""
     return choice is not None and (
-        option in ("features", "id") or isinstance(choice, str | int | slice) or len(choice) > 0
+        option in ("features", "id", "groups") or isinstance(choice, str | int | slice) or len(choice) > 0
     )
 
 

@@ -12,7 +12,7 @@ from ldlearn.base import JointModel
 from ldlearn.base.estimator import wrap_output
 from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.kernels import make_feature_map
-from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.default_gamma import default_gamma
@@ -35,6 +35,7 @@ class TrainingRows:
     labels: RowTargets
     offset: float | Array = 0.0  # known part of ln(lambda) of each row
     features: Features | None = None  # of the fit; kept only if made by `reduce_to_row_space`: small, and slow to make
+    groups: Indices | None = None
 
     def __post_init__(self) -> None:
         if self.features is not None and self.features.original is self.features:
