@@ -10,12 +10,9 @@ import pytest
 from example_tables import REASONS, make_survey
 from scipy.special import expit
 
-from ldlearn import SABFGS, FromClassifier
-from ldlearn.enhancement import LP
 from ldlearn.metrics import intersection
 
 LABELS = ("-l", "price:habit", "--id", "id")
-FEATURES = [f"x{j}" for j in range(6)]
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +35,8 @@ def files(survey, tmp_path, monkeypatch):
     return survey
 
 
-def test_zeros_less_is_suggested_and_as_good_as_lp_and_classifier(files, run):
-    table, D = files
+def test_zeros_less_is_suggested_and_improves_recovery_but_not_prediction(files, run):
+    _, D = files
     refused = run("fit", "survey.csv", *LABELS, "-o", "m.ldl")
     assert refused.code == 2
     assert refused.message.count("--empty-rows") == 1
@@ -52,19 +49,15 @@ def test_zeros_less_is_suggested_and_as_good_as_lp_and_classifier(files, run):
     less = run("fit", "survey.csv", *LABELS, "--empty-rows", "drop", "--zeros", "less", "-o", "less.ldl")
     assert less.code == 0, less.err
     assert "--zeros" not in less.message
-    run("enhance", "survey.csv", "-m", "less.ldl", "--empty-rows", "drop", "-o", "recovered.csv")
-    run("predict", "new.csv", "-m", "less.ldl", "-o", "predicted.csv")
+    found = {}
+    for model in ("m.ldl", "less.ldl"):
+        run("enhance", "survey.csv", "-m", model, "--empty-rows", "drop", "-o", "recovered.csv")
+        run("predict", "new.csv", "-m", model, "-o", "predicted.csv")
+        found[model] = pd.read_csv("recovered.csv")[REASONS], pd.read_csv("predicted.csv")[REASONS]
     rows = np.setdiff1d(np.arange(840), [40, 41])
-    X, Y = table[FEATURES].to_numpy()[rows], table[REASONS].to_numpy()[rows]
-    mean, std = X.mean(axis=0), X.std(axis=0)
-    X, X_new = (X - mean) / std, (table[FEATURES].to_numpy()[840:] - mean) / std
-    by_propagation, classifier = LP().fit_enhance(X, Y), FromClassifier().fit(X, Y)
-    recovery = intersection(D[rows], pd.read_csv("recovered.csv")[REASONS])
-    assert recovery > intersection(D[rows], by_propagation) - 0.01
-    assert recovery > intersection(D[rows], classifier.label_distributions_) - 0.01
-    prediction = intersection(D[840:], pd.read_csv("predicted.csv")[REASONS])
-    assert prediction > intersection(D[840:], classifier.predict(X_new)) - 0.01
-    assert prediction > intersection(D[840:], SABFGS().fit(X, by_propagation).predict(X_new)) - 0.01
+    none, less = (intersection(D[rows], recovered) for recovered, _ in found.values())
+    assert less > none + 0.05
+    np.testing.assert_array_equal(found["less.ldl"][1], found["m.ldl"][1])
 
 
 @pytest.mark.parametrize("method", ["VoteLDL", "FromClassifier", "UniformLE+SABFGS", "LP"])

@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from ldlearn import DLDL, FromClassifier, StackedLDL, VoteLDL
 from ldlearn.base.estimator import validate_groups
 from ldlearn.exceptions import InputError
-from ldlearn.joint.label_model import validation_folds
 from ldlearn.learning import SABFGS, MeanLDL
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.folds import validation_folds
 
 
 def test_rows_of_a_group_are_in_the_same_fold():

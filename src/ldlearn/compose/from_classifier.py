@@ -21,12 +21,13 @@ from ldlearn.base.estimator import RowData
 from ldlearn.base.parameters import Positive, estimator_dataclass
 from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.graph import common_offsets, subtract_offsets
-from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
+from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, normalize_rows
+from ldlearn.core.targets import count_positives, positive_rates
 from ldlearn.exceptions import InputError
-from ldlearn.joint.label_model import Fold, validation_folds
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.folds import Fold, validation_folds
 
 
 @estimator_dataclass
@@ -52,10 +53,9 @@ class FromClassifier(SampleWeightMixin, JointModel):
         What is normalised: the probability itself, or the number of votes behind it, if a label is positive when it
         gets any (see `VoteLDL`). The second is nearer to the truth where the labels come from votes, ratings or counts.
     zeros : {"none", "less"} or float, default="none"
-        What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" p is smoothed
-        towards the mean, ``(1 - w^2) p + w^2 m``, and the recovered degrees are ``(1 - w) D + w p`` with
-        ``w = kappa / (kappa + n_votes_)``: see `ldlearn.DLDL`. kappa, the concentration of the degrees of a row around
-        p, is estimated from the variance of the number of positive labels; a number instead of "less" is kappa itself.
+        What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" the recovered
+        degrees are ``(D + p) / 2``, with a number kappa ``(1 - w) D + w p``, ``w = kappa / (kappa + n_votes_)``: see
+        `ldlearn.DLDL`. The prediction is the same for all values.
 
     Attributes
     ----------
@@ -140,14 +140,14 @@ class FromClassifier(SampleWeightMixin, JointModel):
         observed: Mask | None = None,
         groups: Indices | None = None,
     ) -> None:
-        counts = np.ones(len(Y)) if sample_weight is None else sample_weight
+        total = float(len(Y)) if sample_weight is None else float(sample_weight.sum())
         seen = np.ones(Y.shape, dtype=bool) if observed is None else observed
         self.varied_ = np.flatnonzero(Y.any(axis=0) & (seen & ~Y).any(axis=0))
-        self.shares_ = (counts @ Y + 0.5) / (counts @ seen + 1.0)
-        positive = PositiveLabels.from_moments(*count_moments(Y, observed, sample_weight))
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
-        self._positive_shares = positive.shares
-        self._smallest_probability = 0.5 / (float(counts.sum()) + 1.0)
+        positives, counts = count_positives(Y, observed, sample_weight)
+        self.shares_ = positive_rates(positives, counts)
+        self.n_votes_ = mean_positives(positives, counts, total)
+        self.kappa_ = concentration(self.zeros, self.n_votes_)
+        self._smallest_probability = 0.5 / (total + 1.0)
         classifier = ValidatedLogisticRegression() if self.classifier is None else self.classifier
         known = {_weights_name(classifier): sample_weight, "groups": groups}
         row_data = {str(name): value for name, value in known.items() if value is not None}
@@ -175,13 +175,12 @@ class FromClassifier(SampleWeightMixin, JointModel):
         else:
             P[:, self.varied_] = _positive_probabilities(self.classifier_.predict_proba(X))
         P = np.clip(P, self._smallest_probability, 1.0 - self._smallest_probability)
-        shares = normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
-        return mix_distributions(shares, self._positive_shares, prediction_weight(self.kappa_, self.n_votes_) ** 2)
+        return normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
         P = self._predict(X)
         D = normalize_rows(P * (Y if observed is None else Y | ~observed))
-        return mix_distributions(D, P, prediction_weight(self.kappa_, self.n_votes_))
+        return mix_with_prediction(D, P, self.kappa_, self.n_votes_)
 
 
 def _fit_classifier(classifier: Any, X: Any, y: Any, row_data: RowData, what: str) -> Any:

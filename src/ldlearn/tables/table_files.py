@@ -1,5 +1,6 @@
 """Fitted models on tables: predict, enhance and evaluate, as the commands of these names do, and rows to look at."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -305,7 +306,9 @@ def _write_in_chunks(
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     ids: list[Any] = []
-    with open_table(input) as source:
+    # What an estimator warns of for every chunk is reported once.
+    warned = warnings.catch_warnings(record=True, action="always", category=UserWarning)
+    with warned as caught, open_table(input) as source:
         report, id = CellReport(source.decimal), find_id_column(source, model, id)
         kept = find_columns_to_keep(source, writer.keep, id, model.labels)
         kinds = columns_to_read(source, model, labels, id, kept)
@@ -323,7 +326,8 @@ def _write_in_chunks(
 
         write_table(writer.output, tables(), model.labels, writer.format)
     repeated = describe_repeated(import_pandas().concat(ids)) if ids else []
-    return WrittenTable(count, list(model.labels), writer.output, report.messages() + repeated)
+    of_estimator = list(dict.fromkeys(str(each.message) for each in caught or ()))
+    return WrittenTable(count, list(model.labels), writer.output, report.messages() + repeated + of_estimator)
 
 
 def columns_to_read(

@@ -1,5 +1,6 @@
 """Credible intervals of degrees, and detection of rows far from the training rows, for linear joint models."""
 
+import warnings
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
@@ -134,8 +135,8 @@ class IntervalMixin(JointModel):
         this mean cannot be estimated from 0/1 labels alone, but with the number of raters: if the raters of a row
         agree, the same p(x) gives fewer positive labels. So with ``n_raters`` intervals are for the degrees of the
         individual row, and are wider. `ConformalIntervals` are for these too, if some true degrees are known.
-        With ``zeros="less"`` they are always for the individual row, whose degrees are Dirichlet distributed around
-        the prediction with concentration ``kappa_``.
+        With ``zeros="less"`` they are always for the individual row. Without numbers of raters its degrees are assumed
+        to be Dirichlet distributed around the prediction with concentration ``kappa_``.
 
         Parameters
         ----------
@@ -153,12 +154,18 @@ class IntervalMixin(JointModel):
         check_is_fitted(self)
         check_fraction("coverage", coverage)
         features = self._validate_features(X)
-        concentration = None if n_raters is None else self._find_concentration(n_raters)
+        of_rows = self.kappa_ or n_raters is not None
+        concentration = self._find_concentration(n_raters) if of_rows else None
         P = self._predict(features)
-        if self.kappa_:
-            bounds = beta_bounds(P, concentration or self.kappa_, coverage)
+        if self.kappa_ and concentration is None:
+            bounds = beta_bounds(P, self.kappa_, coverage)
         else:
-            bounds = self._find_posterior().degree_intervals(self._apply_feature_map(features), coverage, concentration)
+            posterior = self._find_posterior()
+            bounds = posterior.degree_intervals(self._apply_feature_map(features), coverage, concentration)
+            reasons = posterior.misfit.reasons()
+            if reasons and concentration is None:
+                message = f"Intervals of predictions may be too narrow: {'; '.join(reasons)}."
+                warnings.warn(message, UserWarning, stacklevel=3)
         return _extend_to_point(P, bounds, features.dtype)
 
     @wrap_output
@@ -169,7 +176,8 @@ class IntervalMixin(JointModel):
         interval [0, 0], the only positive label of a row [1, 1]. The more overdispersed votes are, the more these
         shares vary. Overdispersion cannot be estimated from 0/1 labels alone, but with the number of raters; without
         it, votes are assumed to be slightly overdispersed. With ``zeros="less"`` intervals are for the degrees of the
-        row, which are Dirichlet distributed around ``enhance(X, y)`` with concentration ``kappa_ + n_votes_``.
+        row. Without numbers of raters these are assumed to be Dirichlet distributed around ``enhance(X, y)`` with
+        concentration ``kappa_ + n_votes_``; with them, intervals are those of ``predict_interval``.
 
         Parameters
         ----------
@@ -224,11 +232,14 @@ class IntervalMixin(JointModel):
         check_fraction("coverage", coverage)
         features, Y, labels = self._validate_new_rows(X, y)
         D = self._enhance(features, Y, **labels, **row_data)
-        if self.kappa_:
-            bounds = beta_bounds(D, (concentration or self.kappa_) + self.n_votes_, coverage)
+        if self.kappa_ and concentration is None:
+            bounds = beta_bounds(D, self.kappa_ + self.n_votes_, coverage)
         else:
             posterior, mapped = self._find_posterior(), self._apply_feature_map(features)
-            bounds = posterior.vote_intervals(mapped, Y, coverage, offset, labels.get("observed"), concentration)
+            if self.kappa_:
+                bounds = posterior.degree_intervals(mapped, coverage, concentration)
+            else:
+                bounds = posterior.vote_intervals(mapped, Y, coverage, offset, labels.get("observed"), concentration)
         return _extend_to_point(D, bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
@@ -263,7 +274,7 @@ class IntervalMixin(JointModel):
         plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=sample_weight)
         posterior = None
         if Y.shape[1] <= _MAX_LABELS:
-            posterior = vote_posterior(features, Y, l2=l2, observed=observed, offset=rows.offset)
+            posterior = vote_posterior(features, Y, l2=l2, observed=observed, offset=rows.offset, groups=rows.groups)
         return PosteriorState(posterior, LeverageModel.from_features(plain))
 
     def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:
