@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from ldlearn.compose import StackedLDL
 from ldlearn.core.scaling import to_dense
+from ldlearn.core.trees import Trees
 from ldlearn.exceptions import ModelFileError, import_optional
 from ldlearn.learning import MLPLDL, BoostedLDL
 from ldlearn.tables.description import linear_softmax
@@ -98,7 +99,7 @@ def _add_prediction(graph: _Graph, estimator: Any, X: str) -> str:
     if isinstance(estimator, BoostedLDL) and estimator.categorical_features is None:
         scores = graph.affine(X, np.zeros((estimator.n_features_in_, len(estimator.intercept_))), estimator.intercept_)
         if estimator.trees_ is not None:
-            scores = graph.node("Add", [scores, _add_trees(graph, estimator, X)])
+            scores = graph.node("Add", [scores, _add_trees(graph, estimator, estimator.trees_, X)])
         return graph.softmax(scores)
     raise ModelFileError(
         f"{type(estimator).__name__} predicts by something else than a softmax of linear scores, RBF kernels, networks "
@@ -123,9 +124,8 @@ def _map_features(graph: _Graph, steps: list[Any], X: str) -> str:
     return X
 
 
-def _add_trees(graph: _Graph, model: BoostedLDL, X: str) -> str:
+def _add_trees(graph: _Graph, model: BoostedLDL, trees: Trees, X: str) -> str:
     """Sums of the trees' leaves, by one operator for all trees."""
-    trees = model.trees_
     is_split = trees.feature >= 0
     n_nodes = len(is_split)
     left = np.where(is_split, trees.children, 0)
