@@ -9,7 +9,9 @@ import re
 import subprocess
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -105,15 +107,24 @@ class ModelFile:
         yield from search(self.content["model"])
         yield tables["probe"], self.content["probe"]["dict"]
 
-    def dimensions(self) -> Iterator[tuple[dict[str, Any], str, list[tuple[str, int]]]]:
-        """Attributes that have lengths: where they are, and the names and values of their lengths."""
+    def dimensions(self) -> Iterator[tuple[Any, Any, list[tuple[str, int]]]]:
+        """Values that have lengths: where they are, and the names and values of their lengths."""
         for types, state in self.objects():
             for name, value in state.items():
-                for alternative in types.get(name, "any").split(" | "):
-                    lengths = self.lengths(alternative, value)
-                    if lengths:
-                        yield state, name, lengths
-                        break
+                kinds = types.get(name, "any").split(" | ")
+                found = next(filter(None, (self.lengths(kind, value) for kind in kinds)), None)
+                if found:
+                    yield state, name, found
+                elif isinstance(value, list) or (isinstance(value, dict) and "class" not in value):
+                    for part, key in json_locations(value):
+                        if inner := self.lengths("any", part[key]):
+                            yield part, key, inner
+
+    def free_lengths(self) -> list[tuple[str, int]]:
+        """All lengths by name, and by value for those that several names share."""
+        named = {pair for *_, pairs in self.dimensions() for pair in pairs if not pair[0].isdigit()}
+        values = Counter(length for _, length in named)
+        return sorted(named | {("all", length) for length, n_names in values.items() if n_names > 1})
 
     def lengths(self, kind: str, value: Any) -> list[tuple[str, int]]:
         """The lengths of a value of a type of the schema, with their names; none if it is of another type."""
@@ -136,10 +147,13 @@ class ModelFile:
 
     def resize(self, length: tuple[str, int], new: int) -> None:
         """Give a length another value wherever it occurs; what is added is 0."""
-        for state, name, lengths in list(self.dimensions()):
-            if length in lengths:
-                shape = [new if pair == length else pair[1] for pair in lengths]
-                state[name] = self.resized(state[name], shape)
+        name, old = length
+        for container, key, lengths in list(self.dimensions()):
+            names = [name] if name != "all" else [pair[0] for pair in lengths if not pair[0].isdigit()]
+            is_meant = [pair[0] in names and pair[1] == old for pair in lengths]
+            if any(is_meant):
+                shape = [new if meant else pair[1] for meant, pair in zip(is_meant, lengths, strict=True)]
+                container[key] = self.resized(container[key], shape)
 
     def resized(self, value: Any, shape: list[int]) -> Any:
         if type(value) is int:
@@ -296,11 +310,9 @@ def mutate(model: ModelFile, others: list[ModelFile], rng: random.Random) -> Mod
                 container[key] = shift_arrays(rng.choice([*found, donor.content["model"]]), len(changed.arrays))
                 changed.arrays += donor.arrays
         elif action == 6:
-            try:
-                lengths = [length for *_, names in changed.dimensions() for length in names]
-                changed.resize(rng.choice(lengths), rng.choice([0, 1, 2, 3, 7, 1000]))
-            except (OverflowError, KeyError, AttributeError, TypeError, IndexError, ValueError):
-                pass  # of a part that an earlier change has spoilt
+            # An earlier change may have spoilt the part.
+            with suppress(OverflowError, KeyError, AttributeError, TypeError, IndexError, ValueError):
+                changed.resize(rng.choice(changed.free_lengths()), rng.choice([0, 1, 2, 3, 7, 1000]))
         elif changed.arrays:
             k = rng.randrange(len(changed.arrays))
             array = changed.arrays[k].copy()

@@ -151,7 +151,7 @@ def inflated_files(models):
     """Files of all models in which one or two lengths have grown, wherever they occur."""
     rng = random.Random(SEED)
     for name, model in models.items():
-        lengths = sorted({pair for *_, pairs in model.dimensions() for pair in pairs if not pair[0].isdigit()})
+        lengths = model.free_lengths()
         chosen = [*itertools.combinations(lengths, 1), *itertools.combinations(lengths, 2)]
         for grown in chosen if EVERYTHING else rng.sample(chosen, 1):
             changed = inflated(model, grown, INFLATED_LENGTH)
