@@ -46,8 +46,8 @@ def crafted_files(models):
 
     def long_probe(state, model):
         for name, value in model.content["probe"]["dict"].items():
-            width = model.arrays[value["array"]].shape[1]
-            model.content["probe"]["dict"][name] = {"array": model.add_array(np.zeros((4, width)))}
+            rows = model.arrays[value["array"]]
+            model.content["probe"]["dict"][name] = {"array": model.add_array(rows[[0, 1, 2, 0]])}
 
     def networks_without_units(state, model):
         n = 10_000
