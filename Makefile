@@ -27,9 +27,11 @@ test-everywhere: $(VENV)/bin/python
 mutants: $(VENV)/.dev
 	$(BIN)/python tools/mutants.py --jobs 2
 
-# All crafted model files and 2,000 random mutants of sound ones; `make test` loads a sample
+# All crafted and inflated model files and 4,000 random mutants of sound ones; `make test` loads a sample.
+# The number is the seed of the mutants: `make fuzz LDLEARN_FUZZ=7`.
+LDLEARN_FUZZ ?= 1
 fuzz: $(VENV)/.dev
-	LDLEARN_FUZZ=1 $(TEST_ENV) $(BIN)/pytest tests/tables/test_crafted_models.py
+	LDLEARN_FUZZ=$(LDLEARN_FUZZ) $(TEST_ENV) $(BIN)/pytest tests/tables/test_crafted_models.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
