@@ -6,7 +6,7 @@ Studio's short JSON and CSV, surveys) has columns for the item, maybe the rater,
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -29,6 +29,9 @@ _RATER = (*_PEOPLE, *(name + "id" for name in _PEOPLE), "username", "completedby
 _LABEL = (
     "label", "labels", "cats", "category", "categories", "answer", "choice", "class", "rating", "vote", "entities",
 )  # fmt: skip
+
+
+_LONGEST_PREFIX = 500  # of the name of a column: the names of the objects that it lies in
 
 
 def is_task(record: Any) -> bool:
@@ -175,6 +178,8 @@ def is_empty(value: Any) -> bool:
 
 def _flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Objects within objects as ``outer.inner``."""
+    if len(prefix) > _LONGEST_PREFIX:
+        raise TableError("its objects are nested too deeply, or have names that are too long.", column=prefix[:40])
     flat: dict[str, Any] = {}
     for name, value in fields.items():
         flat |= _flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
@@ -200,10 +205,10 @@ class LongFormat:
         found = ", ".join(f"{role} {name!r}" for role, name in self.roles.items())
         return f"one annotation a row: {found}" + ("" if "item" in self.roles else "; each row is an item of its own")
 
-    def parse_rows(self, rows: Mapping[int, Mapping[Any, Any]]) -> list[Annotation]:
-        """The annotations in the rows of the table, by their numbers in messages."""
+    def parse_rows(self, rows: Iterable[tuple[int, Mapping[Any, Any]]]) -> list[Annotation]:
+        """The annotations in the rows of the table, with their numbers in messages."""
         found, label = [], self.roles["label"]
-        for position, (number, row) in enumerate(rows.items(), start=1):
+        for position, (number, row) in enumerate(rows, start=1):
             item, rater = (as_text(row.get(self.roles.get(role))) for role in ("item", "rater"))
             if item is None and "item" in self.roles:
                 problem = "the item is missing; every annotation needs one."
