@@ -17,7 +17,7 @@ from ldlearn.exceptions import TableError, import_optional
 from ldlearn.tables.columns import check_distinct, find_marked_labels
 from ldlearn.tables.files import STREAMED, Input, Output
 from ldlearn.tables.formats import META, Format, Table, parse_meta
-from ldlearn.tables.source import Kind, Source, as_column, make_frame, rows_per_chunk
+from ldlearn.tables.source import ROW_BYTES, Kind, Source, as_column, make_frame, rows_per_chunk
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")  # an index without a name, which is no column
 _ALL_COLUMNS = ""
@@ -100,7 +100,7 @@ class ArrowSource(Source):
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`."""
-        self.input.budget.check(8 * self._n_rows * len(kinds), STREAMED)
+        self.input.budget.check(self._n_rows * (ROW_BYTES + 8 * len(kinds)), STREAMED)
         wanted = list(dict.fromkeys(self._file_columns[i][0] for i in kinds))
         row = 1
         for batch in self._batches(wanted):
@@ -202,7 +202,8 @@ def _parquet_sizes(input: Input) -> _Sizes:
     with input.path.open("rb") as file:
         file.seek(-8, os.SEEK_END)
         # Its objects take up to 20 times the memory.
-        input.budget.check(20 * int.from_bytes(file.read(4), "little"))
+        footer_bytes = int.from_bytes(file.read(4), "little")
+        input.budget.check(20 * min(footer_bytes, input.budget.size))
     footer = parquet.read_metadata(input.path)
     leaves = [footer.schema.column(j) for j in range(footer.num_columns)]
     roots = _roots([leaf.path for leaf in leaves], set(footer.schema.to_arrow_schema().names))

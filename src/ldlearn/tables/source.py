@@ -20,6 +20,7 @@ from ldlearn.tables.values import import_pandas, to_numbers
 
 CHUNK_ROWS = 8192
 CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk on its columns
+ROW_BYTES = 16  # beside its cells: its number, and its degrees
 _TEXT_COLUMN_BYTES = 32 << 10  # not of memory: each takes about 3 ms of work, so that 4,000 take 12 s
 
 _NO_LIMIT = Budget(max_bytes=1 << 62)
@@ -139,7 +140,7 @@ class Source:
             if block is None:
                 return
             dense = block.frame if isinstance(block, SparseTable) else block
-            needed += self.cell_bytes * dense.size
+            needed += ROW_BYTES * len(dense) + self.cell_bytes * dense.size
             self._check_text_columns(sum(dtype.kind == "O" for dtype in dense.dtypes))
             budget.check(needed + self.text_bytes, times)
             yield block
