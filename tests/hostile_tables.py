@@ -247,7 +247,7 @@ CASES = {
     "zeros.parquet": parquet(lambda pa: pa.table({n: np.zeros(30_000_000) for n in "xab"}), compression="zstd"),
     "rows.parquet": parquet(lambda pa: pa.table({n: pa.nulls(100_000_000) for n in "xab"})),
     "labels.parquet": parquet(label_lists),
-    "wide.parquet": parquet(lambda pa: pa.table({f"c{k}": [1.0] for k in range(40_000)})),
+    "wide.parquet": parquet(lambda pa: pa.table({f"c{k}": [1.0] for k in range(30_000)})),
     "text.feather": feather(lambda pa: one_text(pa).to_batches()[0]),
     "views.feather": feather(views),
     "zeros.feather": feather(lambda pa: pa.record_batch({n: pa.array(np.zeros(30_000_000)) for n in "xab"})),
