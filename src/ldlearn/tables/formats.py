@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import FileError, TableError, format_list
 from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
-from ldlearn.tables.files import PIPE, Dialect, Input, Output, is_gzip, prefix_errors
+from ldlearn.tables.files import PIPE, Budget, Dialect, Input, Output, is_gzip, prefix_errors
 from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
@@ -121,9 +121,9 @@ def content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> DatasetC
     )
 
 
-def parse_meta(text: str) -> dict[str, Any]:
+def parse_meta(text: str, budget: Budget) -> dict[str, Any]:
     """Inverse of `DatasetContent.meta`, on text of unknown origin."""
-    meta = json.loads(text)
+    meta = budget.parse_json(text)
     if not isinstance(meta, dict):
         raise TableError("its description of itself is no JSON object.")
     names = {key: [str(name) for name in meta.get(key, ())] for key in ("feature_names", "label_names", "fields")}
@@ -210,6 +210,7 @@ def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Ite
         input.on_progress = on_progress
         with input.convert_errors():
             source = format.source(input)
+            input.budget.check_columns(len(source.names))
             if by_name:
                 _check_names(source)
         # Errors of the caller are not errors of the file: only a `TableError` gets the name of the file.
