@@ -13,6 +13,7 @@ from ldlearn import experiments
 from ldlearn.cli import console
 from ldlearn.cli import options as opt
 from ldlearn.evaluation import Record, Results, TextTable, score_tables
+from ldlearn.evaluation.text_tables import describe_unreported
 from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_control_chars
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
@@ -160,7 +161,10 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
 
 
 def _print_summary(plan: Plan, found: RunSummary) -> None:
-    for board in score_tables(Results(found.records), plan.metrics):
+    results = Results(found.records, plan.metrics)
+    for line in describe_unreported(results):
+        console.print_result(line)
+    for board in score_tables(results, plan.metrics):
         if board.rows:
             _print_score_table(board)
         if board.legend:

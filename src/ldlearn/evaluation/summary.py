@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ldlearn.evaluation.ranking import ScoreMatrix
 from ldlearn.evaluation.record import TASKS, Convergence, Record, Task, is_number, latest_records
-from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric
+from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric, get_metric
 
 __all__ = ["Results", "Method", "Dataset", "Score", "Spread", "TaskTable"]
 
@@ -211,10 +211,24 @@ class Results:
     @cached_property
     def metrics(self) -> list[Metric]:
         """Metrics in the records, headline first."""
-        found = {name for record in self.records for task in TASKS for name in record.scores(task)}
-        registered = {**METRICS, **LABEL_METRICS}
-        ordered = dict.fromkeys([*self._headline, *registered])
-        return [registered[name] for name in ordered if name in found and name in registered]
+        # Scores that need ordered labels, and those against 0/1 labels beside true degrees, only if they are asked for.
+        usual = [name for name, metric in METRICS.items() if not metric.ordinal_only]
+        if not all(dataset.has_truth for dataset in self.datasets):
+            usual += LABEL_METRICS
+        ordered = dict.fromkeys([*self._headline, *usual])
+        return [get_metric(name) for name in ordered if name in self._scored]
+
+    @property
+    def unreported(self) -> list[str]:
+        """Headline metrics of which no record has a score."""
+        return [name for name in self._headline if name not in self._scored]
+
+    @cached_property
+    def _scored(self) -> set[str]:
+        """Names of the registered metrics of which a record has a score."""
+        scores = [record.scores(task) for record in self.finished_records() for task in TASKS]
+        found = {name for each in scores for name, value in each.items() if is_number(value)}
+        return found & {*METRICS, *LABEL_METRICS}
 
     @property
     def headline_metrics(self) -> list[Metric]:

@@ -88,9 +88,7 @@ class Selection:
     def metrics_for(self, task: str) -> list[str]:
         """Names of the metrics that select hyperparameters for a task; a record shows those of the first."""
         first = self.recovery if task == "recovery" else self.prediction
-        # Records have no scores that depend on the order of the labels.
-        others = [name for name, metric in METRICS.items() if not metric.ordinal_only]
-        others += [] if self.mode == "oracle" else LABEL_METRICS
+        others = [*METRICS, *([] if self.mode == "oracle" else LABEL_METRICS)]
         return list(dict.fromkeys([first, *others] if self.per_metric else [first]))
 
 
@@ -140,7 +138,8 @@ class Plan:
     protocol : Protocol
     selection : Selection
     metrics : tuple of str
-        What tables show first. Records hold all metrics, so that changing this needs no new run.
+        What tables show first; metrics of ordered labels are shown only if they are named. Records hold all metrics,
+        so that changing this needs no new run.
     subject : str
         The method that a report compares the others with; if empty, the first that is no baseline.
     display_names : dict of str to str
@@ -185,8 +184,11 @@ class Plan:
             methods=methods,
             protocol=_read_protocol(table.get_table("protocol")),
             selection=_read_selection(table.get_table("selection")),
-            metrics=table.get_texts("metrics", HEADLINE_METRICS, {**METRICS, **LABEL_METRICS}, "metric"),
+            metrics=_read_metrics(table),
         )
+        if plan.selection.per_metric and plan.selection.mode == "oracle":
+            for name in filter(LABEL_METRICS.__contains__, plan.metrics):
+                raise table.error("metrics", f'{name} selects for itself only with mode = "logical"; leave it out.')
         names = table.get_table("display_names")
         known = [*(dataset.name for dataset in plan.datasets), *(method.name for method in plan.methods)]
         plan.display_names.update({name: names.get(name) for name in names.entries(known, "data set or method")})
@@ -250,6 +252,11 @@ def _without_none(content: Any) -> Any:
     if not isinstance(content, dict):
         return content
     return {key: _without_none(value) for key, value in content.items() if value is not None}
+
+
+def _read_metrics(table: TomlTable) -> tuple[str, ...]:
+    names = table.get_texts("metrics", valid={**METRICS, **LABEL_METRICS}, what="metric")
+    return tuple(dict.fromkeys(names)) or HEADLINE_METRICS
 
 
 def _read_protocol(table: TomlTable) -> Protocol:
