@@ -1,12 +1,12 @@
 """Every metric that a plan names is reported: in printed tables, the page, Markdown, LaTeX and figures."""
 
 import pytest
+from tiny_plans import tiny_dict
 
 from ldlearn.evaluation import Results, read_records, score_tables
 from ldlearn.experiments import Plan, run_plan
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
 from ldlearn.reporting import write_report
-from tests.tiny_plans import tiny_dict
 
 METHODS = {"UniformLE + MeanLDL": {"estimator": "UniformLE", "learner": "MeanLDL"}, "DLDL": {"params": {"beta": 1.0}}}
 EVERY_METRIC = [*METRICS, *LABEL_METRICS]

@@ -34,7 +34,13 @@ def run(
     quiet: opt.Quiet = False,
     log: opt.Log = False,
 ) -> None:
-    """Run an experiment; records are written to OUTPUT/records.jsonl."""
+    """Run an experiment; records are written to OUTPUT/records.jsonl.
+
+    A plan is code: methods that it names as package.module:Class are imported and run. Run only plans that you trust.
+
+    \b
+    ldlearn run quick -o results
+    """
     loaded = load_plan(plan)
     if export_to is not None:
         console.print_result(f"{len(export_splits(loaded, export_to))} files of splits: {export_to}")
@@ -61,6 +67,7 @@ def import_predictions(
     method: Annotated[str, Option(help="Name of the method in tables.")],
     folder: Annotated[Path, Option("--from", metavar="DIR", help="Folder with DATASET/REPEAT.npz and so on.")],
     trained_on: Annotated[str, Option(help="What it was trained on: logical (0/1 labels) or truth.")] = "logical",
+    trust_plan: Annotated[bool, Option("--trust-plan", help="Import methods that RUN's plan names as a:b.")] = False,
 ) -> None:
     """Add predictions made elsewhere to a run, to be ranked and reported.
 
@@ -71,7 +78,7 @@ def import_predictions(
     ldlearn run plan.toml --export-splits splits
     ldlearn import-predictions run --method MyNet --from predictions
     """
-    added = experiments.import_predictions(run_dir, method, folder, trained_on=trained_on)
+    added = experiments.import_predictions(run_dir, method, folder, trained_on=trained_on, trust_plan=trust_plan)
     console.print_result(f"{len(added)} records of {added[0].method} added; `ldlearn report {run_dir}` shows them.")
 
 

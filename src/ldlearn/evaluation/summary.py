@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ldlearn.evaluation.ranking import ScoreMatrix
 from ldlearn.evaluation.record import TASKS, Convergence, Record, Task, is_number, latest_records
+from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric, get_metric
 
 __all__ = ["Results", "Method", "Dataset", "Score", "Spread", "TaskTable"]
@@ -281,5 +282,7 @@ def _summarize_dataset(name: str, records: Sequence[Record]) -> Dataset:
         return Dataset(name, missing=records[0].message or "not on this machine")
     # A cell that failed while its data were split has no sizes.
     complete = next((record for record in used if record.sizes), used[0])
+    if any(len(record.label_names) not in (0, len(complete.label_names)) for record in used):
+        raise InputError(f"Records of the data set {name!r} have different labels; they belong to different runs.")
     # Degrees are recorded only where the true ones are unknown.
     return Dataset(name, complete.sizes, complete.label_names, has_truth=not any(record.degrees for record in used))

@@ -1,15 +1,15 @@
 """Plans: which data sets, methods, protocol and selection an experiment has, read from TOML and checked."""
 
 import os
-import tomllib
 from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self
 
 from ldlearn.datasets.dataset import parse_shares
-from ldlearn.exceptions import import_optional, suggest_name
-from ldlearn.experiments.methods import MethodSpec, read_methods
+from ldlearn.evaluation.json_types import parse_toml
+from ldlearn.exceptions import InputError, import_optional, suggest_name
+from ldlearn.experiments.methods import MethodSpec, read_methods, refuse_imports
 from ldlearn.experiments.sources import Binarisation, DatasetSpec, read_datasets
 from ldlearn.experiments.toml_table import PlanError, TomlTable, option
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS
@@ -157,7 +157,7 @@ class Plan:
     display_names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any], folder: Path | None = None) -> Self:
+    def from_dict(cls, content: dict[str, Any], folder: Path | None = None, *, trusted: bool = True) -> Self:
         """Check the content of a plan file.
 
         Parameters
@@ -166,6 +166,8 @@ class Plan:
             As read from TOML.
         folder : Path, optional
             What relative paths of data files are relative to.
+        trusted : bool, default=True
+            Whether methods that it names as ``package.module:Class`` are imported; otherwise they are refused.
 
         Raises
         ------
@@ -173,6 +175,8 @@ class Plan:
             Its message begins with the key that is wrong.
         """
         table = TomlTable(content, "")
+        if not trusted:
+            refuse_imports(table)
         methods, subject = read_methods(table), table.get("subject", "")
         if subject:  # a resolved plan has subject = "" where it has none
             table.check_name("subject", subject, [method.name for method in methods], "method")
@@ -217,13 +221,17 @@ def shipped_plans() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _SHIPPED.iterdir() if entry.name.endswith(".toml"))
 
 
-def load_plan(plan: FilePath) -> Plan:
+def load_plan(plan: FilePath, *, trusted: bool = True) -> Plan:
     """Read a plan from a file, or a shipped one by name.
+
+    A plan is code: methods that it names as ``package.module:Class`` are imported.
 
     Parameters
     ----------
     plan : str or path-like
         ``"quick"``, ``"paper"``, ... (see `shipped_plans`) or the path of a TOML file.
+    trusted : bool, default=True
+        Whether such methods are imported; otherwise a plan that names any is refused.
 
     Returns
     -------
@@ -237,12 +245,14 @@ def load_plan(plan: FilePath) -> Plan:
     path, name, shipped = Path(plan), os.fspath(plan), shipped_plans()
     if not path.is_file() and name not in shipped:
         raise PlanError(f"There is no plan file and no shipped plan {name!r}; {suggest_name(name, shipped)}")
-    text = (path if path.is_file() else _SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
+    content = (path if path.is_file() else _SHIPPED / f"{name}.toml").read_bytes()
+    try:
+        tables = parse_toml(content)
+    except InputError as error:
+        raise PlanError(f"{path.name} is not valid TOML: {error}.") from None
     try:
         # The name of the file, unless the plan has one of its own.
-        return Plan.from_dict({"name": path.stem} | tomllib.loads(text), path.parent)
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"{path.name} is not valid TOML: {error}.") from None
+        return Plan.from_dict({"name": path.stem} | tables, path.parent, trusted=trusted)
     except PlanError as error:
         raise PlanError(f"{path.name}: {error}") from None
 
