@@ -74,6 +74,7 @@ def ask(
     *,
     rows: opt.RowOptions,
     to: opt.To = None,
+    raw: opt.Raw = False,
     as_json: opt.Json = False,
 ) -> None:
     """Choose rows to annotate next, and flag labels that look wrong.
@@ -84,7 +85,8 @@ def ask(
     ldlearn ask table.csv --model model.ldl -n 50 -o ask.csv
     """
     console.check_one_stdout(output, as_json)
-    console.report_written(tables.ask_table(data, output=output, n=n, to=to, **rows.arguments(output)), as_json)
+    written = tables.ask_table(data, output=output, n=n, to=to, raw=raw, **rows.arguments(output))
+    console.report_written(written, as_json)
 
 
 def suggest(

@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, Any
 
 from rich.markup import escape
@@ -125,7 +124,7 @@ def compare_methods(
     if not quiet and (best := best_method(plan, found.records)) is not None:
         spec, messages = best
         given = {"labels": labels} | vars(features) | vars(dialect) | vars(label_cells)
-        for line in [*messages, f"Fit it: ldlearn fit {quote(data)} {_fit_options(spec, given)} -o model.ldl"]:
+        for line in [*messages, f"Fit it: ldlearn fit {console.quote(data)} {_fit_options(spec, given)} -o model.ldl"]:
             console.print_result(line)
     from ldlearn.reporting import write_report
 
@@ -143,7 +142,9 @@ def _fit_options(spec: MethodSpec, given: dict[str, Any]) -> str:
     method = spec.estimator + (f"+{spec.learner}" if spec.learner else "")
     options = {"method": method} | {name: value for name, value in given.items() if value not in (None, "error")}
     settings = [f"--set {name}={value}" for name, value in spec.params.items() if name not in options]
-    return " ".join([f"--{name.replace('_', '-')} {quote(str(value))}" for name, value in options.items()] + settings)
+    return " ".join(
+        [f"--{name.replace('_', '-')} {console.quote(str(value))}" for name, value in options.items()] + settings
+    )
 
 
 def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any) -> RunSummary:
@@ -181,7 +182,7 @@ def _print_summary(plan: Plan, found: RunSummary) -> None:
     failed = {record.method: record.message for record in reversed(found.records) if record.method not in finished}
     # If nothing could be computed, the error of the command gives the reason.
     for name, reason in failed.items() if finished else ():
-        console.print_result(escape_control_chars(f"Left out: {name}: {reason}"))
+        console.print_result(f"Left out: {name}: {reason}")
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
     console.print_result(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
     console.print_result(f"Records: {found.path / 'records.jsonl'}")

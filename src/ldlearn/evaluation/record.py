@@ -33,6 +33,7 @@ RECORDS, CELLS = "records.jsonl", "cells.json"
 # A packed file may expand to the larger of these; records of real runs are packed by a factor of at most 30.
 _ALWAYS_UNPACKED, _MOST_EXPANSION = 16 << 20, 50
 _MOST_UNPACKED = 1 << 30
+_LONGEST_NAME = 1000
 _UNPACK: dict[str, Callable[[], Any]] = {
     ".gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
     ".xz": lambda: lzma.LZMADecompressor(memlimit=128 << 20),  # a file states how much memory its unpacking takes
@@ -179,17 +180,21 @@ class Record:
             If it is no record.
         """
         record: Self = read_value(content, cls)
-        record._check_shapes()
+        record._check_sizes()
         return record
 
-    def _check_shapes(self) -> None:
-        """Refuse matrices that have not one column for each label, or samples that have not one entry for each row."""
+    def _check_sizes(self) -> None:
+        """Refuse sizes below 0, long names, and matrices of other sizes than their labels and rows."""
+        if min(self.sizes.values(), default=0) < 0:
+            raise InputError("sizes: expected no number below 0")
+        if max(map(len, (self.dataset, self.method, *self.label_names))) > _LONGEST_NAME:
+            raise InputError(f"names of data sets, methods and labels have at most {_LONGEST_NAME} characters")
         samples = self.samples or SampleRows([])
         of_samples = [matrix for matrix in (samples.truth, samples.logical, samples.recovered) if matrix is not None]
         if any(len(entries) != len(samples.rows) for entries in (*of_samples, samples.texts or samples.rows)):
             raise InputError("samples: each part must have one entry for each row")
         for name, matrices in {"samples": of_samples, "degrees": self.degrees.values()}.items():
-            if any(len(row) != len(self.label_names) for matrix in matrices for row in matrix):
+            if any(len(row) != max(len(self.label_names), 1) for matrix in matrices for row in matrix):
                 raise InputError(f"{name}: each row must have one number for each of label_names")
 
     def to_dict(self) -> dict[str, Any]:

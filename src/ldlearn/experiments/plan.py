@@ -207,7 +207,12 @@ class Plan:
 
     def to_toml(self) -> str:
         """The resolved plan as a file that can be run again."""
-        return str(import_optional("tomli_w", "experiments", "Plans").dumps(_without_none(self.to_dict())))
+        text = str(import_optional("tomli_w", "experiments", "Plans").dumps(_without_none(self.to_dict())))
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise PlanError("datasets: the name of a file or folder is no UTF-8; rename it.") from None
+        return text
 
 
 def shipped_plans() -> list[str]:

@@ -34,6 +34,7 @@ def ask_table(
     *,
     n: int = 50,
     to: str | None = None,
+    raw: bool = False,
     **options: Unpack[ModelRowOptions],
 ) -> WrittenTable:
     """Write the rows that should be annotated next, and the labels that look wrong.
@@ -52,7 +53,7 @@ def ask_table(
     output : str, default="-"
     n : int, default=50
         How many rows to ask for.
-    id, keep, kind, format, dialect, to, overwrite, on_message, progress
+    id, keep, kind, format, dialect, to, raw, overwrite, on_message, progress
         As for `ldlearn.reporting.write_browse_page` and `predict_table`.
 
     Returns
@@ -84,7 +85,7 @@ def ask_table(
     columns: dict[str, Any] = {rows.id: [rows.names[i] for i in places], **rows.cells.iloc[places]}
     columns |= dict(zip(_ADDED_COLUMNS, (ranks, errors[places], [notes[i] for i in places]), strict=True))
     written = import_pandas().DataFrame({name: list(cells) for name, cells in columns.items()})
-    write_table(output, [written], [], format_name)
+    write_table(output, [written], [], format_name, raw=raw)
     return WrittenTable(len(written), list(rows.model.labels), output, messages)
 
 
