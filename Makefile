@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # start many processes.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: run test test-everywhere mutants fuzz lint types layers unit bench bench-scale bench-dask leaderboard docs coverage dist paper audit walk clean
+.PHONY: run test test-everywhere mutants fuzz vulnerabilities lint types layers unit bench bench-scale bench-dask leaderboard docs coverage dist paper audit walk clean
 
 # First the steps of a practitioner on readable texts, then a comparison of methods
 run: $(VENV)/.run
@@ -26,6 +26,10 @@ test-everywhere: $(VENV)/bin/python
 # Does a test notice when one line of the mathematics is wrong?
 mutants: $(VENV)/.dev
 	$(BIN)/python tools/mutants.py --jobs 2
+
+# Known vulnerabilities of the versions in constraints.txt; needs a network and pipx
+vulnerabilities:
+	pipx run pip-audit==2.9.0 --disable-pip --no-deps --requirement constraints.txt
 
 # All crafted and inflated model files and 4,000 random mutants of sound ones; `make test` loads a sample.
 # The number is the seed of the mutants: `make fuzz LDLEARN_FUZZ=7`.

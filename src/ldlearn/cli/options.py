@@ -65,6 +65,7 @@ Settings = Annotated[
 ]
 To = Annotated[str | None, Option("--to", metavar="FMT", help="Format of standard output.")]
 Metrics = Annotated[str | None, Option(metavar="NAMES", help="Metrics, as a,b; or all. Default: the most common.")]
+Raw = Annotated[bool, Option("--raw", help="Do not escape formulas and control characters.")]
 NoClobber = Annotated[bool, Option("--no-clobber", help="Do not overwrite an existing file.")]
 Jobs = Annotated[int, Option("--jobs", "-j", help="Number of processes; -1 for all cores.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print only errors.")]
@@ -164,7 +165,7 @@ class WritingOptions:
     raters: Annotated[float | None, Option(metavar="N", help="For --interval: number of raters of a row.")] = None
     flag_far: Annotated[bool, Option("--flag-far", help="Add a column far: 1 if the row is far from training.")] = False
     keep: Annotated[str | None, Option(metavar="COLS", help="Columns of DATA to write too.")] = None
-    safe_csv: Annotated[bool, Option("--safe-csv", help="Escape names and texts that begin like formulas.")] = False
+    raw: Raw = False
     no_clobber: NoClobber = False
 
     def arguments(self) -> dict[str, Any]:

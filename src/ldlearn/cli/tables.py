@@ -1,7 +1,6 @@
 """The commands for tables and models: fit, enhance, predict, evaluate, compare, inspect, export, import."""
 
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
@@ -310,6 +309,7 @@ def import_(
     *,
     reading: opt.ReadingOptions,
     to: opt.To = None,
+    raw: opt.Raw = False,
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -327,7 +327,7 @@ def import_(
     check_output(output, files, overwrite=not no_clobber)
     how = {name: value for name, value in reading.arguments().items() if name in ("format", "dialect")}
     found = read_annotations(files, kind, item=item, rater=rater, label=label, **how)
-    write_table(output, [found.table], found.labels, to)
+    write_table(output, [found.table], found.labels, to, raw=raw)
     for message in found.messages:
         console.log(f"{message}.")
     if zeros is None and found.kind == "labels":
@@ -339,7 +339,7 @@ def import_(
     elif output != PIPE:
         console.print_result(f"{len(found.table):,} rows, {len(found.labels)} labels: {output}")
         # quoted: the line is meant to be pasted into a shell
-        columns = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
+        columns = f"--labels {console.quote(found.labels_option)} --id {console.quote(found.id)}"
         # Counts of 0 and 1 look like 0/1 labels.
         columns += " --kind votes" * (found.kind == "votes") + (f" --zeros {zeros}" if zeros else "")
-        console.print_result(f"Next: ldlearn fit {quote(output)} {columns} -o model.ldl")
+        console.print_result(f"Next: ldlearn fit {console.quote(output)} {columns} -o model.ldl")

@@ -22,6 +22,7 @@ from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import is_number
 from ldlearn.tables.files import BUFFER_BYTES, Dialect, Input, Output
 from ldlearn.tables.formats import Format, Table
+from ldlearn.tables.formulas import guard, unguard, unguard_cells
 from ldlearn.tables.source import Kind, Source, make_frame, rows_per_chunk
 from ldlearn.tables.values import MISSING, has_leading_zero, import_pandas, with_decimal_point
 
@@ -70,7 +71,7 @@ class DelimitedSource(Source):
             self._file.readline()
         if not has_header:
             self._first_rows = self._dialect.rows
-        self._set_names(header if has_header else [f"column{i}" for i in range(len(header))])
+        self._set_names([unguard(name) if has_header else f"column{i}" for i, name in enumerate(header)])
         self._width = len(header)  # of a row; names of empty columns at the end are dropped
         self._drop_empty_end()
         # Rows may be shorter than the first ones and take as many numbers.
@@ -145,7 +146,7 @@ class DelimitedSource(Source):
     def _convert_texts(self, column: Any, kind: Kind) -> NDArray[Any]:
         if column.dtype == bool:
             return np.asarray(column)
-        cells: NDArray[Any] = column.to_numpy(dtype=object)
+        cells = unguard_cells(column.to_numpy(dtype=object, copy=True))
         if kind == "text" or self._dialect.decimal == ".":
             return cells
         with suppress(TypeError, ValueError):
@@ -392,12 +393,20 @@ def write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> 
     special = re.compile(f'["\\n\\r\\0{delimiter}]')
     options = arrow_csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
     for k, table in enumerate(tables):
+        if not output.raw:
+            table = {guard(name): _guard_cells(column) for name, column in table.items()}
         if k == 0:  # not by Arrow, which puts every name in quotes
             quoted = ['"' + name.replace('"', '""') + '"' if special.search(name) else name for name in table]
             output.file.write((delimiter.join(quoted) + "\n").encode())
         # A float32 has fewer digits than the float64 that it is read back as.
         columns = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in table.items()}
         arrow_csv.write_csv(to_arrow_table(columns), output.file, options)
+
+
+def _guard_cells(column: NDArray[Any]) -> NDArray[Any]:
+    if column.dtype.kind not in "OU":
+        return column
+    return np.array([guard(cell) if isinstance(cell, str) else cell for cell in column.tolist()], dtype=object)
 
 
 def _delimited_format(delimiter: str) -> Format:

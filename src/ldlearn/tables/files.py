@@ -234,6 +234,8 @@ class Input:
     @cached_property
     def file(self) -> io.BufferedReader:
         """The bytes, from the first to the last; those of a packed file are unpacked."""
+        if not self.has_path and sys.stdin is None:
+            raise FileError("standard input: it is closed; name a file.")
         raw = self.stack.enter_context(self.path.open("rb", buffering=0)) if self.has_path else sys.stdin.buffer
         read = 0
         unpacked = 0
@@ -361,12 +363,15 @@ class Output:
         The file, or "-" for standard output.
     meta : str, optional
         Names and origin of a data set, for formats of rows that can keep them.
+    raw : bool
+        Whether names and texts are written unchanged, formulas too.
     stack : ExitStack
         What was opened.
     """
 
     name: str
     meta: str | None = None
+    raw: bool = False
     stack: ExitStack = field(default_factory=ExitStack)
 
     @cached_property
@@ -431,7 +436,8 @@ def atomic_write(path: FilePath) -> Iterator[IO[bytes]]:
 def write_file(path: FilePath, content: str | bytes) -> Path:
     """Write a whole file, or leave what was there; a text is written as UTF-8."""
     with atomic_write(path) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        # Names of files that are no UTF-8 hold halves of characters.
+        file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
     return Path(path)
 
 

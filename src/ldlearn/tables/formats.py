@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import FileError, TableError, format_list
+from ldlearn.exceptions import FileError, TableError, escape_commands, format_list
 from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
 from ldlearn.tables.files import PIPE, Budget, Dialect, Input, Output, is_gzip, prefix_errors
 from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source
@@ -265,7 +265,9 @@ def _is_same_file(path: Path, given: str) -> bool:
         return False
 
 
-def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), format: str | None = None) -> None:
+def write_table(
+    name: str, tables: Iterable[Any], labels: Sequence[str] = (), format: str | None = None, *, raw: bool = False
+) -> None:
     """Write a table, complete or not at all; to standard output for "-".
 
     Parameters
@@ -278,9 +280,25 @@ def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), fo
         The columns that hold degrees of labels, for formats that keep them apart.
     format : str, optional
         The format, if it cannot be inferred from the name.
+    raw : bool, default=False
+        Whether names and texts are written unchanged: also those that a spreadsheet would run as formulas, to CSV and
+        TSV, and control characters, to standard output.
     """
-    chunks = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
-    _write(Output(name), format, chunks, lambda: content_of_table(chunks, labels))
+    chunks: Iterator[Table] = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
+    if name == PIPE and not raw:
+        chunks = map(_escape_texts, chunks)
+    _write(Output(name, raw=raw), format, chunks, lambda: content_of_table(chunks, labels))
+
+
+def _escape_texts(table: Table) -> Table:
+    """Names and texts as a terminal may show them."""
+
+    def escape(column: NDArray[Any]) -> NDArray[Any]:
+        if column.dtype.kind not in "OU":
+            return column
+        return np.array([escape_commands(v) if isinstance(v, str) else v for v in column.tolist()], dtype=object)
+
+    return {escape_commands(name): escape(column) for name, column in table.items()}
 
 
 def write_content(name: str, content: DatasetContent) -> None:

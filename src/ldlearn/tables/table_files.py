@@ -99,8 +99,9 @@ def predict_table(
         Write also ``far``: 1 for rows far from those of the fit.
     keep : str or sequence, optional
         Columns of the table that are written too, between the id and the degrees.
-    safe_csv : bool, default=False
-        Put an apostrophe before names of columns, ids and kept texts that a spreadsheet would take for a formula.
+    raw : bool, default=False
+        Write names and texts unchanged. By default, those that a spreadsheet would run as formulas get an apostrophe
+        in CSV and TSV, which is removed when ldlearn reads them, and control characters are escaped on standard output.
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
@@ -143,7 +144,7 @@ def enhance_table(
         the labels, if the table is one of features only.
     blank, empty_rows
         As for `fit_table`.
-    id, format, to, dialect, on_message, round, interval, raters, flag_far, keep, safe_csv, overwrite, progress
+    id, format, to, dialect, on_message, round, interval, raters, flag_far, keep, raw, overwrite, progress
         As for `predict_table`.
     """
     label_file = labels if _is_label_file(labels) else None
@@ -288,7 +289,7 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) ->
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     degrees = degrees.assign(**uncertainty.columns(model.estimator, X, targets.y))
     rows = writer.arrange_columns(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
-    write_table(writer.output, [rows], columns.labels, writer.format)
+    write_table(writer.output, [rows], columns.labels, writer.format, raw=writer.raw)
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
 
 
@@ -324,7 +325,7 @@ def _write_in_chunks(
                 frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
                 yield writer.arrange_columns(frame, nothing, id, kept, n_labels)
 
-        write_table(writer.output, tables(), model.labels, writer.format)
+        write_table(writer.output, tables(), model.labels, writer.format, raw=writer.raw)
     repeated = describe_repeated(import_pandas().concat(ids)) if ids else []
     of_estimator = list(dict.fromkeys(str(each.message) for each in caught or ()))
     return WrittenTable(count, list(model.labels), writer.output, report.messages() + repeated + of_estimator)
