@@ -41,7 +41,7 @@ def test_recovery_is_a_mixture_with_the_prediction_of_none(model, zeros, main_la
     X, Y, _ = main_labels
     none = clone(model).set_params(zeros="none").fit(X, Y)
     mixed = clone(model).set_params(zeros=zeros).fit(X, Y)
-    w = 2.0 / 3.0 if zeros == "less" else 5.0 / (5.0 + 2.0)  # every row has two positive labels
+    w = 0.5 if zeros == "less" else 5.0 / (5.0 + 2.0)  # every row has two positive labels
     np.testing.assert_array_equal(mixed.predict(X), none.predict(X))
     expected = (1.0 - w) * none.label_distributions_ + w * none.predict(X)
     np.testing.assert_allclose(mixed.label_distributions_, expected, rtol=1e-12)
@@ -68,7 +68,7 @@ def test_zeros_do_not_change_the_predictor_of_few_positives_among_many_labels():
     Y[np.arange(60), rng.integers(0, 400, 60)] = 1
     none, less = (DLDL(beta=1.0, gamma=1.0, zeros=zeros, max_iter=2).fit(X, Y) for zeros in ("none", "less"))
     np.testing.assert_array_equal(less.coef_, none.coef_)
-    expected = (none.label_distributions_ + 2.0 * none.predict(X)) / 3.0
+    expected = (none.label_distributions_ + none.predict(X)) / 2.0
     np.testing.assert_allclose(less.label_distributions_, expected, rtol=1e-12)
 
 
@@ -91,7 +91,7 @@ def test_known_degrees_are_kept(main_labels):
     np.testing.assert_allclose(model.label_distributions_[:40], D[:40], atol=1e-6)
     none = DLDL(beta=1.0, gamma=1.0).fit(X, Y, degrees=known)
     np.testing.assert_array_equal(model.coef_, none.coef_)
-    expected = (none.label_distributions_ + 2.0 * none.predict(X))[40:] / 3.0
+    expected = (none.label_distributions_ + none.predict(X))[40:] / 2.0
     np.testing.assert_allclose(model.label_distributions_[40:], expected, rtol=1e-12)
 
 
@@ -127,7 +127,7 @@ def test_intervals_cover_the_degrees_of_rows_whatever_their_true_concentration(k
         model = VoteLDL(gamma=1.0, zeros="less").fit(X[:600], Y[:600])
         for lower, upper in (model.predict_interval(X[new]), model.enhance_interval(X[new], Y[new])):
             coverages.append(((lower <= D[new]) & (D[new] <= upper)).mean())
-    assert np.min(coverages) > 0.78
+    assert np.min(coverages) > 0.85
     assert (upper - lower).mean() < 0.6
 
 

@@ -54,7 +54,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
         gets any (see `VoteLDL`). The second is nearer to the truth where the labels come from votes, ratings or counts.
     zeros : {"none", "less"} or float, default="none"
         What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" the recovered
-        degrees are ``(1 - w) D + w p``, w = 2/3, or ``w = kappa / (kappa + n_votes_)`` for a number kappa: see
+        degrees are ``(D + p) / 2``, with a number kappa ``(1 - w) D + w p``, ``w = kappa / (kappa + n_votes_)``: see
         `ldlearn.DLDL`. The prediction is the same for all values.
 
     Attributes

@@ -26,15 +26,15 @@ def mean_positives(positives: Array, counts: Array, total: float) -> float:
 
 
 def concentration(zeros: str | float, n_votes: float) -> float:
-    """kappa: 0 if zeros mean none, twice the number of votes if they mean less, or as given.
+    """kappa: 0 if zeros mean none, the number of votes if they mean less, or as given.
 
     Examples
     --------
     >>> [concentration(zeros, 3.0) for zeros in ("none", "less", 5.0)]
-    [0.0, 6.0, 5.0]
+    [0.0, 3.0, 5.0]
     """
     if zeros == "less":
-        return 2.0 * n_votes
+        return n_votes
     return 0.0 if zeros == "none" else float(zeros)
 
 

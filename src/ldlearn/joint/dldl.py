@@ -95,7 +95,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         have equally many positive labels: these show only which degrees are the largest, and are taken as presence.
     zeros : {"none", "less"} or float, default="none"
         What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" the recovered
-        degrees are a mixture of D and P: see Notes. A number means "less" too: it is the concentration kappa of the
+        degrees are the mean of D and P: see Notes. A number means "less" too: it is the concentration kappa of the
         degrees of a row around P. The prediction is the same for all values.
     ordered : bool or float, default=False
         Whether the labels are ordered, as ratings and ages are. Adds ``ordered * |second differences of d|^2`` along
@@ -180,8 +180,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     .. math:: (1 - w) D + w P, \qquad w = \kappa / (\kappa + \lambda)
 
     Of the votes of a positive label only one is seen, so :math:`\lambda` is the mean number of positive labels of a
-    row. 0/1 labels do not identify :math:`\kappa`, and their likelihood does not depend on it: P is that of
-    ``zeros="none"``, and "less" means :math:`\kappa = 2 \lambda`, w = 2/3 (docs/research/without_truth.md).
+    row. 0/1 labels do not identify :math:`\kappa`, and their likelihood does not depend on it
+    (docs/research/without_truth.md): P is that of ``zeros="none"``, and "less" means :math:`\kappa = \lambda`, w = 1/2.
 
     Departures from the paper: an unpenalised intercept (without one, centred features cannot even express the mean
     distribution); the graph is symmetrised, as the printed identity requires, and off by default; the D-step is
