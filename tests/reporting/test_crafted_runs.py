@@ -6,6 +6,7 @@ import lzma
 import os
 import shutil
 from dataclasses import fields
+from functools import partial
 
 import pytest
 from synthetic_records import make_records
@@ -190,13 +191,13 @@ def test_report_does_not_write_through_links_out_of_the_folder(name, lines, tmp_
     assert os.listdir(outside) == ["file"]
 
 
-@pytest.mark.parametrize(("opened", "suffix"), [(gzip.open, "gz"), (lzma.open, "xz")])
+@pytest.mark.parametrize(("opened", "suffix"), [(partial(gzip.open, compresslevel=1), "gz"), (lzma.open, "xz")])
 @pytest.mark.parametrize("damage", ["bomb", "cut", "overwritten"])
 def test_packed_records(opened, suffix, damage, tmp_path, capsys):
-    """A file of 3 kB (xz) or 20 kB (gzip) that expands to 17 MB is refused before it is unpacked completely."""
+    """A file of some kilobytes that expands to 17 MB is refused before it is unpacked completely."""
     path = tmp_path / f"records.jsonl.{suffix}"
     with opened(path, "wb") as file:
-        file.write(b" " * (17 << 20) + b"\n")
+        file.write(b" " * (17 << 20 if damage == "bomb" else 1 << 20) + b"\n")
     content = path.read_bytes()
     if damage == "cut":
         path.write_bytes(content[:-40])
@@ -227,7 +228,7 @@ def test_many_labels_give_a_report(lines, tmp_path, capsys):
 
 def test_sound_run_is_reported(lines, tmp_path, capsys):
     """With unknown fields, keys that stand twice, and a metric of another version."""
-    extended = [line | {"new_field": [{}], "recovery": {"chebyshev": 0.5, "of_the_future": 1.0}} for line in lines]
+    extended = [line | {"new_field": [{}], "recovery": {"chebyshev": 0.5, "of_the_future": 1.0}} for line in lines[:3]]
     twice = raw(extended[0], '"cell":', '"cell": 5, "cell":')
     write_run(tmp_path, [twice, *extended[1:]], plan_toml='name = "x"\nunknown = 5')
     shutil.rmtree(tmp_path / "out", ignore_errors=True)
