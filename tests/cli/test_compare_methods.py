@@ -194,6 +194,32 @@ def test_default_metrics_of_a_plan_with_logical_labels(run, files):
     assert "agreement\n" not in found.out  # of one method
 
 
+def test_meaning_of_empty_cells_is_kept_in_the_plan(run, files, no_rendering, table):
+    boxes = table[["photo", "height", *LABELS]].copy()
+    boxes[LABELS] = boxes[LABELS].gt(0).astype(object).where(boxes[LABELS] > 0, "")
+    boxes.to_csv("boxes.csv", index=False)
+    options = [
+        "boxes.csv",
+        "-l",
+        ",".join(LABELS),
+        "--id",
+        "photo",
+        "--methods",
+        "PriorLE",
+        "--repeats",
+        1,
+        "-o",
+        "tried",
+    ]
+    refused = run("compare-methods", *options)
+    assert (refused.code, "all known labels are positive" in refused.message) == (2, True)
+    done = run("compare-methods", *options, "--blank", "0")
+    assert done.code == 0, done.err
+    assert "blank = 0\n" in (files / "tried/plan.toml").read_text()
+    assert "--blank 0 " in done.out
+    assert "neither 0 nor nan" in run("compare-methods", *options, "--blank", "1").message
+
+
 def test_interpretation_of_label_lists_is_reported(run, files, no_rendering, table):
     tags = ["|".join(name for name in LABELS if row[name]) for _, row in table.iterrows()]
     table[["photo", "height"]].assign(tags=tags).to_csv("tags.csv", index=False)

@@ -51,11 +51,11 @@ def test_few_rows_are_no_evidence():
 
 def test_held_out_rows_are_not_used_for_training():
     """Features do not improve the prediction of random labels, even with a small penalty."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     X, Y = rng.normal(size=(400, 50)), rng.random((400, 4)) < 0.4
     Y[~Y.any(axis=1), 0] = True
     found = validate_vote_model(validation_splits(Features(X), RowTargets(Y)))
-    assert found.penalty_ratio >= 100
+    assert found.penalty_ratio >= 1000  # practically a constant model
     assert len(found.log_likelihoods) == 400
 
 

@@ -84,7 +84,8 @@ def test_invariant_to_offsets(name):
     for offset in (1e4, 1e6):
         there = X + offset * np.array([1.0, -0.5])
         far = fit_without_warnings(default_learner(name), there, D).predict(there)
-        np.testing.assert_allclose(far, near, atol=2e-3)
+        # Networks in single precision that stop early differ by up to 0.009, depending on the processor.
+        np.testing.assert_allclose(far, near, atol=2 * LEARNERS[name].float32_tolerance)
 
 
 @EVERY

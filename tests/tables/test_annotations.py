@@ -1,6 +1,7 @@
 """Reading annotations: exports of annotation tools and tables in long format."""
 
 import json
+import time
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ from ldlearn.cli.main import main
 from ldlearn.datasets import read_annotations, read_dataset
 from ldlearn.exceptions import FileError, ParameterError, TableError
 from ldlearn.tables import fit_table, load_model
+from ldlearn.tables.annotation_formats import parse_labels
 from ldlearn.tables.columns import find_columns, quote_columns
 from ldlearn.tables.files import Input
 from ldlearn.tables.formats import open_table
@@ -212,10 +214,105 @@ def test_long_format_table(write):
     assert "differ between the annotations of one item: 'when'" in messages
 
 
+@pytest.mark.parametrize(
+    ("cell", "labels"),
+    [
+        ("['good', 'great']", ["good", "great"]),
+        ("""["it's", 'a, b']""", ["it's", "a, b"]),
+        ("['a' 'b'\n 'c|d']", ["a", "b", "c|d"]),
+        (r"['a\xa0b', 'c\'d']", ["a\xa0b", "c'd"]),
+        ("(np.str_('a'), np.int64(2))", ["a", "2"]),
+        ("{'good'}", ["good"]),
+        ("[1. 2.5]", ["1", "2.5"]),
+        ('[1, 2, "x"]', ["1", "2", "x"]),
+        ("[None, nan, 'a']", ["a"]),
+        *((empty, []) for empty in ("[]", "()", "{}", "set()", "['']")),
+        ("don't know|Anger (mild)", ["don't know", "Anger (mild)"]),
+        ("(1)", ["(1)"]),
+    ],
+)
+def test_labels_in_a_cell(cell, labels):
+    assert parse_labels(cell, 2, "tags") == labels
+
+
+@pytest.mark.parametrize(
+    "cell", ["['a''b']", "['a', ['b']]", "['\\d']", "['a'", "[" * 100_000, "__import__('os')|['a']"]
+)
+def test_malformed_lists_of_labels_are_rejected(write, cell):
+    path = write("a.jsonl", [{"item": 1, "label": "x"}, {"item": 2, "label": cell}])
+    with pytest.raises(TableError, match=r"row 2, column 'label': .* bracket or a lone quote"):
+        read_annotations(path)
+
+
+def test_time_to_parse_a_cell_is_linear():
+    for cell in (
+        "['" + "a" * 200_000,
+        "[" + "1" * 200_000 + "]",
+        "['a'" + " " * 200_000 + "x]",
+        "[" + "1 " * 50_000 + "x]",
+    ):
+        start = time.process_time()
+        with pytest.raises(TableError, match="bracket"):
+            parse_labels(cell, 2)
+        assert time.process_time() - start < 1.0
+
+
 def test_ratings_are_sorted_numerically(write):
     imported = read_annotations(write("r.csv", "item,rater,rating\na,1,10\na,2,9\nb,1,2\n"))
     assert imported.labels == ["2", "9", "10"]
     assert imported.labels_option == "2:10"
+
+
+WIDE = """i,r,width,emo_joy,emo_fear,emo_calm,note
+007,1,1.5,1,0,,x
+007,2,1.5,1,1,,y
+8,1,2.5,0,1,0,x
+8,3,2.5,,,,x
+9,1,3.5,0,0,0,x
+8,1,2.5,1,1,0,x
+"""
+
+
+@pytest.mark.parametrize("label", ["emo_*", "emo_joy,emo_fear,emo_calm", "emo_joy:emo_calm"])
+def test_one_column_for_each_label(write, label):
+    imported = read_annotations(write("wide.csv", WIDE), item="i", rater="r", label=label)
+    assert list(imported.table.columns) == ["i", "width", "emo_joy", "emo_fear", "emo_calm"]
+    assert imported.kind == "votes"
+    assert as_dict(imported) == {"007": (2, 1, 0), "8": (1, 1, 0)}  # rater 1 counts once for each label of item 8
+    messages = "; ".join(imported.messages)
+    assert "item 'i', rater 'r', labels 'emo_joy', 'emo_fear', 'emo_calm'" in messages
+    assert "an empty cell counts as 0" in messages
+    for left_out in ("2 annotations without a label", "1 repeated annotations", "1 items without a label", "'note'"):
+        assert left_out in messages
+    logical = read_annotations(write("wide.csv", WIDE), "labels", item="i", rater="r", label=label)
+    assert as_dict(logical) == {"007": (1, 1, 0), "8": (1, 1, 0)}
+
+
+def test_one_column_for_each_label_in_other_formats(write):
+    rows = [
+        {"item": 1, "b": True, "a": False},
+        {"item": 1, "b": None, "a": True},
+        {"item": 2, "b": "yes", "a": "no"},
+    ]
+    imported = read_annotations(write("wide.jsonl", rows), label="b,a")
+    assert (imported.labels, as_dict(imported)) == (["b", "a"], {"1": (1, 1), "2": (1, 0)})
+    several = [write("one.csv", "item,a,b\n1,1,0\n"), write("two.csv", "item,a,b\n1,1,1\n")]
+    assert as_dict(read_annotations(several, label="a,b")) == {"1": (2, 1)}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "options", "message"),
+    [
+        (("8,1,2.5,0,1", "8,1,2.5,0,2"), {}, "row 4, column 'emo_fear': 2 is neither 0 nor 1"),
+        (("8,1,2.5,0,1", "8,1,2.5,0,maybe"), {}, "row 4, column 'emo_fear': 'maybe' is"),
+        (("", ""), {"item": "i,r"}, "item must be one column"),
+        (("", ""), {"rater": "emo_joy"}, "rater must be one column that is no label, not 'emo_joy'"),
+    ],
+)
+def test_malformed_columns_for_each_label(write, wrong, options, message):
+    path = write("wide.csv", WIDE.replace(*wrong) if wrong[0] else WIDE)
+    with pytest.raises(TableError, match=message):
+        read_annotations(path, **{"item": "i", "rater": "r", "label": "emo_*"} | options)
 
 
 def test_without_rater_column_each_row_is_one_vote(write):
@@ -237,7 +334,7 @@ def test_label_with_the_name_of_a_column_gets_a_prefix(write):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "photo,who,tag\n1,2,3\n", "name the column of the labels with label; the columns are 'photo'"),
+        ("a.csv", "photo,who,tag\n1,2,3\n", "name the column of the labels, .* with label; the columns are 'photo'"),
         ("a.csv", "photo,rater,label\n1,2,3\n", "name the column of the items with item"),
         ("a.csv", "item,label\n,x\n", "row 2, column 'item': the item is missing"),
         ("a.csv", "item,label\n1,\n", "no annotation has a label"),
@@ -390,6 +487,19 @@ def test_writing_json_is_rejected(export, tmp_path, capsys):
 def test_import_does_not_overwrite_its_input(export, capsys):
     assert command("import", export, "-o", export) == 2
     assert "same file as the input" in capsys.readouterr().err
+
+
+def test_suggested_command_fits_one_column_for_each_label(write, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    votes = rng.random((40, 3, 2)) < 0.5
+    rows = [f"{i},{r},{i % 7},{int(v[0])},{int(v[1])}" for i, item in enumerate(votes) for r, v in enumerate(item)]
+    write("raters.csv", "\n".join(["photo,who,x,a,b", *rows]) + "\n")
+    assert command("import", "raters.csv", "--item", "photo", "--rater", "who", "--label", "a,b", "-o", "t.csv") == 0
+    line = capsys.readouterr().out.splitlines()[-1]
+    assert line == "Next: ldlearn fit t.csv --labels a:b --id photo --kind votes -o model.ldl"
+    assert command(*line.split()[2:]) == 0
+    assert load_model("model.ldl").labels == ("a", "b")
 
 
 def test_import_writes_to_standard_output(export, capsys):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 
-from ldlearn import DLDL
+from ldlearn import DLDL, VoteLDL
 from ldlearn.exceptions import ModelFileError, TableError
 from ldlearn.tables import (
     TableModel,
@@ -449,6 +449,19 @@ def test_enhance_without_model_reports_left_out_columns(tmp_path, monkeypatch):
         assert term in left_out
 
 
+def test_no_advice_to_standardise_features_that_are():
+    """The variance of a standardised number is more than 1,000 times that of a rare word."""
+    rng = np.random.default_rng(0)
+    words = ["".join(letters) for letters in rng.choice(list("abcdefghij"), size=(N * 10, 6))]
+    texts = [" ".join(words[10 * i : 10 * i + 10]) for i in range(N)]
+    table = make_table(N)[["height", *LABELS]].assign(text=texts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = TableModel.fit(table, LABELS, estimator=VoteLDL())
+    with pytest.warns(UserWarning, match=r"Column 0 .*standardise"):  # for features that the user scales
+        VoteLDL().fit(model.transform(table), table[LABELS])
+
+
 def test_no_warnings_for_clean_tables():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -491,6 +504,47 @@ def test_row_counters_are_left_out(name, values):
 )
 def test_other_integer_columns_stay_features(name, values):
     assert name in TableModel.fit(with_columns(**{name: values}).infer_objects(), LABELS, estimator=QUICK).features
+
+
+GAPS = np.cumsum(np.random.default_rng(2).integers(2, 90, size=N))
+
+
+@pytest.mark.parametrize(
+    "name", ["movieId", "MovieID", "movie_id", "Movie ID", "id", "ID", "uuid", "Index", "Unnamed: 0"]
+)
+def test_integer_identifiers_are_left_out(name):
+    values = GAPS.copy()
+    values[:10] = values[0]  # nearly unique
+    table = with_columns(**{name: np.random.default_rng(3).permutation(values)}).infer_objects()
+    model = TableModel.fit(table, LABELS, estimator=QUICK)
+    assert name not in model.features
+    assert any("identifier" in text and repr(name) in text for text in model.facts["warnings"])
+    assert not any("used as numbers" in text for text in model.facts["warnings"])
+    assert name in TableModel.fit(table, LABELS, estimator=QUICK, numeric=[name]).features
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "doubtful"),
+    [
+        ("movieid", GAPS, True),
+        ("paid", GAPS, True),  # also the end of a word
+        ("userId", GAPS % 7, True),  # repeated
+        ("paid", GAPS % 7, False),
+        ("user_id", GAPS + 0.5, False),
+        ("income", GAPS, False),
+        ("timestamp", 1_700_000_000 + GAPS, False),
+        ("price_index", GAPS, False),
+        ("id_count", GAPS, False),
+    ],
+)
+def test_doubtful_identifiers_stay_features_with_a_message(name, values, doubtful):
+    table = with_columns(**{name: values}).infer_objects()
+    model = TableModel.fit(table, LABELS, estimator=QUICK)
+    assert name in model.features
+    messages = [text for text in model.facts["warnings"] if "used as numbers" in text]
+    assert [repr(name) in text for text in messages] == [True] * doubtful
+    given = TableModel.fit(table, LABELS, estimator=QUICK, numeric=[name])
+    assert not any("used as numbers" in text for text in given.facts["warnings"])
 
 
 def test_only_a_row_counter_is_an_error():
@@ -598,6 +652,22 @@ def test_partial_units_trigger_a_warning():
     report = CellReport()
     report.read_numbers(column(["5%", "5"]), "a", unit="")  # in a new table
     assert "1 of 2 numbers have the unit %" in report.messages()[0]
+
+
+@pytest.mark.parametrize("dtype", [float, object])
+def test_percent_signs_must_be_those_of_training(dtype, tmp_path):
+    signs = with_columns(share=[f"{i % 50}%" for i in range(N)])
+    plain = with_columns(share=np.arange(N) % 50).astype({"share": dtype})
+    fitted, other = (TableModel.fit(table, LABELS, estimator=QUICK) for table in (signs, plain))
+    fitted.predict(signs)
+    save_model(fitted, tmp_path / "m.ldl")
+    for model, table in ((fitted, plain), (load_model(tmp_path / "m.ldl"), plain[:1]), (other, signs)):
+        with pytest.raises(TableError, match=r"column 'share': .*percent sign.* in training"):
+            model.predict(table)
+    for share in ("", "5%"):  # missing, or with a sign
+        fitted.predict(signs[:1].assign(share=share))
+    with pytest.warns(UserWarning, match="'share': 1 of 2 numbers have the unit %, the others count as they are"):
+        fitted.predict(signs[:2].assign(share=["5%", "5"]))
 
 
 def test_percentages_are_parsed_as_fractions():

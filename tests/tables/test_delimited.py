@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from ldlearn.cli.main import main
 from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.tables import delimited, fit_table, load_model, predict_table
+from ldlearn.tables import evaluate_table, fit_table, load_model, predict_table
+from ldlearn.tables import source as source_module
 from ldlearn.tables.delimited import _RowLengthCheck, detect_dialect
 from ldlearn.tables.files import Dialect, Input
 from ldlearn.tables.formats import open_table, write_table
@@ -83,7 +84,7 @@ def test_gzip_tables_are_read_and_written(tmp_path):
 
 def test_decompression_bomb_is_rejected(tmp_path):
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 30_000_000, compresslevel=9))
-    with pytest.raises(DatasetError, match="broken or malicious"):
+    with pytest.raises(DatasetError, match="more than the limit"):
         read_dataset(tmp_path / "x.csv.gz", labels="b")
 
 
@@ -100,6 +101,25 @@ def test_read_dataset_warns_and_takes_options(tmp_path):
     (tmp_path / "x.jsonl").write_text('{"a": 1}\n')
     with pytest.raises(DatasetError, match="are for text tables, not for JSON lines"):
         read_dataset(tmp_path / "x.jsonl", labels="a", delimiter=";")
+
+
+def test_lists_of_numbers_have_no_decimal_commas(tmp_path):
+    """A column with a list of three numbers, and the only label column: there 2,9 are two numbers."""
+    for row in ("2,9", "7"):
+        text = f"x;tags;y\n1;2,9;5\n2;{row};6\n3;4,9;7\n"
+        assert detect_dialect(text.encode(), Input("x.csv", list_column="tags"), ";").decimal == "."
+        assert detect_dialect(text.encode(), Input("x.csv"), ";").decimal == ","
+    assert detect_dialect(b"x;tags\n1;2,9\n2;1,2,3\n", Input("x.csv"), ";").decimal == "."
+    path = tmp_path / "lists.csv"
+    for separator, fraction in ((",", ""), (";", ",5")):  # with decimal commas in another column, or without
+        rows = [f'{i * i}{fraction}{separator}"{"2,9" if i % 2 else "4,9"}"' for i in range(20)]
+        path.write_text("\n".join([f"x{separator}tags", *rows]) + "\n")
+        for labels in ("tags", ["tags"]):
+            messages = []
+            model = fit_table(str(path), labels, method="PriorLE+MeanLDL", holdout=0, on_message=messages.append)
+            assert model.labels == ("2", "4", "9")
+            assert any("decimal commas" in message for message in messages) == (separator == ";")
+        assert evaluate_table(str(path), model, on_message=messages.append).rows == 20
 
 
 @pytest.mark.parametrize(
@@ -318,7 +338,7 @@ def test_late_text_in_a_numeric_column_keeps_all_values(late_text, monkeypatch):
     assert np.flatnonzero(malformed).tolist() == [ROWS - 5]
     assert np.delete(numbers, ROWS - 5).tolist() == [i + 0.5 for i in range(ROWS) if i != ROWS - 5]
     assert frame["b"].iloc[ROWS - 5] == "moist"
-    monkeypatch.setattr(delimited, "CHUNK_ROWS", 1000)
+    monkeypatch.setattr(source_module, "CHUNK_ROWS", 1000)
     with open_table(Input(str(late_text))) as source:
         pieces = list(source.chunks({"b": "any", "a": "any"}))
     assert len(pieces) == ROWS // 1000
@@ -434,7 +454,7 @@ def test_numbers_are_read_exactly(tmp_path):
 def test_header_size_is_limited(tmp_path, header):
     path = tmp_path / "x.csv"
     path.write_bytes(header + b"\n1\n")
-    with pytest.raises(TableError, match="first line is longer than 4 MB or has more than 1,000,000 columns"):
+    with pytest.raises(TableError, match=r"first line is longer than 4 MB|columns"):
         open_table(Input(str(path))).__enter__()
 
 

@@ -13,6 +13,8 @@ from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.metrics import vote_likelihood
 from ldlearn.tables import (
     TableModel,
+    ask_table,
+    enhance_table,
     evaluate_table,
     fit_table,
     load_table_model,
@@ -98,6 +100,61 @@ def test_empty_cells_are_unknown_labels(tables, tmp_path):
     assert "not scored" in message
     scores = {score.name: score.model for score in found.scores}
     assert scores["vote_likelihood"] == pytest.approx(vote_likelihood(partial, model.predict(features).to_numpy()))
+
+
+def make_check_boxes(tables, tmp_path, mark="x"):
+    """Only positive labels are marked; the path of the table, and the table with 0/1 labels."""
+    features, counts = tables
+    logical = add_columns(features, (counts > 0).astype(float))
+    boxes = logical.copy()
+    boxes[NAMES] = np.where(boxes[NAMES] > 0, mark or NAMES, "")
+    boxes.to_csv(tmp_path / "boxes.csv", index=False)
+    return str(tmp_path / "boxes.csv"), boxes, logical
+
+
+@pytest.mark.parametrize("mark", ["x", "1", ""], ids=["mark", "number", "option"])
+def test_check_boxes_need_a_meaning_of_empty_cells(tables, tmp_path, mark):
+    path, boxes, logical = make_check_boxes(tables, tmp_path, mark)
+    settings = {"params": {"beta": 1.0, "gamma": 0.3}, "holdout": 0, "on_message": lambda message: None}
+    model = fit_table(path, NAMES, blank=0, **settings)
+    stop = pytest.raises(
+        TableError, match=r"all known labels are positive, .*% of the label cells are empty; .*--blank 0"
+    )
+    for call in (
+        lambda: fit_table(path, NAMES, **settings),
+        lambda: TableModel.fit(boxes, NAMES),
+        lambda: prepare_table(path, NAMES),
+        lambda: enhance_table(path, str(tmp_path / "out.csv"), labels=NAMES, method="PriorLE"),
+        lambda: enhance_table(path, str(tmp_path / "out.csv"), model=model),
+        lambda: evaluate_table(path, model),
+        lambda: model.enhance(boxes),
+        lambda: ask_table(path, model, str(tmp_path / "out.csv")),
+    ):
+        with stop:
+            call()
+    plain = fit_table(logical, NAMES, **settings)
+    np.testing.assert_array_equal(model.predict(boxes), plain.predict(logical))
+    np.testing.assert_array_equal(model.enhance(boxes, blank=0), plain.enhance(logical))
+    assert evaluate_table(path, model, blank=0).rows == 80
+    assert enhance_table(path, str(tmp_path / "out.csv"), model=model, blank=0).rows == 80
+    assert ask_table(path, model, str(tmp_path / "out.csv"), blank=0).rows > 0
+    # Stated to be unknown, whatever that is good for.
+    assert enhance_table(path, str(tmp_path / "out.csv"), model=model, blank=np.nan).rows == 80
+    assert prepare_table(path, NAMES, blank=np.nan).n_samples == 80
+
+
+def test_few_empty_cells_or_a_single_zero_need_no_meaning(tables):
+    features, _ = tables
+    few = np.ones((80, 3))
+    few[:24, 0] = np.nan
+    assert TableLabels.from_columns(add_columns(features, few), NAMES).is_logical  # 10 % of the cells
+    few[24, 0] = np.nan
+    with pytest.raises(TableError, match="10% of the label cells"):
+        TableLabels.from_columns(add_columns(features, few), NAMES)
+    few[0, 1] = 0
+    assert TableLabels.from_columns(add_columns(features, few), NAMES).is_logical
+    degrees = np.where(np.isnan(few), np.nan, 0.25)
+    assert not TableLabels.from_columns(add_columns(features, degrees), NAMES).is_logical
 
 
 def test_unsupported_unknown_labels_are_reported_with_row_and_label(tables):
@@ -230,13 +287,17 @@ def test_invalid_votes_are_rejected():
         votes_to_degrees([[1, np.nan]])
 
 
-@pytest.mark.parametrize("form", ["|", ";", ", ", "\n", "json", "objects"])
+@pytest.mark.parametrize("form", ["|", ";", ", ", "\n", "json", "objects", "python", "numpy", "set", "tuple"])
 def test_label_list_column_is_expanded(tables, form, tmp_path):
     features, counts = tables
     lists = [[name for name, count in zip(NAMES, row, strict=True) if count] for row in counts]
     written = {
         "json": [json.dumps(cell) for cell in lists],
         "objects": lists,
+        "python": [str(cell) for cell in lists],
+        "numpy": [str(np.array(cell)) for cell in lists],
+        "set": [str(set(cell)) for cell in lists],
+        "tuple": [str(tuple(np.str_(name) for name in cell)) for cell in lists],
     }
     cells = written.get(form) or [form.join(cell) for cell in lists]
     table = features.assign(tags=cells)
@@ -271,6 +332,23 @@ def test_label_lists_in_files_with_empty_cells(tables, tmp_path):
     with pytest.raises(TableError, match="row 9: no label is 1"):
         fit_table(str(path), "tags", separator="/", on_message=messages.append)
     assert messages[1:] == messages[:1]  # the interpretation of lists is reported before a fit can fail
+
+
+def test_lists_that_cannot_be_parsed_are_rejected(tables, tmp_path):
+    """A model fitted on lists as pandas writes them; in each new table one cell is malformed."""
+    features, counts = tables
+    lists = [[name for name, count in zip(NAMES, row, strict=True) if count] for row in counts]
+    table = features.assign(tags=lists)
+    path = tmp_path / "tags.csv"
+    table.to_csv(path, index=False)
+    messages = []
+    model = fit_table(str(path), "tags", params={"beta": 1.0, "gamma": 0.5}, holdout=0, on_message=messages.append)
+    assert model.labels == ("hill", "sea", "sky")
+    assert "separated" not in messages[0]
+    assert evaluate_table(str(path), model).rows == 80
+    for cell in ("['sky', 'sea'", "[sky]", "['sky', ...]", "'sky'", "sky'", 'sky"', "{sky}", "(sky"):
+        with pytest.raises(TableError, match=r"row 7, column 'tags': .* bracket or a lone quote; write lists as"):
+            model.enhance(table.assign(tags=[cell if i == 7 else str(names) for i, names in enumerate(lists)]))
 
 
 def test_prose_is_not_a_label_list(tables):

@@ -78,11 +78,11 @@ def test_enhance_requires_model_or_labels(files):
 
 def test_labels_are_read_once(files, monkeypatch):
     """Parsing texts as labels is slow; a fit with held-out rows needs the labels four times."""
-    from ldlearn.tables import labelled_table, values
+    from ldlearn.tables import table_labels, values
 
     seen = []
     monkeypatch.setattr(
-        labelled_table, "to_labels", lambda frame, names, blank: seen.append(names) or values.to_labels(frame, names)
+        table_labels, "to_labels", lambda frame, names, blank: seen.append(names) or values.to_labels(frame, names)
     )
     fit_table("data.csv", LABELS, "m.ldl", id="key")
     assert seen == [LABELS]

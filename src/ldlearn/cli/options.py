@@ -5,6 +5,7 @@ gets their values as one object (see `ldlearn.cli.app.load_command`).
 """
 
 import ast
+import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -36,11 +37,21 @@ def parse_setting(setting: str) -> tuple[str, Any]:
     return name, value if isinstance(value, int | float | str | tuple | list | None) else text
 
 
+def parse_blank(text: str) -> float:
+    """The value of empty label cells."""
+    values = {"0": 0, "nan": math.nan}
+    if text not in values:
+        raise BadParameter(f"{text!r} is neither 0 nor nan (unknown).", param_hint="--blank")
+    return values[text]
+
+
 Data = Annotated[str, Argument(metavar="DATA", help="Table: .csv .xlsx .parquet ...; - for standard input.")]
 Output = Annotated[str, Option("--output", "-o", metavar="FILE", show_default=False, help="Default: standard output.")]
 Labels = Annotated[str, Option("--labels", "-l", metavar="COLS", help="Labels: a,b or emo_* or x1:x9 or l.npy.")]
 LabelKind = Annotated[str, Option("--kind", metavar="KIND", show_default=False, help="votes; mixed (0/1, degrees).")]
-Blank = Annotated[int | None, Option(metavar="0", min=0, max=0, help="Empty label cells are 0; default: unknown.")]
+Blank = Annotated[
+    float | None, Option(metavar="0|nan", parser=parse_blank, help="Empty label cells are 0, or unknown (default).")
+]
 Separator = Annotated[str | None, Option(metavar="CHAR", help="Separates the labels in a single column of lists.")]
 Embedding = Annotated[str | None, Option(metavar="NAME", help="Embedding of text columns, as module:function.")]
 TrustedMethod = Annotated[str | None, Option("--method", metavar="NAME", help="Method outside ldlearn, for MODEL.")]
@@ -54,6 +65,7 @@ Settings = Annotated[
 ]
 To = Annotated[str | None, Option("--to", metavar="FMT", help="Format of standard output.")]
 Metrics = Annotated[str | None, Option(metavar="NAMES", help="Metrics, as a,b; or all. Default: the most common.")]
+Raw = Annotated[bool, Option("--raw", help="Do not escape formulas and control characters.")]
 NoClobber = Annotated[bool, Option("--no-clobber", help="Do not overwrite an existing file.")]
 Jobs = Annotated[int, Option("--jobs", "-j", help="Number of processes; -1 for all cores.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print only errors.")]
@@ -132,12 +144,13 @@ class RowOptions(ModelOptions):
     id: Id = None
     keep: Annotated[str | None, Option(metavar="COLS", help="Columns to write; default: texts.")] = None
     kind: LabelKind = "auto"
+    blank: Blank = None
     no_clobber: NoClobber = False
 
     def arguments(self, output: str = "") -> dict[str, Any]:
-        """Which columns are shown too."""
-        shown = {"id": self.id, "keep": self.keep, "kind": self.kind, "overwrite": not self.no_clobber}
-        return super().arguments(output) | shown
+        """Which columns are shown, and how labels are read, too."""
+        shown = {"id": self.id, "keep": self.keep, "overwrite": not self.no_clobber}
+        return super().arguments(output) | shown | {"kind": self.kind, "blank": self.blank}
 
 
 @dataclass(frozen=True)
@@ -152,7 +165,7 @@ class WritingOptions:
     raters: Annotated[float | None, Option(metavar="N", help="For --interval: number of raters of a row.")] = None
     flag_far: Annotated[bool, Option("--flag-far", help="Add a column far: 1 if the row is far from training.")] = False
     keep: Annotated[str | None, Option(metavar="COLS", help="Columns of DATA to write too.")] = None
-    safe_csv: Annotated[bool, Option("--safe-csv", help="Escape names and texts that begin like formulas.")] = False
+    raw: Raw = False
     no_clobber: NoClobber = False
 
     def arguments(self) -> dict[str, Any]:

@@ -75,6 +75,7 @@ def ask(
     *,
     rows: opt.RowOptions,
     to: opt.To = None,
+    raw: opt.Raw = False,
     as_json: opt.Json = False,
 ) -> None:
     """Choose rows to annotate next, and flag labels that look wrong.
@@ -85,7 +86,7 @@ def ask(
     ldlearn ask table.csv --model model.ldl -n 50 -o ask.csv
     """
     console.check_one_stdout(output, as_json)
-    written = tables.ask_table(data, output=output, n=n, to=to, groups=groups, **rows.arguments(output))
+    written = tables.ask_table(data, output=output, n=n, to=to, raw=raw, groups=groups, **rows.arguments(output))
     console.report_written(written, as_json)
 
 

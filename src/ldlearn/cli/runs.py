@@ -12,6 +12,7 @@ from ldlearn import experiments
 from ldlearn.cli import console
 from ldlearn.cli import options as opt
 from ldlearn.evaluation import Record, Results, TextTable, score_tables
+from ldlearn.evaluation.text_tables import describe_unreported
 from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_control_chars
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
@@ -31,7 +32,13 @@ def run(
     quiet: opt.Quiet = False,
     log: opt.Log = False,
 ) -> None:
-    """Run an experiment; records are written to OUTPUT/records.jsonl."""
+    """Run an experiment; records are written to OUTPUT/records.jsonl.
+
+    A plan is code: methods that it names as package.module:Class are imported and run. Run only plans that you trust.
+
+    \b
+    ldlearn run quick -o results
+    """
     loaded = load_plan(plan)
     if export_to is not None:
         console.print_result(f"{len(export_splits(loaded, export_to))} files of splits: {export_to}")
@@ -58,6 +65,7 @@ def import_predictions(
     method: Annotated[str, Option(help="Name of the method in tables.")],
     folder: Annotated[Path, Option("--from", metavar="DIR", help="Folder with DATASET/REPEAT.npz and so on.")],
     trained_on: Annotated[str, Option(help="What it was trained on: logical (0/1 labels) or truth.")] = "logical",
+    trust_plan: Annotated[bool, Option("--trust-plan", help="Import methods that RUN's plan names as a:b.")] = False,
 ) -> None:
     """Add predictions made elsewhere to a run, to be ranked and reported.
 
@@ -68,7 +76,7 @@ def import_predictions(
     ldlearn run plan.toml --export-splits splits
     ldlearn import-predictions run --method MyNet --from predictions
     """
-    added = experiments.import_predictions(run_dir, method, folder, trained_on=trained_on)
+    added = experiments.import_predictions(run_dir, method, folder, trained_on=trained_on, trust_plan=trust_plan)
     console.print_result(f"{len(added)} records of {added[0].method} added; `ldlearn report {run_dir}` shows them.")
 
 
@@ -147,7 +155,10 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
 
 
 def _print_summary(plan: Plan, found: RunSummary) -> None:
-    for board in score_tables(Results(found.records), plan.metrics):
+    results = Results(found.records, plan.metrics)
+    for line in describe_unreported(results):
+        console.print_result(line)
+    for board in score_tables(results, plan.metrics):
         if board.rows:
             _print_score_table(board)
         if board.legend:
@@ -157,7 +168,7 @@ def _print_summary(plan: Plan, found: RunSummary) -> None:
     failed = {record.method: record.message for record in reversed(found.records) if record.method not in finished}
     # If nothing could be computed, the error of the command gives the reason.
     for name, reason in failed.items() if finished else ():
-        console.print_result(escape_control_chars(f"Left out: {name}: {reason}"))
+        console.print_result(f"Left out: {name}: {reason}")
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
     console.print_result(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
     console.print_result(f"Records: {found.path / 'records.jsonl'}")

@@ -1,7 +1,6 @@
 """The commands for tables and models: fit, enhance, predict, evaluate, compare, inspect, export, import."""
 
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
@@ -19,7 +18,6 @@ from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, write_table
 from ldlearn.tables.labelled_table import describe_repeated_rows
 from ldlearn.tables.table_labels import TableLabels
-from ldlearn.tables.values import to_labels
 
 ModelFile = Annotated[str, Argument(metavar="MODEL", help="Model file (.ldl).")]
 
@@ -64,8 +62,10 @@ def fit(
     if scheduler is not None:
         if (zeros := local.pop("zeros")) is not None:
             wanted["params"]["zeros"] = zeros
-        refused = local | vars(reading) | {"embedding": embedding, "holdout": holdout, "groups": wanted.pop("groups")}
-        for name in (name for name, value in refused.items() if value not in (None, False, "auto", "error")):
+        refused = local | vars(reading) | {"embedding": embedding, "holdout": holdout}
+        # 0 equals False, and is a value.
+        unset = (None, "auto", "error")
+        for name in (name for name, value in refused.items() if value is not False and value not in unset):
             raise BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
         # only with a scheduler: it needs Dask
         from ldlearn.tables.dask_tables import fit_parts
@@ -304,11 +304,12 @@ def import_(
     ] = "auto",
     item: Annotated[str | None, Option(metavar="COL", help="Item column; default: found by name.")] = None,
     rater: Annotated[str | None, Option(metavar="COL", help="Rater column; default: found by name.")] = None,
-    label: Annotated[str | None, Option(metavar="COL", help="Label column, or question of a tool.")] = None,
+    label: Annotated[str | None, Option(metavar="COL", help="Label column, 0/1 columns, or question.")] = None,
     zeros: Annotated[str | None, Option(metavar="none|less", help="0 means none, or less: for fit.")] = None,
     *,
     reading: opt.ReadingOptions,
     to: opt.To = None,
+    raw: opt.Raw = False,
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -320,16 +321,17 @@ def import_(
     ldlearn import project.json -o table.csv
     ldlearn import anna.jsonl ben.jsonl --as labels -o table.csv
     ldlearn import ratings.csv --item photo --rater who --label tag -o table.csv
+    ldlearn import raters.csv --item photo --rater who --label 'emo_*' -o t.csv
     """
     console.check_one_stdout(output, as_json)
     check_output(output, files, overwrite=not no_clobber)
     how = {name: value for name, value in reading.arguments().items() if name in ("format", "dialect")}
     found = read_annotations(files, kind, item=item, rater=rater, label=label, **how)
-    write_table(output, [found.table], found.labels, to)
+    write_table(output, [found.table], found.labels, to, raw=raw)
     for message in found.messages:
         console.log(f"{message}.")
     if zeros is None and found.kind == "labels":
-        labels = TableLabels(found.labels, to_labels(found.table, found.labels), None)
+        labels = TableLabels.from_columns(found.table, found.labels)
         labels.report_zeros(make_enhancer(), console.log)
     if as_json:
         facts = {"id": found.id, "labels": found.labels, "kind": found.kind, "output": output}
@@ -337,7 +339,7 @@ def import_(
     elif output != PIPE:
         console.print_result(f"{len(found.table):,} rows, {len(found.labels)} labels: {output}")
         # quoted: the line is meant to be pasted into a shell
-        columns = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
+        columns = f"--labels {console.quote(found.labels_option)} --id {console.quote(found.id)}"
         # Counts of 0 and 1 look like 0/1 labels.
         columns += " --kind votes" * (found.kind == "votes") + (f" --zeros {zeros}" if zeros else "")
-        console.print_result(f"Next: ldlearn fit {quote(output)} {columns} -o model.ldl")
+        console.print_result(f"Next: ldlearn fit {console.quote(output)} {columns} -o model.ldl")

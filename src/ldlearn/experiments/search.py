@@ -22,12 +22,14 @@ from ldlearn.experiments.methods import build_estimator, grid_points, resolve_pa
 from ldlearn.experiments.plan import Selection
 from ldlearn.experiments.splits import N_SHOWN, Split, SplitPart
 from ldlearn.learning import SABFGS
-from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
+from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric, score_all
 from ldlearn.metrics.inputs import Convention
+from ldlearn.solvers.default_gamma import ScaleWarning
 
 _N_DEGREES_KEPT = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
 _DIVIDING_METRICS = ("clark", "canberra", "kl_divergence")  # they divide by degrees
 _CODE_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
+_DROPPED_WARNINGS = (*_CODE_WARNINGS, ScaleWarning)  # the plan, or the preprocessing of a table, scales the features
 
 
 @dataclass
@@ -271,13 +273,14 @@ class _CellSearch:
 
 
 def describe_degrees(part: SplitPart, degrees: NDArray[np.float64], task: str) -> dict[str, Any]:
-    """Scores against the true degrees; where these are unknown, degrees to compare with those of other methods."""
+    """Scores by every metric; where the true degrees are unknown, degrees to compare with those of other methods."""
+    # Recovered degrees were learned from the 0/1 labels of the same rows.
+    scores = score_all(part.Y, degrees, list(LABEL_METRICS)) if task == "prediction" else {}
     if part.D is None:
-        scores = score_all(part.Y, degrees, list(LABEL_METRICS)) if task == "prediction" else {}
         return {"scores": scores, "paper_zeros": {}, "degrees": degrees[:_N_DEGREES_KEPT].round(4).tolist()}
     zeros: Convention = "dldl-recovery" if task == "recovery" else "dldl"
     paper = score_all(part.D, degrees, _DIVIDING_METRICS, convention=zeros)
-    return {"scores": score_all(part.D, degrees), "paper_zeros": paper}
+    return {"scores": score_all(part.D, degrees, list(METRICS)) | scores, "paper_zeros": paper}
 
 
 def _convergence(model: Any) -> Convergence | None:
@@ -289,13 +292,15 @@ def _convergence(model: Any) -> Convergence | None:
 
 @contextmanager
 def captured_warnings(messages: list[str]) -> Iterator[None]:
-    """Append warnings to a list instead of showing them; those about code, not results, are dropped."""
+    """Append warnings to a list instead of showing them; those about code and scaling, not results, are dropped."""
     # "always": a record must not depend on the filters of the user, or of the process it was made in.
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             yield
         finally:  # a fit that fails may have warned before
-            messages += [_one_line(entry.message) for entry in caught if not issubclass(entry.category, _CODE_WARNINGS)]
+            messages += [
+                _one_line(entry.message) for entry in caught if not issubclass(entry.category, _DROPPED_WARNINGS)
+            ]
 
 
 def error_message(error: Exception) -> str:

@@ -72,7 +72,9 @@ class DatasetSpec:
         """The table of a plan that describes it."""
         content = asdict(self)
         content |= content.pop("read") | content.pop("binarisation")
-        return {key: value for key, value in content.items() if key != "name" and value not in (None, {}, False)}
+        del content["name"]
+        # 0 equals False, and is a value.
+        return {key: value for key, value in content.items() if value is not False and value not in (None, {})}
 
     def load(self, seed: int = 0, *, needs_truth: bool = True) -> AnyDataset:
         """Read or generate the data.

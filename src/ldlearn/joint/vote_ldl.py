@@ -48,8 +48,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         labels, on at most 2,000 rows; which rows are held out depends on their features alone.
     zeros : {"none", "less"} or float, default="none"
         What a 0 means: that the label got no vote and has degree 0, or that it got none of few votes and is not among
-        the main ones. With "less" the recovered degrees are ``(1 - w) D + w p``, ``w = kappa / (kappa + n_votes_)``:
-        see `ldlearn.DLDL`. kappa, the concentration of the degrees of a row around p, is estimated from the number of
+        the main ones. With "less" the recovered degrees are ``(1 - w) D + w p``, ``w = kappa / (kappa + n_votes_)``
+        (see `ldlearn.DLDL`). kappa, the concentration of the degrees of a row around p, is estimated from the number of
         raters; without it w is 1/2. A number instead of "less" is kappa itself. The prediction is the same for all
         values.
     fit_intercept : bool, default=True

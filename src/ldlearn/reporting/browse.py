@@ -53,6 +53,8 @@ def write_browse_page(
         Columns to show; by default the texts, or the first features.
     kind : {"auto", "votes", "mixed"}, default="auto"
         What the label columns hold, as for `ldlearn.tables.evaluate_table`.
+    blank : float, optional
+        Value of empty label cells, as for `ldlearn.tables.fit_table`.
     interval : float, default=0.9
         Nominal coverage of the intervals.
     raters : float, optional

@@ -11,6 +11,10 @@ from ldlearn.solvers.features import Features, centred_blocks
 _OUTLYING = 1000.0  # a squared distance or a variance is outlying if it is larger than the median by this factor
 
 
+class ScaleWarning(UserWarning):
+    """Some features are on a much larger scale than the others."""
+
+
 def default_gamma(features: Features, *, warn: bool = False) -> float:
     """0.03 times the sum of the variances of the features: 0.03 n_features if they are standardised.
 
@@ -40,7 +44,7 @@ def default_gamma(features: Features, *, warn: bool = False) -> float:
     if warn:
         columns = np.flatnonzero(variances > largest)
         _warn_outliers("Row", np.flatnonzero(~near), "far from all others", "correct or remove such rows")
-        _warn_outliers("Column", columns, "on a much larger scale", "standardise the features")
+        _warn_outliers("Column", columns, "on a much larger scale", "standardise the features", ScaleWarning)
     return float(0.03 * np.minimum(variances, largest).sum())
 
 
@@ -62,8 +66,10 @@ def _median_of_positive(values: Array) -> float:
     return float(np.median(positive)) if len(positive) else np.inf
 
 
-def _warn_outliers(kind: str, places: Indices, what: str, advice: str) -> None:
+def _warn_outliers(
+    kind: str, places: Indices, what: str, advice: str, category: type[UserWarning] = UserWarning
+) -> None:
     if len(places):
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
         message = f"{kind} {places[0]}{more} of X (counted from 0): {what}; it may dominate the fit, so {advice}."
-        warnings.warn(message, UserWarning, stacklevel=2)
+        warnings.warn(message, category, stacklevel=2)

@@ -1,11 +1,14 @@
 """Formats of annotations: tasks of annotation tools, and long tables with one annotation a row.
 
 *Tasks* hold the annotations of all raters (Label Studio, old exports of doccano). A *long table* (doccano, Label
-Studio's short JSON and CSV, surveys) has columns for the item, maybe the rater, and one label or several.
+Studio's short JSON and CSV, surveys) has columns for the item, maybe the rater, and the labels: one column that holds
+one label or several, or a 0/1 column for each label.
 """
 
+import ast
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +18,8 @@ import numpy as np
 
 from ldlearn.exceptions import TableError, format_list, normalize_name, suggest_name
 from ldlearn.tables.columns import find_columns
-from ldlearn.tables.values import MISSING
+from ldlearn.tables.table_labels import TableLabels
+from ldlearn.tables.values import MISSING, import_pandas, repr_cell, to_labels
 
 # What tools store about an annotation, which is no feature of the item.
 _METADATA = {"annotationid", "createdat", "updatedat", "leadtime", "comments", "annotationapprover"}
@@ -29,6 +33,16 @@ _RATER = (*_PEOPLE, *(name + "id" for name in _PEOPLE), "username", "completedby
 _LABEL = (
     "label", "labels", "cats", "category", "categories", "answer", "choice", "class", "rating", "vote", "entities",
 )  # fmt: skip
+
+_QUOTES = ("'", '"')
+_BRACKETS = ("[]", "()", "{}")
+# Possessive, so that the time is linear; with the escapes that Python writes.
+_LITERAL = r"""'(?:[^'\\]|\\[\\'"nrtxuU])*+'|"(?:[^"\\]|\\[\\'"nrtxuU])*+"|-?\d++(?:\.\d*+)?(?:e[-+]?\d++)?|None|nan"""
+# A string or a number, maybe of a NumPy type, and what separates it from the next one.
+_LIST_ITEM = re.compile(rf"(?:np\.\w+\(({_LITERAL})\)|({_LITERAL}))(?:\s*,\s*|\s+|$)")
+
+
+_LONGEST_PREFIX = 500  # of the name of a column: the names of the objects that it lies in
 
 
 def is_task(record: Any) -> bool:
@@ -127,35 +141,101 @@ def _raw_labels(part: Mapping[str, Any]) -> Any:
 
 
 def parse_labels(value: Any, row: object, column: str | None = None, separator: str = "|") -> list[str]:
-    """The labels in a cell: a name, ``sky|sea``, a number, a list, JSON, or an object of an annotation tool."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        with suppress(ValueError, RecursionError):  # a name may begin so
-            value = json.loads(value)
+    """The labels in a cell: a name, ``sky|sea``, a number, a list, JSON, or an object of an annotation tool.
+
+    Texts of lists are parsed, too (`parse_list_text`). Without a separator a text is one name.
+    """
+    try:
+        return _find_labels(value, row, column, separator)
+    except RecursionError:  # a parser of JSON may be able to go deeper than Python
+        raise TableError("its lists are nested too deeply.", row=row, column=column) from None
+
+
+def _find_labels(value: Any, row: object, column: str | None, separator: str) -> list[str]:
+    if isinstance(value, str):
+        value = parse_list_text(value)
     if is_empty(value):
         return []
     if isinstance(value, str):
-        return [name for part in value.split(separator) if (name := part.strip())]
+        parts = value.split(separator) if separator else [value]
+        names = [name for part in parts if (name := part.strip())]
+        for name in names:
+            _check_label_name(name, row, column)
+        return names
     if isinstance(value, list | tuple | set | np.ndarray):
-        value = list(value)
-        if len(value) == 3 and isinstance(value[2], str) and all(isinstance(end, int) for end in value[:2]):
-            return [value[2]]  # a span of a text: its two ends, its label
         found: list[str] = []
         for part in value:
             if isinstance(part, list) and part and all(isinstance(name, str) for name in part):
                 part = " / ".join(part)  # a node of a taxonomy: its ancestors and itself
+            elif isinstance(part, list) and [*map(type, part)] == [int, int, str]:
+                part = part[2]  # a span of a text: its two ends, its label
             # Names in a list are whole, whatever marks they hold.
-            found += [part.strip()] if isinstance(part, str) else parse_labels(part, row, column)
+            found += [part.strip()] if isinstance(part, str) else _find_labels(part, row, column, separator)
         return [name for name in found if name]
     if isinstance(value, Mapping):
         inner = next((value[key] for key in _LABEL_KEYS if key in value), None)
         if inner is not None:
-            return parse_labels(inner, row, column)
-        if value and all(isinstance(degree, int | float) for degree in value.values()):  # {"joy": 1.0, "fear": 0.0}
+            return _find_labels(inner, row, column, separator)
+        if all(isinstance(degree, int | float) for degree in value.values()):  # {"joy": 1.0, "fear": 0.0}
             return [str(name) for name, degree in value.items() if degree >= 0.5]
     text = as_text(value)
     if text is None:
         raise TableError("it holds no label; a text, a number or a list of them is needed.", row=row, column=column)
     return [text]
+
+
+def parse_list_text(text: str) -> Any:
+    """The list or object that a text stands for, as JSON, Python or NumPy write it; any other text unchanged.
+
+    Examples
+    --------
+    >>> parse_list_text("['good', 'great']"), parse_list_text("{2, 9}")
+    (['good', 'great'], [2, 9])
+    >>> parse_list_text("(very) good")
+    '(very) good'
+    """
+    cell = text.strip()
+    if cell[:1] in ("[", "{"):
+        with suppress(ValueError, RecursionError):
+            return json.loads(cell)
+    if cell == "set()":
+        return []
+    items = cell[1:-1].strip()
+    # A number in parentheses is no list: Python writes a comma after an only item.
+    if cell[:1] + cell[-1:] not in _BRACKETS or (cell[0] == "(" and items.isalnum()):
+        return text
+    found: list[Any] = []
+    position = 0
+    while position < len(items):
+        match = _LIST_ITEM.match(items, position)
+        if match is None:
+            return text
+        try:
+            found.append(_parse_item(match[1] or match[2]))
+        except (ValueError, SyntaxError):
+            return text
+        position = match.end()
+    return found
+
+
+def _parse_item(item: str) -> Any:
+    """A string, a number, or None, as Python writes them."""
+    if item in ("None", "nan"):
+        return None
+    if item[0] not in _QUOTES:
+        return float(item) if "." in item or "e" in item else int(item)
+    return ast.literal_eval(item) if "\\" in item else item[1:-1]
+
+
+def _check_label_name(name: str, row: object, column: str | None) -> None:
+    """Refuse what may be a part of a list that could not be parsed."""
+    has_bracket = any(mark in name for mark in "[]{}") or name.count("(") != name.count(")")
+    # An apostrophe within a name is none.
+    has_quote = name[0] in _QUOTES or name[-1] in _QUOTES or name.count('"') % 2 == 1
+    if has_bracket or has_quote:
+        problem = f"the label {repr_cell(name)} has a bracket or a lone quote"
+        advice = "write lists as ['sky', 'sea'], or without brackets and quotes around the labels"
+        raise TableError(f"{problem}; {advice}.", row=row, column=column)
 
 
 def as_text(value: Any) -> str | None:
@@ -175,6 +255,8 @@ def is_empty(value: Any) -> bool:
 
 def _flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Objects within objects as ``outer.inner``."""
+    if len(prefix) > _LONGEST_PREFIX:
+        raise TableError("its objects are nested too deeply, or have names that are too long.", column=prefix[:40])
     flat: dict[str, Any] = {}
     for name, value in fields.items():
         flat |= _flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
@@ -188,46 +270,80 @@ class LongFormat:
     Attributes
     ----------
     roles : dict of str to str
-        The columns of the label and, if they exist, of the item and the rater.
+        The columns of the item and the rater, if they exist.
+    labels : list of str
+        The column of the labels, or a 0/1 column for each of several labels.
     features : list of str
     """
 
     roles: dict[str, str]
+    labels: list[str]
     features: list[str]
+
+    @property
+    def label_names(self) -> list[str]:
+        """The labels that are columns."""
+        return self.labels if len(self.labels) > 1 else []
 
     def describe(self) -> str:
         """What was found, for messages."""
-        found = ", ".join(f"{role} {name!r}" for role, name in self.roles.items())
-        return f"one annotation a row: {found}" + ("" if "item" in self.roles else "; each row is an item of its own")
+        found = [f"{role} {name!r}" for role, name in self.roles.items()]
+        found.append(f"label{'s' * (len(self.labels) > 1)} {format_list(self.labels)}")
+        cells = ", and a 0/1 column for each label, where an empty cell counts as 0" if self.label_names else ""
+        own = "" if "item" in self.roles else "; each row is an item of its own"
+        return f"one annotation a row{cells}: {', '.join(found)}{own}"
 
     def parse_rows(self, rows: Mapping[int, Mapping[Any, Any]]) -> list[Annotation]:
         """The annotations in the rows of the table, by their numbers in messages."""
-        found, label = [], self.roles["label"]
+        found = []
+        labels = self._parse_labels(rows)
         for position, (number, row) in enumerate(rows.items(), start=1):
             item, rater = (as_text(row.get(self.roles.get(role))) for role in ("item", "rater"))
             if item is None and "item" in self.roles:
                 problem = "the item is missing; every annotation needs one."
                 raise TableError(problem, row=number, column=self.roles["item"])
             features = _flatten({name: row[name] for name in self.features if name in row})
-            labels = parse_labels(row.get(label), number, label)
-            found.append(Annotation(item or str(position), rater, labels, features))
+            found.append(Annotation(item or str(position), rater, labels[number], features))
         return found
+
+    def _parse_labels(self, rows: Mapping[int, Mapping[Any, Any]]) -> dict[int, list[str]]:
+        """The labels of each row."""
+        if not self.label_names:
+            label = self.labels[0]
+            return {number: parse_labels(row.get(label), number, label) for number, row in rows.items()}
+        cells = [[row.get(name) for name in self.labels] for row in rows.values()]
+        table = import_pandas().DataFrame(cells, index=list(rows), columns=self.labels)
+        found = TableLabels(self.labels, to_labels(table, self.labels), table.index)
+        found.check_zero_or_one("a column for each label has 1 where the rater gave it, and 0 or nothing elsewhere.")
+        positive = zip(rows, found.values == 1, strict=True)
+        return {number: [self.labels[j] for j in np.flatnonzero(row)] for number, row in positive}
 
 
 def find_long_format(names: Sequence[str], given: Mapping[str, str | None], single_file: bool = True) -> LongFormat:
     """Find the columns: those that the user gives, or those with usual names."""
-    found = {role: names[find_columns(names, name, role)[0]] for role, name in given.items() if name is not None}
+    found: dict[str, list[str]] = {}
+    for role, choice in given.items():
+        if choice is not None:
+            found[role] = [names[i] for i in find_columns(names, choice, role)]
     for role, usual in {"item": _ITEM, "rater": _RATER, "label": _LABEL}.items():
-        if role not in found and (name := _first_usual_name(names, usual, set(found.values()))) is not None:
-            found[role] = name
+        taken = {name for columns in found.values() for name in columns}
+        if role not in found and (name := _first_usual_name(names, usual, taken)) is not None:
+            found[role] = [name]
     listing = f"the columns are {format_list(names, 12)}"
     if "label" not in found:
-        raise TableError(f"name the column of the labels with label; {listing}.")
+        problem = "name the column of the labels, or the 0/1 columns of all labels, with label"
+        raise TableError(f"{problem}; {listing}.")
     # In a single file without raters each row may be an item of its own; otherwise items must recur.
     if "item" not in found and ("rater" in found or not single_file):
         raise TableError(f"name the column of the items with item; {listing}.")
-    features = [name for name in names if name not in found.values() and normalize_name(name) not in _METADATA]
-    return LongFormat({role: found[role] for role in ("item", "rater", "label") if role in found}, features)
+    roles: dict[str, str] = {}
+    for role in (role for role in ("item", "rater") if role in found):
+        if len(found[role]) > 1 or found[role][0] in found["label"]:
+            raise TableError(f"{role} must be one column that is no label, not {format_list(found[role])}.")
+        roles[role] = found[role][0]
+    taken = {*roles.values(), *found["label"]}
+    features = [name for name in names if name not in taken and normalize_name(name) not in _METADATA]
+    return LongFormat(roles, found["label"], features)
 
 
 def _first_usual_name(names: Sequence[str], usual: Sequence[str], taken: set[str]) -> str | None:

@@ -37,6 +37,7 @@ def ask_table(
     n: int = 50,
     to: str | None = None,
     groups: str | None = None,
+    raw: bool = False,
     **options: Unpack[ModelRowOptions],
 ) -> WrittenTable:
     """Write the rows that should be annotated next, and the labels that look wrong.
@@ -58,7 +59,7 @@ def ask_table(
     groups : str, optional
         The column that names groups of rows that belong together, see `fit_table`; by default that of the fit, if the
         table has it. Labels are checked by models that are fitted without the group of their row.
-    id, keep, kind, format, dialect, to, overwrite, on_message, progress
+    id, keep, kind, blank, format, dialect, to, raw, overwrite, on_message, progress
         As for `ldlearn.reporting.write_browse_page` and `predict_table`.
 
     Returns
@@ -94,7 +95,7 @@ def ask_table(
     columns: dict[str, Any] = {rows.id: [rows.names[i] for i in places], **rows.cells.iloc[places]}
     columns |= dict(zip(_ADDED_COLUMNS, (ranks, errors[places], [notes[i] for i in places]), strict=True))
     written = import_pandas().DataFrame({name: list(cells) for name, cells in columns.items()})
-    write_table(output, [written], [], format_name)
+    write_table(output, [written], [], format_name, raw=raw)
     return WrittenTable(len(written), list(rows.model.labels), output, messages)
 
 
@@ -226,7 +227,7 @@ def write_suggestions(
         order of the labels is in the metadata of its schema (``labels``, as JSON).
     question : str, default="label"
         Name of the question of the annotation tool.
-    id, keep, kind, format, dialect, overwrite, on_message, progress
+    id, keep, kind, blank, format, dialect, overwrite, on_message, progress
         As for `ldlearn.reporting.write_browse_page`.
 
     Returns

@@ -15,8 +15,13 @@ from ldlearn.tables.values import cell_error, has_leading_zero, import_pandas, i
 MAX_CATEGORIES = 1000
 EMPTY, CONSTANT = "no value in any row", "the same value in every row"
 ROW_COUNTER = "a row counter, which identifies rows"
+IDENTIFIER = "an identifier by its name, with distinct integers; --numeric uses it"
+_LEFT_OUT = (EMPTY, CONSTANT, ROW_COUNTER, IDENTIFIER)
 _MAX_MALFORMED = 0.1  # of the cells of a numeric column
-_MIN_CELLS = 5  # fewer cells do not show how often texts are repeated
+_MIN_CELLS = 5  # fewer cells do not show how often values are repeated
+_MIN_DISTINCT = 0.8  # of the cells of an identifier
+# movie_id, movieId, Movie ID; not paid or price_index.
+_IDENTIFIER_NAME = re.compile(r"(?i:(?:.*[\W_])?(?:id|uid|uuid|guid|identifier)|index|unnamed: 0)|.*[a-z0-9]I[dD]")
 # A word, or one character of a script that writes without spaces.
 WORD = r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+"
 _LETTERS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|\b[^\W\d_\u3040-\u30ff\u3400-\u9fff]{2,}\b")
@@ -43,16 +48,16 @@ class CellReport:
     decimal : str or None
         The decimal mark of the table, if the user gives it.
     units : dict of str to str
-        The units or currencies that were found in numeric columns, empty where there was none.
-    mixed_units : dict of str to str
-        Messages about columns in which only some of the numbers have the unit, or a percent sign.
+        The units, currencies or percent signs that were found in numeric columns, empty where there was none.
+    columns : dict of str to str
+        Messages about columns: only some of the numbers have the unit or a percent sign, or it may be an identifier.
     malformed, unseen : dict of str to list of str
         Cells that are treated as missing, and categories that training did not have.
     """
 
     decimal: str | None = None
     units: dict[str, str] = field(default_factory=dict)
-    mixed_units: dict[str, str] = field(default_factory=dict)
+    columns: dict[str, str] = field(default_factory=dict)
     malformed: dict[str, list[str]] = field(default_factory=dict)
     unseen: dict[str, list[str]] = field(default_factory=dict)
 
@@ -66,13 +71,17 @@ class CellReport:
     def read_numbers(self, series: Any, column: str, unit: str | None = None) -> NDArray[np.float64]:
         """A column as numbers; malformed cells are NaN. ``unit`` is the one that numbers had in training."""
         found = read_numbers(series, self.decimal, unit)
-        n_numbers, meanings = int(np.isfinite(found.values).sum()), {"%": "the others count as they are"}
+        n_numbers = int(np.isfinite(found.values).sum())
+        meanings = {}
         if unit is None:
             self.units[column] = found.unit
             meanings[found.unit] = "which is assumed for the others too"
+        elif n_numbers:
+            _check_percent_signs(column, found.signs["%"] / n_numbers, unit == "%")
+        meanings["%"] = "the others count as they are"
         for sign in (sign for sign in meanings if 0 < found.signs[sign] < n_numbers):
             text = f"{found.signs[sign]:,} of {n_numbers:,} numbers have the unit {sign}, {meanings[sign]}"
-            self.mixed_units[column] = f"Column {column!r}: {text}."
+            self.columns[column] = f"Column {column!r}: {text}."
         if found.malformed.any():
             known = "" if unit is None else f", with {f'the unit {unit}' if unit else 'no unit'} as in training"
             check_malformed(series, column, found.malformed, f"are the columns named correctly{known}?")
@@ -83,7 +92,18 @@ class CellReport:
         """One sentence for each column."""
         treated = {"as missing": self.malformed, "as a category not seen in training": self.unseen}
         cells = [_describe_cells(*item, how) for how, found in treated.items() for item in found.items()]
-        return [*self.mixed_units.values(), *cells]
+        return [*self.columns.values(), *cells]
+
+
+def _check_percent_signs(column: str, share: float, in_training: bool) -> None:
+    """Refuse a column that has lost its percent signs since training, or got some: 45 may mean 45 or 0.45."""
+    if share == 0 and in_training:
+        problem = "its numbers have no percent sign, but had one in training; add it"
+    elif share == 1 and not in_training:
+        problem = "its numbers have percent signs, but had none in training; write them without"
+    else:
+        return
+    raise TableError(f"{problem} (5% is 0.05).", column=column)
 
 
 def _describe_cells(column: str, cells: list[str], how: str) -> str:
@@ -104,7 +124,7 @@ class ColumnTypes:
     dates : dict of str to str
         Datetime columns, and the format of each; see `find_date_format`.
     units : dict of str to str or None
-        Numeric columns with a unit or currency, and which; None if that is yet to be found.
+        Numeric columns with a unit, a currency or percent signs, and which; None if that is yet to be found.
     left_out : dict of str to str
         Columns that no model can use, and why.
     """
@@ -153,7 +173,7 @@ def find_column_types(
         if form is None:
             raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
         dates[name] = form
-    left_out = {name: types[name] for name in features if types[name] in (EMPTY, CONSTANT, ROW_COUNTER)}
+    left_out = {name: types[name] for name in features if types[name] in _LEFT_OUT}
     return ColumnTypes(numeric, categorical, dates, text, left_out)
 
 
@@ -179,6 +199,11 @@ def _infer_number_types(table: Any, names: list[str]) -> dict[str, str]:
     for j in np.flatnonzero(np.isin(lowest, (0, 1)) & (highest < len(values) + 1)):
         if _is_row_counter(values[:, j]):
             types[names[j]] = ROW_COUNTER
+    columns = zip(names, values.T, strict=True)
+    named = ((name, column) for name, column in columns if _IDENTIFIER_NAME.fullmatch(str(name)))
+    for name, column in named:
+        if types[name] == "numeric" and _share_of_distinct_integers(column) >= _MIN_DISTINCT:
+            types[name] = IDENTIFIER
     return types
 
 
@@ -193,6 +218,26 @@ def _is_row_counter(values: NDArray[np.float64], min_rows: int = 20) -> bool:
     if len(values) < min_rows:
         return False
     return bool(np.array_equal(np.sort(values), np.arange(len(values)) + values.min()))
+
+
+def _share_of_distinct_integers(values: NDArray[np.float64]) -> float:
+    """Fraction of distinct values; NaN if some are no integers, or if there are few."""
+    values = values[~np.isnan(values)]
+    if len(values) < _MIN_CELLS or (values % 1 != 0).any():
+        return np.nan
+    return len(np.unique(values)) / len(values)
+
+
+def describe_doubtful_numbers(table: Any, names: Sequence[str]) -> dict[str, str]:
+    """Messages about numeric columns that may be identifiers by their names, but not clearly."""
+    found = {}
+    for name in (name for name in names if str(name).lower().endswith("id")):
+        if table[name].dtype.kind in "iuf":
+            share = _share_of_distinct_integers(table[name].to_numpy(np.float64, na_value=np.nan))
+            if share >= _MIN_DISTINCT or (share > 0 and _IDENTIFIER_NAME.fullmatch(str(name))):
+                advice = "leave it out (--ignore), or use --categorical, if they identify rows or groups"
+                found[name] = f"Column {name!r}: its integers are used as numbers; {advice}."
+    return found
 
 
 def _infer_type(series: Any, column: str, decimal: str | None) -> str:
@@ -214,7 +259,7 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
         return "numeric"
     if find_date_format(series, column) is not None:
         return "date"
-    if len(present) < _MIN_CELLS or count < min(0.8 * len(present), MAX_CATEGORIES + 1):
+    if len(present) < _MIN_CELLS or count < min(_MIN_DISTINCT * len(present), MAX_CATEGORIES + 1):
         return "categorical"
     if _words_per_cell(present) >= 3:
         return "text"

@@ -58,9 +58,13 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
     if not found:
         raise TableError(f"{option} names no column; the columns are {format_list(names)}.")
     if len(set(found)) < len(found):
-        twice = next(i for k, i in enumerate(found) if i in found[:k])
-        raise TableError(f"{option} names the column {names[twice]!r} twice.")
+        raise TableError(f"{option} names the column {names[_first_repeated(found)]!r} twice.")
     return found
+
+
+def _first_repeated(values: Iterable[Any]) -> Any:
+    seen: set[Any] = set()
+    return next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
 
 
 def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
@@ -180,8 +184,7 @@ def find_columns_to_keep(source: Source, keep: Columns | None, id: str | None, l
 def check_distinct(names: Sequence[str]) -> None:
     """Refuse a table with two columns of one name."""
     if len(set(names)) < len(names):
-        twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise TableError("two columns have this name; rename one.", column=twice)
+        raise TableError("two columns have this name; rename one.", column=_first_repeated(names))
 
 
 def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> None:

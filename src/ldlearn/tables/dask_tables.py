@@ -16,7 +16,7 @@ from ldlearn.exceptions import FileError, ParameterError, TableError, import_opt
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureOptions
-from ldlearn.tables.files import Input, no_progress, prefix_errors, report_nothing
+from ldlearn.tables.files import no_progress, prefix_errors, report_nothing
 from ldlearn.tables.formats import check_output, format_of, open_table
 from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.model_files import load_table_model, save_model
@@ -25,7 +25,7 @@ from ldlearn.tables.table_files import columns_to_read, predict_table
 from ldlearn.tables.table_fit import describe_origin
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import import_pandas, to_labels
+from ldlearn.tables.values import import_pandas
 from ldlearn.tables.writing import WrittenTable
 
 _SAMPLE_ROWS = 20_000  # of which medians, scales and categories are learned
@@ -62,6 +62,8 @@ def fit_parts(
     -------
     TableModel
     """
+    if columns.get("groups") is not None:
+        raise ParameterError("On a cluster no rows are held out and no groups are used; leave groups out.")
     parts = _find_parts(data)
     if output is not None:
         check_output(output, parts, overwrite=overwrite)
@@ -177,7 +179,7 @@ def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureOptions, es
     frame = import_pandas().concat(frames, ignore_index=True)
     if len(frame) > _SAMPLE_ROWS:
         frame = frame.sample(_SAMPLE_ROWS, random_state=0)
-    found = TableLabels(table.labels.names, to_labels(frame, table.labels.names), frame.index)
+    found = TableLabels.from_columns(frame, table.labels.names)
     with prefix_errors(parts[0]):
         return TableModel.learn_columns(replace(table, frame=frame, labels=found), estimator)[0]
 
@@ -204,7 +206,7 @@ def _read_as_dask_arrays(parts: list[str], model: TableModel) -> tuple[Any, Any]
 
 def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     """The numbers that the estimator sees, and its labels."""
-    with open_table(Input(name, on_message=report_nothing, likely_decimal=model.decimal)) as source:
+    with open_table(model.make_input(name, on_message=report_nothing)) as source:
         frame = source.read(columns_to_read(source, model, model.labels))
         X = model.transform(frame, CellReport())
         labels = model.read_labels(frame)

@@ -16,7 +16,7 @@ from ldlearn.core.simplex import softmax
 from ldlearn.exceptions import ParameterError, TableError, import_optional
 from ldlearn.tables.column_types import CellReport, columns_by_type
 from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
-from ldlearn.tables.files import Input, sha256_of, write_file
+from ldlearn.tables.files import sha256_of, write_file
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.labelled_table import ReadingOptions
 from ldlearn.tables.model_files import load_table_model
@@ -212,8 +212,7 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
             "fit DLDL, VoteLDL or SABFGS, without a feature map."
         )
     coef, intercept = linear
-    input = Input(data, **reading, likely_decimal=loaded.decimal)
-    with open_table(input) as source:
+    with open_table(loaded.make_input(data, **reading)) as source:
         report = CellReport(source.decimal)
         frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
     x = to_dense(loaded.transform(frame, report))[0]

@@ -291,7 +291,8 @@ def _clean_numbers(table: Any, types: ColumnTypes, report: CellReport) -> Any:
     """All numeric columns as one block, because work on every column by itself would take most of the time."""
     names = list(types.numeric)
     chosen = _select_columns(table, names)
-    if all(dtype.kind in "iuf" for dtype in set(chosen.dtypes)):
+    # Of columns that had percent signs in training it has to be checked that they still have.
+    if all(dtype.kind in "iuf" for dtype in set(chosen.dtypes)) and "%" not in (types.units or {}).values():
         values = chosen.astype(np.float64).to_numpy()  # without a copy; to_numpy(na_value=...) makes one
     else:
         units = dict.fromkeys(names) if types.units is None else dict.fromkeys(names, "") | dict(types.units)

@@ -1,4 +1,4 @@
-"""One column that holds the labels of a row as a list, ``sky|sea`` or JSON, made into a 0/1 column for each label."""
+"""One column that holds the labels of a row as a list, ``sky|sea`` or ``['sky', 'sea']``, made into 0/1 columns."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from ldlearn.exceptions import TableError, format_list
-from ldlearn.tables.annotation_formats import parse_labels
+from ldlearn.tables.annotation_formats import parse_labels, parse_list_text
 from ldlearn.tables.columns import sorted_labels
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.values import import_pandas, is_label_word, is_missing, is_numeric
@@ -18,14 +18,15 @@ _SEPARATORS = ("\n", "|", ";", ",")  # in this order, the first that occurs
 
 
 class LabelList(NamedTuple):
-    """The column that held lists, and what separates the labels in it."""
+    """The column that held lists, and what separates the labels in it; empty if that was in none of its texts."""
 
     column: str
     separator: str
 
     def describe(self, names: Sequence[str]) -> str:
         """What was found, for messages."""
-        return f"column {self.column!r} holds lists of labels, separated by {self.separator!r}: {format_list(names)}"
+        separated = f", separated by {self.separator!r}" if self.separator else ""
+        return f"column {self.column!r} holds lists of labels{separated}: {format_list(names)}"
 
 
 def expand_label_list(
@@ -40,7 +41,8 @@ def expand_label_list(
         The label columns. A single one whose cells are texts other than yes/no, or lists, holds lists.
     separator : str, optional
         What stands between labels; by default a new line, a bar, a semicolon or a comma, whichever occurs first in
-        this order. JSON lists (``["sky", "sea"]``) need none. An empty cell is a row without labels.
+        this order. Lists as JSON, Python and NumPy write them (``["sky", "sea"]``) need none. An empty cell is a row
+        without labels.
 
     Returns
     -------
@@ -89,8 +91,9 @@ def _holds_lists(series: Any, separator: str | None = None) -> bool:
 
 
 def _find_separator(series: Any) -> str:
-    texts = [value for value in series if isinstance(value, str)]
-    return next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), "|")
+    cells = (parse_list_text(value) for value in series if isinstance(value, str))
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    return next((mark for mark in _SEPARATORS if any(mark in text for text in texts)), "")
 
 
 def _parse_cells(series: Any, found: LabelList) -> list[list[str]]:

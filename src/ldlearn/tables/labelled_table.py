@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 from ldlearn.core.row_groups import Groups, join_groups, row_keys
 from ldlearn.exceptions import TableError
-from ldlearn.tables.column_types import CellReport, ColumnTypes, check_categories, describe_types, find_column_types
+from ldlearn.tables.column_types import (
+    CellReport,
+    ColumnTypes,
+    check_categories,
+    describe_doubtful_numbers,
+    describe_types,
+    find_column_types,
+)
 from ldlearn.tables.columns import Columns, FeatureOptions, TableColumns, choose_columns, find_columns_to_keep
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
 from ldlearn.tables.files import Dialect, Input, OnMessage, Progress, prefix_errors, report_nothing
@@ -17,7 +24,7 @@ from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.source import Kind, SparseTable
 from ldlearn.tables.table_labels import TableLabels
-from ldlearn.tables.values import read_groups, to_labels
+from ldlearn.tables.values import read_groups
 
 Rows = NDArray[np.intp]
 
@@ -94,7 +101,11 @@ class LabelledTable:
         if isinstance(table, SparseTable) and not (sparse and table.density < SPARSE_BELOW):
             table = table.to_frame()
         if types is None:
-            types = find_column_types(table, self.columns.features, **self.columns.types, decimal=report.decimal)
+            given = self.columns.types
+            types = find_column_types(table, self.columns.features, **given, decimal=report.decimal)
+            frame = table.frame if isinstance(table, SparseTable) else table
+            inferred = [name for name in types.numeric if name in frame and name not in given.get("numeric", ())]
+            report.columns |= describe_doubtful_numbers(frame, inferred)
         if len(types.left_out) == len(self.columns.features):
             why = "; ".join(describe_types(types.left_out))
             raise TableError(f"no column is left for the features ({why}).")
@@ -108,7 +119,9 @@ class LabelledTable:
 def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], keep: Columns = None) -> LabelledTable:
     """Read the columns of a file or a data frame that are wanted, and its labels."""
     wanted, cells, reading = split_options(options, FeatureOptions, LabelOptions, ReadingOptions)
-    with open_table(Input(table, **reading), "reading") as source:
+    only = labels[0] if isinstance(labels, list | tuple) and len(labels) == 1 else labels
+    list_column = only if isinstance(only, str) else None
+    with open_table(Input(table, **reading, list_column=list_column), "reading") as source:
         dialect = replace(source.input.dialect or Dialect(), decimal=source.decimal)
         input = replace(source.input, dialect=dialect)
         columns = choose_columns(source, labels, **wanted)
@@ -162,7 +175,7 @@ def _read_labels(
     # The 0/1 columns have taken its place.
     if listed is not None and listed.column in columns.kept:
         expanded = expanded.assign(**{listed.column: frame[listed.column]})
-    read = TableLabels(names, to_labels(expanded, names, blank), frame.index, kind)
+    read = TableLabels.from_columns(expanded, names, blank, kind)
     read, rows = read.handle_empty_rows(empty_rows)
     kept = expanded if len(rows) == len(frame) else expanded.iloc[rows]
     return LabelledTable(kept, replace(columns, labels=names), read, listed, input)

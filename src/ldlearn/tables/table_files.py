@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, TypeGuard, Unpack
 
 import numpy as np
@@ -98,8 +99,9 @@ def predict_table(
         Write also ``far``: 1 for rows far from those of the fit.
     keep : str or sequence, optional
         Columns of the table that are written too, between the id and the degrees.
-    safe_csv : bool, default=False
-        Put an apostrophe before names of columns, ids and kept texts that a spreadsheet would take for a formula.
+    raw : bool, default=False
+        Write names and texts unchanged. By default, those that a spreadsheet would run as formulas get an apostrophe
+        in CSV and TSV, which is removed when ldlearn reads them, and control characters are escaped on standard output.
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
@@ -108,7 +110,7 @@ def predict_table(
     reading, writing = split_options(options, ReadingOptions, WritingOptions)
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], **writing)
-    input = Input(data, **reading, likely_decimal=loaded.decimal)
+    input = loaded.make_input(data, **reading)
     return _write_in_chunks(input, loaded, loaded.predict, (), writer, id)
 
 
@@ -142,7 +144,7 @@ def enhance_table(
         the labels, if the table is one of features only.
     blank, empty_rows
         As for `fit_table`.
-    id, format, to, dialect, on_message, round, interval, raters, flag_far, keep, safe_csv, overwrite, progress
+    id, format, to, dialect, on_message, round, interval, raters, flag_far, keep, raw, overwrite, progress
         As for `predict_table`.
     """
     label_file = labels if _is_label_file(labels) else None
@@ -170,8 +172,9 @@ def enhance_table(
         labels, rows = loaded.read_labels(frame, blank).handle_empty_rows(empty_rows or "error")
         return frame.iloc[rows].assign(**dict(zip(loaded.labels, labels.values.T, strict=True)))
 
-    input = Input(data, **reading, label_file=label_file, likely_decimal=loaded.decimal)
-    found = _write_in_chunks(input, loaded, loaded.enhance, loaded.labels, writer, id, with_labels)
+    input = loaded.make_input(data, **reading, label_file=label_file)
+    enhance = partial(loaded.enhance, blank=np.nan)  # what is still empty is unknown
+    found = _write_in_chunks(input, loaded, enhance, loaded.labels, writer, id, with_labels)
     if loaded.facts.get("label_kind") == "degrees":
         found.messages.append("the model was fitted on degrees, not on 0/1 labels.")
     return found
@@ -203,7 +206,7 @@ def evaluate_table(
         What the label columns hold. The shares of counts of votes are degrees, and a row counts as often as it has
         votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
     blank : float, optional
-        Value of empty label cells; by default they are unknown.
+        Value of empty label cells; see `fit_table`.
     format : str, optional
         Format of the table, if it cannot be inferred from the name.
     dialect, on_message
@@ -216,14 +219,14 @@ def evaluate_table(
     if labels is not None and not _is_label_file(labels):
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
-    input = Input(data, **reading, label_file=labels, likely_decimal=loaded.decimal)
+    input = loaded.make_input(data, **reading, label_file=labels)
     truths, predictions, rows, key_chunks = [], [], [], []
     by_classifier, named = list[Any](), list[Any]()
     with open_table(input) as source:
         report = CellReport(source.decimal)
         grouped = find_groups_column(source, loaded)
         for frame in source.chunks(columns_to_read(source, loaded, loaded.labels, kept=grouped)):
-            truths.append(loaded.read_labels(frame, blank).values)
+            truths.append(loaded.read_labels(frame, blank, kind).values)
             X = loaded.transform(frame, report)
             predictions.append(np.asarray(loaded.estimator.predict(X)))
             if loaded.classifier is not None:
@@ -286,7 +289,7 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) ->
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     degrees = degrees.assign(**uncertainty.columns(model.estimator, X, targets.y))
     rows = writer.arrange_columns(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
-    write_table(writer.output, [rows], columns.labels, writer.format)
+    write_table(writer.output, [rows], columns.labels, writer.format, raw=writer.raw)
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
 
 
@@ -322,7 +325,7 @@ def _write_in_chunks(
                 frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
                 yield writer.arrange_columns(frame, nothing, id, kept, n_labels)
 
-        write_table(writer.output, tables(), model.labels, writer.format)
+        write_table(writer.output, tables(), model.labels, writer.format, raw=writer.raw)
     repeated = describe_repeated(import_pandas().concat(ids)) if ids else []
     of_estimator = list(dict.fromkeys(str(each.message) for each in caught or ()))
     return WrittenTable(count, list(model.labels), writer.output, report.messages() + repeated + of_estimator)
@@ -412,6 +415,7 @@ class ModelRowOptions(ReadingOptions, total=False):
     id: str | None
     keep: Columns
     kind: str
+    blank: float | None
     overwrite: bool
 
 
@@ -423,7 +427,7 @@ def read_model_rows(
     inputs = [name for name in (data, model) if isinstance(name, str)]
     check_output(output, inputs, overwrite=given.get("overwrite", True))
     model = load_table_model(model)
-    input = Input(data, **reading, likely_decimal=model.decimal)
+    input = model.make_input(data, **reading)
     kind = given.get("kind", "auto")
     with open_table(input) as source:
         report = CellReport(source.decimal)
@@ -442,7 +446,7 @@ def read_model_rows(
         if has_labels:
             if kind == "auto" and model.facts.get("label_kind") == "votes":
                 kind = "votes"
-            truth, n_votes, logical, messages = model.read_labels(frame, kind=kind).to_truth()
+            truth, n_votes, logical, messages = model.read_labels(frame, given.get("blank"), kind).to_truth()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if not logical:
                 degrees = truth

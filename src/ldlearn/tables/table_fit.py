@@ -89,7 +89,8 @@ def fit_table(
     separator : str, optional
         What separates labels in one column of lists; found by default.
     blank : float, optional
-        Value of empty label cells; by default they are unknown.
+        Value of empty label cells: 0, or NaN for unknown. By default they are unknown, too, but if more than 10 % are
+        empty and all others positive, this has to be stated.
     empty_rows : {"error", "drop", "unknown"}, default="error"
         Rows whose labels are all 0: an error, left out, or labels that are unknown.
     format : str, optional
@@ -146,7 +147,8 @@ def describe_origin(name: str) -> dict[str, str]:
     """Name and checksum of a table file, date and version of ldlearn: for the card of a model."""
     path, today, version = Path(name), f"{datetime.now(UTC):%Y-%m-%d}", installed_versions()["ldlearn"]
     checksum = {"sha256": sha256_of(path)} if path.is_file() else {}
-    return {"file": path.name, "date": today, "ldlearn": version} | checksum
+    name = path.name.encode(errors="backslashreplace").decode()  # it need not be UTF-8
+    return {"file": name, "date": today, "ldlearn": version} | checksum
 
 
 def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int) -> TableModel:

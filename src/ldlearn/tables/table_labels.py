@@ -20,6 +20,7 @@ from ldlearn.core.targets import (
 )
 from ldlearn.exceptions import ParameterError, TableError, check_choice, describe_rows
 from ldlearn.tables.files import OnMessage
+from ldlearn.tables.values import to_labels
 
 Matrix = NDArray[np.float64]
 
@@ -79,6 +80,23 @@ class TableLabels:
 
     def __post_init__(self) -> None:
         check_choice("kind", self.kind, _KINDS)
+
+    @classmethod
+    def from_columns(cls, table: Any, names: Sequence[str], blank: float | None = None, kind: str = "auto") -> Self:
+        """Read label columns; see `to_labels`.
+
+        Raises
+        ------
+        TableError
+            If only positive labels are marked, unless ``blank`` states what an empty cell means.
+        """
+        found = cls(names, to_labels(table, names, blank), table.index, kind)
+        empty = np.isnan(found.values)
+        if blank is None and found.is_logical and 0.1 < empty.mean() < 1 and (found.values[~empty] > 0).all():
+            problem = f"all known labels are positive, and {empty.mean():.0%} of the label cells are empty"
+            advice = "use --blank 0 (blank=0) if an empty cell means 0, or nan instead of 0 if it means unknown"
+            raise TableError(f"{problem}; {advice}.")
+        return found
 
     def take(self, rows: NDArray[np.intp]) -> Self:
         """Those of some rows."""

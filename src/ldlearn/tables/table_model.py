@@ -12,15 +12,17 @@ from sklearn.utils import get_tags
 from ldlearn.core.row_groups import Keys, row_keys
 from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
+from ldlearn.solvers.default_gamma import ScaleWarning
 from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
+from ldlearn.tables.files import Input
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.source import as_frame
 from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
 from ldlearn.tables.training_rows import sample_keys
-from ldlearn.tables.values import describe_repeated, import_pandas, to_labels
+from ldlearn.tables.values import describe_repeated, import_pandas
 from ldlearn.tables.writing import Uncertainty
 
 
@@ -49,7 +51,7 @@ class TableModel:
     texts : tuple of str
         The feature columns of prose.
     units : dict of str to str
-        Numeric columns whose numbers have a unit or currency, and which.
+        Numeric columns whose numbers have a unit, a currency or percent signs, and which.
     decimal : {".", ","}
         The decimal mark of the training table.
     groups : str or None
@@ -139,7 +141,10 @@ class TableModel:
         row_data = dict(targets.row_data)
         if table.columns.groups is not None and model.estimator.capabilities().groups:
             row_data["groups"] = table.named_groups
-        model.estimator.fit(X, y, **row_data)
+        with warnings.catch_warnings():
+            # Numbers are standardised; words, categories and embeddings have another scale on purpose.
+            warnings.simplefilter("ignore", ScaleWarning)
+            model.estimator.fit(X, y, **row_data)
         keys = row_keys(X)
         model.training_keys = sample_keys(keys)
         model.facts["repeated_rows"] = len(keys) - len(np.unique(keys))
@@ -238,13 +243,23 @@ class TableModel:
         further = {} if uncertainty is None else uncertainty.columns(self.estimator, X)
         return self._make_table(self.estimator.predict(X), frame, table, further)
 
-    def enhance(self, table: Any, report: CellReport | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
+    def enhance(
+        self,
+        table: Any,
+        report: CellReport | None = None,
+        *,
+        blank: float | None = None,
+        uncertainty: Uncertainty | None = None,
+    ) -> Any:
         """Degrees of rows whose 0/1 labels are known, as a table with the label names as columns.
 
         Parameters
         ----------
         table : DataFrame
             Has the feature columns and the label columns.
+        blank : float, optional
+            Value of empty label cells: 0, or NaN for unknown; by default they are unknown, too, but some known label
+            must be 0 if more than 10 % are empty.
         report, uncertainty
             As for `predict`.
 
@@ -255,7 +270,7 @@ class TableModel:
         """
         self.check_can_enhance()
         frame = as_frame(table)
-        Y = self.read_labels(frame).check_logical(self.estimator, "only 0/1 labels can be enhanced.")
+        Y = self.read_labels(frame, blank).check_logical(self.estimator, "only 0/1 labels can be enhanced.")
         X = self.transform(frame, report)
         further = {} if uncertainty is None else uncertainty.columns(self.estimator, X, Y)
         return self._make_table(self.estimator.enhance(X, Y), frame, table, further)
@@ -266,7 +281,12 @@ class TableModel:
         if listed is not None and listed.column in table.columns and not {*self.labels} <= {*table.columns}:
             table = with_label_columns(table, listed, self.labels)
         check_columns(list(table.columns), self.labels, "label")
-        return TableLabels(self.labels, to_labels(table, self.labels, blank), table.index, kind)
+        return TableLabels.from_columns(table, self.labels, blank, kind)
+
+    def make_input(self, table: Any, **options: Any) -> Input:
+        """A table to apply the model to; ``options`` are those of `Input`."""
+        list_column = None if self.label_list is None else self.label_list.column
+        return Input(table, **options, likely_decimal=self.decimal, list_column=list_column)
 
     @property
     def label_list(self) -> LabelList | None:

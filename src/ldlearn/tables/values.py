@@ -55,7 +55,7 @@ class NumberColumn(NamedTuple):
     malformed : boolean ndarray
         Cells that are neither numbers nor missing.
     unit : str
-        The unit or currency of the numbers; empty if they have none.
+        The unit, currency or percent sign of most numbers; empty if they have none.
     signs : Counter
         How many numbers have each unit, currency or percent sign.
     """
@@ -129,9 +129,9 @@ def with_decimal_point(cell: str) -> str:
 
 
 def _find_unit(signs: Counter[str], n_numbers: int) -> str:
-    """The unit or currency that more than half of the numbers of a column have, or its only currency; or none."""
+    """The unit, currency or percent sign that more than half of the numbers have, or the only currency; or none."""
     for unit, count in signs.most_common(1):
-        if 2 * count > n_numbers and unit != "%":
+        if 2 * count > n_numbers:
             return unit
     currencies = [sign for sign in signs if re.fullmatch(_CURRENCY, sign)]
     return currencies[0] if len(currencies) == 1 else ""
