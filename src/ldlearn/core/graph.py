@@ -225,7 +225,7 @@ def bandwidth(distances: Array, sigma: Bandwidth) -> float:
 
 def similarity(distances: Array, sigma: float) -> Array:
     """Gaussian similarity ``exp(-distance^2 / (2 sigma^2))``."""
-    return np.asarray(np.exp(-0.5 * (distances / sigma) ** 2))
+    return np.exp(-0.5 * (distances / sigma) ** 2)
 
 
 def knn_graph(X: Any, n_neighbors: int = 20, sigma: Bandwidth = "median") -> sparse.csr_array:

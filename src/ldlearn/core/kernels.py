@@ -30,7 +30,7 @@ def squared_distances(X: Array, Z: Array) -> Array:
     squares *= -2.0
     squares += norms
     squares[squares <= 1e-14 * norms] = 0.0  # zero up to rounding in this expansion of |x - z|^2
-    return np.asarray(squares)
+    return squares
 
 
 def mean_distance(X: Array, weights: Array | None = None) -> float:

@@ -31,7 +31,7 @@ def to_dense(A: Any) -> Array:
 
 def row_batches(n: int, width: int, max_entries: int) -> Iterator[slice]:
     """Slices of n rows with at most ``max_entries`` numbers each, if a row needs ``width``; at least one row each."""
-    return gen_batches(n, max(1, max_entries // max(width, 1)))  # type: ignore[no-any-return]
+    return gen_batches(n, max(1, max_entries // max(width, 1)))
 
 
 def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:
@@ -125,7 +125,7 @@ def dense_offsets(n: int, mean: Array, squares: Array) -> Array:
     deviation = np.sqrt(squares / n)
     # Within 16 standard deviations of zero, cancellation is negligible.
     unit = np.exp2(np.ceil(np.log2(16.0 * np.where(deviation > 0, deviation, 1.0))))
-    return np.asarray(unit * np.rint(mean / unit))
+    return unit * np.rint(mean / unit)
 
 
 def without_offsets(X: Any, offsets: Array) -> Any:
@@ -164,7 +164,7 @@ class Scaling(NamedTuple):
     def undo(self, W: Array, b: Array) -> tuple[Array, Array]:
         """Coefficients and intercept with ``X @ coef + intercept = apply(X) @ W + b``."""
         coef = W / self.scale[:, None]
-        return np.asarray(coef), np.asarray(b - self.mean @ coef)
+        return coef, b - self.mean @ coef
 
 
 def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = None) -> Scaling:

@@ -129,7 +129,7 @@ def _as_boolean_labels(y: Any) -> Mask | None:
         # A copy, because summing duplicates would change the caller's matrix.
         labels = y.tocsr(copy=True)
         labels.sum_duplicates()
-        return np.asarray(labels.astype(bool).toarray()) if np.isin(labels.data, (0, 1)).all() else None
+        return labels.astype(bool).toarray() if np.isin(labels.data, (0, 1)).all() else None
     return None
 
 
@@ -202,7 +202,7 @@ def count_positives(Y: Mask, observed: Mask | None, weights: Array | None = None
 
 def positive_rates(positives: Array, counts: Array) -> Array:
     """Fraction of rows in which each label is positive, as estimated by `fill_unknown`."""
-    return np.asarray((positives + 0.5) / (counts + 1.0))
+    return (positives + 0.5) / (counts + 1.0)
 
 
 def check_labels_seen(names: Array, counts: Array) -> None:
@@ -264,7 +264,7 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
         rows = np.flatnonzero(known)[np.logical_or.reduce(list(problems.values()))]
         kinds = " or ".join(problems)
         raise InputError(f"Degrees must not be negative and must sum to 1: row {rows[0]} of degrees: {kinds}.")
-    return np.asarray(D / D.sum(axis=1, keepdims=True))
+    return D / D.sum(axis=1, keepdims=True)
 
 
 def check_incomplete_distributions(y: Any) -> Array:
@@ -309,7 +309,7 @@ def check_distributions(y: Any, *, nan: str | None = None) -> Array:
             f"The degrees of a row must sum to 1, unlike {describe_rows(off)} of y (row {first} sums to "
             f"{sums[first]:.4g}); divide each row by its sum first."
         )
-    return np.asarray(D / sums[:, None])
+    return D / sums[:, None]
 
 
 def find_row_problems(D: Array, tolerance: float = SUM_TOLERANCE) -> dict[str, Mask]:

@@ -111,7 +111,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         runner, targets = training.runner, training.targets
         fewest = np.min(runner.map_compute(lambda block: fewest_positives(block.values), targets), axis=0)
         sums, counts = runner.map_sum(_prototype_sums, training.X, targets, common=fewest)
-        return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
+        return sums / np.where(counts > 0, counts, 1.0)[:, None]
 
 
 class _BlockSteps:

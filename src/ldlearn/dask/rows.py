@@ -40,7 +40,7 @@ class BlockColumns(CentredColumns):
 
     def scatter_matrix(self) -> Array:
         """See `CentredColumns.scatter_matrix`."""
-        return np.asarray(self.sum_blocks(_block_scatter, self.statistics())[0])
+        return self.sum_blocks(_block_scatter, self.statistics())[0]
 
     def selection_rows(self) -> tuple[Any, Any]:
         """Features and labels for model selection; if rows are many, objects that fetch those that are taken."""
@@ -91,7 +91,7 @@ class BlockObjective:
     def degree_sums(self) -> Array:
         """Column sums of D, in one round."""
         sums = self.runner.map_sum(lambda block: [column_sums(block.values, block.sample_weight)[1]], self.degrees)
-        return np.asarray(sums[0])
+        return sums[0]
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
         """The objective at coefficients, in one round; ``logits`` are not needed."""
@@ -110,7 +110,7 @@ class BlockObjectiveAt:
 
     def prediction_excess(self) -> Array:
         """Column sums of ``P - D``."""
-        return np.asarray(self._excess)
+        return self._excess
 
     def gradient(self) -> tuple[Array, Array]:
         """Gradient of the loss in W and b."""
@@ -118,7 +118,7 @@ class BlockObjectiveAt:
 
     def mean_curvature(self) -> Array:
         """The mean over rows of ``diag(p) - p p'``."""
-        return np.asarray(self._curvature / self.rows.n)
+        return self._curvature / self.rows.n
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
         """The Hessian of the loss times a direction, in one round."""

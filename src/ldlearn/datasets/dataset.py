@@ -109,7 +109,7 @@ class LabelDataset:
         if len(set(given.values())) > 1:
             shapes = ", ".join(f"{field} {shape}" for field, shape in given.items())
             raise DatasetError(f"The label matrices must have one shape, got {shapes}.")
-        return next(iter(given.values()))  # type: ignore[no-any-return]
+        return next(iter(given.values()))
 
     @property
     def n_samples(self) -> int:

@@ -113,7 +113,7 @@ def fetch_dataset(
     """
     entry = catalogue()[dataset_name(name)]
     if not entry.files:
-        return getattr(embedded, f"load_{entry.name}")()  # type: ignore[no-any-return]
+        return getattr(embedded, f"load_{entry.name}")()
     found = _find_file(entry)
     if found is None and not download:
         how = entry.manual or (

@@ -189,7 +189,7 @@ class SyntheticRows:
         rng = np.random.default_rng([self.seed, 1, index])
         latent = rng.standard_normal((BLOCK_ROWS, self.weights.shape[0]))
         logits = self._draw_logits(latent, rng)
-        D = np.asarray(softmax(logits, _draw_support(logits, self.sparsity, rng)))
+        D = softmax(logits, _draw_support(logits, self.sparsity, rng))
         X = latent
         if self.manifold_dim is not None:
             # Cosines of random phases have a mean square of 1/2; the factor makes it 1.
@@ -207,14 +207,14 @@ class SyntheticRows:
         noise_share = 1 / (1 + self.snr)
         logits = np.sqrt(1 - noise_share) * (latent @ self.weights)
         logits += np.sqrt(noise_share) * rng.standard_normal(logits.shape)
-        return np.asarray(self.sharpness * logits + self.offsets)
+        return self.sharpness * logits + self.offsets
 
 
 def _unit_columns(W: NDArray[Any]) -> NDArray[Any]:
     """Columns of length 1, orthogonal if they can be: no label is then favoured by its relation to others."""
     if W.shape[0] >= W.shape[1]:
-        return np.asarray(np.linalg.qr(W)[0])
-    return np.asarray(W / np.linalg.norm(W, axis=0))
+        return np.linalg.qr(W)[0]
+    return W / np.linalg.norm(W, axis=0)
 
 
 def _draw_support(logits: NDArray[Any], sparsity: float, rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -224,7 +224,7 @@ def _draw_support(logits: NDArray[Any], sparsity: float, rng: np.random.Generato
     others = (n_labels * (1 - sparsity) - 1) / max(n_labels - 1, 1)
     sizes = 1 + rng.binomial(n_labels - 1, np.clip(others, 0.0, 1.0), size=n_rows)
     ranks = np.argsort(np.argsort(-logits, axis=1), axis=1)
-    return np.asarray(ranks < sizes[:, None])
+    return ranks < sizes[:, None]
 
 
 def iter_label_distributions(

@@ -154,7 +154,7 @@ class CentredColumns:
 
         def solve(G: Array) -> Array:
             core = (column * G if Q is None else Q.T @ (column * G)) * inverse
-            return np.asarray(column * (core if Q is None else Q @ core))
+            return column * (core if Q is None else Q @ core)
 
         return solve
 
@@ -276,7 +276,7 @@ class Features(CentredColumns):
         coef = W if dtype == np.float64 and (exact or self.is_exact) else W.astype(np.float32)
 
         def multiply(block: Any, out: Array | None = None) -> Array:
-            product = np.asarray(block @ coef)
+            product = block @ coef
             Z = np.empty(product.shape, dtype=dtype, order=order) if out is None else out
             np.add(product, shift, out=Z)  # one pass for the sum, the order and the precision
             return Z
@@ -318,7 +318,7 @@ class Features(CentredColumns):
         def block_moments(rows: slice) -> tuple[Any, ...]:
             block = self.block(rows, exact=True)
             if weights is None:
-                return to_dense(block.T @ block), np.asarray(block.sum(axis=0)).ravel()  # BLAS exploits the symmetry
+                return to_dense(block.T @ block), block.sum(axis=0).ravel()  # BLAS exploits the symmetry
             w = weights[rows]
             weighted = block.multiply(w[:, None]).tocsr() if self._is_sparse else block * w[:, None]
             return to_dense(block.T @ weighted), block.T @ w
@@ -347,12 +347,12 @@ def row_keys(X: Any, columns: CentredColumns) -> Array:
 
     def f(z: Array) -> Array:
         # Neither odd nor even: mirrored rows and mirrored columns have different keys.
-        return np.asarray(z / (1.0 + (z - 0.7318) ** 2))
+        return z / (1.0 + (z - 0.7318) ** 2)
 
     if sparse.issparse(X):
         # Relative to a row of zeros, so that only stored entries count.
         values = f((X.data - columns.mean[X.indices]) * scale[X.indices]) - f(-columns.mean * scale)[X.indices]
-        return np.asarray(sparse.csr_array((values, X.indices, X.indptr), shape=X.shape) @ coefficients.T)
+        return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape) @ coefficients.T
     keys = np.empty((X.shape[0], 2))
     for rows in row_blocks(X):
         # Not by BLAS, in which the same row may give another number at another place.
@@ -413,7 +413,7 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
 def reciprocal(values: Array) -> Array:
     """1 / values, and 0 where a value is zero up to rounding, relative to the largest."""
     flat = values <= values.size * np.finfo(np.float64).eps * values.max(initial=0.0)
-    return np.asarray(np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values)))
+    return np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values))
 
 
 class RowSpace(Features):

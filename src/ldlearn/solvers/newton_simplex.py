@@ -56,7 +56,7 @@ class Support:
     def entry_positions(self, rows: Indices) -> Indices:
         """Positions of the entries of these rows in ``indices``, one column per row."""
         count = self.indptr[rows[0] + 1] - self.indptr[rows[0]]
-        return np.asarray(self.indptr[rows] + np.arange(count)[:, None])
+        return self.indptr[rows] + np.arange(count)[:, None]
 
     def flat_positions(self, k: int) -> Indices:
         """Flat positions of the entries of block k in an array in Fortran order; cached for repeated D-steps."""
@@ -67,7 +67,7 @@ class Support:
 
     def mask(self) -> Mask:
         """A boolean array, True at the positive labels."""
-        return np.asarray(self.to_csr(np.ones(len(self.indices), dtype=bool)).toarray())
+        return self.to_csr(np.ones(len(self.indices), dtype=bool)).toarray()
 
     def to_csr(self, values: Array) -> sparse.csr_array:
         """A sparse array with these values, given row by row."""
@@ -122,33 +122,33 @@ class _SimplexProblem:
         if self.Q is not None:
             self.diagonal = self.diagonal + self.apply_weights(np.diag(self.Q)[None, :])
         if self.G is not None:
-            self.diagonal = self.diagonal + np.asarray(self.G.diagonal())[:, None]
+            self.diagonal = self.diagonal + self.G.diagonal()[:, None]
 
     def apply_weights(self, A: Array) -> Array:
         """Rows times their sample weights."""
-        return A if self.weight is None else np.asarray(self.weight * A)
+        return A if self.weight is None else self.weight * A
 
     def fill_off_support(self, A: Array, elsewhere: float) -> Array:
         return A if self.support is None else np.where(self.support, A, elsewhere)
 
     def quadratic_gradient(self, D: Array) -> Array:
         """Gradient of the quadratic part: ``2 G D + 2 beta D + 2 D Q``."""
-        gradient = np.asarray(self.curvature * D)
+        gradient = self.curvature * D
         if self.Q is not None:
             gradient += self.apply_weights(D @ self.Q)
         if self.G is not None:
-            gradient = np.asarray(np.asfortranarray(self.G @ D) + gradient)
+            gradient = np.asfortranarray(self.G @ D) + gradient
         return gradient
 
     def row_objectives(self, D: Array, logD: Array, quadratic: Array) -> Array:
         """Objective row by row (the graph term divided among its rows), given the quadratic part's gradient."""
         # A quadratic form is half the product of D with its gradient.
-        return np.asarray(np.einsum("ij,ij->i", D, self.apply_weights(logD - self.L) + 0.5 * quadratic))
+        return np.einsum("ij,ij->i", D, self.apply_weights(logD - self.L) + 0.5 * quadratic)
 
     def gap(self, D: Array, gradient: Array) -> Array:
         """Frank-Wolfe gap of each row: ``<g_i, d_i> - min_j g_ij`` over the support."""
         smallest = self.fill_off_support(gradient, np.inf).min(axis=1)
-        return np.asarray(np.einsum("ij,ij->i", D, gradient - smallest[:, None]))
+        return np.einsum("ij,ij->i", D, gradient - smallest[:, None])
 
 
 def newton_simplex(
@@ -248,7 +248,7 @@ def newton_simplex(
 
 def _stored_values(A: Any) -> Array:
     """The stored entries of A as a vector, by rows if A is sparse, else in Fortran order; not a copy."""
-    return np.asarray(A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1))
+    return A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1)
 
 
 def _solve(problem: _SimplexProblem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
@@ -314,7 +314,7 @@ def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Ar
 
     def precondition(R: Array) -> Array:
         multiplier = np.einsum("ij,ij->i", weight, R)[:, None] / total
-        return np.asarray((R - multiplier) / scale)
+        return (R - multiplier) / scale
 
     # The free constant of each row is taken such that R obeys the constraint, sum_j D_ij R_ij = 0.
     R = np.einsum("ij,ij->i", D, gradient)[:, None] - gradient
@@ -327,7 +327,7 @@ def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Ar
     def dot(A: Array, B: Array) -> Any:
         return np.einsum("ij,ij,ij->", D, A, B)
 
-    return np.asarray(conjugate_gradients(hessian_times, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot)[0])
+    return conjugate_gradients(hessian_times, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot)[0]
 
 
 def _retract(problem: _SimplexProblem, logD: Array, D: Array, V: Array) -> Array:
@@ -353,7 +353,7 @@ def _log_omega(z: Array) -> Array:
         slope = 1.0 + e
         step = (u + e - z) / slope
         u -= step / (1.0 - 0.5 * step * e / slope)
-    return np.asarray(u)
+    return u
 
 
 def _line_search(

@@ -75,4 +75,4 @@ def couple_pairs(R: Array) -> Array:
     # With 1'p = 1 the system reads (Q + 11') p = (1 - b) 1: positive definite, and its scale drops out.
     P = np.linalg.solve(Q + 1.0, np.ones((n, c, 1)))[:, :, 0]
     P = np.maximum(P, 0.0)
-    return np.asarray(P / P.sum(axis=1, keepdims=True))
+    return P / P.sum(axis=1, keepdims=True)

@@ -115,7 +115,7 @@ def _dual_newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Arra
     step = np.linalg.solve(system, ((H - reached) / root)[:, :, None])[:, :, 0] / root
     length = np.ptp(step, axis=1, keepdims=True)
     # The curvature changes by exp(length) at most along the step, hence this damping; short steps stay Newton's.
-    return np.asarray(step * np.where(length > 1.0, np.log1p(length) / np.maximum(length, 1.0), 1.0))
+    return step * np.where(length > 1.0, np.log1p(length) / np.maximum(length, 1.0), 1.0)
 
 
 def _matching_log_v(log_u: Array, D: Array, E: Array) -> Array:
@@ -126,13 +126,13 @@ def _matching_log_v(log_u: Array, D: Array, E: Array) -> Array:
         terms = log_u[rows, :, None] - E
         peak = terms.max(axis=1)
         log_v[rows] -= np.log(np.exp(terms - peak[:, None, :]).sum(axis=1)) + peak
-    return np.asarray(log_v)
+    return log_v
 
 
 def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> Array:
     """The minimum for each row, by duality: ``(<h, ln u> + <d, ln v> - 1) / lam``."""
     log_v = np.where(D > 0, plan.log_v, 0.0)
-    return np.asarray((np.sum(H * plan.log_u, axis=1) + np.sum(D * log_v, axis=1) - 1.0) / lam)
+    return (np.sum(H * plan.log_u, axis=1) + np.sum(D * log_v, axis=1) - 1.0) / lam
 
 
 def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = None) -> Array:

@@ -28,7 +28,7 @@ class LocalObjective:
     def __init__(self, features: Features, D: Array) -> None:
         self.features = features
         self.D = np.asfortranarray(features.apply_weights(D))  # a row with weight w sums to w
-        self.degree_sums = np.asarray(self.D.sum(axis=0, dtype=np.float64))
+        self.degree_sums = self.D.sum(axis=0, dtype=np.float64)
         self.n = features.total
         self.n_products = 0
         self.blocks = features.row_blocks(D.shape[1])
@@ -69,7 +69,7 @@ class _LocalObjectiveAt:
         return np.asarray(self.Z, dtype=np.float64)
 
     def prediction_excess(self) -> Array:
-        return np.asarray(self.sums - self.objective.degree_sums)
+        return self.sums - self.objective.degree_sums
 
     def gradient(self) -> tuple[Array, Array]:
         features, D = self.objective.features, self.objective.D
@@ -100,7 +100,7 @@ class _LocalObjectiveAt:
 
     def mean_curvature(self) -> Array:
         outer = self.P.T @ self.objective.features.apply_weights(self.P)
-        return np.asarray((np.diag(self.sums) - outer) / self.objective.n)
+        return (np.diag(self.sums) - outer) / self.objective.n
 
     def label_scatters(self) -> Iterable[Array]:
         weigh, scatter = self.objective.features.apply_weights, self.objective.features.weighted_scatter
@@ -223,7 +223,7 @@ class _SparseObjectiveAt:
         return Z
 
     def prediction_excess(self) -> Array:
-        return np.asarray(self.sums - self.objective.degree_sums)
+        return self.sums - self.objective.degree_sums
 
     def gradient(self) -> tuple[Array, Array]:
         predicted, _ = self.objective.features.centre_product(self._product, self.sums)
@@ -282,7 +282,7 @@ class _SparseObjectiveAt:
             factors = np.where(present, np.clip(correction, 1.0 / max_factor, max_factor), 1.0)
             if np.abs(factors / before - 1.0).max() <= accuracy:
                 break
-        return np.asarray(np.log(factors))
+        return np.log(factors)
 
     def _decrease_by_normalisation(self, factors: Array) -> Array:
         """Decrease of the sum of each label, before its own factor, when rows are normalised again."""
@@ -297,7 +297,7 @@ class _SparseObjectiveAt:
             return ((lost @ P).astype(np.float64),)
 
         (sums,) = sum_in_threads(block_decrease, self.objective.blocks)
-        return np.asarray(sums)
+        return sums
 
 
 def _softmax(Z: Array) -> Array:
@@ -305,7 +305,7 @@ def _softmax(Z: Array) -> Array:
     np.exp(Z, out=Z)
     totals = Z.sum(axis=1)
     Z /= totals[:, None]
-    return np.asarray(totals)
+    return totals
 
 
 def match_label_sums(

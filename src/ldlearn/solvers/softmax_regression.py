@@ -410,7 +410,7 @@ class _SoftmaxProblem:
 
 def _subtract_label_means(A: Array) -> Array:
     """A minus its mean over labels: predictions do not depend on it, and it vanishes at the optimum."""
-    return np.asarray(A - A.sum(axis=-1, keepdims=True) / A.shape[-1])  # `mean` does the same in twice the time
+    return A - A.sum(axis=-1, keepdims=True) / A.shape[-1]  # `mean` does the same in twice the time
 
 
 def _balance_intercept(objective: ObjectiveAt, n: float, l2: float, goal: float) -> tuple[ObjectiveAt, Array, float]:

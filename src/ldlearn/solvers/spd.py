@@ -62,7 +62,7 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10, max_steps: int | None = None
         raise InputError("solve_spd needs a positive definite matrix, but a curvature was not positive.")
     if not is_solved(R):
         _warn_unsolved(tol)
-    return np.asarray(X)
+    return X
 
 
 def solve_operator(product: Callable[[Array], Array], diagonal: Array | float, B: Array, tol: float = 1e-10) -> Array:
@@ -78,7 +78,7 @@ def solve_operator(product: Callable[[Array], Array], diagonal: Array | float, B
     X, R, _ = conjugate_gradients(product, lambda R: R / diagonal, B, rtol=tol, max_steps=max_steps)
     if not size(R) <= tol**2 * size(B):
         _warn_unsolved(tol)
-    return np.asarray(X)
+    return X
 
 
 def _warn_unsolved(tol: float) -> None:
@@ -141,4 +141,4 @@ def solve_semidefinite(A: Array, B: Array) -> Array:
     scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
     values, vectors = eigh(scale[:, None] * A * scale, check_finite=False)
     solved = vectors.T @ (scale * B.T).T
-    return np.asarray((scale * (vectors @ (reciprocal(values) * solved.T).T).T).T)
+    return (scale * (vectors @ (reciprocal(values) * solved.T).T).T).T
