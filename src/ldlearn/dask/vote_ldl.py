@@ -88,15 +88,11 @@ class _BlockVotes(VoteObjective):
     """Competing labels in blocks, and the row that `vote_regression` adds to the data."""
 
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
-        super().__init__(columns, len(label_names))
         positives, counts = columns.training.count_positives(label_names)
         self.total = float(counts.max()) + 1.0  # as `CompetingLabels.total`, including the added row
         self.rates = positive_rates(positives, counts)
+        super().__init__(columns, CompetingLabels(self.rates[None], None).best_constant())
         self.added = CompetingLabels(np.full((1, self.c), 0.5), None)
-
-    def best_constant(self) -> tuple[Any, float]:
-        """The best intercepts and ln(lambda) without features."""
-        return CompetingLabels(self.rates[None], None).best_constant()
 
     def at(self, v: Any) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters, in one round."""
@@ -115,7 +111,7 @@ class _BlockVotes(VoteObjective):
         slope, added_rate_slope = added.gradient
         gradient = self.join_parameters(gW, gb, rate_slope + added_rate_slope, slope[0])
         found = Derivatives(gradient, hessian_times, (curvature + added.mean_curvature) / self.total)
-        return VoteObjectiveAt(v, float(loss) + added_loss, lambda: found, lambda d: lambda t: self.at(v + t * d))
+        return VoteObjectiveAt(v, float(loss) + added_loss, lambda: found)
 
 
 # Functions of a block.
