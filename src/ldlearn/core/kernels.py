@@ -95,15 +95,12 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
     Z = X if Z is None else Z
     X, Z = _subtract_mean(X, Z), _subtract_mean(Z, Z)
     for rows in row_batches(len(X), len(Z), _BLOCK_ENTRIES):
-        yield rows, _gaussian_similarities(squared_distances(X[rows], Z), width)
-
-
-def _gaussian_similarities(squares: Array, width: float) -> Array:
-    if width == 0:
-        return np.asarray(squares == 0, dtype=np.float64)
-    squares *= -0.5 / width**2
-    np.exp(squares, out=squares)
-    return squares
+        squares = squared_distances(X[rows], Z)
+        if width == 0:
+            yield rows, (squares == 0).astype(np.float64)
+        else:
+            squares *= -0.5 / width**2
+            yield rows, np.exp(squares, out=squares)
 
 
 def _subtract_mean(X: Array, reference: Array) -> Array:

@@ -20,7 +20,7 @@ def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
     n = X.shape[0]
     stored = (X.nnz if sparse.issparse(X) else X.size) + n * width
     count = -(-stored // _BLOCK_ENTRIES)
-    step = max(1, -(-n // max(count + count % 2 if count > 1 else 1, 1)))
+    step = -(-n // (count + count % 2)) if count > 1 else max(n, 1)
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
@@ -65,11 +65,8 @@ def column_sums(X: Any, weights: Array | None = None) -> tuple[float, Array]:
 
 def deviation_sums(X: Any, mean: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """Sums of ``x - mean`` and of its square over the rows."""
-    sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for rows in row_blocks(X):
-        block_sums, block_squares = _deviations(X[rows], mean, None if weights is None else weights[rows])
-        sums += block_sums
-        squares += block_squares
+    parts = (_deviations(X[rows], mean, None if weights is None else weights[rows]) for rows in row_blocks(X))
+    sums, squares = map(sum, zip(*parts, strict=True))
     return sums, squares
 
 

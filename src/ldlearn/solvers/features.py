@@ -265,23 +265,11 @@ class Features(CentredColumns):
         """See `CentredColumns.take_rows`."""
         return self.X[rows], None if self.sample_weight is None else self.sample_weight[rows]
 
-    def multiplier(
-        self, W: Array, b: Array, *, exact: bool = False, order: Literal["F", "C"] = "F", dtype: Any = np.float64
-    ) -> Callable[..., Array]:
-        """A function that computes logits ``(X - mean) W + b`` of a block, in the given order and precision.
-
-        It fills ``out`` if given.
-        """
+    def block_logits(self, block: Any, W: Array, b: Array, dtype: Any, **place: Any) -> Array:
+        """Logits ``(X - mean) W + b`` of a block, in the given precision; ``place`` is an ``order`` or ``out``."""
+        product = block @ W.astype(block.dtype, copy=False)
         shift = (b - self._rest @ W).astype(dtype, copy=False)
-        coef = W if dtype == np.float64 and (exact or self.is_exact) else W.astype(np.float32)
-
-        def multiply(block: Any, out: Array | None = None) -> Array:
-            product = block @ coef
-            Z = np.empty(product.shape, dtype=dtype, order=order) if out is None else out
-            np.add(product, shift, out=Z)  # one pass for the sum, the order and the precision
-            return Z
-
-        return multiply
+        return np.add(product, shift, dtype=dtype, **place)  # one pass for the sum, the order and the precision
 
     def block_transpose_times(self, block: Any, R: Array) -> Array:
         """``block' R``, to be summed and centred (`centre_product`)."""
@@ -294,14 +282,17 @@ class Features(CentredColumns):
 
     def centre_product(self, product: Array, sums: Array) -> tuple[Array, Array]:
         """``(X - mean)' R`` and the column sums of R (0 without an intercept), from ``(X - offsets)' R`` and them."""
-        return product - self._rest[:, None] * sums, sums if self.fit_intercept else np.zeros_like(sums)
+        return product - self._rest[:, None] * sums, sums * self.fit_intercept
 
     def times(self, W: Array, b: Array, *, exact: bool = False, dtype: Any = np.float64) -> Array:
         """Logits ``(X - mean) W + b``; with ``exact`` in float64 even if X is float32."""
-        product = np.empty((self.n, W.shape[1]), dtype=dtype, order="F")
-        multiply = self.multiplier(W, b, exact=exact, dtype=dtype)
-        in_threads(lambda rows: multiply(self.block(rows, exact), out=product[rows]), self.row_blocks(W.shape[1]))
-        return product
+        Z = np.empty((self.n, W.shape[1]), dtype=dtype, order="F")
+
+        def fill(rows: slice) -> None:
+            self.block_logits(self.block(rows, exact), W, b, dtype, out=Z[rows])
+
+        in_threads(fill, self.row_blocks(W.shape[1]))
+        return Z
 
     def transpose_times(self, R: Array, *, exact: bool = False) -> tuple[Array, Array]:
         """The adjoint: ``(X - mean)' R`` and the column sums of R (0 without an intercept)."""

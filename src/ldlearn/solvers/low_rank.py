@@ -48,11 +48,9 @@ def singular_value_threshold(A: Array, tau: float) -> Array:
     squares, U = np.linalg.eigh(A @ A.T)
     kept = squares > tau**2
     # With A = U S V' the result U (S - tau) V' is U (1 - tau / S) U' A: V is never needed.
-    U, factors = U[:, kept], 1.0 - tau / np.sqrt(squares[kept])
-    # The cheaper order of the two products with A, which is wide.
-    if 2 * U.shape[1] > len(A):
-        return (U * factors) @ U.T @ A
-    return (U * factors) @ (U.T @ A)
+    U = U[:, kept]
+    factors = 1.0 - tau / np.sqrt(squares[kept])
+    return np.linalg.multi_dot([U * factors, U.T, A])
 
 
 def nuclear_norm(A: Array) -> float:

@@ -114,19 +114,22 @@ class _SimplexProblem:
     ) -> None:
         self.support = None if support is None else np.asfortranarray(support)  # None: every label of every row
         self.L = self.fill_off_support(np.asfortranarray(log_prior), 0.0)
-        self.G = None if laplacian is None else 2.0 * laplacian
-        self.weight = None if sample_weight is None else sample_weight[:, None]  # of a row's entropy, prior and beta
+        # Of a row's entropy, prior and beta.
+        self.weight: Any = 1.0 if sample_weight is None else sample_weight[:, None]
         self.curvature = self.apply_weights(2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1)))
-        self.Q = None if between_labels is None else 2.0 * between_labels
         self.diagonal = self.curvature
-        if self.Q is not None:
+        self.Q = None
+        if between_labels is not None:
+            self.Q = 2.0 * between_labels
             self.diagonal = self.diagonal + self.apply_weights(np.diag(self.Q)[None, :])
-        if self.G is not None:
+        self.G = None
+        if laplacian is not None:
+            self.G = 2.0 * sparse.csr_array(laplacian)
             self.diagonal = self.diagonal + self.G.diagonal()[:, None]
 
     def apply_weights(self, A: Array) -> Array:
         """Rows times their sample weights."""
-        return A if self.weight is None else self.weight * A
+        return A if np.isscalar(self.weight) else self.weight * A
 
     def fill_off_support(self, A: Array, elsewhere: float) -> Array:
         return A if self.support is None else np.where(self.support, A, elsewhere)
@@ -214,7 +217,6 @@ def newton_simplex(
     array([[0.5, 0.5, 0. ]])
     """
     if laplacian is not None or between_labels is not None:
-        laplacian = None if laplacian is None else sparse.csr_array(laplacian)  # no copy if it is one
         mask = support.mask() if isinstance(support, Support) else support
         problem = _SimplexProblem(log_prior, mask, laplacian, beta, sample_weight, between_labels)
         return _solve(problem, start, tol, max_iter)
@@ -225,7 +227,8 @@ def newton_simplex(
         D: Any = support.to_csr(np.zeros(len(support.indices)))
     else:
         D = np.zeros(support.shape, order="F")
-    priors, degrees = _stored_values(log_prior), _stored_values(D)
+    priors = _stored_values(log_prior)
+    degrees = _stored_values(D)
     starts = None if start is None else _stored_values(start)
     gap = np.zeros(n)
     betas = np.broadcast_to(np.asarray(beta, dtype=float), n)
@@ -233,16 +236,16 @@ def newton_simplex(
     def solve(k: int) -> SimplexSolution:
         rows = support.blocks[k]
         places = support.entry_positions(rows) if sparse.issparse(D) else support.flat_positions(k)
-        prior, first = priors[places], None if starts is None else starts[places]
         weight = None if sample_weight is None else sample_weight[rows]
-        problem = _SimplexProblem(prior.T, None, beta=betas[rows], sample_weight=weight)
-        found = _solve(problem, None if first is None else first.T, tol, max_iter)
+        problem = _SimplexProblem(priors[places].T, None, beta=betas[rows], sample_weight=weight)
+        found = _solve(problem, None if starts is None else starts[places].T, tol, max_iter)
         degrees[places] = found.D.T
         gap[rows] = found.gap
         return found
 
     found = in_threads(solve, range(len(support.blocks)))
-    objective, n_iter = sum(block.objective for block in found), max(block.n_iter for block in found)
+    objective = sum(block.objective for block in found)
+    n_iter = max(block.n_iter for block in found)
     return SimplexSolution(D, gap, objective, n_iter, all(block.converged for block in found))
 
 
@@ -252,9 +255,10 @@ def _stored_values(A: Any) -> Array:
 
 
 def _solve(problem: _SimplexProblem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
-    goals = tol * (np.ones(len(problem.L)) if problem.weight is None else problem.weight[:, 0])
+    goals = tol * (np.ones((len(problem.L), 1)) * problem.weight)[:, 0]
     logD, D, quadratic, values = _starting_point(problem, start)
-    n_iter, converged, previous_gap = 0, False, np.inf
+    n_iter = 0
+    previous_gap = np.inf
     while True:
         gradient = problem.fill_off_support(problem.apply_weights(logD - problem.L + 1.0) + quadratic, 0.0)
         gap = problem.gap(D, gradient)
@@ -308,7 +312,7 @@ def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Ar
     """Solve ``w V + Q(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate gradients."""
     # In V = dD / D and the inner product weighted by D the Hessian of the entropy is w times the identity, however
     # small a degree is: in dD it would be w / D, and the system hopelessly scaled.
-    scale = (1.0 if problem.weight is None else problem.weight) + D * problem.diagonal
+    scale = problem.weight + D * problem.diagonal
     weight = D / scale
     total = weight.sum(axis=1, keepdims=True)
 
@@ -332,7 +336,7 @@ def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Ar
 
 def _retract(problem: _SimplexProblem, logD: Array, D: Array, V: Array) -> Array:
     """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``: exact for the separable part of U."""
-    q = problem.diagonal if problem.weight is None else problem.diagonal / problem.weight
+    q = problem.diagonal / problem.weight
     log_q = np.log(np.maximum(q, 1e-30))  # q is 0 for an isolated row without beta
     qD = q * D
     target = (1.0 + qD) * V

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
 
 from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import Array
@@ -71,7 +72,8 @@ def sinkhorn(
 
 def _maximise_dual(H: Array, D: Array, E: Array, x: Array, tol: float, max_iter: int) -> tuple[Array, Array]:
     """Maximise the dual ``<x, h> - <d, log sum_a exp(x_a - E_ab)>`` of every row over x = log u."""
-    found, error = np.array(x), np.empty(len(x))
+    found = np.array(x)
+    error = np.empty(len(x))
     shares, dual = _transport_fractions(H, D, E, x)
     active = np.arange(len(x))
     for left in range(max_iter, -1, -1):
@@ -123,9 +125,7 @@ def _matching_log_v(log_u: Array, D: Array, E: Array) -> Array:
     with np.errstate(divide="ignore"):
         log_v = np.log(D)
     for rows in row_batches(len(log_u), E.size, _BLOCK_ENTRIES):
-        terms = log_u[rows, :, None] - E
-        peak = terms.max(axis=1)
-        log_v[rows] -= np.log(np.exp(terms - peak[:, None, :]).sum(axis=1)) + peak
+        log_v[rows] -= logsumexp(log_u[rows, :, None] - E, axis=1)
     return log_v
 
 

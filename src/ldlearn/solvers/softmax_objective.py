@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from ldlearn.core.resources import in_threads, sum_in_threads
+from ldlearn.core.resources import sum_in_threads
 from ldlearn.core.scaling import row_batches, to_dense
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import Features, reciprocal
@@ -45,52 +45,27 @@ class LocalObjective:
         return self.features.times(W, b, exact=exact, dtype=_precision(exact))
 
 
-class _LocalObjectiveAt:
-    """See `ObjectiveAt`."""
+class _RowsObjectiveAt:
+    """What the objectives on rows in memory have in common; see `ObjectiveAt`."""
 
-    def __init__(self, objective: LocalObjective, Z: Array, exact: bool) -> None:
-        self.objective, self.Z, self.exact = objective, Z, exact
-        self.P = np.empty_like(Z)
-        self.loss, self.sums = sum_in_threads(self._predict, objective.blocks)  # sums of the predictions
-
-    def _predict(self, rows: slice) -> tuple[float, Array]:
-        """Fill some rows of P; returns their loss and the sums of their predictions, in float64."""
-        Z, P, features = self.Z[rows], self.P[rows], self.objective.features
-        np.subtract(Z, Z.max(axis=1, keepdims=True), out=P)
-        linear = float(np.einsum("ij,ij->i", self.objective.D[rows], P).sum(dtype=np.float64))
-        np.exp(P, out=P)
-        totals = P.sum(axis=1)
-        P /= totals[:, None]
-        normalisers = features.apply_weights(np.log(totals)[:, None], rows).sum(dtype=np.float64)
-        return float(normalisers) - linear, np.asarray(features.apply_weights(P, rows).sum(axis=0), dtype=np.float64)
-
-    @property
-    def logits(self) -> Array:
-        return np.asarray(self.Z, dtype=np.float64)
+    objective: Any
+    sums: Array  # of the predictions of each label
+    order: Literal["F", "C"]  # of a block of logits
+    _block: Callable[..., Any]  # rows of X
+    _predict: Callable[..., Array]  # the predictions of these rows
 
     def prediction_excess(self) -> Array:
         return self.sums - self.objective.degree_sums
 
-    def gradient(self) -> tuple[Array, Array]:
-        features, D = self.objective.features, self.objective.D
-
-        def block_gradient(rows: slice) -> tuple[Any, ...]:
-            R = features.apply_weights(self.P[rows], rows) - D[rows]
-            return (features.block_transpose_times(features.block(rows, self.exact), R),)
-
-        (product,) = sum_in_threads(block_gradient, self.objective.blocks)
-        self.objective.n_products += 1
-        return features.centre_product(product, self.prediction_excess())
-
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        features, P = self.objective.features, self.P
-        multiply = features.multiplier(W, b, dtype=P.dtype)
+        features = self.objective.features
 
         def block_product(rows: slice) -> tuple[Any, ...]:
-            X, p = features.block(rows), P[rows]
-            U = multiply(X)
-            U *= p
-            U -= p * U.sum(axis=1, keepdims=True)  # (diag(p) - p p') z
+            X = self._block(rows)
+            P = self._predict(rows, X)
+            U = features.block_logits(X, W, b, P.dtype, order=self.order)
+            U -= np.einsum("ij,ij->i", P, U)[:, None]
+            U *= P  # (diag(p) - p p') z
             U = features.apply_weights(U, rows)
             return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
 
@@ -98,30 +73,64 @@ class _LocalObjectiveAt:
         self.objective.n_products += 2
         return features.centre_product(product, sums)
 
+
+class _LocalObjectiveAt(_RowsObjectiveAt):
+    """Predictions of all rows are stored."""
+
+    order = "F"
+
+    def __init__(self, objective: LocalObjective, Z: Array, exact: bool) -> None:
+        self.objective = objective
+        self.Z = Z
+        self.exact = exact
+        self.P = np.empty_like(Z)
+        self.loss, self.sums = sum_in_threads(self._fill_predictions, objective.blocks)
+
+    def _fill_predictions(self, rows: slice) -> tuple[float, Array]:
+        """Fill some rows of P; returns their loss and the sums of their predictions, in float64."""
+        weigh = self.objective.features.apply_weights
+        Z = self.Z[rows]
+        P = self.P[rows]
+        np.subtract(Z, Z.max(axis=1, keepdims=True), out=P)
+        linear = np.einsum("ij,ij->i", self.objective.D[rows], P).sum(dtype=np.float64)
+        normalisers = weigh(np.log(_softmax(P))[:, None], rows).sum(dtype=np.float64)
+        return float(normalisers - linear), weigh(P, rows).sum(axis=0).astype(np.float64)
+
+    @property
+    def logits(self) -> Array:
+        return self.Z.astype(np.float64, copy=False)
+
+    def _block(self, rows: slice) -> Any:
+        return self.objective.features.block(rows)
+
+    def _predict(self, rows: slice, X: Any) -> Array:
+        return self.P[rows]
+
+    def gradient(self) -> tuple[Array, Array]:
+        features = self.objective.features
+
+        def block_gradient(rows: slice) -> tuple[Any, ...]:
+            R = features.apply_weights(self.P[rows], rows) - self.objective.D[rows]
+            return (features.block_transpose_times(features.block(rows, self.exact), R),)
+
+        (product,) = sum_in_threads(block_gradient, self.objective.blocks)
+        self.objective.n_products += 1
+        return features.centre_product(product, self.prediction_excess())
+
     def mean_curvature(self) -> Array:
         outer = self.P.T @ self.objective.features.apply_weights(self.P)
         return (np.diag(self.sums) - outer) / self.objective.n
 
     def label_scatters(self) -> Iterable[Array]:
-        weigh, scatter = self.objective.features.apply_weights, self.objective.features.weighted_scatter
+        features = self.objective.features
         # Weights rounded to single precision, summed in two ways, would make a nearly singular matrix indefinite.
         P = self.P.astype(np.float64, copy=False)
-        return (scatter(w) for w in weigh(P * (1.0 - P)).T)
+        return map(features.weighted_scatter, features.apply_weights(P * (1.0 - P)).T)
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], _LocalObjectiveAt]:
-        dZ = np.broadcast_to(b, self.Z.shape) if W is None else self.objective.logits(W, b, self.exact)
-
-        def at(t: float) -> _LocalObjectiveAt:
-            Z = np.empty_like(self.Z)
-
-            def fill(rows: slice) -> None:
-                np.multiply(dZ[rows], t, out=Z[rows], casting="same_kind")
-                Z[rows] += self.Z[rows]
-
-            in_threads(fill, self.objective.blocks)
-            return _LocalObjectiveAt(self.objective, Z, self.exact)
-
-        return at
+        dZ = b if W is None else self.objective.logits(W, b, self.exact)
+        kind = self.Z.dtype.type
+        return lambda t: _LocalObjectiveAt(self.objective, self.Z + kind(t) * dZ.astype(kind, copy=False), self.exact)
 
 
 def _precision(exact: bool) -> Any:
@@ -185,18 +194,23 @@ class SparseObjective:
         return _SparseObjectiveAt(self, W, b, exact or self.precision == np.float64)
 
 
-class _SparseObjectiveAt:
-    """See `ObjectiveAt`; loss and gradient come from one pass over the rows."""
+class _SparseObjectiveAt(_RowsObjectiveAt):
+    """Loss and gradient come from one pass over the rows."""
+
+    order = "C"
 
     def __init__(self, objective: SparseObjective, W: Array, b: Array, exact: bool) -> None:
-        self.objective, self.W, self.b, self.exact = objective, W, b, exact
+        self.objective = objective
+        self.W = W
+        self.b = b
+        self.exact = exact
         self.predictions: dict[int, Array] = {}  # of blocks, by their first row
         D, features = objective.D, objective.features
         log_predictions = np.empty(D.nnz)
 
         def block_predictions(rows: slice) -> tuple[Any, ...]:
             X = self._block(rows, exact)
-            Z = self._logits(X, exact)
+            Z = self._logits(X)
             entries = slice(D.indptr[rows.start], D.indptr[rows.stop])
             places = np.repeat(np.arange(len(Z)), np.diff(D.indptr[rows.start : rows.stop + 1])), D.indices[entries]
             chosen = Z[places]
@@ -212,46 +226,25 @@ class _SparseObjectiveAt:
         self.loss = -float(D.data @ log_predictions)
         objective.n_products += 2
 
-    def _block(self, rows: slice, exact: bool) -> Any:
+    def _block(self, rows: slice, exact: bool = False) -> Any:
         return self.objective.features.block(rows).astype(np.float64 if exact else self.objective.precision, copy=False)
 
-    def _logits(self, X: Any, exact: bool) -> Array:
-        """Logits of a block of X, minus the largest of each row."""
-        dtype = np.float64 if exact else self.objective.precision
-        Z = self.objective.features.multiplier(self.W, self.b, exact=True, order="C", dtype=dtype)(X)
+    def _logits(self, X: Any) -> Array:
+        """Logits of a block of X, in its precision, minus the largest of each row."""
+        Z = self.objective.features.block_logits(X, self.W, self.b, X.dtype, order=self.order)
         Z -= Z.max(axis=1, keepdims=True)
         return Z
 
-    def prediction_excess(self) -> Array:
-        return self.sums - self.objective.degree_sums
-
     def gradient(self) -> tuple[Array, Array]:
         predicted, _ = self.objective.features.centre_product(self._product, self.sums)
-        excess = self.prediction_excess()
-        gb = excess if self.objective.features.fit_intercept else np.zeros_like(excess)
+        gb = self.prediction_excess() * self.objective.features.fit_intercept
         return predicted - self.objective.target_products, gb
-
-    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        features = self.objective.features
-        multiply = features.multiplier(W, b, exact=True, order="C", dtype=self.objective.precision)
-
-        def block_product(rows: slice) -> tuple[Any, ...]:
-            X = self._block(rows, exact=False)
-            P, U = self._predict(rows, X), multiply(X)
-            U -= np.einsum("ij,ij->i", P, U)[:, None]
-            U *= P
-            U = features.apply_weights(U, rows)
-            return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
-
-        product, sums = sum_in_threads(block_product, self.objective.blocks)
-        self.objective.n_products += 2
-        return features.centre_product(product, sums)
 
     def _predict(self, rows: slice, X: Any = None) -> Array:
         """Predictions of a block; cached if those of all rows take little memory."""
         P = self.predictions.get(rows.start)
         if P is None:
-            P = self._logits(self._block(rows, exact=False) if X is None else X, exact=False)
+            P = self._logits(self._block(rows) if X is None else X)
             _softmax(P)
             if self.objective.keeps_predictions:
                 self.predictions[rows.start] = P
