@@ -42,7 +42,8 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Arra
     for _ in range(20 * k):
         V[rows], wrong = _solve_on_support(C[rows], B[rows], support[rows])
         unsolved = wrong.any(axis=1)
-        rows, wrong = rows[unsolved], wrong[unsolved]
+        rows = rows[unsolved]
+        wrong = wrong[unsolved]
         if not len(rows):
             break
         count = wrong.sum(axis=1)
@@ -138,8 +139,8 @@ def local_grams(X: Any, indices: Indices) -> Array:
 def affine_weights(grams: Array, reg: float = 1e-3) -> Array:
     """Minimisers of ``w' C w + reg tr(C) |w|^2`` with sum one, for a stack of Gram matrices C."""
     k = grams.shape[-1]
-    scale = _traces(grams)
-    w = np.linalg.solve(grams + (reg * scale)[:, None, None] * np.eye(k), np.ones((len(grams), k, 1)))[..., 0]
+    ridge = reg * _traces(grams)[:, None, None] * np.eye(k)
+    w = np.linalg.solve(grams + ridge, np.ones((len(grams), k, 1)))[..., 0]
     return w / w.sum(axis=1, keepdims=True)
 
 

@@ -65,8 +65,8 @@ def column_sums(X: Any, weights: Array | None = None) -> tuple[float, Array]:
 
 def deviation_sums(X: Any, mean: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """Sums of ``x - mean`` and of its square over the rows."""
-    parts = (_deviations(X[rows], mean, None if weights is None else weights[rows]) for rows in row_blocks(X))
-    sums, squares = map(sum, zip(*parts, strict=True))
+    parts = [_deviations(X[rows], mean, None if weights is None else weights[rows]) for rows in row_blocks(X)]
+    sums, squares = np.sum(parts, axis=0)
     return sums, squares
 
 
@@ -88,13 +88,16 @@ def _deviations(block: Any, mean: Array, weights: Array | None) -> tuple[Array, 
         away = block - mean
         counted = away if weights is None else away * weights[:, None]
         return counted.sum(axis=0), np.einsum("ij,ij->j", counted, away)
-    away, m = block.data - mean[block.indices], len(mean)
+    away = block.data - mean[block.indices]
     count = np.ones(block.shape[0]) if weights is None else weights
     each = np.repeat(count, np.diff(block.indptr))
+
+    def column_totals(values: Array) -> Array:
+        return np.bincount(block.indices, values, minlength=len(mean))
+
     # Entries that are not stored are 0 and deviate by -mean.
-    implicit = count.sum() - np.bincount(block.indices, each, minlength=m)
-    sums = np.bincount(block.indices, each * away, minlength=m) - implicit * mean
-    return sums, np.bincount(block.indices, each * away**2, minlength=m) + implicit * mean**2
+    implicit = count.sum() - column_totals(each)
+    return column_totals(each * away) - implicit * mean, column_totals(each * away**2) + implicit * mean**2
 
 
 def removable_offsets(X: Any, mean: Array, squares: Array) -> Array:
@@ -178,6 +181,7 @@ def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = 
     total = float(X.shape[0] if weights is None else weights.sum())
     mean, squares = column_moments(X, weights)
     if not center:
-        mean, squares = np.zeros_like(mean), squares + total * mean**2
+        squares = squares + total * mean**2
+        mean = np.zeros_like(mean)
     # The spread of a constant column is 0; divided by infinity it becomes 0.
     return Scaling(mean, np.where(squares > 0.0, np.sqrt(squares / total), np.inf))

@@ -36,7 +36,8 @@ def label_order(y: Any, names: Iterable[object]) -> list[int] | None:
     >>> label_order(pd.DataFrame({"sea": [1], "sky": [0]}), ["sky", "sea"])
     [1, 0]
     """
-    columns, wanted = getattr(y, "columns", None), [str(name) for name in names]
+    columns = getattr(y, "columns", None)
+    wanted = [str(name) for name in names]
     if columns is None or wanted == default_label_names(len(wanted)):
         return None
     present = [str(name) for name in columns]
@@ -80,9 +81,12 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> Array:
     bad = np.isinf(array) if nan == "allow" else ~np.isfinite(array)
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        kind, advice = ("NaN", nan) if np.isnan(array[row, column]) else ("infinity", None)
-        where = f"first at row {row}, column {column}"
-        raise InputError(f"Input y contains {kind} ({where}); {advice or 'remove or fill it.'}")
+        kind = "infinity"
+        advice = "remove or fill it."
+        if np.isnan(array[row, column]):
+            kind = "NaN"
+            advice = nan or advice
+        raise InputError(f"Input y contains {kind} (first at row {row}, column {column}); {advice}")
     return array
 
 
@@ -247,8 +251,10 @@ def votes_to_degrees(counts: Any) -> tuple[Array, Array]:
 
 def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
     """Validate true degrees of some rows: floats of shape (n_samples, n_labels), rows of NaN where they are unknown."""
-    order, D = label_order(degrees, names), check_matrix(degrees, "degrees", nan="allow")
-    D = D if order is None else D[:, order]
+    order = label_order(degrees, names)
+    D = check_matrix(degrees, "degrees", nan="allow")
+    if order is not None:
+        D = D[:, order]
     c = len(list(names))
     if D.shape != (n, c):
         wanted = f"{n} rows and {c} columns, one for each row of X and each label"

@@ -82,7 +82,8 @@ def profile_log_rate(logP: Array, Y: Mask, weights: Array | None = None) -> floa
     The loss is convex in ln(lambda); Newton's method with steps of at most 1. If all labels are positive the estimate
     is infinite, and a large value is returned. ``weights`` are those of the labels (`label_weights`).
     """
-    positive, weights = Y.astype(np.float64), np.ones((1, 1)) if weights is None else weights
+    positive = Y.astype(np.float64)
+    weights = np.ones((1, 1)) if weights is None else weights
     # Start from the solution in closed form for equal degrees.
     size = float(np.broadcast_to(weights, Y.shape).sum())
     n_positive = float((weights * positive).sum())

@@ -61,8 +61,10 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         return super().enhance(X, y)
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
-        self._fitted_with_raters, self._typical_offset = False, 0.0
-        runner, columns = training.runner, BlockColumns(training, *self._map_features(training), self.fit_intercept)
+        self._fitted_with_raters = False
+        self._typical_offset = 0.0
+        runner = training.runner
+        columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
         self.gamma_ = self._select_gamma(*columns.selection_rows()) if self.gamma is None else float(self.gamma)
         votes = _BlockVotes(columns, self.label_names_)
         fit = minimize(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
@@ -97,7 +99,7 @@ class _BlockVotes(VoteObjective):
     def at(self, v: Any) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters, in one round."""
         _, b, log_rate = self.split_parameters(v)
-        parameters: _Parameters = self.features.statistics(), *self.split_parameters(v)
+        parameters: _Parameters = self.features.without_rows(), *self.split_parameters(v)
         loss, gW, gb, rate_slope, curvature = self.features.sum_blocks(_block_derivatives, parameters)
         added_loss, derivatives = self.added.at(b[None], log_rate)
         added = derivatives()

@@ -56,7 +56,7 @@ class LabelSampler:
     def draw_from_degrees(self, D: Array, rng: np.random.Generator) -> Labels:
         """Labels of these distributions."""
         if self.mode == "votes":
-            Y = (rng.multinomial(self.n_raters, self._vote_shares(D, rng)) > 0).astype(np.int8)
+            Y: Array = (rng.multinomial(self.n_raters, self._vote_shares(D, rng)) > 0).astype(np.int8)
         elif self.mode == "top-k":
             Y = binarize(D, "top-k", k=self.k)
         else:

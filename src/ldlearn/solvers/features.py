@@ -59,15 +59,21 @@ class CentredColumns:
         fit_intercept: bool = True,
         total: float | None = None,
     ) -> None:
-        self.n, self.m = n, len(mean)
+        self.n = n
+        self.m = len(mean)
         self.total = float(n if total is None else total)
         self.fit_intercept = fit_intercept
-        self.mean = mean if fit_intercept else np.zeros(self.m)
-        self.spread = squares if fit_intercept else squares + self.total * mean**2
-        self.offsets = offsets if fit_intercept else np.zeros(self.m)
+        self.mean = mean * fit_intercept
+        self.spread = squares + self.total * (mean - self.mean) ** 2
+        self.offsets = offsets * fit_intercept
         self._scatter: Array | None = None
         self._spectrum: tuple[float, Spectrum] | None = None
         self._sample: Features | None = None
+
+    @property
+    def statistics(self) -> tuple[Array, Array, Array, bool]:
+        """Mean, spread and offsets of the columns, and whether they are subtracted."""
+        return self.mean, self.spread, self.offsets, self.fit_intercept
 
     @property
     def original(self) -> Any:
@@ -153,8 +159,10 @@ class CentredColumns:
         column = scale[:, None]
 
         def solve(G: Array) -> Array:
-            core = (column * G if Q is None else Q.T @ (column * G)) * inverse
-            return column * (core if Q is None else Q @ core)
+            G = column * G
+            if Q is None:
+                return column * (inverse * G)
+            return column * (Q @ (inverse * (Q.T @ G)))
 
         return solve
 
@@ -220,7 +228,9 @@ class Features(CentredColumns):
         block_of: CentredColumns | None = None,
         orthogonal: bool = False,
     ) -> None:
-        self.X, self.sample_weight, self.orthogonal = X, sample_weight, orthogonal
+        self.X = X
+        self.sample_weight = sample_weight
+        self.orthogonal = orthogonal
         n = X.shape[0]
         total = float(n if sample_weight is None else sample_weight.sum())
         if block_of is None:
@@ -228,8 +238,7 @@ class Features(CentredColumns):
             offsets = removable_offsets(X, mean, squares * (n / total))
             super().__init__(n, mean, squares, offsets, fit_intercept, total=total)
         else:
-            statistics = block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept
-            super().__init__(n, *statistics, total=total)
+            super().__init__(n, *block_of.statistics, total=total)
         self._is_sparse = sparse.issparse(X)
         self._far = bool(self.offsets.any())
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
@@ -437,7 +446,8 @@ class RowSpace(Features):
     """
 
     def __init__(self, original: Features) -> None:
-        eps, sample_weight = np.finfo(np.float64).eps, original.sample_weight
+        eps = np.finfo(np.float64).eps
+        sample_weight = original.sample_weight
         root_weight = np.ones((original.n, 1)) if sample_weight is None else np.sqrt(sample_weight)[:, None]
         products = root_weight * _products_of_rows(original) * root_weight.T
         with blas_threads():
@@ -445,8 +455,10 @@ class RowSpace(Features):
         kept = values > original.n * eps * values[-1]
         roots = np.sqrt(values[kept])
         super().__init__(U[:, kept] * roots / root_weight, original.fit_intercept, sample_weight, orthogonal=True)
-        self._original, self._inverse = original, root_weight * U[:, kept] / roots
-        squares, varying = np.diag(products), original.spread > 0.0
+        self._original = original
+        self._inverse = root_weight * U[:, kept] / roots
+        squares = np.diag(products)
+        varying = original.spread > 0.0
         # The squared length of a row that equals the mean, by rounding alone.
         at_mean = (eps * root_weight[:, 0]) ** 2 * np.sum(original.mean[varying] ** 2)
         # Squares may differ by this ratio before rounding errors harm the smaller ones.
@@ -469,13 +481,13 @@ class RowSpace(Features):
         return directions
 
 
-def reduce_to_row_space(features: Features, max_rows: int = 2000) -> Features:
+def reduce_to_row_space(features: Features) -> Features:
     """Features for the same fits with fewer columns, if there are many more than rows: `RowSpace`; else these.
 
     Columns must have similar spreads: beside a very large one, the others would be lost in rounding. Sparse rows stay
     as they are, because products with them are fast.
     """
-    is_wide = 2 <= features.n <= max_rows and 2 * features.n <= features.m and features.has_similar_spreads
+    is_wide = 2 <= features.n <= 2000 and 2 * features.n <= features.m and features.has_similar_spreads
     is_positive = features.sample_weight is None or bool((features.sample_weight > 0.0).all())
     if not (is_wide and is_positive and not sparse.issparse(features.X) and np.isfinite(features.spread.sum())):
         return features

@@ -45,7 +45,11 @@ class Support:
         rows, labels = np.nonzero(Y)
         self.indices = labels.astype(np.int32)
         self.indptr = np.searchsorted(rows, np.arange(len(Y) + 1))
-        self.blocks = _equal_count_blocks(np.diff(self.indptr))
+        counts = np.diff(self.indptr)
+        order = np.argsort(counts, kind="stable")
+        self.blocks: list[Indices] = []
+        for rows in np.split(order, np.flatnonzero(np.diff(counts[order])) + 1):
+            self.blocks += [rows[part] for part in row_batches(len(rows), int(counts[rows[0]]), _BLOCK_ENTRIES)]
         self._flat_positions: dict[int, Indices] = {}
 
     def equal_shares(self) -> sparse.csr_array:
@@ -78,15 +82,6 @@ def has_few_positives(Y: Mask) -> bool:
     """Whether sparse storage pays: at least 64 labels, of which at most one in 8 is positive."""
     n, c = Y.shape
     return c >= 64 and bool(8 * np.count_nonzero(Y) <= n * c)
-
-
-def _equal_count_blocks(counts: Indices) -> list[Indices]:
-    order = np.argsort(counts, kind="stable")
-    ends = np.flatnonzero(np.diff(counts[order])) + 1
-    blocks = []
-    for rows in np.split(order, ends):
-        blocks += [rows[block] for block in row_batches(len(rows), int(counts[rows[0]]), _BLOCK_ENTRIES)]
-    return blocks
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,49 @@ from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import Features, reciprocal
 
 
+class ObjectiveAt:
+    """The loss at some coefficients, without its penalty, and its derivatives; all of them are sums over rows.
+
+    The solver uses nothing else of the rows, so they may be stored anywhere. A subclass has the methods ``gradient()``
+    in W and b; ``mean_curvature()``, the mean over rows of ``diag(p) - p p'``, or `LabelCurvatures` if labels are many;
+    and ``along(W, b)``, the objective at the coefficients plus t times a direction, as a function of t, with W = None
+    if it stays.
+    """
+
+    objective: Any
+    loss: float
+    exact: bool  # computed in float64 throughout
+    logits: Any  # state for a warm start, opaque to the solver
+    sums: Array  # of the predictions of each label
+    gradient: Callable[[], tuple[Array, Array]]
+    mean_curvature: Callable[[], Any]
+    along: Callable[..., Callable[[float], Any]]
+    order: Literal["F", "C"]  # of a block of logits
+    _block: Callable[..., Any]  # rows of X
+    _predict: Callable[..., Array]  # the predictions of these rows
+
+    def prediction_excess(self) -> Array:
+        """Column sums of ``P - D``."""
+        return self.sums - self.objective.degree_sums
+
+    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
+        """The Hessian of the loss times a direction."""
+        features = self.objective.features
+
+        def block_product(rows: slice) -> tuple[Any, ...]:
+            X = self._block(rows)
+            P = self._predict(rows, X)
+            U = features.block_logits(X, W, b, P.dtype, order=self.order)
+            U -= np.einsum("ij,ij->i", P, U)[:, None]
+            U *= P  # (diag(p) - p p') z
+            U = features.apply_weights(U, rows)
+            return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
+
+        product, sums = sum_in_threads(block_product, self.objective.blocks)
+        self.objective.n_products += 2
+        return features.centre_product(product, sums)
+
+
 class LocalObjective:
     """The divergence of degrees from predictions, as a function of coefficients.
 
@@ -45,36 +88,7 @@ class LocalObjective:
         return self.features.times(W, b, exact=exact, dtype=_precision(exact))
 
 
-class _RowsObjectiveAt:
-    """What the objectives on rows in memory have in common; see `ObjectiveAt`."""
-
-    objective: Any
-    sums: Array  # of the predictions of each label
-    order: Literal["F", "C"]  # of a block of logits
-    _block: Callable[..., Any]  # rows of X
-    _predict: Callable[..., Array]  # the predictions of these rows
-
-    def prediction_excess(self) -> Array:
-        return self.sums - self.objective.degree_sums
-
-    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        features = self.objective.features
-
-        def block_product(rows: slice) -> tuple[Any, ...]:
-            X = self._block(rows)
-            P = self._predict(rows, X)
-            U = features.block_logits(X, W, b, P.dtype, order=self.order)
-            U -= np.einsum("ij,ij->i", P, U)[:, None]
-            U *= P  # (diag(p) - p p') z
-            U = features.apply_weights(U, rows)
-            return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
-
-        product, sums = sum_in_threads(block_product, self.objective.blocks)
-        self.objective.n_products += 2
-        return features.centre_product(product, sums)
-
-
-class _LocalObjectiveAt(_RowsObjectiveAt):
+class _LocalObjectiveAt(ObjectiveAt):
     """Predictions of all rows are stored."""
 
     order = "F"
@@ -194,7 +208,7 @@ class SparseObjective:
         return _SparseObjectiveAt(self, W, b, exact or self.precision == np.float64)
 
 
-class _SparseObjectiveAt(_RowsObjectiveAt):
+class _SparseObjectiveAt(ObjectiveAt):
     """Loss and gradient come from one pass over the rows."""
 
     order = "C"
