@@ -117,16 +117,13 @@ def nearest_in_graph(graph: Any, n_neighbors: int, *, exclude_self: bool = False
            [0, 0],
            [0, 1]]))
     """
-    graph = sparse.csr_array(graph)
+    graph = sparse.csr_array(graph, dtype=np.float64, copy=True)
     n = graph.shape[0]
-    counts = np.diff(graph.indptr)
-    rows = np.repeat(np.arange(n), counts)
-    values = np.asarray(graph.data, dtype=np.float64)
+    rows = np.repeat(np.arange(n), np.diff(graph.indptr))
     if exclude_self:
-        values = np.where(rows == graph.indices, np.inf, values)
-    graph = sparse.csr_array((values, graph.indices, graph.indptr), shape=graph.shape)
-    graph = sort_graph_by_row_values(graph, copy=True, warn_when_not_sorted=False)
-    places = np.arange(len(rows)) - np.repeat(graph.indptr[:-1], counts)
+        graph.data[rows == graph.indices] = np.inf
+    graph = sort_graph_by_row_values(graph, warn_when_not_sorted=False)
+    places = np.arange(len(rows)) - graph.indptr[rows]
     near = places < n_neighbors
     distances = np.full((n, n_neighbors), np.inf)
     indices = np.zeros((n, n_neighbors), dtype=np.intp)

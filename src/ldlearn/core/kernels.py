@@ -46,7 +46,8 @@ def mean_distance(X: Array, weights: Array | None = None) -> float:
     """
     n = len(X)
     X = _subtract_mean(X, X)
-    total, pairs = 0.0, n * (n - 1) / 2
+    total = 0.0
+    pairs = n * (n - 1) / 2
     if weights is not None:
         # Pairs of different rows, and pairs of copies of a row with weight above 1.
         pairs = 0.5 * (weights.sum() ** 2 - weights @ weights + weights @ np.maximum(weights - 1.0, 0.0))

@@ -97,7 +97,8 @@ def _deviations(block: Any, mean: Array, weights: Array | None) -> tuple[Array, 
 
     # Entries that are not stored are 0 and deviate by -mean.
     implicit = count.sum() - column_totals(each)
-    return column_totals(each * away) - implicit * mean, column_totals(each * away**2) + implicit * mean**2
+    sums = column_totals(each * away) - implicit * mean
+    return sums, column_totals(each * away**2) + implicit * mean**2
 
 
 def removable_offsets(X: Any, mean: Array, squares: Array) -> Array:

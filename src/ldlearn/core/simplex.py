@@ -123,9 +123,10 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
     V = V - V.max(axis=1, keepdims=True)
     descending = -np.sort(-V, axis=1)
     allowed = np.isfinite(descending)
-    excess = np.cumsum(np.where(allowed, descending, 0.0), axis=1) - 1.0
+    descending[~allowed] = 0.0
+    excess = np.cumsum(descending, axis=1) - 1.0
     counts = np.arange(1, V.shape[1] + 1)
-    active = np.sum(allowed & (np.where(allowed, descending, 0.0) * counts > excess), axis=1)
+    active = np.sum(allowed & (descending * counts > excess), axis=1)
     threshold = excess[np.arange(len(V)), active - 1] / active
     return np.maximum(V - threshold[:, None], 0.0)
 

@@ -31,9 +31,11 @@ class BlockColumns(CentredColumns):
         if weighted:
             total = training.total
             (sums,) = self.sum_blocks(lambda X, rows: [column_sums(X, rows.sample_weight)[1]])
-        away, squares = self.sum_blocks(
-            lambda X, rows, mean: deviation_sums(X, mean, rows.sample_weight if weighted else None), sums / total
-        )
+
+        def deviations(X: Array, rows: Any, mean: Array) -> Sequence[Array]:
+            return deviation_sums(X, mean, rows.sample_weight if weighted else None)
+
+        away, squares = self.sum_blocks(deviations, sums / total)
         mean, squares = refine_moments(total, sums / total, away, squares, training.dtype)
         # Offsets need the squares of n rows; these are weighted.
         super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
@@ -63,7 +65,8 @@ class BlockColumns(CentredColumns):
 
     def row_keys(self) -> Array:
         """See `ldlearn.solvers.features.row_keys`."""
-        return np.concatenate(self.training.runner.map_compute(row_keys, self.blocks, common=self.without_rows()))
+        keys = self.training.runner.map_compute(row_keys, self.blocks, common=self.without_rows())
+        return np.concatenate(keys)
 
     def without_rows(self) -> CentredColumns:
         """The statistics that are sent to the blocks."""

@@ -94,11 +94,13 @@ class TrainingBlocks:
 def _concatenate_targets(parts: Sequence[RowTargets]) -> RowTargets:
     """Concatenate the targets of several parts."""
     values, masks, weights = zip(*parts, strict=True)
-    observed = None
+    observed = sample_weight = None
     if any(mask is not None for mask in masks):
         known = [np.ones_like(part.values) if part.observed is None else part.observed for part in parts]
         observed = np.concatenate(known)
-    return RowTargets(np.concatenate(values), observed, None if weights[0] is None else np.concatenate(weights))
+    if weights[0] is not None:
+        sample_weight = np.concatenate(weights)
+    return RowTargets(np.concatenate(values), observed, sample_weight)
 
 
 @dataclass

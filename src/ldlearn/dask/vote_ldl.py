@@ -68,7 +68,9 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self.gamma_ = self._select_gamma(*columns.selection_rows()) if self.gamma is None else float(self.gamma)
         votes = _BlockVotes(columns, self.label_names_)
         fit = minimize(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
-        self.coef_, self.intercept_, self.lambda_ = fit.coef.T, fit.intercept, float(np.exp(fit.log_rate))
+        self.coef_ = fit.coef.T
+        self.intercept_ = fit.intercept
+        self.lambda_ = float(np.exp(fit.log_rate))
         positive = training.find_positive_labels(votes.rates)
         self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
         if self.kappa_:
@@ -76,8 +78,10 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
             targets = runner.map_persist(_smooth_targets, columns.blocks, training.targets, common=common)
             W = softmax_regression.minimize(BlockObjective(columns, targets), l2=self.gamma_, start=None, tol=self.tol)
             self.coef_, self.intercept_ = W.coef.T, W.intercept
-        self.objective_, self.objective_path_ = fit.loss, fit.path
-        self.converged_, self.n_iter_ = fit.converged, fit.n_iter
+        self.objective_ = fit.loss
+        self.objective_path_ = fit.path
+        self.converged_ = fit.converged
+        self.n_iter_ = fit.n_iter
         degrees = runner.map_persist(_recover_degrees, columns.blocks, training.targets, common=self._block_model())
         width = (len(self.label_names_),)
         self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
@@ -98,8 +102,8 @@ class _BlockVotes(VoteObjective):
 
     def at(self, v: Any) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters, in one round."""
-        _, b, log_rate = self.split_parameters(v)
-        parameters: _Parameters = self.features.without_rows(), *self.split_parameters(v)
+        W, b, log_rate = self.split_parameters(v)
+        parameters: _Parameters = self.features.without_rows(), W, b, log_rate
         loss, gW, gb, rate_slope, curvature = self.features.sum_blocks(_block_derivatives, parameters)
         added_loss, derivatives = self.added.at(b[None], log_rate)
         added = derivatives()

@@ -121,7 +121,8 @@ def vote_likelihood(D_true: Array, D_pred: Array) -> Array:
 
 def _ranks(Y: Array, P: Array) -> tuple[Mask, Array, Array]:
     """Which labels are positive; how many labels, and how many positive ones, rank at least as high as each."""
-    positive, P = Y > 0, round_for_ranking(P)
+    positive = Y > 0
+    P = round_for_ranking(P)
     # Labels that are unknown rank behind all others, so that they are above none.
     above = rankdata(np.where(np.isnan(Y), np.inf, -P), method="max", axis=1)
     # Negative labels rank behind all positive ones here; their own ranks are not used.

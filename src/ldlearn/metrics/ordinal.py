@@ -115,7 +115,8 @@ def qfd2(D_true: Array, D_pred: Array) -> Array:
     >>> qfd2([[1.0, 0.0]], [[0.0, 1.0]])  # 1 + 1 - 2 / 2
     1.0
     """
-    difference, labels = D_true - D_pred, np.arange(D_true.shape[1])
+    difference = D_true - D_pred
+    labels = np.arange(D_true.shape[1])
     similarity = 1.0 - np.abs(labels[:, None] - labels) / len(labels)
     return np.einsum("ij,ij->i", difference @ similarity, difference)
 

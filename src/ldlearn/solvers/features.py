@@ -282,12 +282,11 @@ class Features(CentredColumns):
 
     def block_transpose_times(self, block: Any, R: Array) -> Array:
         """``block' R``, to be summed and centred (`centre_product`)."""
-        if self._is_sparse:
-            return np.asarray(block.T @ R, dtype=np.float64)
-        R = R.astype(block.dtype, copy=False)
+        if not self._is_sparse:
+            R = R.astype(block.dtype, copy=False)
         # The same product either way, faster with the longer side last.
-        product = block.T @ R if R.shape[1] > block.shape[1] else (R.T @ block).T
-        return np.asarray(product, dtype=np.float64)
+        product = block.T @ R if self._is_sparse or R.shape[1] > block.shape[1] else (R.T @ block).T
+        return product.astype(np.float64, copy=False)
 
     def centre_product(self, product: Array, sums: Array) -> tuple[Array, Array]:
         """``(X - mean)' R`` and the column sums of R (0 without an intercept), from ``(X - offsets)' R`` and them."""
@@ -306,8 +305,8 @@ class Features(CentredColumns):
     def transpose_times(self, R: Array, *, exact: bool = False) -> tuple[Array, Array]:
         """The adjoint: ``(X - mean)' R`` and the column sums of R (0 without an intercept)."""
 
-        def block_product(rows: slice) -> tuple[Array]:
-            return (self.block_transpose_times(self.block(rows, exact), R[rows]),)
+        def block_product(rows: slice) -> list[Array]:
+            return [self.block_transpose_times(self.block(rows, exact), R[rows])]
 
         (product,) = sum_in_threads(block_product, self.row_blocks(R.shape[1]))
         return self.centre_product(product, R.sum(axis=0))
@@ -395,7 +394,8 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
     """
     P = np.empty((X.shape[0], W.shape[1]), dtype=X.dtype)
     if np.abs(b - b.mean()).max() <= 64.0:  # costs less than 1e-5 in single precision
-        W, b = W.astype(X.dtype, copy=False), b.astype(X.dtype, copy=False)
+        W = W.astype(X.dtype, copy=False)
+        b = b.astype(X.dtype, copy=False)
     # Reductions over short rows are slow in C order.
     order: Literal["F", "C"] = "F" if W.shape[1] < 64 else "C"
 

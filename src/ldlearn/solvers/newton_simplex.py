@@ -49,7 +49,8 @@ class Support:
         order = np.argsort(counts, kind="stable")
         self.blocks: list[Indices] = []
         for rows in np.split(order, np.flatnonzero(np.diff(counts[order])) + 1):
-            self.blocks += [rows[part] for part in row_batches(len(rows), int(counts[rows[0]]), _BLOCK_ENTRIES)]
+            batches = row_batches(len(rows), int(counts[rows[0]]), _BLOCK_ENTRIES)
+            self.blocks += [rows[batch] for batch in batches]
         self._flat_positions: dict[int, Indices] = {}
 
     def equal_shares(self) -> sparse.csr_array:

@@ -123,9 +123,9 @@ class _LocalObjectiveAt(ObjectiveAt):
     def gradient(self) -> tuple[Array, Array]:
         features = self.objective.features
 
-        def block_gradient(rows: slice) -> tuple[Any, ...]:
+        def block_gradient(rows: slice) -> list[Array]:
             R = features.apply_weights(self.P[rows], rows) - self.objective.D[rows]
-            return (features.block_transpose_times(features.block(rows, self.exact), R),)
+            return [features.block_transpose_times(features.block(rows, self.exact), R)]
 
         (product,) = sum_in_threads(block_gradient, self.objective.blocks)
         self.objective.n_products += 1
@@ -143,8 +143,8 @@ class _LocalObjectiveAt(ObjectiveAt):
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], _LocalObjectiveAt]:
         dZ = b if W is None else self.objective.logits(W, b, self.exact)
-        kind = self.Z.dtype.type
-        return lambda t: _LocalObjectiveAt(self.objective, self.Z + kind(t) * dZ.astype(kind, copy=False), self.exact)
+        dZ = dZ.astype(self.Z.dtype, copy=False)
+        return lambda t: _LocalObjectiveAt(self.objective, self.Z + dZ * float(t), self.exact)
 
 
 def _precision(exact: bool) -> Any:
@@ -195,13 +195,12 @@ class SparseObjective:
     @cached_property
     def target_products(self) -> Array:
         """``(X - mean)' D``."""
-        features = self.features
 
-        def block_product(rows: slice) -> tuple[Any, ...]:
-            return (to_dense(self.D[rows].T @ features.block(rows, exact=True)).T,)
+        def block_product(rows: slice) -> list[Array]:
+            return [to_dense(self.D[rows].T @ self.features.block(rows, exact=True)).T]
 
         (product,) = sum_in_threads(block_product, self.blocks)
-        return features.centre_product(product, self.degree_sums)[0]
+        return self.features.centre_product(product, self.degree_sums)[0]
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _SparseObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
@@ -284,7 +283,8 @@ class _SparseObjectiveAt(ObjectiveAt):
         present = self.objective.degree_sums > 0
         factors = np.ones_like(self.sums)
         for _ in range(_MAX_SWEEPS):
-            before, sums = factors, self.sums - self._decrease_by_normalisation(factors)
+            before = factors
+            sums = self.sums - self._decrease_by_normalisation(factors)
             correction = self.objective.degree_sums / np.maximum(sums, _SMALLEST_SUM)
             factors = np.where(present, np.clip(correction, 1.0 / max_factor, max_factor), 1.0)
             if np.abs(factors / before - 1.0).max() <= accuracy:
@@ -293,18 +293,18 @@ class _SparseObjectiveAt(ObjectiveAt):
 
     def _decrease_by_normalisation(self, factors: Array) -> Array:
         """Decrease of the sum of each label, before its own factor, when rows are normalised again."""
-        weights, change = self.objective.features.sample_weight, (factors - 1.0).astype(self.objective.precision)
+        weights = self.objective.features.sample_weight
+        change = (factors - 1.0).astype(self.objective.precision)
 
-        def block_decrease(rows: slice) -> tuple[Any, ...]:
+        def block_decrease(rows: slice) -> list[Array]:
             P = self._predict(rows)
             added = P @ change
             lost = added / (1.0 + added)
             if weights is not None:
                 lost *= weights[rows].astype(P.dtype)
-            return ((lost @ P).astype(np.float64),)
+            return [(lost @ P).astype(np.float64)]
 
-        (sums,) = sum_in_threads(block_decrease, self.objective.blocks)
-        return sums
+        return sum_in_threads(block_decrease, self.objective.blocks)[0]
 
 
 def _softmax(Z: Array) -> Array:
@@ -325,13 +325,15 @@ def match_label_sums(
     at least ``(1 - e)`` that of P.
     """
     shift = np.zeros_like(at.b)
-    present, accuracy = at.objective.degree_sums > 0, at.objective.balance_accuracy * goal / n
+    present = at.objective.degree_sums > 0
+    accuracy = at.objective.balance_accuracy * goal / n
     for _ in range(_MAX_SWEEPS):
         part = float(np.max(at.prediction_excess()[present] / np.maximum(at.sums[present], _SMALLEST_SUM)))
         if part <= accuracy:
             break
         step = at.balancing_shift(0.1 * accuracy)
-        at, shift = at.along(None, step)(1.0), shift + step
+        at = at.along(None, step)(1.0)
+        shift = shift + step
     part = min(max(part, 0.0), 1.0)
     gW, gb = at.gradient()
     entropy = at.loss - float(np.vdot(gW, at.W)) - float(gb @ at.b)

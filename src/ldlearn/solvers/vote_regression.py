@@ -322,7 +322,8 @@ class CompetingLabels:
 
     def best_constant(self) -> tuple[Array, float]:
         """The degrees without features, as scores, and ln(lambda)."""
-        means = self._apply_weights(self.Y).sum(axis=0) / self._apply_weights(np.ones_like(self.Y)).sum(axis=0)
+        counts = self._apply_weights(np.ones_like(self.Y)).sum(axis=0)
+        means = self._apply_weights(self.Y).sum(axis=0) / counts
         votes = -np.log1p(-means)
         return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))
 
