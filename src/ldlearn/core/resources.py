@@ -118,6 +118,8 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
     [6, 14]
     """
     count = _useful_threads(items)
+    if count == 1:  # saves 5 microseconds, which count for small data
+        return _sum_elementwise(map(function, items))
     # One partial sum per thread, not per item, exists at a time.
     parts = [items[k::count] for k in range(count)]
     return _sum_elementwise(in_threads(lambda part: _sum_elementwise(map(function, part)), parts))
