@@ -1,6 +1,5 @@
 """Nearest neighbours, their sparse similarity graphs, and Laplacians."""
 
-from collections import OrderedDict
 from contextlib import suppress
 from contextvars import ContextVar, Token
 from typing import Any, NamedTuple, Self, TypeAlias
@@ -76,7 +75,7 @@ def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, Array]:
     return NearestNeighbors(n_neighbors=n_neighbors).fit(subtract_offsets(X, offsets)), offsets
 
 
-class TransformedNeighbors:
+class TransformedNeighbors(NamedTuple):
     """Neighbours by a transformer that yields a sparse graph of distances, scikit-learn's convention.
 
     Parameters
@@ -87,8 +86,8 @@ class TransformedNeighbors:
         Maximum number of neighbours to use per row.
     """
 
-    def __init__(self, transformer: Any, n_neighbors: int) -> None:
-        self.transformer, self.n_neighbors = transformer, n_neighbors
+    transformer: Any
+    n_neighbors: int
 
     def kneighbors(self, X: Any) -> tuple[Array, Indices]:
         """Distances and indices of the nearest training rows, as returned by `nearest_in_graph`."""
@@ -118,17 +117,16 @@ def nearest_in_graph(graph: Any, n_neighbors: int, *, exclude_self: bool = False
            [0, 0],
            [0, 1]]))
     """
-    graph = sparse.csr_array(graph)
-    n, counts = graph.shape[0], np.diff(graph.indptr)
-    rows = np.repeat(np.arange(n), counts)
-    values = np.asarray(graph.data, dtype=np.float64)
+    graph = sparse.csr_array(graph, dtype=np.float64, copy=True)
+    n = graph.shape[0]
+    rows = np.repeat(np.arange(n), np.diff(graph.indptr))
     if exclude_self:
-        values = np.where(rows == graph.indices, np.inf, values)
-    graph = sparse.csr_array((values, graph.indices, graph.indptr), shape=graph.shape)
-    graph = sort_graph_by_row_values(graph, copy=True, warn_when_not_sorted=False)
-    places = np.arange(len(rows)) - np.repeat(graph.indptr[:-1], counts)
+        graph.data[rows == graph.indices] = np.inf
+    graph = sort_graph_by_row_values(graph, warn_when_not_sorted=False)
+    places = np.arange(len(rows)) - graph.indptr[rows]
     near = places < n_neighbors
-    distances, indices = np.full((n, n_neighbors), np.inf), np.zeros((n, n_neighbors), dtype=np.intp)
+    distances = np.full((n, n_neighbors), np.inf)
+    indices = np.zeros((n, n_neighbors), dtype=np.intp)
     distances[rows[near], places[near]] = graph.data[near]
     indices[rows[near], places[near]] = graph.indices[near]
     return distances, indices
@@ -159,7 +157,7 @@ class SharedNeighbors:
     def __init__(self, max_searches: int = 4) -> None:
         self.max_searches = max_searches
         self.n_searches = 0
-        self._found: OrderedDict[tuple[str, int], DistancesAndIndices] = OrderedDict()
+        self._found: dict[tuple[str, int], DistancesAndIndices] = {}  # the least recently used one first
         self._tokens: list[Token[SharedNeighbors | None]] = []
 
     def __enter__(self) -> Self:
@@ -172,15 +170,16 @@ class SharedNeighbors:
     def look_up(self, index: NearestNeighbors, X: Any) -> DistancesAndIndices:
         """Distances and indices of the neighbours of each row of X, given the index of X."""
         key = joblib.hash(X), int(index.n_neighbors)
-        if key not in self._found:
+        found = self._found.pop(key, None)
+        if found is None:
             self.n_searches += 1
-            self._found[key] = index.kneighbors()
-            for array in self._found[key]:
+            found = index.kneighbors()
+            for array in found:
                 array.flags.writeable = False
-        self._found.move_to_end(key)
+        self._found[key] = found
         if len(self._found) > self.max_searches:
-            self._found.popitem(last=False)
-        return self._found[key]
+            del self._found[next(iter(self._found))]
+        return found
 
 
 # A context variable, so that other threads do not share the cache.
@@ -210,22 +209,22 @@ def bandwidth(distances: Array, sigma: Bandwidth) -> float:
     If the statistic is 0 (many neighbours are duplicates), that of the positive distances is used, so that the width
     always has the unit of X.
     """
-    if isinstance(sigma, str):
-        if sigma not in ("median", "mean"):
-            raise InputError(f"sigma must be a positive number, 'median' or 'mean', got {sigma!r}.")
-        statistic = np.median if sigma == "median" else np.mean
-        width = float(statistic(distances))
-        if width == 0 and distances.any():
-            width = float(statistic(distances[distances > 0]))
-        return width or 1.0  # only duplicates: every similarity is 1 for any width
-    if not sigma > 0:
-        raise InputError(f"sigma must be positive, got {sigma}.")
-    return float(sigma)
+    if not isinstance(sigma, str):
+        if not sigma > 0:
+            raise InputError(f"sigma must be positive, got {sigma}.")
+        return float(sigma)
+    if sigma not in ("median", "mean"):
+        raise InputError(f"sigma must be a positive number, 'median' or 'mean', got {sigma!r}.")
+    statistic = getattr(np, sigma)
+    width = float(statistic(distances))
+    if width == 0 and distances.any():
+        width = float(statistic(distances[distances > 0]))
+    return width or 1.0  # only duplicates: every similarity is 1 for any width
 
 
 def similarity(distances: Array, sigma: float) -> Array:
     """Gaussian similarity ``exp(-distance^2 / (2 sigma^2))``."""
-    return np.asarray(np.exp(-0.5 * (distances / sigma) ** 2))
+    return np.exp(-0.5 * (distances / sigma) ** 2)
 
 
 def knn_graph(X: Any, n_neighbors: int = 20, sigma: Bandwidth = "median") -> sparse.csr_array:
@@ -280,21 +279,20 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = 
     index, offsets = neighbor_index(X, n_neighbors)
     if neighbors is None:
         distances, indices = neighbors_of_rows(index, X)
-    elif sparse.issparse(neighbors):
-        distances, indices = nearest_in_graph(_check_graph(neighbors, X.shape[0]), n_neighbors, exclude_self=True)
     else:
-        transformer, graph = _fit_transformer(neighbors, subtract_offsets(X, offsets))
-        distances, indices = nearest_in_graph(_check_graph(graph, X.shape[0]), n_neighbors, exclude_self=True)
-        index = TransformedNeighbors(transformer, n_neighbors)
+        graph = neighbors
+        if not sparse.issparse(neighbors):
+            transformer, graph = _fit_transformer(neighbors, subtract_offsets(X, offsets))
+            index = TransformedNeighbors(transformer, n_neighbors)
+        graph = _check_graph(graph, X.shape[0])
+        distances, indices = nearest_in_graph(graph, n_neighbors, exclude_self=True)
     found = np.isfinite(distances)
     if not found.any():
         raise InputError("The graph in neighbors joins no row with another; look for neighbours farther away.")
     width = bandwidth(distances[found], sigma)
     weights = similarity(distances[found].astype(np.float64, copy=False), width)
-    pointers = np.concatenate([[0], np.cumsum(found.sum(axis=1))])
-    # The graph has up to twice as many entries.
-    kind = np.int32 if 2 * len(weights) < np.iinfo(np.int32).max else np.int64
-    A = sparse.csr_array((weights, indices[found].astype(kind), pointers.astype(kind)), shape=(X.shape[0],) * 2)
+    pointers = np.append(0, np.cumsum(found.sum(axis=1)))
+    A = sparse.csr_array((weights, indices[found], pointers), shape=(X.shape[0],) * 2)
     return NeighborGraph(sparse.csr_array(A.maximum(A.T)), width, index, offsets)
 
 

@@ -30,7 +30,7 @@ def squared_distances(X: Array, Z: Array) -> Array:
     squares *= -2.0
     squares += norms
     squares[squares <= 1e-14 * norms] = 0.0  # zero up to rounding in this expansion of |x - z|^2
-    return np.asarray(squares)
+    return squares
 
 
 def mean_distance(X: Array, weights: Array | None = None) -> float:
@@ -46,7 +46,8 @@ def mean_distance(X: Array, weights: Array | None = None) -> float:
     """
     n = len(X)
     X = _subtract_mean(X, X)
-    total, pairs = 0.0, n * (n - 1) / 2
+    total = 0.0
+    pairs = n * (n - 1) / 2
     if weights is not None:
         # Pairs of different rows, and pairs of copies of a row with weight above 1.
         pairs = 0.5 * (weights.sum() ** 2 - weights @ weights + weights @ np.maximum(weights - 1.0, 0.0))
@@ -95,15 +96,12 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
     Z = X if Z is None else Z
     X, Z = _subtract_mean(X, Z), _subtract_mean(Z, Z)
     for rows in row_batches(len(X), len(Z), _BLOCK_ENTRIES):
-        yield rows, _gaussian_similarities(squared_distances(X[rows], Z), width)
-
-
-def _gaussian_similarities(squares: Array, width: float) -> Array:
-    if width == 0:
-        return np.asarray(squares == 0, dtype=np.float64)
-    squares *= -0.5 / width**2
-    np.exp(squares, out=squares)
-    return squares
+        squares = squared_distances(X[rows], Z)
+        if width == 0:
+            yield rows, (squares == 0).astype(np.float64)
+        else:
+            squares *= -0.5 / width**2
+            yield rows, np.exp(squares, out=squares)
 
 
 def _subtract_mean(X: Array, reference: Array) -> Array:

@@ -92,4 +92,4 @@ def draw_labels(D: Array, n_draws: int, rng: Any) -> Array:
            [28, 21]])
     """
     degrees = np.asarray(D, dtype=np.float64).ravel()
-    return np.asarray(rng.multinomial(n_draws, degrees / degrees.sum()).reshape(D.shape))
+    return rng.multinomial(n_draws, degrees / degrees.sum()).reshape(D.shape)

@@ -32,19 +32,19 @@ def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Ar
     """
     counted = Y if weights is None else Y & (weights > 0)[:, None]  # ignore rows of weight 0
     sums, totals = prototype_sums(X, Y, fewest_positives(counted), weights)
-    return np.asarray(sums / np.where(totals > 0, totals, 1.0)[:, None])
+    return sums / np.where(totals > 0, totals, 1.0)[:, None]
 
 
 def fewest_positives(Y: Mask) -> Indices:
     """For each label, the smallest number of positive labels among its rows; n_labels + 1 if it has no row."""
-    return np.asarray(np.where(Y, Y.sum(axis=1)[:, None], Y.shape[1] + 1).min(axis=0, initial=Y.shape[1] + 1))
+    return np.where(Y, Y.sum(axis=1)[:, None], Y.shape[1] + 1).min(axis=0, initial=Y.shape[1] + 1)
 
 
 def prototype_sums(X: Any, Y: Mask, fewest: Indices, weights: SampleWeight | None = None) -> tuple[Array, Array]:
     """For each label, the weighted sum and number of its rows with exactly ``fewest`` positive labels."""
     purest = (Y & (Y.sum(axis=1)[:, None] == fewest)).astype(np.float64)
     purest = purest if weights is None else purest * weights[:, None]
-    return np.asarray((X.T @ purest).T), purest.sum(axis=0)
+    return (X.T @ purest).T, purest.sum(axis=0)
 
 
 def pseudo_distributions(
@@ -80,9 +80,9 @@ def pseudo_distributions(
     Q = class_prototypes(X, Y, weights) if prototypes is None else prototypes
     # At least 1e-8, so that a zero row has cosine 0, not 0 / 0.
     lengths = np.maximum(_row_norms(X), 1e-8)[:, None] * np.maximum(_row_norms(Q), 1e-8)
-    return softmax(np.asarray(X @ Q.T) / lengths + Y)
+    return softmax(X @ Q.T / lengths + Y)
 
 
 def _row_norms(X: Any) -> Array:
     squares = X.multiply(X) if sparse.issparse(X) else np.square(X, dtype=np.float64)
-    return np.asarray(np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel()))
+    return np.sqrt(np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())

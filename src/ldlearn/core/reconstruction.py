@@ -42,7 +42,8 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Arra
     for _ in range(20 * k):
         V[rows], wrong = _solve_on_support(C[rows], B[rows], support[rows])
         unsolved = wrong.any(axis=1)
-        rows, wrong = rows[unsolved], wrong[unsolved]
+        rows = rows[unsolved]
+        wrong = wrong[unsolved]
         if not len(rows):
             break
         count = wrong.sum(axis=1)
@@ -138,9 +139,9 @@ def local_grams(X: Any, indices: Indices) -> Array:
 def affine_weights(grams: Array, reg: float = 1e-3) -> Array:
     """Minimisers of ``w' C w + reg tr(C) |w|^2`` with sum one, for a stack of Gram matrices C."""
     k = grams.shape[-1]
-    scale = _traces(grams)
-    w = np.linalg.solve(grams + (reg * scale)[:, None, None] * np.eye(k), np.ones((len(grams), k, 1)))[..., 0]
-    return np.asarray(w / w.sum(axis=1, keepdims=True))
+    ridge = reg * _traces(grams)[:, None, None] * np.eye(k)
+    w = np.linalg.solve(grams + ridge, np.ones((len(grams), k, 1)))[..., 0]
+    return w / w.sum(axis=1, keepdims=True)
 
 
 def simplex_weights(grams: Array, start: Mask | None = None) -> Array:
@@ -158,16 +159,16 @@ def simplex_weights(grams: Array, start: Mask | None = None) -> Array:
     ridge = 1e-9  # relative; makes the minimiser unique
     C = grams * (k / _traces(grams))[:, None, None] + k * ridge * np.eye(k)
     V = nonnegative_quadratic(C, np.ones((n, k)), start)
-    return np.asarray(V / V.sum(axis=1, keepdims=True))
+    return V / V.sum(axis=1, keepdims=True)
 
 
 def _block_grams(X: Any, indices: Indices, rows: slice) -> Array:
     neighbors = to_dense(X[indices[rows].ravel()]).reshape(-1, indices.shape[1], X.shape[1])
     differences = np.subtract(neighbors, to_dense(X[rows])[:, None, :], dtype=np.float64)
-    return np.asarray(differences @ differences.transpose(0, 2, 1))
+    return differences @ differences.transpose(0, 2, 1)
 
 
 def _traces(grams: Array) -> Array:
     """Traces; 1 for a row whose neighbours are all identical to it."""
     traces = np.einsum("ijj->i", grams)
-    return np.asarray(np.where(traces > 0, traces, 1.0))
+    return np.where(traces > 0, traces, 1.0)

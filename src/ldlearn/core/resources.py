@@ -67,11 +67,15 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> lis
     >>> in_threads(abs, [-1, 2, -3])
     [1, 2, 3]
     """
-    count = min(thread_count(), len(items)) if len(items) > 1 else 1
+    count = _useful_threads(items)
     if count == 1:
         return [function(item) for item in items]
     with limit_blas_threads():
         return list(_thread_pool(count).map(function, items))
+
+
+def _useful_threads(items: Sequence[Item]) -> int:
+    return min(thread_count(), len(items)) if len(items) > 1 else 1
 
 
 @contextmanager
@@ -113,8 +117,8 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
     >>> sum_in_threads(lambda k: (k, k * k), [1, 2, 3])
     [6, 14]
     """
-    count = min(thread_count(), len(items)) if len(items) > 1 else 1
-    if count == 1:
+    count = _useful_threads(items)
+    if count == 1:  # saves 5 microseconds, which count for small data
         return _sum_elementwise(map(function, items))
     # One partial sum per thread, not per item, exists at a time.
     parts = [items[k::count] for k in range(count)]
@@ -122,14 +126,14 @@ def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[It
 
 
 def _sum_elementwise(rows: Iterable[Sequence[Any]]) -> list[Any]:
-    total: list[Any] | None = None
+    total: list[Any] = []
     for row in rows:
-        if total is None:
+        if not total:
             total = list(row)
-        else:
-            for k, part in enumerate(row):
-                total[k] += part
-    return total or []
+            continue
+        for k, part in enumerate(row):
+            total[k] += part
+    return total
 
 
 @cache

@@ -20,7 +20,7 @@ def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
     n = X.shape[0]
     stored = (X.nnz if sparse.issparse(X) else X.size) + n * width
     count = -(-stored // _BLOCK_ENTRIES)
-    step = max(1, -(-n // max(count + count % 2 if count > 1 else 1, 1)))
+    step = -(-n // (count + count % 2)) if count > 1 else max(n, 1)
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
@@ -31,7 +31,7 @@ def to_dense(A: Any) -> Array:
 
 def row_batches(n: int, width: int, max_entries: int) -> Iterator[slice]:
     """Slices of n rows with at most ``max_entries`` numbers each, if a row needs ``width``; at least one row each."""
-    return gen_batches(n, max(1, max_entries // max(width, 1)))  # type: ignore[no-any-return]
+    return gen_batches(n, max(1, max_entries // max(width, 1)))
 
 
 def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:
@@ -65,11 +65,8 @@ def column_sums(X: Any, weights: Array | None = None) -> tuple[float, Array]:
 
 def deviation_sums(X: Any, mean: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """Sums of ``x - mean`` and of its square over the rows."""
-    sums, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for rows in row_blocks(X):
-        block_sums, block_squares = _deviations(X[rows], mean, None if weights is None else weights[rows])
-        sums += block_sums
-        squares += block_squares
+    parts = [_deviations(X[rows], mean, None if weights is None else weights[rows]) for rows in row_blocks(X)]
+    sums, squares = np.sum(parts, axis=0)
     return sums, squares
 
 
@@ -91,13 +88,17 @@ def _deviations(block: Any, mean: Array, weights: Array | None) -> tuple[Array, 
         away = block - mean
         counted = away if weights is None else away * weights[:, None]
         return counted.sum(axis=0), np.einsum("ij,ij->j", counted, away)
-    away, m = block.data - mean[block.indices], len(mean)
+    away = block.data - mean[block.indices]
     count = np.ones(block.shape[0]) if weights is None else weights
     each = np.repeat(count, np.diff(block.indptr))
+
+    def column_totals(values: Array) -> Array:
+        return np.bincount(block.indices, values, minlength=len(mean))
+
     # Entries that are not stored are 0 and deviate by -mean.
-    implicit = count.sum() - np.bincount(block.indices, each, minlength=m)
-    sums = np.bincount(block.indices, each * away, minlength=m) - implicit * mean
-    return sums, np.bincount(block.indices, each * away**2, minlength=m) + implicit * mean**2
+    implicit = count.sum() - column_totals(each)
+    sums = column_totals(each * away) - implicit * mean
+    return sums, column_totals(each * away**2) + implicit * mean**2
 
 
 def removable_offsets(X: Any, mean: Array, squares: Array) -> Array:
@@ -125,7 +126,7 @@ def dense_offsets(n: int, mean: Array, squares: Array) -> Array:
     deviation = np.sqrt(squares / n)
     # Within 16 standard deviations of zero, cancellation is negligible.
     unit = np.exp2(np.ceil(np.log2(16.0 * np.where(deviation > 0, deviation, 1.0))))
-    return np.asarray(unit * np.rint(mean / unit))
+    return unit * np.rint(mean / unit)
 
 
 def without_offsets(X: Any, offsets: Array) -> Any:
@@ -164,7 +165,7 @@ class Scaling(NamedTuple):
     def undo(self, W: Array, b: Array) -> tuple[Array, Array]:
         """Coefficients and intercept with ``X @ coef + intercept = apply(X) @ W + b``."""
         coef = W / self.scale[:, None]
-        return np.asarray(coef), np.asarray(b - self.mean @ coef)
+        return coef, b - self.mean @ coef
 
 
 def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = None) -> Scaling:
@@ -181,6 +182,7 @@ def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = 
     total = float(X.shape[0] if weights is None else weights.sum())
     mean, squares = column_moments(X, weights)
     if not center:
-        mean, squares = np.zeros_like(mean), squares + total * mean**2
+        squares = squares + total * mean**2
+        mean = np.zeros_like(mean)
     # The spread of a constant column is 0; divided by infinity it becomes 0.
     return Scaling(mean, np.where(squares > 0.0, np.sqrt(squares / total), np.inf))

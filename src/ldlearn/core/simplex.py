@@ -25,7 +25,7 @@ def log_softmax(Z: Array, support: Mask | None = None) -> Array:
     if support is not None:
         Z = np.where(support, Z, -np.inf)
     shifted = Z - Z.max(axis=1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+    return shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
 
 
 def softmax(Z: Array, support: Mask | None = None) -> Array:
@@ -41,7 +41,7 @@ def softmax(Z: Array, support: Mask | None = None) -> Array:
         Z = np.where(support, Z, -np.inf)
     E = np.exp(Z - Z.max(axis=1, keepdims=True))
     E /= E.sum(axis=1, keepdims=True)
-    return np.asarray(E)
+    return E
 
 
 def log_degrees(P: Array) -> Array:
@@ -80,7 +80,7 @@ def normalize_rows(F: Array, shift: bool = False) -> Array:
         raise InputError("normalize_rows needs non-negative scores; use shift=True for scores of any sign.")
     peak = F.max(axis=1, keepdims=True)
     scaled = np.where(peak > 0, F, 1.0) / np.where(peak > 0, peak, 1.0)  # the sum of large numbers may overflow
-    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
+    return scaled / scaled.sum(axis=1, keepdims=True)
 
 
 def clip_degrees(P: Array, smallest: float = 1e-9) -> Array:
@@ -123,11 +123,12 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
     V = V - V.max(axis=1, keepdims=True)
     descending = -np.sort(-V, axis=1)
     allowed = np.isfinite(descending)
-    excess = np.cumsum(np.where(allowed, descending, 0.0), axis=1) - 1.0
+    descending[~allowed] = 0.0
+    excess = np.cumsum(descending, axis=1) - 1.0
     counts = np.arange(1, V.shape[1] + 1)
-    active = np.sum(allowed & (np.where(allowed, descending, 0.0) * counts > excess), axis=1)
+    active = np.sum(allowed & (descending * counts > excess), axis=1)
     threshold = excess[np.arange(len(V)), active - 1] / active
-    return np.asarray(np.maximum(V - threshold[:, None], 0.0))
+    return np.maximum(V - threshold[:, None], 0.0)
 
 
 def round_rows(D: Array, digits: int) -> Array:
@@ -143,7 +144,7 @@ def round_rows(D: Array, digits: int) -> Array:
     missing = np.rint(10.0**digits - whole.sum(axis=1, keepdims=True))
     # The rank of each remainder, by sorting twice.
     place = np.argsort(np.argsort(whole - units, axis=1, kind="stable"), axis=1, kind="stable")
-    return np.asarray(np.round((whole + (place < missing)) / 10.0**digits, digits))
+    return np.round((whole + (place < missing)) / 10.0**digits, digits)
 
 
 OUTPUT_MAPS = ("softmax", "l1", "shift_l1")

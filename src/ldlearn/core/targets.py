@@ -36,7 +36,8 @@ def label_order(y: Any, names: Iterable[object]) -> list[int] | None:
     >>> label_order(pd.DataFrame({"sea": [1], "sky": [0]}), ["sky", "sea"])
     [1, 0]
     """
-    columns, wanted = getattr(y, "columns", None), [str(name) for name in names]
+    columns = getattr(y, "columns", None)
+    wanted = [str(name) for name in names]
     if columns is None or wanted == default_label_names(len(wanted)):
         return None
     present = [str(name) for name in columns]
@@ -80,9 +81,12 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> Array:
     bad = np.isinf(array) if nan == "allow" else ~np.isfinite(array)
     if bad.any():
         row, column = np.argwhere(bad)[0]
-        kind, advice = ("NaN", nan) if np.isnan(array[row, column]) else ("infinity", None)
-        where = f"first at row {row}, column {column}"
-        raise InputError(f"Input y contains {kind} ({where}); {advice or 'remove or fill it.'}")
+        kind = "infinity"
+        advice = "remove or fill it."
+        if np.isnan(array[row, column]):
+            kind = "NaN"
+            advice = nan or advice
+        raise InputError(f"Input y contains {kind} (first at row {row}, column {column}); {advice}")
     return array
 
 
@@ -129,7 +133,7 @@ def _as_boolean_labels(y: Any) -> Mask | None:
         # A copy, because summing duplicates would change the caller's matrix.
         labels = y.tocsr(copy=True)
         labels.sum_duplicates()
-        return np.asarray(labels.astype(bool).toarray()) if np.isin(labels.data, (0, 1)).all() else None
+        return labels.astype(bool).toarray() if np.isin(labels.data, (0, 1)).all() else None
     return None
 
 
@@ -202,7 +206,7 @@ def count_positives(Y: Mask, observed: Mask | None, weights: Array | None = None
 
 def positive_rates(positives: Array, counts: Array) -> Array:
     """Fraction of rows in which each label is positive, as estimated by `fill_unknown`."""
-    return np.asarray((positives + 0.5) / (counts + 1.0))
+    return (positives + 0.5) / (counts + 1.0)
 
 
 def check_labels_seen(names: Array, counts: Array) -> None:
@@ -247,8 +251,10 @@ def votes_to_degrees(counts: Any) -> tuple[Array, Array]:
 
 def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
     """Validate true degrees of some rows: floats of shape (n_samples, n_labels), rows of NaN where they are unknown."""
-    order, D = label_order(degrees, names), check_matrix(degrees, "degrees", nan="allow")
-    D = D if order is None else D[:, order]
+    order = label_order(degrees, names)
+    D = check_matrix(degrees, "degrees", nan="allow")
+    if order is not None:
+        D = D[:, order]
     c = len(list(names))
     if D.shape != (n, c):
         wanted = f"{n} rows and {c} columns, one for each row of X and each label"
@@ -264,7 +270,7 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
         rows = np.flatnonzero(known)[np.logical_or.reduce(list(problems.values()))]
         kinds = " or ".join(problems)
         raise InputError(f"Degrees must not be negative and must sum to 1: row {rows[0]} of degrees: {kinds}.")
-    return np.asarray(D / D.sum(axis=1, keepdims=True))
+    return D / D.sum(axis=1, keepdims=True)
 
 
 def check_incomplete_distributions(y: Any) -> Array:
@@ -309,7 +315,7 @@ def check_distributions(y: Any, *, nan: str | None = None) -> Array:
             f"The degrees of a row must sum to 1, unlike {describe_rows(off)} of y (row {first} sums to "
             f"{sums[first]:.4g}); divide each row by its sum first."
         )
-    return np.asarray(D / sums[:, None])
+    return D / sums[:, None]
 
 
 def find_row_problems(D: Array, tolerance: float = SUM_TOLERANCE) -> dict[str, Mask]:

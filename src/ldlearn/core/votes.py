@@ -14,7 +14,7 @@ LARGEST_THETA = 50.0  # larger numbers of votes change no probability, and the s
 
 def competing_votes(Z: Array, log_rate: float | Array) -> Array:
     """theta, the log of the expected votes, if ``exp(log_rate)`` votes are divided by a softmax of Z."""
-    return np.asarray(log_softmax(Z) + np.reshape(log_rate, (-1, 1)))
+    return log_softmax(Z) + np.reshape(log_rate, (-1, 1))
 
 
 def log_expected_votes(logP: Array, fixed_raters: bool) -> tuple[Array, Array | float, Array | float]:
@@ -63,7 +63,7 @@ def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, observed:
         smallest = 0.5 / (n_seen + 1)
         theta = np.clip(theta, np.log(-np.log1p(-smallest)), np.log(-np.log(smallest)))
     loss = vote_losses(theta, Y.astype(np.float64))
-    return np.asarray(-(loss if observed is None else loss * observed).sum(axis=1))
+    return -(loss if observed is None else loss * observed).sum(axis=1)
 
 
 def expected_votes(theta: Array, Y: Mask, observed: Mask | None = None) -> Array:
@@ -73,7 +73,7 @@ def expected_votes(theta: Array, Y: Mask, observed: Mask | None = None) -> Array
     """
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
     expected = Y / exprel(-votes)
-    return np.asarray(expected if observed is None else np.where(observed, expected, votes))
+    return expected if observed is None else np.where(observed, expected, votes)
 
 
 def profile_log_rate(logP: Array, Y: Mask, weights: Array | None = None) -> float:
@@ -82,7 +82,8 @@ def profile_log_rate(logP: Array, Y: Mask, weights: Array | None = None) -> floa
     The loss is convex in ln(lambda); Newton's method with steps of at most 1. If all labels are positive the estimate
     is infinite, and a large value is returned. ``weights`` are those of the labels (`label_weights`).
     """
-    positive, weights = Y.astype(np.float64), np.ones((1, 1)) if weights is None else weights
+    positive = Y.astype(np.float64)
+    weights = np.ones((1, 1)) if weights is None else weights
     # Start from the solution in closed form for equal degrees.
     size = float(np.broadcast_to(weights, Y.shape).sum())
     n_positive = float((weights * positive).sum())
@@ -104,7 +105,7 @@ def vote_losses(theta: Array, Y: Array) -> Array:
     """Negative log-probability of each label."""
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
     # ln(1 - exp(-v)) as ln v + ln exprel(-v): no cancellation for small v.
-    return np.asarray((1.0 - Y) * votes - Y * (theta + np.log(exprel(-votes))))
+    return (1.0 - Y) * votes - Y * (theta + np.log(exprel(-votes)))
 
 
 def vote_slopes(theta: Array, Y: Array) -> tuple[Array, Array]:

@@ -133,13 +133,13 @@ class BlockRunner:
             branches = [parts[k : k + _TREE_WIDTH] for k in range(0, len(parts), _TREE_WIDTH)]
             parts = [delayed(_sum_elementwise, pure=False)(branch) for branch in branches]
         self.n_rounds += 1
-        return list(self.compute(parts, blocks)[0])
+        return self.compute(parts, blocks)[0]
 
     def map_compute(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
         """``function(block, ..., common)`` of each block; results should be small."""
         self.n_rounds += 1
         # One task gathers them: the client waits for one result, not for one per block.
-        return list(self.compute([delayed(list)(self._make_tasks(function, blocks, common))], blocks)[0])
+        return self.compute([delayed(list)(self._make_tasks(function, blocks, common))], blocks)[0]
 
     def map_persist(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
         """``function(block, ..., common)`` of each block, left on the cluster; lost results are recomputed."""

@@ -8,7 +8,7 @@ import numpy as np
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
-from ldlearn.core.simplex import Array, Indices, SampleWeight, log_softmax, normalize_rows
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import RowTargets, fill_unknown, positive_rates, possible_labels
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns, BlockObjective, Coefficients
@@ -107,20 +107,30 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         # The smallest number of positive labels has to be found over all blocks first.
         runner, targets = training.runner, training.targets
         fewest = np.min(runner.map_compute(lambda block: fewest_positives(block.values), targets), axis=0)
-        sums, counts = runner.map_sum(_prototype_sums, training.X, targets, common=fewest)
-        return np.asarray(sums / np.where(counts > 0, counts, 1.0)[:, None])
+        sums, counts = runner.map_sum(
+            lambda X, block, fewest: prototype_sums(X, block.values, fewest, block.sample_weight),
+            training.X,
+            targets,
+            common=fewest,
+        )
+        return sums / np.where(counts > 0, counts, 1.0)[:, None]
 
 
 class _BlockSteps:
     """The two steps of the alternation on rows in blocks, where the degrees stay."""
 
     def __init__(self, columns: BlockColumns, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float) -> None:
-        self.columns, self.D, self.degree_terms, self.gamma, self.tol = columns, D, degree_terms, gamma, tol
-        self.targets, self.runner = columns.training.targets, columns.training.runner
+        self.columns = columns
+        self.D = D
+        self.degree_terms = degree_terms
+        self.gamma = gamma
+        self.tol = tol
+        self.targets = columns.training.targets
+        self.runner = columns.training.runner
         self.total = columns.total
 
     def terms(self) -> float:
-        return float(sum(self.runner.map_compute(_evaluate_terms, self.D, self.targets, common=self.degree_terms)))
+        return self.runner.map_sum(_evaluate_terms, self.D, self.targets, common=self.degree_terms)[0]
 
     def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
         return minimize(BlockObjective(self.columns, self.D), l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
@@ -129,14 +139,19 @@ class _BlockSteps:
         common = self.degree_terms, self._coefficients(W), self.tol
         self.D = self.runner.map_persist(_update_degrees, self.columns.blocks, self.targets, self.D, common=common)
         steps = self.runner.map_compute(lambda block: replace(block.step, D=None, gap=np.empty(0)), self.D)
-        objective, terms = (sum(getattr(step, name) for step in steps) for name in ("objective", "terms"))
-        change, n_iter = (max(getattr(step, name) for step in steps) for name in ("change", "n_iter"))
-        converged = all(step.converged for step in steps)
-        return DegreeStep(None, np.empty(0), objective, n_iter, converged, terms, change)
+        return DegreeStep(
+            D=None,
+            gap=np.empty(0),
+            objective=sum(step.objective for step in steps),
+            n_iter=max(step.n_iter for step in steps),
+            converged=all(step.converged for step in steps),
+            terms=sum(step.terms for step in steps),
+            change=max(step.change for step in steps),
+        )
 
     def _coefficients(self, W: SoftmaxFit) -> Coefficients:
         # Blocks centre their features, and so need the intercept at the mean.
-        return Coefficients(self.columns.statistics(), W.coef, W.intercept + self.columns.mean @ W.coef)
+        return Coefficients(self.columns.without_rows(), W.coef, W.intercept + self.columns.mean @ W.coef)
 
 
 # Functions of a block.
@@ -155,8 +170,8 @@ def _degree_rows(targets: RowTargets) -> DegreeRows:
     return DegreeRows(possible_labels(Y, observed), sample_weight=weights)
 
 
-def _evaluate_terms(degrees: _Degrees, targets: RowTargets, terms: DegreeTerms) -> float:
-    return terms.value(degrees.values, _degree_rows(targets))
+def _evaluate_terms(degrees: _Degrees, targets: RowTargets, terms: DegreeTerms) -> list[float]:
+    return [terms.value(degrees.values, _degree_rows(targets))]
 
 
 def _update_degrees(X: Array, targets: RowTargets, degrees: _Degrees, common: Any) -> _Degrees:
@@ -172,7 +187,3 @@ def _log_predictions(X: Array, coefficients: Coefficients) -> Array:
 
 def _recover_degrees(X: Array, degrees: _Degrees, model: joint.DLDL) -> Array:
     return np.ascontiguousarray(model._add_prediction(degrees.values, X, None), dtype=X.dtype)
-
-
-def _prototype_sums(X: Array, targets: RowTargets, fewest: Indices) -> tuple[Array, Array]:
-    return prototype_sums(X, targets.values, fewest, targets.sample_weight)

@@ -138,7 +138,8 @@ class DaskEstimator(LabelEstimator):
         """A collection like X: a method of the local estimator applied to blocks, lazily."""
         model = delayed(self._block_model(), pure=False, traverse=False)
         parts = [delayed(_degrees_of_block, pure=False)(method, model, *block) for block in zip(*blocks, strict=True)]
-        names, kind = [str(name) for name in self.label_names_], tr.float_type(X)
+        names = list(self.label_names_)
+        kind = tr.float_type(X)
         if tr.is_frame(X):
             import dask.dataframe as dd
 
@@ -206,7 +207,7 @@ class DaskJointModel(DaskEstimator):
 
     def _map_features(self, training: tr.TrainingBlocks) -> tuple[list[Any], Array]:
         """Blocks of the mapped features, and their column sums."""
-        self.feature_map_, self._offsets = None, None
+        self.feature_map_ = self._offsets = None
         if self.feature_map is None:
             return training.X, training.sums
         if isinstance(self.feature_map, str):
@@ -240,7 +241,7 @@ def _degrees_of_block(method: str, model: Any, X: Any, *y: Any) -> Any:
     D = getattr(model, method)(X, *y) if len(X) else np.empty((0, len(model.label_names_)))
     if not hasattr(X, "columns"):
         return D
-    return type(X)(D, index=X.index, columns=[str(name) for name in model.label_names_])
+    return type(X)(D, index=X.index, columns=list(model.label_names_))
 
 
 def _score_block(X: Any, y: Any, weights: Any, model: Any) -> tuple[float, float]:

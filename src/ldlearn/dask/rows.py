@@ -9,11 +9,9 @@ import numpy as np
 
 from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, refine_moments
 from ldlearn.core.simplex import Array, Indices
-from ldlearn.core.targets import RowTargets
 from ldlearn.dask.training import TrainingBlocks
 from ldlearn.solvers.features import CentredColumns, Features, reduce_to_row_space, row_keys
-from ldlearn.solvers.softmax_objective import LocalObjective
-from ldlearn.solvers.softmax_regression import ObjectiveAt
+from ldlearn.solvers.softmax_objective import LocalObjective, ObjectiveAt
 
 _MAX_LOCAL_ROWS = 10_000  # fetched at once
 
@@ -25,11 +23,19 @@ class BlockColumns(CentredColumns):
         self, training: TrainingBlocks, X: Sequence[Any], sums: Any, fit_intercept: bool, weighted: bool = True
     ) -> None:
         """``sums`` are the unweighted column sums; with ``weighted``, the moments use the sample weights."""
-        self.training, self.blocks = training, X
-        n, total, weighted = training.n, float(training.n), weighted and training.has_weights
+        self.training = training
+        self.blocks = X
+        n = training.n
+        total = float(n)
+        weighted = weighted and training.has_weights
         if weighted:
-            total, (sums,) = training.total, self.sum_blocks(lambda X, rows: [column_sums(X, rows.sample_weight)[1]])
-        away, squares = self.sum_blocks(_block_deviations, (sums / total, weighted))
+            total = training.total
+            (sums,) = self.sum_blocks(lambda X, rows: [column_sums(X, rows.sample_weight)[1]])
+
+        def deviations(X: Array, rows: Any, mean: Array) -> Sequence[Array]:
+            return deviation_sums(X, mean, rows.sample_weight if weighted else None)
+
+        away, squares = self.sum_blocks(deviations, sums / total)
         mean, squares = refine_moments(total, sums / total, away, squares, training.dtype)
         # Offsets need the squares of n rows; these are weighted.
         super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
@@ -40,7 +46,10 @@ class BlockColumns(CentredColumns):
 
     def scatter_matrix(self) -> Array:
         """See `CentredColumns.scatter_matrix`."""
-        return np.asarray(self.sum_blocks(_block_scatter, self.statistics())[0])
+        return self.sum_blocks(
+            lambda X, rows, columns: [Features(X, sample_weight=rows.sample_weight, block_of=columns).scatter_matrix()],
+            self.without_rows(),
+        )[0]
 
     def selection_rows(self) -> tuple[Any, Any]:
         """Features and labels for model selection; if rows are many, objects that fetch those that are taken."""
@@ -56,13 +65,12 @@ class BlockColumns(CentredColumns):
 
     def row_keys(self) -> Array:
         """See `ldlearn.solvers.features.row_keys`."""
-        parts = self.training.runner.map_compute(row_keys, self.blocks, common=self.statistics())
-        return np.concatenate(parts)
+        keys = self.training.runner.map_compute(row_keys, self.blocks, common=self.without_rows())
+        return np.concatenate(keys)
 
-    def statistics(self) -> CentredColumns:
+    def without_rows(self) -> CentredColumns:
         """The statistics that are sent to the blocks."""
-        columns = self.mean, self.spread, self.offsets, self.fit_intercept
-        return CentredColumns(self.n, *columns, total=self.total)
+        return CentredColumns(self.n, *self.statistics, total=self.total)
 
 
 class Coefficients(NamedTuple):
@@ -82,8 +90,9 @@ class BlockObjective:
     """
 
     def __init__(self, columns: BlockColumns, degrees: Sequence[Any]) -> None:
-        self.runner, self.X = columns.training.runner, columns.blocks
-        self.features, self.degrees = columns, degrees
+        self.runner = columns.training.runner
+        self.features = columns
+        self.degrees = degrees
         self.n = columns.total
         self.n_products = 0  # two for each round
 
@@ -91,26 +100,28 @@ class BlockObjective:
     def degree_sums(self) -> Array:
         """Column sums of D, in one round."""
         sums = self.runner.map_sum(lambda block: [column_sums(block.values, block.sample_weight)[1]], self.degrees)
-        return np.asarray(sums[0])
+        return sums[0]
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
         """The objective at coefficients, in one round; ``logits`` are not needed."""
         exact = exact or self.features.training.dtype == np.float64
-        return BlockObjectiveAt(self, Coefficients(self.features.statistics(), W, b, exact))
+        return BlockObjectiveAt(self, Coefficients(self.features.without_rows(), W, b, exact))
 
 
-class BlockObjectiveAt:
+class BlockObjectiveAt(ObjectiveAt):
     """Loss, gradient and curvature at given coefficients, from one round; see `ObjectiveAt`."""
 
     logits = None
 
     def __init__(self, rows: BlockObjective, coefficients: Coefficients) -> None:
-        self.rows, self.coefficients, self.exact = rows, coefficients, coefficients.exact
+        self.rows = rows
+        self.coefficients = coefficients
+        self.exact = coefficients.exact
         self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum_blocks(_block_derivatives)
 
     def prediction_excess(self) -> Array:
         """Column sums of ``P - D``."""
-        return np.asarray(self._excess)
+        return self._excess
 
     def gradient(self) -> tuple[Array, Array]:
         """Gradient of the loss in W and b."""
@@ -118,7 +129,7 @@ class BlockObjectiveAt:
 
     def mean_curvature(self) -> Array:
         """The mean over rows of ``diag(p) - p p'``."""
-        return np.asarray(self._curvature / self.rows.n)
+        return self._curvature / self.rows.n
 
     def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
         """The Hessian of the loss times a direction, in one round."""
@@ -132,7 +143,8 @@ class BlockObjectiveAt:
     def _sum_blocks(self, function: Any, *arguments: Array) -> list[Any]:
         """The sums over blocks of ``function(objective of a block at these coefficients, *arguments)``."""
         common = self.coefficients, function, arguments
-        return self.rows.runner.map_sum(_evaluate_block, self.rows.X, self.rows.degrees, common=common)
+        blocks = self.rows.features.blocks
+        return self.rows.runner.map_sum(_evaluate_block, blocks, self.rows.degrees, common=common)
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], ObjectiveAt]:
         """The objective along a direction."""
@@ -141,15 +153,6 @@ class BlockObjectiveAt:
 
 
 # Functions of a block. ``degrees`` has the attributes ``values`` and ``sample_weight``.
-
-
-def _block_deviations(X: Array, targets: RowTargets, common: tuple[Array, bool]) -> Sequence[Any]:
-    mean, weighted = common
-    return deviation_sums(X, mean, targets.sample_weight if weighted else None)
-
-
-def _block_scatter(X: Array, targets: RowTargets, columns: CentredColumns) -> Sequence[Any]:
-    return [Features(X, sample_weight=targets.sample_weight, block_of=columns).scatter_matrix()]
 
 
 def _evaluate_block(X: Array, degrees: Any, common: tuple[Coefficients, Any, Any]) -> Sequence[Any]:

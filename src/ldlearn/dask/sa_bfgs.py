@@ -39,6 +39,9 @@ class DaskSABFGS(DaskEstimator, learning.SABFGS):
         columns = BlockColumns(training, training.X, training.sums, self.fit_intercept)
         rows = BlockObjective(columns, training.targets)
         fit = minimize(rows, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter)
-        self.coef_, self.intercept_ = fit.coef.T, fit.intercept
-        self.objective_, self.coef_gap_ = fit.loss, fit.gap
-        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
+        self.coef_ = fit.coef.T
+        self.intercept_ = fit.intercept
+        self.objective_ = fit.loss
+        self.coef_gap_ = fit.gap
+        self.n_iter_ = fit.n_iter
+        self.converged_ = fit.converged

@@ -1,6 +1,7 @@
 """The training rows: validated block by block, persisted on the cluster during the fit."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import dask.array as da
@@ -40,8 +41,10 @@ class TrainingBlocks:
         """Validate all rows in one round by the methods of ``checks``, the local estimator."""
         check_collection(X, "X")
         check_collection(y, "y")
-        self.runner, self.m = runner, int(X.shape[1])
-        self.dtype, self.has_weights = float_type(X), sample_weight is not None
+        self.runner = runner
+        self.m = int(X.shape[1])
+        self.dtype = float_type(X)
+        self.has_weights = sample_weight is not None
         of_X, of_y = align_blocks(X, y)
         X_blocks = runner.persist([delayed(np.asarray, pure=False)(block, dtype=self.dtype) for block in of_X])
         targets = runner.map_persist(_validate_targets, X_blocks, of_y, align_weights(X, sample_weight), common=checks)
@@ -54,10 +57,13 @@ class TrainingBlocks:
         filled = np.flatnonzero(lengths)
         if not len(filled):
             raise InputError("X has no rows; at least one is needed.")
-        self.X, self.targets = ([blocks[k] for k in filled] for blocks in (X_blocks, targets))
+        self.X = [X_blocks[k] for k in filled]
+        self.targets = [targets[k] for k in filled]
         self.lengths = lengths[filled]
-        self.sums, self.has_unknown = np.sum(sums, axis=0), any(unknown)
-        self.n, self.total = int(lengths.sum()), float(sum(totals))
+        self.sums = np.sum(sums, axis=0)
+        self.has_unknown = any(unknown)
+        self.n = int(lengths.sum())
+        self.total = float(sum(totals))
 
     def count_positives(self, label_names: Array) -> tuple[Array, Array]:
         """Weighted numbers of rows in which each label is positive, and in which it is observed: never none."""
@@ -82,22 +88,27 @@ class TrainingBlocks:
 
 def _concatenate_targets(parts: Sequence[RowTargets]) -> RowTargets:
     """Concatenate the targets of several parts."""
-    values = np.concatenate([part.values for part in parts])
-    observed = weights = None
-    if any(part.observed is not None for part in parts):
+    values, masks, weights = zip(*parts, strict=True)
+    observed = sample_weight = None
+    if any(mask is not None for mask in masks):
         known = [np.ones_like(part.values) if part.observed is None else part.observed for part in parts]
         observed = np.concatenate(known)
-    if parts[0].sample_weight is not None:
-        weights = np.concatenate([part.row_weights() for part in parts])
-    return RowTargets(values, observed, weights)
+    if weights[0] is not None:
+        sample_weight = np.concatenate(weights)
+    return RowTargets(np.concatenate(values), observed, sample_weight)
 
 
+@dataclass
 class LazyFeatures:
     """Features in blocks, less offsets, with the interface of an array; indexing fetches only the requested rows."""
 
-    def __init__(self, training: TrainingBlocks, offsets: Array | None) -> None:
-        self.training, self.offsets = training, offsets
-        self.shape = training.n, training.m
+    training: TrainingBlocks
+    offsets: Array | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return self.training.n, self.training.m
 
     def __getitem__(self, positions: Indices) -> Array:
         unique, inverse = np.unique(positions, return_inverse=True)
@@ -187,12 +198,13 @@ def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]
 
     Unknown lengths are not computed here: whether blocks have equally many rows is checked when they are computed.
     """
-    known = _row_chunks(X), _row_chunks(y)
-    if known[0] is not None and known[1] is not None and known[0] != known[1]:
-        if sum(known[0]) != sum(known[1]):
-            raise InputError(f"X has {sum(known[0])} rows and {name} has {sum(known[1])}; each row needs its own.")
-        y = y.rechunk({0: known[0]})
-    of_X, of_y = row_blocks(X), row_blocks(y)
+    chunks, others = _row_chunks(X), _row_chunks(y)
+    if chunks and others and chunks != others:
+        if sum(chunks) != sum(others):
+            raise InputError(f"X has {sum(chunks)} rows and {name} has {sum(others)}; each row needs its own.")
+        y = y.rechunk({0: chunks})
+    of_X = row_blocks(X)
+    of_y = row_blocks(y)
     if len(of_X) != len(of_y):
         sizes = f"X has {len(of_X)} blocks and {name} {len(of_y)}, of unknown lengths"
         raise InputError(f"{sizes}; partition them alike, or call compute_chunk_sizes() on both.")
@@ -207,8 +219,8 @@ def row_blocks(collection: Any) -> list[Any]:
     return list(whole.to_delayed().ravel())
 
 
-def _row_chunks(collection: Any) -> tuple[int, ...] | None:
-    """Rows of each block, if they are known."""
+def _row_chunks(collection: Any) -> tuple[int, ...]:
+    """Rows of each block; none if they are not known."""
     if not isinstance(collection, da.Array) or np.isnan(collection.chunks[0]).any():
-        return None
-    return tuple(collection.chunks[0])
+        return ()
+    return collection.chunks[0]

@@ -60,16 +60,22 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         return super().enhance(X, y)
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
-        self._fitted_with_raters, self._typical_offset = False, 0.0
-        runner, columns = training.runner, BlockColumns(training, *self._map_features(training), self.fit_intercept)
+        self._fitted_with_raters = False
+        self._typical_offset = 0.0
+        runner = training.runner
+        columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
         self.gamma_ = self._select_gamma(*columns.selection_rows()) if self.gamma is None else float(self.gamma)
         votes = _BlockVotes(columns, self.label_names_)
         fit = minimize(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
-        self.coef_, self.intercept_, self.lambda_ = fit.coef.T, fit.intercept, float(np.exp(fit.log_rate))
+        self.coef_ = fit.coef.T
+        self.intercept_ = fit.intercept
+        self.lambda_ = float(np.exp(fit.log_rate))
         self.n_votes_ = votes.mean_positives
         self.kappa_ = concentration(self.zeros, self.n_votes_)
-        self.objective_, self.objective_path_ = fit.loss, fit.path
-        self.converged_, self.n_iter_ = fit.converged, fit.n_iter
+        self.objective_ = fit.loss
+        self.objective_path_ = fit.path
+        self.converged_ = fit.converged
+        self.n_iter_ = fit.n_iter
         degrees = runner.map_persist(_recover_degrees, columns.blocks, training.targets, common=self._block_model())
         width = (len(self.label_names_),)
         self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
@@ -82,21 +88,17 @@ class _BlockVotes(VoteObjective):
     """Competing labels in blocks, and the row that `vote_regression` adds to the data."""
 
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
-        super().__init__(columns, len(label_names))
         positives, counts = columns.training.count_positives(label_names)
         self.total = float(counts.max()) + 1.0  # as `CompetingLabels.total`, including the added row
         self.rates = positive_rates(positives, counts)
         self.mean_positives = mean_positives(positives, counts, columns.training.total)
+        super().__init__(columns, CompetingLabels(self.rates[None], None).best_constant())
         self.added = CompetingLabels(np.full((1, self.c), 0.5), None)
-
-    def best_constant(self) -> tuple[Any, float]:
-        """The best intercepts and ln(lambda) without features."""
-        return CompetingLabels(self.rates[None], None).best_constant()
 
     def at(self, v: Any) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters, in one round."""
-        _, b, log_rate = self.split_parameters(v)
-        parameters: _Parameters = self.features.statistics(), *self.split_parameters(v)
+        W, b, log_rate = self.split_parameters(v)
+        parameters: _Parameters = self.features.without_rows(), W, b, log_rate
         loss, gW, gb, rate_slope, curvature = self.features.sum_blocks(_block_derivatives, parameters)
         added_loss, derivatives = self.added.at(b[None], log_rate)
         added = derivatives()
@@ -110,7 +112,7 @@ class _BlockVotes(VoteObjective):
         slope, added_rate_slope = added.gradient
         gradient = self.join_parameters(gW, gb, rate_slope + added_rate_slope, slope[0])
         found = Derivatives(gradient, hessian_times, (curvature + added.mean_curvature) / self.total)
-        return VoteObjectiveAt(v, float(loss) + added_loss, lambda: found, lambda d: lambda t: self.at(v + t * d))
+        return VoteObjectiveAt(v, float(loss) + added_loss, lambda: found)
 
 
 # Functions of a block.

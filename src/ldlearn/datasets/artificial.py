@@ -3,13 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from ldlearn.core.simplex import Array
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError
-
-Array = NDArray[np.float64]
 
 _SIDE = 51  # points of the grid of the manifold in each direction
 
@@ -42,7 +41,7 @@ def artificial_distribution(X: ArrayLike) -> Array:
     psi = np.zeros_like(X)
     for j, coefficients in enumerate(([4.0, 2.0, 1.0], [1.0, 2.0, 4.0], [1.0, 4.0, 2.0])):
         psi[:, j] = (T @ np.array(coefficients) + 0.01 * psi[:, j - 1]) ** 2  # at j = 0 the last column is still 0
-    return np.asarray(psi / psi.sum(axis=1, keepdims=True))
+    return psi / psi.sum(axis=1, keepdims=True)
 
 
 def make_artificial(version: str = "training", n_samples: int = 500, *, random_state: Any = 0) -> LabelDataset:
@@ -113,8 +112,8 @@ def decorrelation_matrix(Z: Array) -> Array:
     values, vectors = np.linalg.eigh(np.corrcoef(Z.T))
     # Degrees sum to one, so that one direction has no variance: drop it instead of amplifying rounding.
     kept = values > 1e-10 * values.max()
-    inverse_root = np.where(kept, 1 / np.sqrt(np.where(kept, values, 1.0)), 0.0)
-    return np.asarray((vectors * inverse_root) @ vectors.T * scale / scale[:, None])
+    vectors = vectors[:, kept]
+    return vectors / np.sqrt(values[kept]) @ vectors.T * scale / scale[:, None]
 
 
 def artificial_picture(D: ArrayLike) -> Array:
@@ -142,7 +141,8 @@ def artificial_picture(D: ArrayLike) -> Array:
     if colours.shape != (_SIDE**2, 3):
         raise DatasetError(f"A picture needs the (2601, 3) degrees of the manifold, got {colours.shape}.")
     truth = artificial_distribution(_manifold_points())
-    mean, matrix = truth.mean(axis=0), decorrelation_matrix(truth)
+    mean = truth.mean(axis=0)
+    matrix = decorrelation_matrix(truth)
     low, high = np.quantile((truth - mean) @ matrix, [0.01, 0.99], axis=0)
     stretched = ((colours - mean) @ matrix - low) / (high - low)
-    return np.asarray(np.clip(stretched, 0.0, 1.0).reshape(_SIDE, _SIDE, 3))
+    return np.clip(stretched, 0.0, 1.0).reshape(_SIDE, _SIDE, 3)

@@ -33,7 +33,9 @@ class Checksum:
     size: int | None = None
 
     def __str__(self) -> str:
-        return f"sha256:{self.sha256}" if self.sha256 else f"git:{self.git}" if self.git else ""
+        if self.sha256:
+            return f"sha256:{self.sha256}"
+        return f"git:{self.git}" if self.git else ""
 
     def find_problem(self, path: Path) -> str:
         """How a file differs from the expected one; empty if it does not."""
@@ -41,11 +43,11 @@ class Checksum:
         # The size first: it is cheap, and informative about an incomplete download.
         if self.size not in (None, size):
             return f"it has {size:,} bytes instead of {self.size:,}"
-        kind, expected, digest = "git blob id", self.git, git_blob_id
-        if self.sha256:
-            kind, expected, digest = "SHA-256", self.sha256, sha256_of
-        found = digest(path) if expected else ""
-        return "" if found == expected else f"its {kind} is {found} instead of {expected}"
+        if self.sha256 and (found := sha256_of(path)) != self.sha256:
+            return f"its SHA-256 is {found} instead of {self.sha256}"
+        if self.git and not self.sha256 and (found := git_blob_id(path)) != self.git:
+            return f"its git blob id is {found} instead of {self.git}"
+        return ""
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,9 @@ def catalogue() -> dict[str, DatasetInfo]:
 
 
 def _parse_file(record: dict[str, Any], content: dict[str, Any]) -> CatalogueFile:
-    checksum, repository = Checksum(**record.pop("checksum", {})), record.pop("repository", "")
-    place = {"repository": repository, "path": record.pop("path", ""), "git": checksum.git}
-    commit = content["commits"].get(repository)
-    mirrors = [address.format(**place, commit=commit) for address in content["mirrors"]] if commit else []
+    checksum = Checksum(**record.pop("checksum", {}))
+    place = {"repository": record.pop("repository", ""), "path": record.pop("path", ""), "git": checksum.git}
+    mirrors = []
+    if commit := content["commits"].get(place["repository"]):
+        mirrors = [address.format(**place, commit=commit) for address in content["mirrors"]]
     return CatalogueFile(**record, checksum=checksum, mirrors=mirrors)

@@ -75,15 +75,16 @@ class LabelDataset:
         self._set("label_names", self.label_names or _column_names(self.D) or _column_names(self.Y))
         self._set("X", _as_matrix(self.X, "X"))
         for field in self._label_fields():
-            matrix, n_rows = _as_matrix(getattr(self, field), field), self.X.shape[0]
-            if len(matrix) != n_rows:
-                raise DatasetError(f"X has {n_rows} rows but {field} has {len(matrix)}; they must match.")
+            matrix = _as_matrix(getattr(self, field), field)
+            if len(matrix) != self.n_samples:
+                raise DatasetError(f"X has {self.n_samples} rows but {field} has {len(matrix)}; they must match.")
             self._set(field, matrix)
         if len(self.texts) not in (0, self.n_samples):
             raise DatasetError(f"X has {self.n_samples} rows but there are {len(self.texts)} texts; they must match.")
-        n_features, n_labels = self.X.shape[1], self._label_shape()[1]
-        self._set("feature_names", _check_names(self.feature_names, [f"x{i}" for i in range(n_features)], "feature"))
-        self._set("label_names", _check_names(self.label_names, default_label_names(n_labels), "label"))
+        default_features = [f"x{i}" for i in range(self.n_features)]
+        default_labels = default_label_names(self._label_shape()[1])
+        self._set("feature_names", _check_names(self.feature_names, default_features, "feature"))
+        self._set("label_names", _check_names(self.label_names, default_labels, "label"))
         rows = range(self.n_samples)
         try:
             if self.D is not None:
@@ -109,7 +110,7 @@ class LabelDataset:
         if len(set(given.values())) > 1:
             shapes = ", ".join(f"{field} {shape}" for field, shape in given.items())
             raise DatasetError(f"The label matrices must have one shape, got {shapes}.")
-        return next(iter(given.values()))  # type: ignore[no-any-return]
+        return next(iter(given.values()))
 
     @property
     def n_samples(self) -> int:

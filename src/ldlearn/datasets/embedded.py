@@ -1,16 +1,16 @@
 """Real data that come with the package: no network needed."""
 
 from importlib.resources import files
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ldlearn.core.simplex import Array
 from ldlearn.datasets.catalogue import catalogue
 from ldlearn.datasets.dataset import LabelDataset
 
 
-def _read_archive(name: str) -> dict[str, NDArray[Any]]:
+def _read_archive(name: str) -> dict[str, Array]:
     file = files("ldlearn.datasets").joinpath("data", f"{name}.npz")
     with file.open("rb") as content, np.load(content, allow_pickle=False) as archive:
         return dict(archive)
@@ -19,8 +19,8 @@ def _read_archive(name: str) -> dict[str, NDArray[Any]]:
 @overload
 def load_vader_tweets(*, return_X_y: Literal[False] = False) -> LabelDataset: ...
 @overload
-def load_vader_tweets(*, return_X_y: Literal[True]) -> tuple[NDArray[Any], NDArray[Any]]: ...
-def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[NDArray[Any], NDArray[Any]]:
+def load_vader_tweets(*, return_X_y: Literal[True]) -> tuple[Array, Array]: ...
+def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[Array, Array]:
     """Sentiment of 4,004 short texts, as voted by 20 to 99 raters each (embedded).
 
     Every text is 64 numbers, and every rater put it on one of nine degrees of sentiment, from -4 (extremely

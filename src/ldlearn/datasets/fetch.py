@@ -113,7 +113,7 @@ def fetch_dataset(
     """
     entry = catalogue()[dataset_name(name)]
     if not entry.files:
-        return getattr(embedded, f"load_{entry.name}")()  # type: ignore[no-any-return]
+        return getattr(embedded, f"load_{entry.name}")()
     found = _find_file(entry)
     if found is None and not download:
         how = entry.manual or (
@@ -129,7 +129,8 @@ def fetch_dataset(
 
 def dataset_name(name: str) -> str:
     """The name of a data set, given in any spelling; an error with a suggestion if there is none of that name."""
-    known, given = catalogue(), ex.normalize_name(name)
+    known = catalogue()
+    given = ex.normalize_name(name)
     spellings = {ex.normalize_name(s): key for key, info in known.items() for s in (key, info.title, *info.aliases)}
     if given in spellings:
         return spellings[given]
@@ -206,7 +207,8 @@ def download(
     -------
     path : Path
     """
-    target, reason = folder / file_name, ""
+    target = folder / file_name
+    reason = ""
     report = partial(_print_progress, file_name) if progress is True else progress or (lambda done, total: None)
     with convert_os_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
@@ -237,8 +239,9 @@ def _receive(url: str, file: IO[bytes], expected: Checksum, timeout: float, repo
         with requests.get(url, stream=True, timeout=timeout) as response:
             if response.status_code != requests.codes.ok:
                 answer = f"the server answered {response.status_code} {response.reason}"
-                refused = DatasetError(f"{url} cannot be downloaded: {answer}.")
-                raise _FailedAttempt(answer) if response.status_code in _RETRIED else refused
+                if response.status_code in _RETRIED:
+                    raise _FailedAttempt(answer)
+                raise DatasetError(f"{url} cannot be downloaded: {answer}.")
             for chunk in response.iter_content(1 << 16):
                 file.write(chunk)
                 # Checked while it arrives: an endless response would fill the disk.
@@ -273,7 +276,9 @@ def _find_file(entry: DatasetInfo) -> tuple[CatalogueFile, Path] | None:
 def _find_file_in(folder: Path, entry: DatasetInfo, *, strict: bool = False) -> tuple[CatalogueFile, Path] | None:
     wrong: dict[Path, str] = {}
     for file in entry.files:
-        for path in (folder / name for name in file.names if (folder / name).is_file()):
+        for path in map(folder.joinpath, file.names):
+            if not path.is_file():
+                continue
             problem = file.checksum.find_problem(path)
             if not problem:
                 return file, path

@@ -10,9 +10,11 @@ from scipy.special import expit
 from sklearn.utils import check_random_state
 
 from ldlearn.core.logical import binarize
-from ldlearn.core.simplex import normalize_rows, softmax
+from ldlearn.core.simplex import Array, Mask, normalize_rows, softmax
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, suggest_name
+
+Labels = NDArray[np.int8]
 
 BLOCK_ROWS = 2048  # part of what a seed means: another number would draw other rows
 DEGREE_MODES = ("threshold", "votes", "top-k")
@@ -51,17 +53,17 @@ class LabelSampler:
         }
         _check_rules(self, rules)
 
-    def draw_from_degrees(self, D: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int8]:
+    def draw_from_degrees(self, D: Array, rng: np.random.Generator) -> Labels:
         """Labels of these distributions."""
         if self.mode == "votes":
-            Y: NDArray[Any] = np.asarray(rng.multinomial(self.n_raters, self._vote_shares(D, rng)) > 0, dtype=np.int8)
+            Y: Array = (rng.multinomial(self.n_raters, self._vote_shares(D, rng)) > 0).astype(np.int8)
         elif self.mode == "top-k":
             Y = binarize(D, "top-k", k=self.k)
         else:
             Y = binarize(D, delta=self.threshold) | binarize(D, "top-k", k=1)  # the largest counts in any case
         return self.drop_positives(Y, rng)
 
-    def draw_presence(self, logits: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int8]:
+    def draw_presence(self, logits: Array, rng: np.random.Generator) -> Labels:
         """Each label by itself with the odds ``exp(logit)``, given that there is at least one."""
         chance = expit(logits)
         # The probability that this label or a later one is present.
@@ -71,23 +73,22 @@ class LabelSampler:
             Y[:, j] = rng.random(len(Y)) < np.where(Y.any(axis=1), chance[:, j], chance[:, j] / later[:, j])
         return Y
 
-    def _vote_shares(self, D: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def _vote_shares(self, D: Array, rng: np.random.Generator) -> Array:
         """What raters vote by: D itself, or a Dirichlet distribution around it."""
-        D = np.asarray(D, dtype=np.float64)
         if np.isfinite(self.concentration):
             # Gamma variables over their sum are Dirichlet; numpy's own dirichlet takes one mean for all rows.
             D = rng.standard_gamma(self.concentration * D)
         # multinomial refuses shares whose sum exceeds 1, be it by rounding
         return normalize_rows(D)
 
-    def drop_positives(self, Y: NDArray[np.int8], rng: np.random.Generator) -> NDArray[np.int8]:
+    def drop_positives(self, Y: Labels, rng: np.random.Generator) -> Labels:
         """Each positive is lost with probability `missing`, but the last of a row stays."""
         if self.missing == 0:
             return Y
         # The positive label with the largest draw stays whatever `missing` is.
         draw = np.where(Y, rng.random(Y.shape), -1.0)
         kept = (draw >= self.missing) | (draw == draw.max(axis=1, keepdims=True))
-        return np.asarray(kept & (Y > 0), dtype=np.int8)
+        return (kept & (Y > 0)).astype(np.int8)
 
 
 def make_logical_labels(
@@ -100,7 +101,7 @@ def make_logical_labels(
     k: int = 2,
     missing: float = 0.0,
     random_state: int = 0,
-) -> NDArray[np.int8]:
+) -> Labels:
     """0/1 labels as they may come about from label distributions; every row has a positive one.
 
     Parameters
@@ -176,7 +177,7 @@ class SyntheticRows:
         self.phases = rng.uniform(0, 2 * np.pi, self.n_features)
         self.offsets = -np.log(self.imbalance) * np.linspace(0, 1, self.n_labels)
 
-    def blocks(self, dtype: DTypeLike) -> Iterator[tuple[NDArray[Any], ...]]:
+    def blocks(self, dtype: DTypeLike) -> Iterator[tuple[Array, ...]]:
         """X and D of the rows, and Y if 0/1 labels are drawn."""
         for index, start in enumerate(range(0, self.n_samples, BLOCK_ROWS)):
             # a whole block is drawn and then cut, so the first rows never depend on how many were asked for
@@ -185,13 +186,13 @@ class SyntheticRows:
             # Divided again: rows rounded to float32 no longer sum to 1.
             yield X.astype(dtype), D / D.sum(axis=1, keepdims=True), *Y
 
-    def _draw_block(self, index: int) -> tuple[NDArray[Any], ...]:
+    def _draw_block(self, index: int) -> tuple[Array, ...]:
         rng = np.random.default_rng([self.seed, 1, index])
         latent = rng.standard_normal((BLOCK_ROWS, self.weights.shape[0]))
         logits = self._draw_logits(latent, rng)
-        D = np.asarray(softmax(logits, _draw_support(logits, self.sparsity, rng)))
+        D = softmax(logits, _draw_support(logits, self.sparsity, rng))
         X = latent
-        if self.manifold_dim is not None:
+        if self.manifold_dim:
             # Cosines of random phases have a mean square of 1/2; the factor makes it 1.
             X = np.sqrt(2.0) * np.cos(latent @ self.frequencies + self.phases)
         if self.sampler is None:
@@ -202,34 +203,34 @@ class SyntheticRows:
             return X, normalize_rows(present.astype(float)), self.sampler.drop_positives(present, rng)
         return X, D, self.sampler.draw_from_degrees(D, rng)
 
-    def _draw_logits(self, latent: NDArray[Any], rng: np.random.Generator) -> NDArray[Any]:
+    def _draw_logits(self, latent: Array, rng: np.random.Generator) -> Array:
         # Signal and noise share a variance of 1, so that snr changes neither the sharpness nor the scale.
         noise_share = 1 / (1 + self.snr)
         logits = np.sqrt(1 - noise_share) * (latent @ self.weights)
         logits += np.sqrt(noise_share) * rng.standard_normal(logits.shape)
-        return np.asarray(self.sharpness * logits + self.offsets)
+        return self.sharpness * logits + self.offsets
 
 
-def _unit_columns(W: NDArray[Any]) -> NDArray[Any]:
+def _unit_columns(W: Array) -> Array:
     """Columns of length 1, orthogonal if they can be: no label is then favoured by its relation to others."""
     if W.shape[0] >= W.shape[1]:
-        return np.asarray(np.linalg.qr(W)[0])
-    return np.asarray(W / np.linalg.norm(W, axis=0))
+        return np.linalg.qr(W)[0]
+    return W / np.linalg.norm(W, axis=0)
 
 
-def _draw_support(logits: NDArray[Any], sparsity: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+def _draw_support(logits: Array, sparsity: float, rng: np.random.Generator) -> Mask:
     """The largest logits of each row, as many as keep the expected fraction of zeros at `sparsity`."""
     n_rows, n_labels = logits.shape
     # One label is always there; each of the others has this chance, so that zeros make up `sparsity` on average.
     others = (n_labels * (1 - sparsity) - 1) / max(n_labels - 1, 1)
     sizes = 1 + rng.binomial(n_labels - 1, np.clip(others, 0.0, 1.0), size=n_rows)
     ranks = np.argsort(np.argsort(-logits, axis=1), axis=1)
-    return np.asarray(ranks < sizes[:, None])
+    return ranks < sizes[:, None]
 
 
 def iter_label_distributions(
     n_samples: int = 1000, n_features: int = 20, n_labels: int = 5, *, dtype: DTypeLike = np.float64, **settings: Any
-) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+) -> Iterator[tuple[Array, Array]]:
     """Blocks (X, D) of at most 2,048 rows of what `make_label_distributions` returns at once.
 
     Only one block is in memory at a time, so the number of rows is not limited by it.
@@ -321,13 +322,15 @@ def make_label_distributions(
     >>> make_label_distributions(3, 10, 4, labels="top-k", k=2).Y.sum(axis=1)
     array([2, 2, 2])
     """
-    sampler = None if labels is None else LabelSampler(labels, threshold, n_raters, concentration, k, missing)
-    if sampler is not None:
+    sampler = Y = None
+    if labels is not None:
+        sampler = LabelSampler(labels, threshold, n_raters, concentration, k, missing)
         sampler.check(n_labels)
+        Y = np.empty((n_samples, n_labels), dtype=np.int8)
     difficulty = (sparsity, snr, imbalance, manifold_dim, sharpness)
     rows = SyntheticRows(n_samples, n_features, n_labels, *difficulty, random_state, sampler)
-    X, D = np.empty((n_samples, n_features), dtype=dtype), np.empty((n_samples, n_labels), dtype=dtype)
-    Y = None if sampler is None else np.empty((n_samples, n_labels), dtype=np.int8)
+    X = np.empty((n_samples, n_features), dtype=dtype)
+    D = np.empty((n_samples, n_labels), dtype=dtype)
     for number, block in enumerate(rows.blocks(dtype)):
         for whole, part in zip((X, D, Y), block, strict=False):
             whole[number * BLOCK_ROWS :][: len(part)] = part  # type: ignore[index]

@@ -31,7 +31,7 @@ def average_precision(D_true: Array, D_pred: Array) -> Array:
     count = positive.sum(axis=1)
     total = np.where(positive, positives_above / above, 0.0).sum(axis=1)
     # The maximum only keeps 0 / 0 from warning; such rows score 1.
-    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), 1.0))
+    return np.where(count > 0, total / np.maximum(count, 1), 1.0)
 
 
 @register("Ranking loss", "share of pairs (positive j, negative k) with p_k >= p_j", against_labels=True)
@@ -50,7 +50,7 @@ def ranking_loss(D_true: Array, D_pred: Array) -> Array:
     wrong = np.where(positive, above - positives_above, 0.0).sum(axis=1)
     # Not ~positive: an unknown label is NaN, neither positive nor negative.
     pairs = positive.sum(axis=1) * (D_true == 0).sum(axis=1)
-    return np.asarray(wrong / np.maximum(pairs, 1))
+    return wrong / np.maximum(pairs, 1)
 
 
 @register("Top label is not positive", "1 - y_(argmax p)", against_labels=True)
@@ -85,10 +85,10 @@ def positive_mass(D_true: Array, D_pred: Array) -> Array:
     unknown = np.isnan(D_true)
     mass = np.where(D_true > 0, D_pred, 0.0).sum(axis=1)
     if not unknown.any():
-        return np.asarray(mass)
+        return mass
     # Of the mass on labels that are known: what lies elsewhere is neither right nor wrong.
     known_mass = np.where(unknown, 0.0, D_pred).sum(axis=1)
-    return np.asarray(mass / np.where(known_mass > 0, known_mass, 1.0))
+    return mass / np.where(known_mass > 0, known_mass, 1.0)
 
 
 @register(
@@ -121,7 +121,8 @@ def vote_likelihood(D_true: Array, D_pred: Array) -> Array:
 
 def _ranks(Y: Array, P: Array) -> tuple[Mask, Array, Array]:
     """Which labels are positive; how many labels, and how many positive ones, rank at least as high as each."""
-    positive, P = Y > 0, round_for_ranking(P)
+    positive = Y > 0
+    P = round_for_ranking(P)
     # Labels that are unknown rank behind all others, so that they are above none.
     above = rankdata(np.where(np.isnan(Y), np.inf, -P), method="max", axis=1)
     # Negative labels rank behind all positive ones here; their own ranks are not used.

@@ -25,7 +25,8 @@ def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -
     """
     # while they still are frames: arrays have no names
     _check_same_label_order(D_true, D_pred)
-    truth, prediction = _check_one(D_true, "D_true", unknown), _check_one(D_pred, "D_pred")
+    truth = _check_one(D_true, "D_true", unknown)
+    prediction = _check_one(D_pred, "D_pred")
     if truth.shape != prediction.shape:
         raise InputError(
             f"D_true and D_pred must have the same shape, got {truth.shape} and {prediction.shape}; "
@@ -82,10 +83,9 @@ def apply_convention(
 ) -> tuple[Array, Array]:
     """Change both matrices as the named convention does; ``"exact"`` leaves them alone."""
     check_choice("convention", convention, CONVENTIONS)
-    if convention == "exact":
+    if convention == "pyldl" and clipped_by_pyldl:
+        return np.clip(D_true, EPS, 1), np.clip(D_pred, EPS, 1)  # from above as well, as PyLDL does
+    if convention not in _DLDL_SHIFTS:
         return D_true, D_pred
-    if convention == "pyldl":
-        # From above as well, as PyLDL does.
-        return (np.clip(D_true, EPS, 1), np.clip(D_pred, EPS, 1)) if clipped_by_pyldl else (D_true, D_pred)
     shift_true, shift_pred = _DLDL_SHIFTS[convention]
     return D_true + shift_true * EPS, D_pred + shift_pred * EPS

@@ -42,7 +42,7 @@ def expected_label_squared_error(D_true: Array, D_pred: Array, *, positions: Arr
 
 
 def _expected_difference(D_true: Array, D_pred: Array, positions: ArrayLike | None) -> Array:
-    return np.asarray((D_true - D_pred) @ _check_positions(positions, D_true.shape[1]))
+    return (D_true - D_pred) @ _check_positions(positions, D_true.shape[1])
 
 
 def _check_positions(positions: ArrayLike | None, n_labels: int) -> Array:
@@ -78,7 +78,7 @@ def wasserstein(D_true: Array, D_pred: Array, *, positions: ArrayLike | None = N
     x = _check_positions(positions, D_true.shape[1])
     order = np.argsort(x)
     moved = np.cumsum((D_true - D_pred)[:, order], axis=1)[:, :-1]
-    return np.asarray(np.abs(moved) @ np.diff(x[order]))
+    return np.abs(moved) @ np.diff(x[order])
 
 
 @register("Cumulative absolute distance (CAD)", "sum_j |D_j - P_j|, D and P cumulative", ordinal_only=True)
@@ -96,7 +96,7 @@ def cad(D_true: Array, D_pred: Array) -> Array:
     >>> cad([[0.5, 0.25, 0.25]], [[0.25, 0.25, 0.5]])  # 1/4 + 1/4 + 0
     0.5
     """
-    return np.asarray(np.abs(np.cumsum(D_true - D_pred, axis=1)).sum(axis=1))
+    return np.abs(np.cumsum(D_true - D_pred, axis=1)).sum(axis=1)
 
 
 @register("Quadratic form distance (QFD²)", "sum_jk (1 - |j - k| / c) (d_j - p_j) (d_k - p_k)", ordinal_only=True)
@@ -115,9 +115,10 @@ def qfd2(D_true: Array, D_pred: Array) -> Array:
     >>> qfd2([[1.0, 0.0]], [[0.0, 1.0]])  # 1 + 1 - 2 / 2
     1.0
     """
-    difference, labels = D_true - D_pred, np.arange(D_true.shape[1])
+    difference = D_true - D_pred
+    labels = np.arange(D_true.shape[1])
     similarity = 1.0 - np.abs(labels[:, None] - labels) / len(labels)
-    return np.asarray(np.einsum("ij,ij->i", difference @ similarity, difference))
+    return np.einsum("ij,ij->i", difference @ similarity, difference)
 
 
 @register("Cumulative Jensen-Shannon (CJS)", "sum_j (D_j ln(D_j / M_j) + P_j ln(P_j / M_j)) / 2", ordinal_only=True)

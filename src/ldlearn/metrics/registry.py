@@ -165,8 +165,8 @@ def get_metric(name: str) -> Metric:
     found = METRICS.get(name) or LABEL_METRICS.get(name)
     if found is not None:
         return found
-    query, known = re.sub("[ -]", "_", str(name).lower()), [*METRICS, *LABEL_METRICS]
-    advice = did_you_mean(nearest_names(query, known), f"known are {', '.join(METRICS)}.")
+    query = re.sub("[ -]", "_", str(name).lower())
+    advice = did_you_mean(nearest_names(query, [*METRICS, *LABEL_METRICS]), f"known are {', '.join(METRICS)}.")
     raise InputError(f"There is no metric named {name!r}; {advice}")
 
 
@@ -261,7 +261,7 @@ def score_all(
     """
     if names is None:
         names = [name for name, metric in METRICS.items() if not metric.ordinal_only]
-    metrics = [get_metric(name) for name in names]
+    metrics = list(map(get_metric, names))
     # Checked once for all; NaN is let through only if no metric among them would take it for a degree.
     pair = check_pair(D_true, D_pred, unknown=all(metric.against_labels for metric in metrics))
     return {metric.name: mean_of_defined(metric._checked_rows(*pair, convention, {})) for metric in metrics}

@@ -52,7 +52,7 @@ def _squared_distances(features: Features) -> Array:
     """Squared distance of each row from the medians of the columns; from 0 if sparse, but for constant columns."""
     X = features.X
     if sparse.issparse(X):
-        return np.asarray(X.astype(np.float64).multiply(X) @ (features.spread > 0.0))
+        return X.astype(np.float64).multiply(X) @ (features.spread > 0.0)
     centre = np.median(X[:: -(-features.n // 20_000)], axis=0)
     found = np.empty(features.n)
     for rows, centred in centred_blocks(X, centre, features.m):

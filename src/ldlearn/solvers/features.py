@@ -59,15 +59,21 @@ class CentredColumns:
         fit_intercept: bool = True,
         total: float | None = None,
     ) -> None:
-        self.n, self.m = n, len(mean)
+        self.n = n
+        self.m = len(mean)
         self.total = float(n if total is None else total)
         self.fit_intercept = fit_intercept
-        self.mean = mean if fit_intercept else np.zeros(self.m)
-        self.spread = squares if fit_intercept else squares + self.total * mean**2
-        self.offsets = offsets if fit_intercept else np.zeros(self.m)
+        self.mean = mean * fit_intercept
+        self.spread = squares + self.total * (mean - self.mean) ** 2
+        self.offsets = offsets * fit_intercept
         self._scatter: Array | None = None
         self._spectrum: tuple[float, Spectrum] | None = None
         self._sample: Features | None = None
+
+    @property
+    def statistics(self) -> tuple[Array, Array, Array, bool]:
+        """Mean, spread and offsets of the columns, and whether they are subtracted."""
+        return self.mean, self.spread, self.offsets, self.fit_intercept
 
     @property
     def original(self) -> Any:
@@ -153,8 +159,10 @@ class CentredColumns:
         column = scale[:, None]
 
         def solve(G: Array) -> Array:
-            core = (column * G if Q is None else Q.T @ (column * G)) * inverse
-            return np.asarray(column * (core if Q is None else Q @ core))
+            G = column * G
+            if Q is None:
+                return column * (inverse * G)
+            return column * (Q @ (inverse * (Q.T @ G)))
 
         return solve
 
@@ -220,7 +228,9 @@ class Features(CentredColumns):
         block_of: CentredColumns | None = None,
         orthogonal: bool = False,
     ) -> None:
-        self.X, self.sample_weight, self.orthogonal = X, sample_weight, orthogonal
+        self.X = X
+        self.sample_weight = sample_weight
+        self.orthogonal = orthogonal
         n = X.shape[0]
         total = float(n if sample_weight is None else sample_weight.sum())
         if block_of is None:
@@ -228,8 +238,7 @@ class Features(CentredColumns):
             offsets = removable_offsets(X, mean, squares * (n / total))
             super().__init__(n, mean, squares, offsets, fit_intercept, total=total)
         else:
-            statistics = block_of.mean, block_of.spread, block_of.offsets, block_of.fit_intercept
-            super().__init__(n, *statistics, total=total)
+            super().__init__(n, *block_of.statistics, total=total)
         self._is_sparse = sparse.issparse(X)
         self._far = bool(self.offsets.any())
         self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
@@ -265,49 +274,39 @@ class Features(CentredColumns):
         """See `CentredColumns.take_rows`."""
         return self.X[rows], None if self.sample_weight is None else self.sample_weight[rows]
 
-    def multiplier(
-        self, W: Array, b: Array, *, exact: bool = False, order: Literal["F", "C"] = "F", dtype: Any = np.float64
-    ) -> Callable[..., Array]:
-        """A function that computes logits ``(X - mean) W + b`` of a block, in the given order and precision.
-
-        It fills ``out`` if given.
-        """
+    def block_logits(self, block: Any, W: Array, b: Array, dtype: Any, **place: Any) -> Array:
+        """Logits ``(X - mean) W + b`` of a block, in the given precision; ``place`` is an ``order`` or ``out``."""
+        product = block @ W.astype(block.dtype, copy=False)
         shift = (b - self._rest @ W).astype(dtype, copy=False)
-        coef = W if dtype == np.float64 and (exact or self.is_exact) else W.astype(np.float32)
-
-        def multiply(block: Any, out: Array | None = None) -> Array:
-            product = np.asarray(block @ coef)
-            Z = np.empty(product.shape, dtype=dtype, order=order) if out is None else out
-            np.add(product, shift, out=Z)  # one pass for the sum, the order and the precision
-            return Z
-
-        return multiply
+        return np.add(product, shift, dtype=dtype, **place)  # one pass for the sum, the order and the precision
 
     def block_transpose_times(self, block: Any, R: Array) -> Array:
         """``block' R``, to be summed and centred (`centre_product`)."""
-        if self._is_sparse:
-            return np.asarray(block.T @ R, dtype=np.float64)
-        R = R.astype(block.dtype, copy=False)
+        if not self._is_sparse:
+            R = R.astype(block.dtype, copy=False)
         # The same product either way, faster with the longer side last.
-        product = block.T @ R if R.shape[1] > block.shape[1] else (R.T @ block).T
-        return np.asarray(product, dtype=np.float64)
+        product = block.T @ R if self._is_sparse or R.shape[1] > block.shape[1] else (R.T @ block).T
+        return product.astype(np.float64, copy=False)
 
     def centre_product(self, product: Array, sums: Array) -> tuple[Array, Array]:
         """``(X - mean)' R`` and the column sums of R (0 without an intercept), from ``(X - offsets)' R`` and them."""
-        return product - self._rest[:, None] * sums, sums if self.fit_intercept else np.zeros_like(sums)
+        return product - self._rest[:, None] * sums, sums * self.fit_intercept
 
     def times(self, W: Array, b: Array, *, exact: bool = False, dtype: Any = np.float64) -> Array:
         """Logits ``(X - mean) W + b``; with ``exact`` in float64 even if X is float32."""
-        product = np.empty((self.n, W.shape[1]), dtype=dtype, order="F")
-        multiply = self.multiplier(W, b, exact=exact, dtype=dtype)
-        in_threads(lambda rows: multiply(self.block(rows, exact), out=product[rows]), self.row_blocks(W.shape[1]))
-        return product
+        Z = np.empty((self.n, W.shape[1]), dtype=dtype, order="F")
+
+        def fill(rows: slice) -> None:
+            self.block_logits(self.block(rows, exact), W, b, dtype, out=Z[rows])
+
+        in_threads(fill, self.row_blocks(W.shape[1]))
+        return Z
 
     def transpose_times(self, R: Array, *, exact: bool = False) -> tuple[Array, Array]:
         """The adjoint: ``(X - mean)' R`` and the column sums of R (0 without an intercept)."""
 
-        def block_product(rows: slice) -> tuple[Array]:
-            return (self.block_transpose_times(self.block(rows, exact), R[rows]),)
+        def block_product(rows: slice) -> list[Array]:
+            return [self.block_transpose_times(self.block(rows, exact), R[rows])]
 
         (product,) = sum_in_threads(block_product, self.row_blocks(R.shape[1]))
         return self.centre_product(product, R.sum(axis=0))
@@ -318,7 +317,7 @@ class Features(CentredColumns):
         def block_moments(rows: slice) -> tuple[Any, ...]:
             block = self.block(rows, exact=True)
             if weights is None:
-                return to_dense(block.T @ block), np.asarray(block.sum(axis=0)).ravel()  # BLAS exploits the symmetry
+                return to_dense(block.T @ block), block.sum(axis=0).ravel()  # BLAS exploits the symmetry
             w = weights[rows]
             weighted = block.multiply(w[:, None]).tocsr() if self._is_sparse else block * w[:, None]
             return to_dense(block.T @ weighted), block.T @ w
@@ -347,12 +346,12 @@ def row_keys(X: Any, columns: CentredColumns) -> Array:
 
     def f(z: Array) -> Array:
         # Neither odd nor even: mirrored rows and mirrored columns have different keys.
-        return np.asarray(z / (1.0 + (z - 0.7318) ** 2))
+        return z / (1.0 + (z - 0.7318) ** 2)
 
     if sparse.issparse(X):
         # Relative to a row of zeros, so that only stored entries count.
         values = f((X.data - columns.mean[X.indices]) * scale[X.indices]) - f(-columns.mean * scale)[X.indices]
-        return np.asarray(sparse.csr_array((values, X.indices, X.indptr), shape=X.shape) @ coefficients.T)
+        return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape) @ coefficients.T
     keys = np.empty((X.shape[0], 2))
     for rows in row_blocks(X):
         # Not by BLAS, in which the same row may give another number at another place.
@@ -395,7 +394,8 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
     """
     P = np.empty((X.shape[0], W.shape[1]), dtype=X.dtype)
     if np.abs(b - b.mean()).max() <= 64.0:  # costs less than 1e-5 in single precision
-        W, b = W.astype(X.dtype, copy=False), b.astype(X.dtype, copy=False)
+        W = W.astype(X.dtype, copy=False)
+        b = b.astype(X.dtype, copy=False)
     # Reductions over short rows are slow in C order.
     order: Literal["F", "C"] = "F" if W.shape[1] < 64 else "C"
 
@@ -413,7 +413,7 @@ def linear_softmax(X: Any, W: Array, b: Array) -> Array:
 def reciprocal(values: Array) -> Array:
     """1 / values, and 0 where a value is zero up to rounding, relative to the largest."""
     flat = values <= values.size * np.finfo(np.float64).eps * values.max(initial=0.0)
-    return np.asarray(np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values)))
+    return np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values))
 
 
 class RowSpace(Features):
@@ -446,7 +446,8 @@ class RowSpace(Features):
     """
 
     def __init__(self, original: Features) -> None:
-        eps, sample_weight = np.finfo(np.float64).eps, original.sample_weight
+        eps = np.finfo(np.float64).eps
+        sample_weight = original.sample_weight
         root_weight = np.ones((original.n, 1)) if sample_weight is None else np.sqrt(sample_weight)[:, None]
         products = root_weight * _products_of_rows(original) * root_weight.T
         with blas_threads():
@@ -454,8 +455,10 @@ class RowSpace(Features):
         kept = values > original.n * eps * values[-1]
         roots = np.sqrt(values[kept])
         super().__init__(U[:, kept] * roots / root_weight, original.fit_intercept, sample_weight, orthogonal=True)
-        self._original, self._inverse = original, root_weight * U[:, kept] / roots
-        squares, varying = np.diag(products), original.spread > 0.0
+        self._original = original
+        self._inverse = root_weight * U[:, kept] / roots
+        squares = np.diag(products)
+        varying = original.spread > 0.0
         # The squared length of a row that equals the mean, by rounding alone.
         at_mean = (eps * root_weight[:, 0]) ** 2 * np.sum(original.mean[varying] ** 2)
         # Squares may differ by this ratio before rounding errors harm the smaller ones.
@@ -478,13 +481,13 @@ class RowSpace(Features):
         return directions
 
 
-def reduce_to_row_space(features: Features, max_rows: int = 2000) -> Features:
+def reduce_to_row_space(features: Features) -> Features:
     """Features for the same fits with fewer columns, if there are many more than rows: `RowSpace`; else these.
 
     Columns must have similar spreads: beside a very large one, the others would be lost in rounding. Sparse rows stay
     as they are, because products with them are fast.
     """
-    is_wide = 2 <= features.n <= max_rows and 2 * features.n <= features.m and features.has_similar_spreads
+    is_wide = 2 <= features.n <= 2000 and 2 * features.n <= features.m and features.has_similar_spreads
     is_positive = features.sample_weight is None or bool((features.sample_weight > 0.0).all())
     if not (is_wide and is_positive and not sparse.issparse(features.X) and np.isfinite(features.spread.sum())):
         return features

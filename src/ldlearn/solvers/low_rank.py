@@ -18,7 +18,7 @@ class ThinFactors(NamedTuple):
     @property
     def coordinates(self) -> Array:
         """The rows of X as columns of r coordinates: same inner products, shape (r, n)."""
-        return np.asarray(self.values[:, None] * self.basis.T)
+        return self.values[:, None] * self.basis.T
 
 
 def thin_factors(X: Array) -> ThinFactors:
@@ -48,11 +48,9 @@ def singular_value_threshold(A: Array, tau: float) -> Array:
     squares, U = np.linalg.eigh(A @ A.T)
     kept = squares > tau**2
     # With A = U S V' the result U (S - tau) V' is U (1 - tau / S) U' A: V is never needed.
-    U, factors = U[:, kept], 1.0 - tau / np.sqrt(squares[kept])
-    # The cheaper order of the two products with A, which is wide.
-    if 2 * U.shape[1] > len(A):
-        return np.asarray((U * factors) @ U.T @ A)
-    return np.asarray((U * factors) @ (U.T @ A))
+    U = U[:, kept]
+    factors = 1.0 - tau / np.sqrt(squares[kept])
+    return np.linalg.multi_dot([U * factors, U.T, A])
 
 
 def nuclear_norm(A: Array) -> float:
@@ -63,7 +61,7 @@ def nuclear_norm(A: Array) -> float:
 def shrinkage(norms: Array, tau: float | Array) -> Array:
     """Factors ``max(1 - tau / norm, 0)`` that shorten vectors of these norms by tau."""
     longer = norms > tau
-    return np.asarray(np.where(longer, 1.0 - tau / np.where(longer, norms, 1.0), 0.0))
+    return np.where(longer, 1.0 - tau / np.where(longer, norms, 1.0), 0.0)
 
 
 def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:
@@ -85,6 +83,6 @@ def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:
 
     def system_times(V: Array) -> Array:
         R = V - C @ V
-        return np.asarray(V + weight * (R - C.T @ R))
+        return V + weight * (R - C.T @ R)
 
     return solve_operator(system_times, 1.0, np.asarray(Y, dtype=np.float64))

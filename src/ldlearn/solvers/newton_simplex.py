@@ -45,7 +45,12 @@ class Support:
         rows, labels = np.nonzero(Y)
         self.indices = labels.astype(np.int32)
         self.indptr = np.searchsorted(rows, np.arange(len(Y) + 1))
-        self.blocks = _equal_count_blocks(np.diff(self.indptr))
+        counts = np.diff(self.indptr)
+        order = np.argsort(counts, kind="stable")
+        self.blocks: list[Indices] = []
+        for rows in np.split(order, np.flatnonzero(np.diff(counts[order])) + 1):
+            batches = row_batches(len(rows), int(counts[rows[0]]), _BLOCK_ENTRIES)
+            self.blocks += [rows[batch] for batch in batches]
         self._flat_positions: dict[int, Indices] = {}
 
     def equal_shares(self) -> sparse.csr_array:
@@ -56,7 +61,7 @@ class Support:
     def entry_positions(self, rows: Indices) -> Indices:
         """Positions of the entries of these rows in ``indices``, one column per row."""
         count = self.indptr[rows[0] + 1] - self.indptr[rows[0]]
-        return np.asarray(self.indptr[rows] + np.arange(count)[:, None])
+        return self.indptr[rows] + np.arange(count)[:, None]
 
     def flat_positions(self, k: int) -> Indices:
         """Flat positions of the entries of block k in an array in Fortran order; cached for repeated D-steps."""
@@ -67,7 +72,7 @@ class Support:
 
     def mask(self) -> Mask:
         """A boolean array, True at the positive labels."""
-        return np.asarray(self.to_csr(np.ones(len(self.indices), dtype=bool)).toarray())
+        return self.to_csr(np.ones(len(self.indices), dtype=bool)).toarray()
 
     def to_csr(self, values: Array) -> sparse.csr_array:
         """A sparse array with these values, given row by row."""
@@ -78,15 +83,6 @@ def has_few_positives(Y: Mask) -> bool:
     """Whether sparse storage pays: at least 64 labels, of which at most one in 8 is positive."""
     n, c = Y.shape
     return c >= 64 and bool(8 * np.count_nonzero(Y) <= n * c)
-
-
-def _equal_count_blocks(counts: Indices) -> list[Indices]:
-    order = np.argsort(counts, kind="stable")
-    ends = np.flatnonzero(np.diff(counts[order])) + 1
-    blocks = []
-    for rows in np.split(order, ends):
-        blocks += [rows[block] for block in row_batches(len(rows), int(counts[rows[0]]), _BLOCK_ENTRIES)]
-    return blocks
 
 
 @dataclass(frozen=True)
@@ -114,41 +110,44 @@ class _SimplexProblem:
     ) -> None:
         self.support = None if support is None else np.asfortranarray(support)  # None: every label of every row
         self.L = self.fill_off_support(np.asfortranarray(log_prior), 0.0)
-        self.G = None if laplacian is None else 2.0 * laplacian
-        self.weight = None if sample_weight is None else sample_weight[:, None]  # of a row's entropy, prior and beta
+        # Of a row's entropy, prior and beta.
+        self.weight: Any = 1.0 if sample_weight is None else sample_weight[:, None]
         self.curvature = self.apply_weights(2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1)))
-        self.Q = None if between_labels is None else 2.0 * between_labels
         self.diagonal = self.curvature
-        if self.Q is not None:
+        self.Q = None
+        if between_labels is not None:
+            self.Q = 2.0 * between_labels
             self.diagonal = self.diagonal + self.apply_weights(np.diag(self.Q)[None, :])
-        if self.G is not None:
-            self.diagonal = self.diagonal + np.asarray(self.G.diagonal())[:, None]
+        self.G = None
+        if laplacian is not None:
+            self.G = 2.0 * sparse.csr_array(laplacian)
+            self.diagonal = self.diagonal + self.G.diagonal()[:, None]
 
     def apply_weights(self, A: Array) -> Array:
         """Rows times their sample weights."""
-        return A if self.weight is None else np.asarray(self.weight * A)
+        return A if np.isscalar(self.weight) else self.weight * A
 
     def fill_off_support(self, A: Array, elsewhere: float) -> Array:
         return A if self.support is None else np.where(self.support, A, elsewhere)
 
     def quadratic_gradient(self, D: Array) -> Array:
         """Gradient of the quadratic part: ``2 G D + 2 beta D + 2 D Q``."""
-        gradient = np.asarray(self.curvature * D)
+        gradient = self.curvature * D
         if self.Q is not None:
             gradient += self.apply_weights(D @ self.Q)
         if self.G is not None:
-            gradient = np.asarray(np.asfortranarray(self.G @ D) + gradient)
+            gradient = np.asfortranarray(self.G @ D) + gradient
         return gradient
 
     def row_objectives(self, D: Array, logD: Array, quadratic: Array) -> Array:
         """Objective row by row (the graph term divided among its rows), given the quadratic part's gradient."""
         # A quadratic form is half the product of D with its gradient.
-        return np.asarray(np.einsum("ij,ij->i", D, self.apply_weights(logD - self.L) + 0.5 * quadratic))
+        return np.einsum("ij,ij->i", D, self.apply_weights(logD - self.L) + 0.5 * quadratic)
 
     def gap(self, D: Array, gradient: Array) -> Array:
         """Frank-Wolfe gap of each row: ``<g_i, d_i> - min_j g_ij`` over the support."""
         smallest = self.fill_off_support(gradient, np.inf).min(axis=1)
-        return np.asarray(np.einsum("ij,ij->i", D, gradient - smallest[:, None]))
+        return np.einsum("ij,ij->i", D, gradient - smallest[:, None])
 
 
 def newton_simplex(
@@ -214,7 +213,6 @@ def newton_simplex(
     array([[0.5, 0.5, 0. ]])
     """
     if laplacian is not None or between_labels is not None:
-        laplacian = None if laplacian is None else sparse.csr_array(laplacian)  # no copy if it is one
         mask = support.mask() if isinstance(support, Support) else support
         problem = _SimplexProblem(log_prior, mask, laplacian, beta, sample_weight, between_labels)
         return _solve(problem, start, tol, max_iter)
@@ -225,7 +223,8 @@ def newton_simplex(
         D: Any = support.to_csr(np.zeros(len(support.indices)))
     else:
         D = np.zeros(support.shape, order="F")
-    priors, degrees = _stored_values(log_prior), _stored_values(D)
+    priors = _stored_values(log_prior)
+    degrees = _stored_values(D)
     starts = None if start is None else _stored_values(start)
     gap = np.zeros(n)
     betas = np.broadcast_to(np.asarray(beta, dtype=float), n)
@@ -233,28 +232,29 @@ def newton_simplex(
     def solve(k: int) -> SimplexSolution:
         rows = support.blocks[k]
         places = support.entry_positions(rows) if sparse.issparse(D) else support.flat_positions(k)
-        prior, first = priors[places], None if starts is None else starts[places]
         weight = None if sample_weight is None else sample_weight[rows]
-        problem = _SimplexProblem(prior.T, None, beta=betas[rows], sample_weight=weight)
-        found = _solve(problem, None if first is None else first.T, tol, max_iter)
+        problem = _SimplexProblem(priors[places].T, None, beta=betas[rows], sample_weight=weight)
+        found = _solve(problem, None if starts is None else starts[places].T, tol, max_iter)
         degrees[places] = found.D.T
         gap[rows] = found.gap
         return found
 
     found = in_threads(solve, range(len(support.blocks)))
-    objective, n_iter = sum(block.objective for block in found), max(block.n_iter for block in found)
+    objective = sum(block.objective for block in found)
+    n_iter = max(block.n_iter for block in found)
     return SimplexSolution(D, gap, objective, n_iter, all(block.converged for block in found))
 
 
 def _stored_values(A: Any) -> Array:
     """The stored entries of A as a vector, by rows if A is sparse, else in Fortran order; not a copy."""
-    return np.asarray(A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1))
+    return A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1)
 
 
 def _solve(problem: _SimplexProblem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
-    goals = tol * (np.ones(len(problem.L)) if problem.weight is None else problem.weight[:, 0])
+    goals = tol * (np.ones((len(problem.L), 1)) * problem.weight)[:, 0]
     logD, D, quadratic, values = _starting_point(problem, start)
-    n_iter, converged, previous_gap = 0, False, np.inf
+    n_iter = 0
+    previous_gap = np.inf
     while True:
         gradient = problem.fill_off_support(problem.apply_weights(logD - problem.L + 1.0) + quadratic, 0.0)
         gap = problem.gap(D, gradient)
@@ -308,13 +308,13 @@ def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Ar
     """Solve ``w V + Q(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate gradients."""
     # In V = dD / D and the inner product weighted by D the Hessian of the entropy is w times the identity, however
     # small a degree is: in dD it would be w / D, and the system hopelessly scaled.
-    scale = (1.0 if problem.weight is None else problem.weight) + D * problem.diagonal
+    scale = problem.weight + D * problem.diagonal
     weight = D / scale
     total = weight.sum(axis=1, keepdims=True)
 
     def precondition(R: Array) -> Array:
         multiplier = np.einsum("ij,ij->i", weight, R)[:, None] / total
-        return np.asarray((R - multiplier) / scale)
+        return (R - multiplier) / scale
 
     # The free constant of each row is taken such that R obeys the constraint, sum_j D_ij R_ij = 0.
     R = np.einsum("ij,ij->i", D, gradient)[:, None] - gradient
@@ -327,12 +327,12 @@ def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Ar
     def dot(A: Array, B: Array) -> Any:
         return np.einsum("ij,ij,ij->", D, A, B)
 
-    return np.asarray(conjugate_gradients(hessian_times, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot)[0])
+    return conjugate_gradients(hessian_times, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot)[0]
 
 
 def _retract(problem: _SimplexProblem, logD: Array, D: Array, V: Array) -> Array:
     """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``: exact for the separable part of U."""
-    q = problem.diagonal if problem.weight is None else problem.diagonal / problem.weight
+    q = problem.diagonal / problem.weight
     log_q = np.log(np.maximum(q, 1e-30))  # q is 0 for an isolated row without beta
     qD = q * D
     target = (1.0 + qD) * V
@@ -353,7 +353,7 @@ def _log_omega(z: Array) -> Array:
         slope = 1.0 + e
         step = (u + e - z) / slope
         u -= step / (1.0 - 0.5 * step * e / slope)
-    return np.asarray(u)
+    return u
 
 
 def _line_search(

@@ -75,7 +75,7 @@ def nuclear_regression(
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     spectral = float(np.linalg.norm(X * np.sqrt(weights)[:, None], 2)) or 1.0
     # The Hessian in W is at most curvature * X' diag(weights) X, that in b at most curvature * sum(weights).
-    bounds = curvature * spectral**2, curvature * float(weights.sum())
+    bounds = curvature * np.array([spectral**2, weights.sum()])
     # The bound applies to the worst row; start with a fraction of it, because most rows have much less curvature.
     fraction = 2.0**-6
 
@@ -83,12 +83,14 @@ def nuclear_regression(
         """The minimiser of a quadratic model with bounded curvature, plus the penalty; and the loss there."""
         nonlocal fraction
         value, slope = row_loss(point.Z)
-        gradient, shift = X.T @ slope, slope.sum(axis=0) * fit_intercept
+        gradient = X.T @ slope
+        shift = slope.sum(axis=0) * fit_intercept
         while True:
-            bound_w, bound_b = fraction * bounds[0], fraction * bounds[1]
+            bound_w, bound_b = fraction * bounds
             W = singular_value_threshold(point.W - gradient / bound_w, penalty / bound_w)
             b = point.b - shift / bound_b
-            dW, db = W - point.W, b - point.b
+            dW = W - point.W
+            db = b - point.b
             model = value + np.vdot(gradient, dW) + shift @ db + 0.5 * (bound_w * np.sum(dW**2) + bound_b * (db @ db))
             # With the full bound the model is above the loss; a smaller fraction has to be checked and never decreases.
             new = _Point(W, b, X @ W + b)
@@ -100,7 +102,9 @@ def nuclear_regression(
     W, b = (np.asarray(array, dtype=np.float64) for array in start)
     here = ahead = _Point(W, b, X @ W + b)
     objective = row_loss(here.Z)[0] + penalty * nuclear_norm(W)
-    momentum, small, n_iter = 1.0, 0, 0
+    momentum = 1.0
+    small = 0
+    n_iter = 0
     while small < _PATIENCE and n_iter < max_iter:
         n_iter += 1
         there, loss = step(ahead)
@@ -108,13 +112,16 @@ def nuclear_regression(
         if reached > objective:
             if momentum == 1.0:  # a step without momentum that increases the objective: only rounding is left
                 small = _PATIENCE
-            ahead, momentum = here, 1.0
+            ahead = here
+            momentum = 1.0
             continue
         small = small + 1 if objective - reached <= tol * reached else 0
         next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         extrapolation = (momentum - 1.0) / next_momentum
         ahead = _Point(*(new + extrapolation * (new - old) for new, old in zip(there, here, strict=True)))
-        here, objective, momentum = there, reached, next_momentum
+        here = there
+        objective = reached
+        momentum = next_momentum
     return NuclearFit(*here, objective, n_iter, small >= _PATIENCE)
 
 

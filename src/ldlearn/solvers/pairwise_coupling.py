@@ -30,10 +30,11 @@ def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[f
     >>> print(round(1 / (1 + np.exp(A + B)), 6))  # the target 9 / 10
     0.9
     """
-    n_positive, n_negative = float(positive.sum()), float(negative.sum())
-    mass = positive * (n_positive + 1.0) / (n_positive + 2.0) + negative / (n_negative + 2.0)
+    n_positive = float(positive.sum())
+    mass = positive * (n_positive + 1.0) / (n_positive + 2.0) + negative / (negative.sum() + 2.0)
     # An example with a target between 0 and 1 is a positive and a negative one with fractional weights.
-    sides, weights = np.repeat([True, False], len(decisions)), np.append(mass, positive + negative - mass)
+    sides = np.repeat([True, False], len(decisions))
+    weights = np.append(mass, positive + negative - mass)
     fit = LogisticRegression(C=np.inf, tol=1e-8).fit(np.tile(decisions, 2)[:, None], sides, sample_weight=weights)
     return -float(fit.coef_[0, 0]), -float(fit.intercept_[0])
 
@@ -75,4 +76,4 @@ def couple_pairs(R: Array) -> Array:
     # With 1'p = 1 the system reads (Q + 11') p = (1 - b) 1: positive definite, and its scale drops out.
     P = np.linalg.solve(Q + 1.0, np.ones((n, c, 1)))[:, :, 0]
     P = np.maximum(P, 0.0)
-    return np.asarray(P / P.sum(axis=1, keepdims=True))
+    return P / P.sum(axis=1, keepdims=True)

@@ -70,13 +70,16 @@ def simplex_regression(
     Z: Array = np.full(D.shape, 1.0 / D.shape[1])
     U: Array = np.zeros(D.shape)
     V: Array = np.zeros((basis.shape[1], D.shape[1]))
-    n_iter, converged = 0, False
+    n_iter = 0
+    converged = False
     while not converged and n_iter < max_iter:
         n_iter += 1
-        V, b = shrink(V + basis.T @ (Z - U - basis @ V), 1.0 / step), (Z - U).mean(axis=0)
+        V = shrink(V + basis.T @ (Z - U - basis @ V), 1.0 / step)
+        b = (Z - U).mean(axis=0)
         scores = basis @ V + b
         gradient = weights / step * (Z - D)
-        before, Z = Z, project_simplex(0.5 * (Z - gradient + scores + U))
+        before = Z
+        Z = project_simplex(0.5 * (Z - gradient + scores + U))
         U += scores - Z
         converged = max(_root_mean_square(scores - Z), _root_mean_square(Z - before)) <= tol
     return SimplexFit(V, factors.basis / (factors.values * lengths) @ V, b, Z, n_iter, converged)

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
 
 from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import Array
 
 # Shapes: H, D, log_u, log_v (n, c), one pair of distributions a row; cost M and E = lam M (c, c); plans (n, c, c).
+_MAX_STEPS = 100  # of Newton's method
 _BLOCK_ENTRIES = 200_000  # of the arrays of plans worked on at a time
 
 
@@ -20,9 +22,7 @@ class Transport:
     error: float  # largest L1 error of the marginal h of a row; the marginal d is exact
 
 
-def sinkhorn(
-    H: Array, D: Array, M: Array, lam: float, *, start: Array | None = None, tol: float = 1e-8, max_iter: int = 100
-) -> Transport:
+def sinkhorn(H: Array, D: Array, M: Array, lam: float, *, start: Array | None = None, tol: float = 1e-8) -> Transport:
     r"""Transport every row of H to the same row of D.
 
     .. math:: \min_{P \ge 0}\; \langle P, M \rangle + \frac{1}{\lambda} \sum_{ab} P_{ab} (\ln P_{ab} - 1)
@@ -45,8 +45,6 @@ def sinkhorn(
         Warm start: logarithms of u, such as those of a similar problem.
     tol : float, default=1e-8
         Stop when the L1 error of the marginal h is at most this in every row.
-    max_iter : int, default=100
-        Maximum number of Newton steps.
 
     Returns
     -------
@@ -64,17 +62,21 @@ def sinkhorn(
     E = lam * M
     log_u = np.zeros(H.shape) if start is None else start - start.max(axis=1, keepdims=True)
     error = np.empty(len(H))
+    with np.errstate(divide="ignore"):
+        log_v = np.log(D)
     for rows in row_batches(len(H), M.size, _BLOCK_ENTRIES):
-        log_u[rows], error[rows] = _maximise_dual(H[rows], D[rows], E, log_u[rows], tol, max_iter)
-    return Transport(log_u, _matching_log_v(log_u, D, E), float(error.max()))
+        log_u[rows], error[rows] = _maximise_dual(H[rows], D[rows], E, log_u[rows], tol)
+        log_v[rows] -= logsumexp(log_u[rows, :, None] - E, axis=1)  # meets d exactly
+    return Transport(log_u, log_v, float(error.max()))
 
 
-def _maximise_dual(H: Array, D: Array, E: Array, x: Array, tol: float, max_iter: int) -> tuple[Array, Array]:
+def _maximise_dual(H: Array, D: Array, E: Array, x: Array, tol: float) -> tuple[Array, Array]:
     """Maximise the dual ``<x, h> - <d, log sum_a exp(x_a - E_ab)>`` of every row over x = log u."""
-    found, error = np.array(x), np.empty(len(x))
+    found = np.array(x)
+    error = np.empty(len(x))
     shares, dual = _transport_fractions(H, D, E, x)
     active = np.arange(len(x))
-    for left in range(max_iter, -1, -1):
+    for left in range(_MAX_STEPS, -1, -1):
         reached = np.maximum(np.einsum("iab,ib->ia", shares, D), np.finfo(np.float64).tiny)
         found[active], error[active] = x, np.abs(reached - H).sum(axis=1)
         go_on = error[active] > tol
@@ -115,24 +117,13 @@ def _dual_newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Arra
     step = np.linalg.solve(system, ((H - reached) / root)[:, :, None])[:, :, 0] / root
     length = np.ptp(step, axis=1, keepdims=True)
     # The curvature changes by exp(length) at most along the step, hence this damping; short steps stay Newton's.
-    return np.asarray(step * np.where(length > 1.0, np.log1p(length) / np.maximum(length, 1.0), 1.0))
-
-
-def _matching_log_v(log_u: Array, D: Array, E: Array) -> Array:
-    """The v that meets d exactly."""
-    with np.errstate(divide="ignore"):
-        log_v = np.log(D)
-    for rows in row_batches(len(log_u), E.size, _BLOCK_ENTRIES):
-        terms = log_u[rows, :, None] - E
-        peak = terms.max(axis=1)
-        log_v[rows] -= np.log(np.exp(terms - peak[:, None, :]).sum(axis=1)) + peak
-    return np.asarray(log_v)
+    return step * np.where(length > 1.0, np.log1p(length) / np.maximum(length, 1.0), 1.0)
 
 
 def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> Array:
     """The minimum for each row, by duality: ``(<h, ln u> + <d, ln v> - 1) / lam``."""
     log_v = np.where(D > 0, plan.log_v, 0.0)
-    return np.asarray((np.sum(H * plan.log_u, axis=1) + np.sum(D * log_v, axis=1) - 1.0) / lam)
+    return (np.sum(H * plan.log_u, axis=1) + np.sum(D * log_v, axis=1) - 1.0) / lam
 
 
 def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = None) -> Array:

@@ -4,15 +4,58 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
-from ldlearn.core.resources import in_threads, sum_in_threads
+from ldlearn.core.resources import sum_in_threads
 from ldlearn.core.scaling import row_batches, to_dense
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import Features, reciprocal
+
+
+class ObjectiveAt:
+    """The loss at some coefficients, without its penalty, and its derivatives; all of them are sums over rows.
+
+    The solver uses nothing else of the rows, so they may be stored anywhere. A subclass has the methods ``gradient()``
+    in W and b; ``mean_curvature()``, the mean over rows of ``diag(p) - p p'``, or `LabelCurvatures` if labels are many;
+    and ``along(W, b)``, the objective at the coefficients plus t times a direction, as a function of t, with W = None
+    if it stays.
+    """
+
+    objective: Any
+    loss: float
+    exact: bool  # computed in float64 throughout
+    logits: Any  # state for a warm start, opaque to the solver
+    sums: Array  # of the predictions of each label
+    gradient: Callable[[], tuple[Array, Array]]
+    mean_curvature: Callable[[], Any]
+    along: Callable[..., Callable[[float], Any]]
+    order: Literal["F", "C"]  # of a block of logits
+    _block: Callable[..., Any]  # rows of X
+    _predict: Callable[..., Array]  # the predictions of these rows
+
+    def prediction_excess(self) -> Array:
+        """Column sums of ``P - D``."""
+        return self.sums - self.objective.degree_sums
+
+    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
+        """The Hessian of the loss times a direction."""
+        features = self.objective.features
+
+        def block_product(rows: slice) -> tuple[Any, ...]:
+            X = self._block(rows)
+            P = self._predict(rows, X)
+            U = features.block_logits(X, W, b, P.dtype, order=self.order)
+            U -= np.einsum("ij,ij->i", P, U)[:, None]
+            U *= P  # (diag(p) - p p') z
+            U = features.apply_weights(U, rows)
+            return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
+
+        product, sums = sum_in_threads(block_product, self.objective.blocks)
+        self.objective.n_products += 2
+        return features.centre_product(product, sums)
 
 
 class LocalObjective:
@@ -28,7 +71,7 @@ class LocalObjective:
     def __init__(self, features: Features, D: Array) -> None:
         self.features = features
         self.D = np.asfortranarray(features.apply_weights(D))  # a row with weight w sums to w
-        self.degree_sums = np.asarray(self.D.sum(axis=0, dtype=np.float64))
+        self.degree_sums = self.D.sum(axis=0, dtype=np.float64)
         self.n = features.total
         self.n_products = 0
         self.blocks = features.row_blocks(D.shape[1])
@@ -45,83 +88,63 @@ class LocalObjective:
         return self.features.times(W, b, exact=exact, dtype=_precision(exact))
 
 
-class _LocalObjectiveAt:
-    """See `ObjectiveAt`."""
+class _LocalObjectiveAt(ObjectiveAt):
+    """Predictions of all rows are stored."""
+
+    order = "F"
 
     def __init__(self, objective: LocalObjective, Z: Array, exact: bool) -> None:
-        self.objective, self.Z, self.exact = objective, Z, exact
+        self.objective = objective
+        self.Z = Z
+        self.exact = exact
         self.P = np.empty_like(Z)
-        self.loss, self.sums = sum_in_threads(self._predict, objective.blocks)  # sums of the predictions
+        self.loss, self.sums = sum_in_threads(self._fill_predictions, objective.blocks)
 
-    def _predict(self, rows: slice) -> tuple[float, Array]:
+    def _fill_predictions(self, rows: slice) -> tuple[float, Array]:
         """Fill some rows of P; returns their loss and the sums of their predictions, in float64."""
-        Z, P, features = self.Z[rows], self.P[rows], self.objective.features
+        weigh = self.objective.features.apply_weights
+        Z = self.Z[rows]
+        P = self.P[rows]
         np.subtract(Z, Z.max(axis=1, keepdims=True), out=P)
-        linear = float(np.einsum("ij,ij->i", self.objective.D[rows], P).sum(dtype=np.float64))
-        np.exp(P, out=P)
-        totals = P.sum(axis=1)
-        P /= totals[:, None]
-        normalisers = features.apply_weights(np.log(totals)[:, None], rows).sum(dtype=np.float64)
-        return float(normalisers) - linear, np.asarray(features.apply_weights(P, rows).sum(axis=0), dtype=np.float64)
+        linear = np.einsum("ij,ij->i", self.objective.D[rows], P).sum(dtype=np.float64)
+        normalisers = weigh(np.log(_softmax(P))[:, None], rows).sum(dtype=np.float64)
+        return float(normalisers - linear), weigh(P, rows).sum(axis=0).astype(np.float64)
 
     @property
     def logits(self) -> Array:
-        return np.asarray(self.Z, dtype=np.float64)
+        return self.Z.astype(np.float64, copy=False)
 
-    def prediction_excess(self) -> Array:
-        return np.asarray(self.sums - self.objective.degree_sums)
+    def _block(self, rows: slice) -> Any:
+        return self.objective.features.block(rows)
+
+    def _predict(self, rows: slice, X: Any) -> Array:
+        return self.P[rows]
 
     def gradient(self) -> tuple[Array, Array]:
-        features, D = self.objective.features, self.objective.D
+        features = self.objective.features
 
-        def block_gradient(rows: slice) -> tuple[Any, ...]:
-            R = features.apply_weights(self.P[rows], rows) - D[rows]
-            return (features.block_transpose_times(features.block(rows, self.exact), R),)
+        def block_gradient(rows: slice) -> list[Array]:
+            R = features.apply_weights(self.P[rows], rows) - self.objective.D[rows]
+            return [features.block_transpose_times(features.block(rows, self.exact), R)]
 
         (product,) = sum_in_threads(block_gradient, self.objective.blocks)
         self.objective.n_products += 1
         return features.centre_product(product, self.prediction_excess())
 
-    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        features, P = self.objective.features, self.P
-        multiply = features.multiplier(W, b, dtype=P.dtype)
-
-        def block_product(rows: slice) -> tuple[Any, ...]:
-            X, p = features.block(rows), P[rows]
-            U = multiply(X)
-            U *= p
-            U -= p * U.sum(axis=1, keepdims=True)  # (diag(p) - p p') z
-            U = features.apply_weights(U, rows)
-            return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
-
-        product, sums = sum_in_threads(block_product, self.objective.blocks)
-        self.objective.n_products += 2
-        return features.centre_product(product, sums)
-
     def mean_curvature(self) -> Array:
         outer = self.P.T @ self.objective.features.apply_weights(self.P)
-        return np.asarray((np.diag(self.sums) - outer) / self.objective.n)
+        return (np.diag(self.sums) - outer) / self.objective.n
 
     def label_scatters(self) -> Iterable[Array]:
-        weigh, scatter = self.objective.features.apply_weights, self.objective.features.weighted_scatter
+        features = self.objective.features
         # Weights rounded to single precision, summed in two ways, would make a nearly singular matrix indefinite.
         P = self.P.astype(np.float64, copy=False)
-        return (scatter(w) for w in weigh(P * (1.0 - P)).T)
+        return map(features.weighted_scatter, features.apply_weights(P * (1.0 - P)).T)
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], _LocalObjectiveAt]:
-        dZ = np.broadcast_to(b, self.Z.shape) if W is None else self.objective.logits(W, b, self.exact)
-
-        def at(t: float) -> _LocalObjectiveAt:
-            Z = np.empty_like(self.Z)
-
-            def fill(rows: slice) -> None:
-                np.multiply(dZ[rows], t, out=Z[rows], casting="same_kind")
-                Z[rows] += self.Z[rows]
-
-            in_threads(fill, self.objective.blocks)
-            return _LocalObjectiveAt(self.objective, Z, self.exact)
-
-        return at
+        dZ = b if W is None else self.objective.logits(W, b, self.exact)
+        dZ = dZ.astype(self.Z.dtype, copy=False)
+        return lambda t: _LocalObjectiveAt(self.objective, self.Z + dZ * float(t), self.exact)
 
 
 def _precision(exact: bool) -> Any:
@@ -172,31 +195,35 @@ class SparseObjective:
     @cached_property
     def target_products(self) -> Array:
         """``(X - mean)' D``."""
-        features = self.features
 
-        def block_product(rows: slice) -> tuple[Any, ...]:
-            return (to_dense(self.D[rows].T @ features.block(rows, exact=True)).T,)
+        def block_product(rows: slice) -> list[Array]:
+            return [to_dense(self.D[rows].T @ self.features.block(rows, exact=True)).T]
 
         (product,) = sum_in_threads(block_product, self.blocks)
-        return features.centre_product(product, self.degree_sums)[0]
+        return self.features.centre_product(product, self.degree_sums)[0]
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _SparseObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
         return _SparseObjectiveAt(self, W, b, exact or self.precision == np.float64)
 
 
-class _SparseObjectiveAt:
-    """See `ObjectiveAt`; loss and gradient come from one pass over the rows."""
+class _SparseObjectiveAt(ObjectiveAt):
+    """Loss and gradient come from one pass over the rows."""
+
+    order = "C"
 
     def __init__(self, objective: SparseObjective, W: Array, b: Array, exact: bool) -> None:
-        self.objective, self.W, self.b, self.exact = objective, W, b, exact
+        self.objective = objective
+        self.W = W
+        self.b = b
+        self.exact = exact
         self.predictions: dict[int, Array] = {}  # of blocks, by their first row
         D, features = objective.D, objective.features
         log_predictions = np.empty(D.nnz)
 
         def block_predictions(rows: slice) -> tuple[Any, ...]:
             X = self._block(rows, exact)
-            Z = self._logits(X, exact)
+            Z = self._logits(X)
             entries = slice(D.indptr[rows.start], D.indptr[rows.stop])
             places = np.repeat(np.arange(len(Z)), np.diff(D.indptr[rows.start : rows.stop + 1])), D.indices[entries]
             chosen = Z[places]
@@ -212,46 +239,25 @@ class _SparseObjectiveAt:
         self.loss = -float(D.data @ log_predictions)
         objective.n_products += 2
 
-    def _block(self, rows: slice, exact: bool) -> Any:
+    def _block(self, rows: slice, exact: bool = False) -> Any:
         return self.objective.features.block(rows).astype(np.float64 if exact else self.objective.precision, copy=False)
 
-    def _logits(self, X: Any, exact: bool) -> Array:
-        """Logits of a block of X, minus the largest of each row."""
-        dtype = np.float64 if exact else self.objective.precision
-        Z = self.objective.features.multiplier(self.W, self.b, exact=True, order="C", dtype=dtype)(X)
+    def _logits(self, X: Any) -> Array:
+        """Logits of a block of X, in its precision, minus the largest of each row."""
+        Z = self.objective.features.block_logits(X, self.W, self.b, X.dtype, order=self.order)
         Z -= Z.max(axis=1, keepdims=True)
         return Z
 
-    def prediction_excess(self) -> Array:
-        return np.asarray(self.sums - self.objective.degree_sums)
-
     def gradient(self) -> tuple[Array, Array]:
         predicted, _ = self.objective.features.centre_product(self._product, self.sums)
-        excess = self.prediction_excess()
-        gb = excess if self.objective.features.fit_intercept else np.zeros_like(excess)
+        gb = self.prediction_excess() * self.objective.features.fit_intercept
         return predicted - self.objective.target_products, gb
-
-    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        features = self.objective.features
-        multiply = features.multiplier(W, b, exact=True, order="C", dtype=self.objective.precision)
-
-        def block_product(rows: slice) -> tuple[Any, ...]:
-            X = self._block(rows, exact=False)
-            P, U = self._predict(rows, X), multiply(X)
-            U -= np.einsum("ij,ij->i", P, U)[:, None]
-            U *= P
-            U = features.apply_weights(U, rows)
-            return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
-
-        product, sums = sum_in_threads(block_product, self.objective.blocks)
-        self.objective.n_products += 2
-        return features.centre_product(product, sums)
 
     def _predict(self, rows: slice, X: Any = None) -> Array:
         """Predictions of a block; cached if those of all rows take little memory."""
         P = self.predictions.get(rows.start)
         if P is None:
-            P = self._logits(self._block(rows, exact=False) if X is None else X, exact=False)
+            P = self._logits(self._block(rows) if X is None else X)
             _softmax(P)
             if self.objective.keeps_predictions:
                 self.predictions[rows.start] = P
@@ -277,27 +283,28 @@ class _SparseObjectiveAt:
         present = self.objective.degree_sums > 0
         factors = np.ones_like(self.sums)
         for _ in range(_MAX_SWEEPS):
-            before, sums = factors, self.sums - self._decrease_by_normalisation(factors)
+            before = factors
+            sums = self.sums - self._decrease_by_normalisation(factors)
             correction = self.objective.degree_sums / np.maximum(sums, _SMALLEST_SUM)
             factors = np.where(present, np.clip(correction, 1.0 / max_factor, max_factor), 1.0)
             if np.abs(factors / before - 1.0).max() <= accuracy:
                 break
-        return np.asarray(np.log(factors))
+        return np.log(factors)
 
     def _decrease_by_normalisation(self, factors: Array) -> Array:
         """Decrease of the sum of each label, before its own factor, when rows are normalised again."""
-        weights, change = self.objective.features.sample_weight, (factors - 1.0).astype(self.objective.precision)
+        weights = self.objective.features.sample_weight
+        change = (factors - 1.0).astype(self.objective.precision)
 
-        def block_decrease(rows: slice) -> tuple[Any, ...]:
+        def block_decrease(rows: slice) -> list[Array]:
             P = self._predict(rows)
             added = P @ change
             lost = added / (1.0 + added)
             if weights is not None:
                 lost *= weights[rows].astype(P.dtype)
-            return ((lost @ P).astype(np.float64),)
+            return [(lost @ P).astype(np.float64)]
 
-        (sums,) = sum_in_threads(block_decrease, self.objective.blocks)
-        return np.asarray(sums)
+        return sum_in_threads(block_decrease, self.objective.blocks)[0]
 
 
 def _softmax(Z: Array) -> Array:
@@ -305,7 +312,7 @@ def _softmax(Z: Array) -> Array:
     np.exp(Z, out=Z)
     totals = Z.sum(axis=1)
     Z /= totals[:, None]
-    return np.asarray(totals)
+    return totals
 
 
 def match_label_sums(
@@ -318,13 +325,15 @@ def match_label_sums(
     at least ``(1 - e)`` that of P.
     """
     shift = np.zeros_like(at.b)
-    present, accuracy = at.objective.degree_sums > 0, at.objective.balance_accuracy * goal / n
+    present = at.objective.degree_sums > 0
+    accuracy = at.objective.balance_accuracy * goal / n
     for _ in range(_MAX_SWEEPS):
         part = float(np.max(at.prediction_excess()[present] / np.maximum(at.sums[present], _SMALLEST_SUM)))
         if part <= accuracy:
             break
         step = at.balancing_shift(0.1 * accuracy)
-        at, shift = at.along(None, step)(1.0), shift + step
+        at = at.along(None, step)(1.0)
+        shift = shift + step
     part = min(max(part, 0.0), 1.0)
     gW, gb = at.gradient()
     entropy = at.loss - float(np.vdot(gW, at.W)) - float(gb @ at.b)

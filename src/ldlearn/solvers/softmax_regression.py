@@ -12,7 +12,13 @@ from scipy import linalg, sparse
 from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array
 from ldlearn.solvers.features import CentredColumns, Features, reciprocal
-from ldlearn.solvers.softmax_objective import LabelCurvatures, LocalObjective, SparseObjective, match_label_sums
+from ldlearn.solvers.softmax_objective import (
+    LabelCurvatures,
+    LocalObjective,
+    ObjectiveAt,
+    SparseObjective,
+    match_label_sums,
+)
 from ldlearn.solvers.spd import conjugate_gradients
 
 # Shapes: X (n_samples, n_features), D and P (n_samples, n_labels), coef W (n_features, n_labels), intercept b
@@ -108,35 +114,6 @@ def softmax_regression(
         return minimize(LocalObjective(features, D), **steps)
 
 
-class ObjectiveAt(Protocol):
-    """The loss at some coefficients, without its penalty, and its derivatives; all of them are sums over rows.
-
-    The solver uses nothing else of the rows, so they may be stored anywhere.
-    """
-
-    loss: float
-    exact: bool  # computed in float64 throughout
-
-    @property
-    def logits(self) -> Any:
-        """State for a warm start, opaque to the solver."""
-
-    def prediction_excess(self) -> Array:
-        """Column sums of ``P - D``."""
-
-    def gradient(self) -> tuple[Array, Array]:
-        """Gradient of the loss in W and b."""
-
-    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
-        """The Hessian of the loss times a direction."""
-
-    def mean_curvature(self) -> Any:
-        """The mean over rows of ``diag(p) - p p'``; `LabelCurvatures` if labels are many."""
-
-    def along(self, W: Array | None, b: Array) -> Callable[[float], ObjectiveAt]:
-        """The objective at the coefficients plus t times a direction, as a function of t; W is None if it stays."""
-
-
 class Objective(Protocol):
     """Divergence of the degrees D from the predictions, summed over the training rows."""
 
@@ -186,7 +163,8 @@ def minimize(
     initial = point.loss
     blocks: _Solve | None = None
     max_forcing = 0.1  # relative accuracy of the first Newton systems; later ones are solved more accurately
-    n_iter, converged, forcing = 0, False, max_forcing
+    forcing = max_forcing
+    n_iter = 0
     while True:
         if point.bound <= goal and not point.certified:
             point = problem.certify(point.theta, point.objective)
@@ -302,7 +280,8 @@ class _SoftmaxProblem:
 
     def certify(self, theta: Array, objective: ObjectiveAt) -> _Point:
         """The same coefficients in float64, with the optimal intercept for them."""
-        objective, left = self.in_float64(theta, objective), 0.0
+        objective = self.in_float64(theta, objective)
+        left = 0.0
         if self.features.fit_intercept:
             objective, shift, left = self.balance(objective, self.objective.n, self.l2, self.goal)
             theta = np.vstack([theta[:-1], theta[-1] + shift])
@@ -316,14 +295,17 @@ class _SoftmaxProblem:
 
         Secants are applied around that, as in the two loops of L-BFGS.
         """
-        r, coefficients = -point.gradient, []
+        r = -point.gradient
+        coefficients = []
         for step, change, product in reversed(self.secants):
             coefficients.append(float(np.vdot(step, r)) / product)
             r = r - coefficients[-1] * change
-        at, factor = point.objective, 1.0
+        at = point.objective
+        factor = 1.0
         if self.sample is not None:  # the second derivative does not depend on degrees
             rows = LocalObjective(self.sample, np.zeros((self.sample.n, r.shape[1])))
-            at, factor = rows.at(point.theta[:-1], point.theta[-1]), self.objective.n / rows.n
+            at = rows.at(point.theta[:-1], point.theta[-1])
+            factor = self.objective.n / rows.n
 
         def hessian_times(s: Array) -> Array:
             return self.add_penalty_derivative(factor * np.vstack(at.hessian_times(s[:-1], s[-1])), s)
@@ -342,9 +324,11 @@ class _SoftmaxProblem:
     def add_secant(self, point: _Point, lower: _Point | None) -> None:
         """Learn the curvature along a step; without progress (None) forget the sample and the secants."""
         if lower is None:
-            self.sample, self.secants = None, []
+            self.sample = None
+            self.secants = []
             return
-        step, change = lower.theta - point.theta, lower.gradient - point.gradient
+        step = lower.theta - point.theta
+        change = lower.gradient - point.gradient
         product = float(np.vdot(step, change))
         if product > 0:
             self.secants = [*self.secants, (step, change, product)][-10:]
@@ -355,13 +339,13 @@ class _SoftmaxProblem:
 
     def line_search(self, point: _Point, direction: _Direction) -> _Point | None:
         """The point at the first of 1, 1/2, 1/4, ... steps that has lowered the loss enough; None if none does."""
-        along, t = point.objective.along(direction.theta[:-1], direction.theta[-1]), 1.0
-        for _ in range(_MAX_HALVINGS):
-            theta, objective = point.theta + t * direction.theta, along(t)
+        along = point.objective.along(direction.theta[:-1], direction.theta[-1])
+        for t in 0.5 ** np.arange(_MAX_HALVINGS):
+            theta = point.theta + t * direction.theta
+            objective = along(t)
             if self.loss(theta, objective) <= point.loss - 1e-4 * t * direction.decrement + self.rounding_error(point):
                 finish = self.certify if direction.is_last and t == 1.0 else self.point
                 return finish(theta, objective)
-            t *= 0.5
         return None
 
     def preconditioner(self, point: _Point) -> _Solve:
@@ -373,7 +357,8 @@ class _SoftmaxProblem:
         """
         curvature = point.objective.mean_curvature()
         if isinstance(curvature, LabelCurvatures):
-            decoupled, means = self._diagonal_solve(curvature.mean_predictions), curvature.means
+            decoupled = self._diagonal_solve(curvature.mean_predictions)
+            means = curvature.means
 
             def solve(g: Array) -> Array:
                 step = decoupled(np.vstack([g[:-1] - means * g[-1], g[-1]]))
@@ -410,7 +395,7 @@ class _SoftmaxProblem:
 
 def _subtract_label_means(A: Array) -> Array:
     """A minus its mean over labels: predictions do not depend on it, and it vanishes at the optimum."""
-    return np.asarray(A - A.sum(axis=-1, keepdims=True) / A.shape[-1])  # `mean` does the same in twice the time
+    return A - A.sum(axis=-1, keepdims=True) / A.shape[-1]  # `mean` does the same in twice the time
 
 
 def _balance_intercept(objective: ObjectiveAt, n: float, l2: float, goal: float) -> tuple[ObjectiveAt, Array, float]:
@@ -426,7 +411,8 @@ def _balance_intercept(objective: ObjectiveAt, n: float, l2: float, goal: float)
             break
         values, U = np.linalg.eigh(objective.mean_curvature())
         step = -U @ (reciprocal(n * np.maximum(values, 0.0)) * (excess @ U))
-        before, along = objective, objective.along(None, step)
+        before = objective
+        along = objective.along(None, step)
         for t in 0.5 ** np.arange(_MAX_HALVINGS):
             objective = along(t)
             if objective.loss <= before.loss + _ROUNDING * (abs(before.loss) + n):

@@ -62,7 +62,7 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10, max_steps: int | None = None
         raise InputError("solve_spd needs a positive definite matrix, but a curvature was not positive.")
     if not is_solved(R):
         _warn_unsolved(tol)
-    return np.asarray(X)
+    return X
 
 
 def solve_operator(product: Callable[[Array], Array], diagonal: Array | float, B: Array, tol: float = 1e-10) -> Array:
@@ -78,7 +78,7 @@ def solve_operator(product: Callable[[Array], Array], diagonal: Array | float, B
     X, R, _ = conjugate_gradients(product, lambda R: R / diagonal, B, rtol=tol, max_steps=max_steps)
     if not size(R) <= tol**2 * size(B):
         _warn_unsolved(tol)
-    return np.asarray(X)
+    return X
 
 
 def _warn_unsolved(tol: float) -> None:
@@ -100,7 +100,9 @@ def conjugate_gradients(
     Ends when the residual is small in the norm of the preconditioner, relative to the first, or ``is_solved``; or where
     the curvature of A is not positive: then x is the last one before, or that direction if it is the first.
     """
-    x, r, n_steps = np.zeros_like(residual), residual, 0
+    x = np.zeros_like(residual)
+    r = residual
+    n_steps = 0
     s = z = precondition(r)
     rho = first = float(dot(r, z))
     while rho > rtol**2 * first and n_steps < max_steps and not is_solved(r):
@@ -110,9 +112,11 @@ def conjugate_gradients(
         if curvature <= 0.0:
             return (x if n_steps > 1 else s), r, n_steps
         t = rho / curvature
-        x, r = x + t * s, r - t * image
+        x = x + t * s
+        r = r - t * image
         z = precondition(r)
-        rho, previous = float(dot(r, z)), rho
+        previous = rho
+        rho = float(dot(r, z))
         s = z + (rho / previous) * s
     return x, r, n_steps
 
@@ -140,5 +144,5 @@ def solve_semidefinite(A: Array, B: Array) -> Array:
     diagonal = np.maximum(np.diagonal(A), 0.0)
     scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
     values, vectors = eigh(scale[:, None] * A * scale, check_finite=False)
-    solved = vectors.T @ (scale * B.T).T
-    return np.asarray((scale * (vectors @ (reciprocal(values) * solved.T).T).T).T)
+    vectors *= scale[:, None]  # back in the units of A
+    return vectors @ (reciprocal(values) * (vectors.T @ B).T).T

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
 from ldlearn.core.votes import label_weights, log_expected_votes, vote_losses, vote_slopes
@@ -119,9 +120,8 @@ def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, t
         converged = decrement <= 2.0 * tol * votes.features.total
         if len(path) > max_iter or (converged and len(path) == 1):
             break
-        along = point.along(direction)
         for t in 0.5 ** np.arange(40):
-            lower = along(t)
+            lower = votes.at(point.v + t * direction)
             loss = lower.loss + l2 * votes.squared_norm(lower.v)
             if loss <= path[-1] - 1e-4 * t * decrement:
                 break
@@ -141,8 +141,9 @@ def _newton_direction(votes: VoteObjective, derivatives: Derivatives, gradient: 
     def hessian_times(s: Array) -> Array:
         return votes.add_penalty_derivative(derivatives.hessian_times(s), s, l2)
 
-    solve, max_steps = votes.preconditioner(derivatives.mean_curvature, l2), min(200, len(gradient))
-    return np.asarray(conjugate_gradients(hessian_times, solve, -gradient, rtol=0.1, max_steps=max_steps)[0])
+    solve = votes.preconditioner(derivatives.mean_curvature, l2)
+    max_steps = min(200, len(gradient))
+    return conjugate_gradients(hessian_times, solve, -gradient, rtol=0.1, max_steps=max_steps)[0]
 
 
 class Derivatives(NamedTuple):
@@ -159,25 +160,23 @@ class VoteObjectiveAt(NamedTuple):
     v: Array
     loss: float
     derivatives: Callable[[], Derivatives]
-    along: Callable[[Array], Callable[[float], VoteObjectiveAt]]  # the point v + t d, given d, as a function of t
     scores: Any = None
 
 
 class VoteObjective:
     """Negative log-likelihood of 0/1 labels as a function of (W, b, ln lambda), which are kept as one vector."""
 
-    def __init__(self, features: Any, n_labels: int) -> None:  # Features, or CentredColumns
-        self.features, self.c = features, n_labels
+    def __init__(self, features: Any, constant: tuple[Array, float]) -> None:
+        """Of `Features`, or `CentredColumns`; the best scores, the same for all rows, and ln(lambda)."""
+        self.features = features
+        self.constant = constant
+        self.c = n_labels = len(constant[0])
         self.n_coef = features.m * n_labels
         free = np.append(np.full(n_labels, features.fit_intercept), True)
         self._free = np.outer(free, free)  # pairs of intercepts, ln(lambda) last, that are not fixed at 0
 
     def at(self, v: Array) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters."""
-        raise NotImplementedError
-
-    def best_constant(self) -> tuple[Array, float]:
-        """The best scores, the same for all rows, and ln(lambda)."""
         raise NotImplementedError
 
     def split_parameters(self, v: Array) -> tuple[Array, Array, float]:
@@ -194,7 +193,7 @@ class VoteObjective:
         if earlier is not None:
             centred = earlier.intercept + self.features.mean @ earlier.coef
             return self.join_parameters(earlier.coef, centred, earlier.log_rate)
-        b, rate = self.best_constant()
+        b, rate = self.constant
         return self.join_parameters(np.zeros((self.features.m, self.c)), b * self.features.fit_intercept, rate)
 
     def squared_norm(self, v: Array) -> float:
@@ -210,7 +209,7 @@ class VoteObjective:
         """Solve with ``scatter (x) M + 2 l2 I`` for the coefficients and ``n M`` for intercepts and ln(lambda)."""
         values, U = np.linalg.eigh(M[:-1, :-1])
         ridge = self.features.ridge_solver(values, l2)
-        inner = _pseudo_inverse(self.features.total * np.where(self._free, M, 0.0))
+        inner = linalg.pinvh(self.features.total * np.where(self._free, M, 0.0), rtol=1e-10)
 
         def solve(g: Array) -> Array:
             step = ridge(self.split_parameters(g)[0] @ U) @ U.T
@@ -219,28 +218,15 @@ class VoteObjective:
         return solve
 
 
-def _pseudo_inverse(M: Array) -> Array:
-    """Of a small symmetric matrix: as `numpy.linalg.pinv`, in a third of the time."""
-    values, U = np.linalg.eigh(M)
-    sizes = np.abs(values)
-    kept = sizes > 1e-10 * sizes.max()
-    return np.asarray((U * np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)) @ U.T)
-
-
 class _LocalVotes(VoteObjective):
     """Rows in memory, followed by a row of mean features."""
 
     def __init__(self, features: Features, link: CompetingLabels) -> None:
-        super().__init__(features, link.Y.shape[1])
+        super().__init__(features, link.best_constant())
         self.link = link
 
-    def best_constant(self) -> tuple[Array, float]:
-        return self.link.best_constant()
-
     def at(self, v: Array) -> VoteObjectiveAt:
-        return self._evaluate(v, *self._scores(v))
-
-    def _evaluate(self, v: Array, Z: Array, rate: float) -> VoteObjectiveAt:
+        Z, rate = self._scores(v)
         loss, derivatives = self.link.at(Z, rate)
 
         def parameter_derivatives() -> Derivatives:
@@ -251,16 +237,13 @@ class _LocalVotes(VoteObjective):
                 found.mean_curvature,
             )
 
-        def along(d: Array) -> Callable[[float], VoteObjectiveAt]:
-            dZ, drate = self._scores(d)
-            return lambda t: self._evaluate(v + t * d, Z + t * dZ, rate + t * drate)
-
-        return VoteObjectiveAt(v, loss, parameter_derivatives, along, Z)
+        return VoteObjectiveAt(v, loss, parameter_derivatives, Z)
 
     def _scores(self, v: Array) -> tuple[Array, float]:
         W, b, rate = self.split_parameters(v)
         Z = np.empty((self.features.n + 1, self.c), order="F")
-        Z[:-1], Z[-1] = self.features.times(W, b), b
+        Z[:-1] = self.features.times(W, b)
+        Z[-1] = b
         return Z, rate
 
     def _parameter_gradient(self, R: Array, rate: float) -> Array:
@@ -294,9 +277,12 @@ class CompetingLabels:
 
     def _vote_derivatives(self, P: Array, theta: Array, dtheta: Array | float, d2theta: Array | float) -> Derivatives:
         u, h = self.loss_derivatives(theta)  # in theta, whose derivatives in ln p are dtheta and d2theta
-        s, f, r = u * dtheta, h * dtheta**2, h * dtheta
+        s = u * dtheta
+        r = h * dtheta
+        f = r * dtheta
         k = f + u * d2theta
-        U, h_total = s.sum(axis=1, keepdims=True), h.sum()
+        U = s.sum(axis=1, keepdims=True)
+        h_total = h.sum()
 
         def hessian_times(dZ: Array, drate: float) -> tuple[Array, float]:
             weighted = P * dZ
@@ -315,25 +301,29 @@ class CompetingLabels:
         found = vote_losses(theta, self.Y)
         if self.weak_prior:
             found[-1] = np.logaddexp(0.5 * theta[-1], -0.5 * theta[-1])
-        return float((found if self.weights is None else found * self.weights).sum())
+        return float(self._apply_weights(found).sum())
 
     def loss_derivatives(self, theta: Array) -> tuple[Array, Array]:
         """First and second derivatives of the loss of each label."""
         first, second = vote_slopes(theta, self.Y)
         if self.weak_prior:
             tanh = np.tanh(0.5 * theta[-1])
-            first[-1], second[-1] = 0.5 * tanh, 0.25 * (1.0 - tanh**2)
-        return (first, second) if self.weights is None else (first * self.weights, second * self.weights)
+            first[-1] = 0.5 * tanh
+            second[-1] = 0.25 * (1.0 - tanh**2)
+        return self._apply_weights(first), self._apply_weights(second)
+
+    def _apply_weights(self, A: Array) -> Array:
+        return A if self.weights is None else A * self.weights
 
     @property
     def total(self) -> float:
         """Largest sum of weights of a label; the number of rows without weights."""
-        return float(len(self.Y)) if self.weights is None else float(self.weights.sum(axis=0).max())
+        return float(self._apply_weights(np.ones((len(self.Y), 1))).sum(axis=0).max())
 
     def best_constant(self) -> tuple[Array, float]:
         """The degrees without features, as scores, and ln(lambda)."""
-        weights = np.broadcast_to(np.ones((1, 1)) if self.weights is None else self.weights, self.Y.shape)
-        means = (weights * self.Y).sum(axis=0) / weights.sum(axis=0)
+        counts = self._apply_weights(np.ones_like(self.Y)).sum(axis=0)
+        means = self._apply_weights(self.Y).sum(axis=0) / counts
         votes = -np.log1p(-means)
         return np.log(votes / votes.sum()), float(np.log(votes.sum()) - np.mean(self.offset))
 
