@@ -13,6 +13,17 @@ Indices = NDArray[Any]  # of integers
 SampleWeight = Array  # one non-negative number per row
 
 
+def row_weights(rows: Any, sample_weight: SampleWeight | None) -> SampleWeight:
+    """How often each of the rows counts: once if there are no sample weights.
+
+    Examples
+    --------
+    >>> row_weights([[0.5, 0.5], [1.0, 0.0]], None)
+    array([1., 1.])
+    """
+    return np.ones(len(rows)) if sample_weight is None else sample_weight
+
+
 def log_softmax(Z: Array, support: Mask | None = None) -> Array:
     """Row-wise ``log(softmax(Z))``; entries off the support (if one is given) are ``-inf``.
 

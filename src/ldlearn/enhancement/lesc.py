@@ -140,10 +140,12 @@ class LESC(Enhancer):
         There the samples are the columns of X and the dictionary is diagonal (s): no column of the optimal Z leaves the
         row space, which would only add to its nuclear norm. J is a copy of Z that carries the nuclear norm.
         """
-        X, s = space.coordinates, space.values[:, None]
-        Z, E, Y1, Y2 = (np.zeros_like(X) for _ in range(4))
+        X = space.coordinates
+        s = space.values[:, None]
+        Z = E = Y1 = Y2 = np.zeros_like(X)
         mu = self.mu
-        self.n_iter_, self.converged_ = 0, False
+        self.n_iter_ = 0
+        self.converged_ = False
         while not self.converged_ and self.n_iter_ < self.max_iter:
             # Each of J, Z and E is the exact minimiser of the augmented Lagrangian given the others.
             J = singular_value_threshold(Z + Y2 / mu, 1.0 / mu)
@@ -153,11 +155,12 @@ class LESC(Enhancer):
             E = rest + Y1 / mu
             # Whole columns shrink, so that a sample is either represented or an outlier.
             E *= shrinkage(np.linalg.norm(E, axis=0), self.beta / mu)
-            violations = rest - E, Z - J
+            error = rest - E
+            distance = Z - J
             self.n_iter_ += 1
-            self.converged_ = bool(max(np.abs(violation).max(initial=0.0) for violation in violations) < self.tol)
-            Y1 += mu * violations[0]
-            Y2 += mu * violations[1]
+            self.converged_ = bool(np.abs([error, distance]).max(initial=0.0) < self.tol)
+            Y1 = Y1 + mu * error
+            Y2 = Y2 + mu * distance
             mu = min(self.rho * mu, 1e10)  # as released
         self._certify(space, Z, Y1)
         return Z

@@ -94,12 +94,14 @@ class ML(Enhancer):
     normalize: OutputMap = "shift_l1"
 
     def _fit(self, X: Array, Y: Mask) -> None:
-        n_neighbors = Y.shape[1] + 1 if self.n_neighbors is None else self.n_neighbors
+        n_neighbors = self.n_neighbors or Y.shape[1] + 1
         M = reconstruction_laplacian(reconstruction_weights(X, n_neighbors, reg=self.reg))
         M = sparse.csr_array(M + _RIDGE * sparse.eye_array(len(X)))
         # Solved for the margin 1: the constraints are homogeneous, so that U grows with lam.
         fit = minimize_signed_quadratic(M, np.where(Y, 1.0, -1.0), tol=self.tol, max_iter=self.max_iter)
-        self.scores_, self.n_iter_, self.converged_ = self.lam * fit.U, fit.n_iter, fit.converged
+        self.scores_ = self.lam * fit.U
+        self.n_iter_ = fit.n_iter
+        self.converged_ = fit.converged
         self.objective_ = float(np.vdot(self.scores_, M @ self.scores_))
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 

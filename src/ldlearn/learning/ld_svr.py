@@ -9,8 +9,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.kernels import rbf_blocks, rbf_kernel
-from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, normalize_rows
-from ldlearn.solvers.lbfgs import minimize_lbfgs
+from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, normalize_rows, row_weights
 
 
 @estimator_dataclass
@@ -91,7 +90,7 @@ class LDSVR(SampleWeightMixin, Learner):
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         n, c = D.shape
-        weights = np.ones(n) if sample_weight is None else sample_weight
+        weights = row_weights(D, sample_weight)
         targets = logit(np.minimum(clip_degrees(D, 0.1 / c), 1.0 - 1e-9))
         self.training_rows_ = np.asarray(X, dtype=np.float64)
         self.sigma_ = self._mean_distance(weights) if self.sigma is None else float(self.sigma)
@@ -109,9 +108,8 @@ class LDSVR(SampleWeightMixin, Learner):
             return float(value), [theta + basis.T @ slopes, slopes.sum(axis=0)]
 
         start = [np.zeros((len(root), c)), np.average(targets, axis=0, weights=weights)]
-        fit = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol)
-        self.dual_coef_, self.intercept_ = vectors[:, kept] / root @ fit.arrays[0], fit.arrays[1]
-        self.objective_, self.n_iter_, self.converged_ = fit.loss, fit.n_iter, fit.converged
+        theta, self.intercept_ = self._minimize_lbfgs(loss, start).arrays
+        self.dual_coef_ = vectors[:, kept] / root @ theta
 
     def _mean_distance(self, weights: SampleWeight) -> float:
         rows = self.training_rows_ - self.training_rows_.mean(axis=0)
