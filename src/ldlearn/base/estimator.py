@@ -216,6 +216,14 @@ class LabelEstimator(BaseEstimator):
         self.converged_ = self.n_iter_ > 0 and path[-2] - path[-1] <= self.tol * abs(path[-1])
         return not self.converged_ and self.n_iter_ < self.max_iter
 
+    def _iterations(self) -> Iterator[int]:
+        """Count iterations in ``n_iter_`` until ``max_iter``, or until one of them sets ``converged_``."""
+        self.n_iter_ = 0
+        self.converged_ = False
+        while not self.converged_ and self.n_iter_ < self.max_iter:
+            self.n_iter_ += 1
+            yield self.n_iter_
+
     def _minimize_lbfgs(self, loss: LossAndGradient, start: Sequence[Array], memory: int = 10) -> LbfgsFit:
         """Minimise with ``tol`` and ``max_iter``; it sets ``objective_``, ``n_iter_`` and ``converged_``."""
         fit = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol, memory=memory)

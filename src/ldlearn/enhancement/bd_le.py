@@ -111,20 +111,16 @@ class BDLE(SampleWeightMixin, Enhancer):
         counted = w > 0
         # Both squared errors are sums over rows: a row that counts w times is one that is sqrt(w) times as long.
         root = np.sqrt(w[counted, None])
-        rough = self._laplacian_times(X[counted], features[counted])
-        # The graph term counts no rows: what X' multiplies by the root again is divided by it here.
-        weighted = root * features[counted]
-        smoothed = weighted + rough / root  # (I + lambda G) X
+        weighted = smoothed = root * features[counted]
+        if self.lam > 0:
+            G = laplacian(knn_graph(X[counted], self.n_neighbors, self.sigma))
+            rough = self.lam * (G @ features[counted])
+            # The graph term counts no rows: what X' multiplies by the root again is divided by it here.
+            smoothed = weighted + rough / root  # (I + lambda G) X
         W = self._solve_sylvester(weighted, root * labels[counted], smoothed)
         self.coef_, self.intercept_ = W.T, mean_y - mean_x @ W
         self.scores_ = features @ W + mean_y
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
-
-    def _laplacian_times(self, X: Array, features: Array) -> Array:
-        """``lambda G X``."""
-        if self.lam == 0:
-            return np.zeros_like(features)
-        return np.asarray(self.lam * (laplacian(knn_graph(X, self.n_neighbors, self.sigma)) @ features))
 
     def _solve_sylvester(self, X: Array, Y: Array, smoothed: Array) -> Array:
         """W of the Sylvester equation; it lies in the row space of X, in which the equation is solved if m > n."""

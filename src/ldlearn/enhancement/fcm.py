@@ -105,7 +105,13 @@ class FCM(SampleWeightMixin, Enhancer):
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         w = row_weights(Y, sample_weight)
         self._cluster(np.asarray(X, dtype=np.float64), self.n_clusters or 10 * Y.shape[1], w)
-        self.associations_ = _label_associations(Y * w[:, None], self.memberships_)
+        self.associations_ = (Y * w[:, None]).T @ self.memberships_
+        # Columns first: of the labels that a cluster's members carry, the share of each, so that large clusters say no
+        # more than small ones. Then rows: what ties a label to clusters sums to one, for frequent labels as for rare
+        # ones. A label without positive rows keeps zeros.
+        for axis in (0, 1):
+            sums = self.associations_.sum(axis=axis, keepdims=True)
+            self.associations_ /= np.where(sums > 0, sums, 1.0)
         self.scores_ = np.column_stack([(self.memberships_ * row).max(axis=1) for row in self.associations_])
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
@@ -121,8 +127,7 @@ class FCM(SampleWeightMixin, Enhancer):
         weights = counts * U**self.b
         path: list[float] = []
         centres = np.zeros((p, centred.shape[1]))
-        self.converged_ = False
-        while not self.converged_ and len(path) < self.max_iter:
+        for _ in self._iterations():
             members = weights.sum(axis=0)[:, None]
             # A cluster that every row has left, each being on a centre of its own, stays where it is.
             centres = np.where(members > 0, weights.T @ centred / np.where(members > 0, members, 1.0), centres)
@@ -137,7 +142,7 @@ class FCM(SampleWeightMixin, Enhancer):
         self.cluster_centers_ = centres + mean
         self.objective_path_ = np.array(path)
         self.objective_ = path[-1]
-        self.n_iter_ = len(path)
+
         largest = float(U.max())
         # Collapsed: no membership is even twice the uniform 1 / p (half way to 1 where p is 2 or less).
         if self.objective_ > 0 and largest < min(2.0, (p + 1) / 2.0) / p:
@@ -156,14 +161,3 @@ def _memberships(squares: Array, b: float) -> Array:
     ratio = np.where(nearest == 0, squares == 0, nearest / np.where(squares > 0, squares, 1.0))
     U = ratio ** (1.0 / (b - 1.0))
     return np.asarray(U / U.sum(axis=1, keepdims=True))
-
-
-def _label_associations(Y: Array, U: Array) -> Array:
-    """``Y' U``, columns then rows divided by their sums; a label without positive rows keeps zeros."""
-    # Columns first: of the labels that a cluster's members carry, the share of each, so that large clusters say no more
-    # than small ones. Then rows: what ties a label to clusters sums to one, for frequent labels as for rare ones.
-    A = Y.T @ U
-    for axis in (0, 1):
-        sums = A.sum(axis=axis, keepdims=True)
-        A = A / np.where(sums > 0, sums, 1.0)
-    return np.asarray(A)

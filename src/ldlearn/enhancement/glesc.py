@@ -131,8 +131,7 @@ class GLESC(Enhancer):
         E = Y = GV = WV = np.zeros_like(X)  # GV, WV: of G and W / rho with the bases
         # As released; small penalties let the first iterations go far from the constraints.
         mu = rho = 1e-4
-        self.n_iter_, self.converged_ = 0, False
-        while not self.converged_ and self.n_iter_ < self.max_iter:
+        for _ in self._iterations():
             ratio = mu / rho
             # Z minimises mu |X - X Z - E + Y / mu|^2 + rho |Z - G + W / rho|^2. X is diagonal in these coordinates, so
             # the normal equations (I + ratio X'X) change = ratio X' (...) are solved entry by entry.
@@ -146,7 +145,7 @@ class GLESC(Enhancer):
             products, distance = tensor.threshold_singular_values(np.split(change, cuts), 1.0 / rho)
             GV = np.vstack(products)
             gap = rest - E
-            self.n_iter_ += 1
+
             lengths = [float(np.linalg.norm(part)) for part in np.split(gap, cuts)]
             self.converged_ = max(distance, *lengths) < self.tol
             Y = Y + mu * gap

@@ -123,6 +123,7 @@ class LEMLL(Enhancer):
         self.dual_coef_ = np.zeros(Y.shape)
         self.intercept_ = np.zeros(Y.shape[1])
         self.gap_ = 0.0
+        self.n_iter_ = 0
         self.converged_ = True
         path: list[float] = []
         if self.l1 > 0:
@@ -134,7 +135,7 @@ class LEMLL(Enhancer):
         # Without a regressor the other two terms have this minimum, a quadratic in the signs.
         base = self.l3 * float(np.vdot(signs, signs - U))
         self.objective_path_ = base + np.array(path)
-        self.n_iter_ = len(path)
+
         self.objective_ = base + min(path, default=0.0)
         # The gradient in U is N U - 2 l3 signs + B, and 0 at the minimum.
         self.numerical_labels_ = U - solve_spd(N, self.dual_coef_)
@@ -148,8 +149,7 @@ class LEMLL(Enhancer):
         # 2 l1 (r - eps) / r, the weight of a row with error r, is 2 l1 at most: every row is a support vector at first.
         weights = np.full(len(U), 2.0 * self.l1)
         path: list[float] = []
-        self.converged_ = False
-        while not self.converged_ and len(path) < self.max_iter:
+        for _ in self._iterations():
             # The dual's penalty eps |B_i| + |B_i|^2 / (4 l1) is replaced by the quadratic that touches it from above at
             # the last B: its weights make the next dual value at least as large.
             B, b, KB = _weighted_fit(K, U, weights)

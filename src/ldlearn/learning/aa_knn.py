@@ -92,7 +92,11 @@ class AAKNN(Learner):
         chosen = indices[:, : self.n_neighbors]
         if distances.shape[1] > self.n_neighbors:
             radius = distances[:, self.n_neighbors - 1]
-            tolerance = self._distance_tolerance(X, radius)
+            tolerance = 1e-12 * radius
+            if self.metric == "angle":
+                tolerance = np.maximum(tolerance, 1e-12)
+            if self.metric == "euclidean":  # computed from inner products, which lose digits relative to the lengths
+                tolerance += 1e-7 * row_norms(X)
             tied = np.flatnonzero(distances[:, self.n_neighbors] - radius <= tolerance)
             if len(tied):
                 chosen[tied] = self._break_ties(X[tied], radius[tied], tolerance[tied])
@@ -106,15 +110,6 @@ class AAKNN(Learner):
             parts = (X.data.astype(np.float64), X.indices.astype(index), X.indptr.astype(index))
             return sparse.csr_array(parts, shape=X.shape)
         return X - self._mean
-
-    def _distance_tolerance(self, X: Any, radius: Array) -> Array:
-        """How far two computations of the same distance may differ."""
-        if self.metric == "angle":
-            radius = np.maximum(radius, 1.0)
-        tolerance = 1e-12 * radius
-        if self.metric == "euclidean":  # computed from inner products, which lose digits relative to the lengths
-            tolerance = 1e-7 * row_norms(X) + tolerance
-        return tolerance
 
     def _break_ties(self, X: Any, radius: Array, tolerance: Array) -> Indices:
         """The k nearest rows of queries whose k-th neighbour, at distance ``radius``, is one of several."""

@@ -93,7 +93,11 @@ class LDSVR(SampleWeightMixin, Learner):
         weights = row_weights(D, sample_weight)
         targets = logit(np.minimum(clip_degrees(D, 0.1 / c), 1.0 - 1e-9))
         self.training_rows_ = np.asarray(X, dtype=np.float64)
-        self.sigma_ = self._mean_distance(weights) if self.sigma is None else float(self.sigma)
+        sigma = self.sigma
+        if sigma is None:
+            distances = euclidean_distances(self.training_rows_ - self.training_rows_.mean(axis=0))
+            sigma = weights @ distances @ weights / weights.sum() ** 2 or 1.0
+        self.sigma_ = float(sigma)
         values, vectors = np.linalg.eigh(rbf_kernel(self.training_rows_, width=self.sigma_))
         kept = values > n * np.finfo(np.float64).eps * values[-1]
         root = np.sqrt(values[kept])
@@ -110,11 +114,6 @@ class LDSVR(SampleWeightMixin, Learner):
         start = [np.zeros((len(root), c)), np.average(targets, axis=0, weights=weights)]
         theta, self.intercept_ = self._minimize_lbfgs(loss, start).arrays
         self.dual_coef_ = vectors[:, kept] / root @ theta
-
-    def _mean_distance(self, weights: SampleWeight) -> float:
-        rows = self.training_rows_ - self.training_rows_.mean(axis=0)
-        distance = float(weights @ euclidean_distances(rows) @ weights) / float(weights.sum()) ** 2
-        return distance if distance > 0 else 1.0
 
     def _predict(self, X: Array) -> Array:
         blocks = rbf_blocks(X, self.training_rows_, width=self.sigma_)

@@ -122,7 +122,15 @@ class LDLForest(SampleWeightMixin, Learner):
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         rng = check_random_state(self.random_state)
-        self.nodes_ = self._assign_nodes(rng)
+        n_leaves = 2 ** (self.max_depth - 1)
+        n_splits = n_leaves - 1
+        if self.n_outputs < n_splits:
+            raise InputError(
+                f"max_depth={self.max_depth} makes {n_splits} split nodes and each needs an output of its own: give at "
+                f"least n_outputs={n_splits} instead of n_outputs={self.n_outputs}, or a smaller max_depth."
+            )
+        nodes = [rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_estimators)]
+        self.nodes_ = np.array(nodes, dtype=np.intp)
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         # A row counts as often as its weight says if its degrees are multiplied by that, compared with the mean.
         counts = row_weights(D, sample_weight)
@@ -131,7 +139,7 @@ class LDLForest(SampleWeightMixin, Learner):
         # Logits of size one on standardised features: splits that differ, none of them saturated.
         theta = rng.normal(scale=1.0 / np.sqrt(Z.shape[1]), size=(Z.shape[1], self.n_outputs))
         theta0 = np.zeros(self.n_outputs)
-        uniform = np.full((self.n_estimators, 2 ** (self.max_depth - 1), D.shape[1]), 1.0 / D.shape[1])
+        uniform = np.full((self.n_estimators, n_leaves, D.shape[1]), 1.0 / D.shape[1])
         leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, uniform, self.leaf_updates)
         path = [loss]
 
@@ -148,15 +156,6 @@ class LDLForest(SampleWeightMixin, Learner):
         coef, self.output_intercept_ = scaling.undo(theta, theta0)
         self.output_coef_ = coef.T
         self.leaves_ = leaves
-
-    def _assign_nodes(self, rng: np.random.RandomState) -> Indices:
-        n_splits = 2 ** (self.max_depth - 1) - 1
-        if self.n_outputs < n_splits:
-            raise InputError(
-                f"max_depth={self.max_depth} makes {n_splits} split nodes and each needs an output of its own: give at "
-                f"least n_outputs={n_splits} instead of n_outputs={self.n_outputs}, or a smaller max_depth."
-            )
-        return np.array([rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_estimators)], dtype=np.intp)
 
     def _predict(self, X: Array) -> Array:
         F = X @ self.output_coef_.T + self.output_intercept_

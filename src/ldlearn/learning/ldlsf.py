@@ -145,7 +145,7 @@ class LDLSF(SampleWeightMixin, Learner):
         S, C, path = self._admm(w_step, self.lam1 / units[:, None], self.lam2 / units[:, None])
         self.objective_path_ = np.array(path) + constant
         self.objective_ = float(self.objective_path_[-1])
-        self.n_iter_ = len(path)
+
         self.specific_ = S / scaling.scale[:, None]
         self.common_ = C / scaling.scale[:, None]
         coef, self.intercept_ = scaling.undo(S + C, offset)
@@ -157,8 +157,7 @@ class LDLSF(SampleWeightMixin, Learner):
         first = 0.0
         S = C = N = V = np.zeros(w_step.shape)
         path: list[float] = []
-        self.converged_ = False
-        while not self.converged_ and len(path) < self.max_iter:
+        for n_iter in self._iterations():
             W = w_step.solve(rho * N - V, rho)
             S, C = split_coefficients(W + V / rho, box / rho, ball / rho)
             before, N = N, S + C
@@ -170,7 +169,7 @@ class LDLSF(SampleWeightMixin, Learner):
             primal = linalg.norm(W - N) / max(linalg.norm(W), linalg.norm(N), 0.01 * first, _TINY)
             dual = rho * linalg.norm(N - before) / max(linalg.norm(V), self.tol * w_step.size, _TINY)
             self.converged_ = bool(max(primal, dual) <= self.tol)
-            if len(path) % 5 == 0 and len(path) <= 100:
+            if n_iter % 5 == 0 and n_iter <= 100:
                 # Residuals of equal size: neither the constraint nor the objective lags behind. Convergence of ADMM is
                 # certain only once rho is constant.
                 rho *= min(max(np.sqrt(primal / max(dual, _TINY)), 0.1), 10.0)

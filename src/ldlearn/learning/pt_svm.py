@@ -128,7 +128,10 @@ class PTSVM(SampleWeightMixin, Learner):
         held_out = [_split_draws(counts[:, pair], self.cv, rng) for pair in self.pairs_]
         dual_coef, intercept = self._train_machines(X, counts, held_out)
         decisions = self._decisions(X, X, dual_coef[:, :, 1:], intercept[:, 1:])
-        self.sigmoids_ = _fit_sigmoids(decisions, held_out)
+        self.sigmoids_ = np.zeros((len(held_out), 2))
+        for p, folds in enumerate(held_out):
+            fold, row = np.nonzero(folds.any(axis=2))
+            self.sigmoids_[p] = platt_sigmoid(decisions[row, p, fold], *folds[fold, row].T)
         support = dual_coef[:, :, 0].any(axis=1)
         self.support_vectors_ = X[support] + mean
         self.dual_coef_ = dual_coef[support, :, 0]
@@ -213,12 +216,3 @@ def _split_draws(counts: Indices, n_folds: int, rng: Any) -> Indices:
     dealt = np.zeros((n_folds, counts.size), dtype=np.int64)
     np.add.at(dealt, (fold, draws), 1)
     return dealt.reshape(n_folds, *counts.shape)
-
-
-def _fit_sigmoids(decisions: Array, held_out: list[Indices]) -> Array:
-    """A and B of each pair from the scores (n, pairs, folds) of the draws that each fold held out."""
-    sigmoids = np.zeros((len(held_out), 2))
-    for p, folds in enumerate(held_out):
-        fold, row = np.nonzero(folds.any(axis=2))
-        sigmoids[p] = platt_sigmoid(decisions[row, p, fold], *folds[fold, row].T)
-    return sigmoids
