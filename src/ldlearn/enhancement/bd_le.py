@@ -135,8 +135,7 @@ class BDLE(SampleWeightMixin, Enhancer):
         # X'Y comes once from the way there and alpha times from the way back.
         targets = (1.0 + self.alpha) * (X.T @ (Y @ V))
         ridges = self.alpha * np.maximum(values, 0.0)
-        identity = np.eye(len(gram))
-        columns = [
-            solve_semidefinite(gram + ridge * identity, target) for ridge, target in zip(ridges, targets.T, strict=True)
-        ]
-        return np.asarray(np.column_stack(columns) @ V.T)
+
+        systems = (gram + ridge * np.eye(len(gram)) for ridge in ridges)  # made one by one
+        columns = map(solve_semidefinite, systems, targets.T)
+        return np.asarray(np.column_stack(list(columns)) @ V.T)

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.base.parameters import AboveOne, NonNegative, OutputMap, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.kernels import squared_distances
-from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, to_distributions
+from ldlearn.core.simplex import Array, Mask, SampleWeight, positive_or_one, row_weights, to_distributions
 
 
 @estimator_dataclass
@@ -111,7 +111,7 @@ class FCM(SampleWeightMixin, Enhancer):
         # ones. A label without positive rows keeps zeros.
         for axis in (0, 1):
             sums = self.associations_.sum(axis=axis, keepdims=True)
-            self.associations_ /= np.where(sums > 0, sums, 1.0)
+            self.associations_ /= positive_or_one(sums)
         self.scores_ = np.column_stack([(self.memberships_ * row).max(axis=1) for row in self.associations_])
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
@@ -130,7 +130,7 @@ class FCM(SampleWeightMixin, Enhancer):
         for _ in self._iterations():
             members = weights.sum(axis=0)[:, None]
             # A cluster that every row has left, each being on a centre of its own, stays where it is.
-            centres = np.where(members > 0, weights.T @ centred / np.where(members > 0, members, 1.0), centres)
+            centres = np.where(members > 0, weights.T @ centred / positive_or_one(members), centres)
             squares = squared_distances(centred, centres)
             before, U = U, _memberships(squares, self.b)
             weights = counts * U**self.b
@@ -158,6 +158,6 @@ def _memberships(squares: Array, b: float) -> Array:
     """``u_ik`` proportional to ``squares^(-1 / (b - 1))``; a row on a centre belongs to that centre alone."""
     nearest = squares.min(axis=1, keepdims=True)
     # Relative to the nearest centre no power overflows, however near to 1 b is. On a centre the limit is taken.
-    ratio = np.where(nearest == 0, squares == 0, nearest / np.where(squares > 0, squares, 1.0))
+    ratio = np.where(nearest == 0, squares == 0, nearest / positive_or_one(squares))
     U = ratio ** (1.0 / (b - 1.0))
     return np.asarray(U / U.sum(axis=1, keepdims=True))

@@ -17,7 +17,7 @@ from ldlearn.base.parameters import NonNegative, OutputMap, Positive, PositiveIn
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import Array, Indices, Mask, to_distributions
+from ldlearn.core.simplex import Array, Indices, Mask, positive_or_one, to_distributions
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.spd import solve_operator, solve_spd
 
@@ -263,7 +263,7 @@ def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
         for j in range(Z.shape[1]):
             gradient = np.einsum("gk,gkd->gd", others[:, j], Z)
             length = np.linalg.norm(gradient, axis=1, keepdims=True)
-            Z[:, j] = np.where(length > 0, -gradient / np.where(length > 0, length, 1.0), Z[:, j])
+            Z[:, j] = np.where(length > 0, -gradient / positive_or_one(length), Z[:, j])
     return Z
 
 

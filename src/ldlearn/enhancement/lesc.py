@@ -9,7 +9,7 @@ from scipy.sparse.linalg import aslinearoperator
 from ldlearn.base import Enhancer
 from ldlearn.base.parameters import AtLeastOne, NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Mask, softmax
+from ldlearn.core.simplex import Array, Mask, positive_or_one, softmax
 from ldlearn.solvers.low_rank import (
     ThinFactors,
     nuclear_norm,
@@ -178,7 +178,7 @@ def _beta_star(space: ThinFactors) -> float:
     if not X.size:
         return np.inf
     lengths = np.linalg.norm(X, axis=0)
-    return 1.0 / _spectral_norm(space.values[:, None] * X / np.where(lengths > 0, lengths, 1.0))
+    return 1.0 / _spectral_norm(space.values[:, None] * X / positive_or_one(lengths))
 
 
 def _spectral_norm(A: Array) -> float:

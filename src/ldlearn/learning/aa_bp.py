@@ -123,7 +123,8 @@ class AABP(SampleWeightMixin, Learner):
             X = scaling.apply(X)
         is_softmax = self.output == "softmax"
         network = _Network(X, D, row_weights(D, sample_weight), is_softmax, self.l2)
-        layers = _initial_layers(X, sizes, D.shape[1], check_random_state(self.random_state), is_softmax)
+        rng = check_random_state(self.random_state)
+        layers = _initial_layers(X, sizes, D.shape[1], rng, is_softmax)
         if scaling is None:
             layers = self._descend(network, layers)
         else:
@@ -210,7 +211,8 @@ def _initial_layers(X: Array, hidden: list[int], n_labels: int, rng: Any, is_sof
         high = np.ones(size)
         low = -high
     reach = hidden[-1] ** -0.5 if is_softmax else 1.0  # squared errors of a saturated softmax have no slope
-    return [*layers, *(rng.uniform(-reach, reach, shape) for shape in ((hidden[-1], n_labels), n_labels))]
+    W = rng.uniform(-reach, reach, (hidden[-1], n_labels))
+    return [*layers, W, rng.uniform(-reach, reach, n_labels)]
 
 
 def _nguyen_widrow(low: Array, high: Array, size: int, rng: Any) -> tuple[Array, Array]:

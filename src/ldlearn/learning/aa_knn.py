@@ -95,7 +95,8 @@ class AAKNN(Learner):
             tolerance = 1e-12 * radius
             if self.metric == "angle":
                 tolerance = np.maximum(tolerance, 1e-12)
-            if self.metric == "euclidean":  # computed from inner products, which lose digits relative to the lengths
+            if self.metric == "euclidean":
+                # Computed from inner products, which lose digits relative to the lengths.
                 tolerance += 1e-7 * row_norms(X)
             tied = np.flatnonzero(distances[:, self.n_neighbors] - radius <= tolerance)
             if len(tied):

@@ -111,7 +111,8 @@ class CPNN(SampleWeightMixin, Learner):
     def _predict(self, X: Array) -> Array:
         F = X @ self.hidden_coef_ + self.hidden_intercept_
         offsets = label_positions(self._n_labels)[:, None] * self.label_coef_
-        return softmax(np.concatenate([H @ self.output_coef_ for _, H in _hidden_units(F, offsets)]))
+        scores = [H @ self.output_coef_ for _, H in _hidden_units(F, offsets)]
+        return softmax(np.concatenate(scores))
 
 
 def _hidden_units(F: Array, offsets: Array) -> Iterator[tuple[slice, Array]]:

@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.kernels import rbf_blocks, rbf_kernel
-from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, normalize_rows, row_weights
+from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, normalize_rows, positive_or_one, row_weights
 
 
 @estimator_dataclass
@@ -107,7 +107,7 @@ class LDSVR(SampleWeightMixin, Learner):
             errors = basis @ theta + b - targets
             u = 0.25 * np.linalg.norm(errors, axis=1)
             excess = np.maximum(u - self.epsilon, 0.0)
-            slopes = (self.C * weights * excess / (8.0 * np.where(u > 0, u, 1.0)))[:, None] * errors
+            slopes = (self.C * weights * excess / (8.0 * positive_or_one(u)))[:, None] * errors
             value = 0.5 * np.vdot(theta, theta) + self.C * np.vdot(weights, excess**2)
             return float(value), [theta + basis.T @ slopes, slopes.sum(axis=0)]
 

@@ -247,7 +247,8 @@ def split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array]
     room = np.maximum(ball**2 - cut * box**2, 0.0)
     scales = np.sqrt(room / np.maximum(squares, 1e-150))
     # With the right number cut, t is too small for the next entry to reach the box: the first such number is right.
-    fits = scales * descending <= box * (1.0 + 1e-12)  # equality must not fail by rounding: the next t may be 0
+    # Equality must not fail by rounding: the next t may be 0.
+    fits = scales * descending <= box * (1.0 + 1e-12)
     chosen = np.take_along_axis(scales, np.argmax(fits, axis=1, keepdims=True), axis=1)
     t = np.minimum(np.where(fits.any(axis=1, keepdims=True), chosen, 1.0), 1.0)
     uncut = np.clip(R, -box / t, box / t)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, positive_or_one, row_weights
 from ldlearn.solvers.features import Features, linear_softmax
 
 # Shapes: X (n, m), D, P and logits Z (n, c), W (m, c), b (c,), `times` (n, 1): how often each row counts.
@@ -66,7 +66,7 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         logits = mean_logits(D, sample_weight) if self.fit_intercept else np.zeros(c)
         # The solver sees every array in a unit of about its curvature, so that none slows the others down.
         in_features = np.sqrt(features.spread / c + 2.0 * self.l2)[:, None]
-        in_features = np.where(in_features > 0.0, in_features, 1.0)
+        in_features = positive_or_one(in_features)
         coefficients = np.zeros((features.m, c)), in_features
         starts = [coefficients, (logits, np.sqrt(features.total / c)), *others]
         units = [unit for _, unit in starts]

@@ -1,6 +1,7 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize, sparse
@@ -153,8 +154,7 @@ class LSELDL(SampleWeightMixin, Learner):
         return softmax(X @ self.coef_.T + self.intercept_)
 
 
-@dataclass(frozen=True)
-class LatentState:
+class LatentState(NamedTuple):
     """The four unknowns."""
 
     W: Array
@@ -208,7 +208,7 @@ class LatentProblem:
         start = SoftmaxFit(state.theta, state.b, state.V @ state.theta + state.b)
         features = Features(state.V, sample_weight=self.counts)
         fit = softmax_regression(features, self.D, l2=self.delta, start=start, tol=1e-8)
-        return replace(state, theta=fit.coef, b=fit.intercept)
+        return state._replace(theta=fit.coef, b=fit.intercept)
 
     def rescale(self, state: LatentState) -> LatentState:
         """``W, V, theta -> t W, t V, theta / t`` leaves the predictions alone; take the t of least penalty."""
@@ -223,14 +223,14 @@ class LatentProblem:
         largest = (2.0 * inverse / linear) ** (1.0 / 3.0)
         t = optimize.brentq(lambda t: 2.0 * quadratic * t**4 + linear * t**3 - 2.0 * inverse, 0.0, 1.01 * largest)
         # Short rows of W are penalised by their squares, which the formula above does not know: hence the comparison.
-        scaled = replace(state, W=t * state.W, V=t * state.V, theta=state.theta / t)
+        scaled = state._replace(W=t * state.W, V=t * state.V, theta=state.theta / t)
         return scaled if self.objective(scaled) <= self.objective(state) else state
 
     def improve_latent(self, state: LatentState) -> LatentState:
         """A few steps of L-BFGS on V."""
         encoded = self.X @ state.W
         fit = minimize_lbfgs(lambda V: self.latent_loss(V, encoded, state.theta, state.b), [state.V], max_iter=10)
-        return replace(state, V=fit.arrays[0])
+        return state._replace(V=fit.arrays[0])
 
     def latent_loss(self, V: Array, encoded: Array, theta: Array, b: Array) -> tuple[float, list[Array]]:
         """The terms of the objective that contain V, and their gradient; ``encoded = X W``."""
@@ -247,7 +247,7 @@ class LatentProblem:
         # |w| <= (|w|^2 / l + l) / 2 with equality at l = |w|: the weighted square lies above the penalty and touches it
         # at the present W, so that its minimum cannot raise the objective.
         lengths = np.maximum(linalg.norm(state.W, axis=1), _HUBER_LENGTH)
-        return replace(state, W=self._reweighted_solve(state.V, lengths))
+        return state._replace(W=self._reweighted_solve(state.V, lengths))
 
     def _reweighted_solve(self, V: Array, lengths: Array) -> Array:
         """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by ridge regression."""

@@ -114,7 +114,8 @@ class SAIIS(SampleWeightMixin, Learner):
         while self._should_iterate(path):
             W = W + problem.step(W)
             path.append(problem.loss(W))
-        coef, self.intercept_ = scaling.undo(W[:m], W[m:].sum(axis=0))  # the intercept is 0 or the last row
+        # The intercept is 0, or the last row.
+        coef, self.intercept_ = scaling.undo(W[:m], W[m:].sum(axis=0))
         self.coef_ = coef.T
 
     def _predict(self, X: Any) -> Array:
