@@ -166,7 +166,7 @@ def check_outputs_are_distributions(case: Case) -> None:
     for P in found:
         assert P.shape == case.Y.shape, f"degrees have shape {P.shape}, labels {case.Y.shape}"
         assert (P >= 0).all(), "degrees are negative"
-        assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+        _assert_sums(P)
 
 
 def check_zeros(case: Case) -> None:
@@ -213,7 +213,7 @@ def check_float32(case: Case) -> None:
     for P, Q in case.pairs(case.fit(X, case.T), X):
         assert P.dtype == np.float64, f"float64 features give {P.dtype}"
         assert Q.dtype == np.float32, f"float32 features give {Q.dtype}"
-        assert_allclose(Q.sum(axis=1), 1.0, atol=1e-5)
+        _assert_sums(Q, 1e-5)
         assert_allclose(P, Q, atol=case.estimator.float32_tolerance)
 
 
@@ -329,7 +329,7 @@ def check_degenerate_data(case: Case) -> None:
     for features, T in problems:
         for P in outputs(case.fit(features, T), features):
             assert np.isfinite(P).all(), "degrees are not finite"
-            assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+            _assert_sums(P)
 
 
 def check_docstring(case: Case) -> None:
@@ -425,7 +425,7 @@ def check_incomplete_degrees(case: Case) -> None:
         _assert_refused("first at row 3, column 0.*needs every degree", case.fit, case.X, partial)
         return
     P = case.fit(case.X, partial).predict(case.X)
-    assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+    _assert_sums(P)
     change = np.abs(P - case.fitted.predict(case.X)).max()
     assert 0 < change < 0.2, f"six of {case.D.size} degrees less change the prediction by {change:.2g}"
 
@@ -442,10 +442,15 @@ def check_unknown_labels(case: Case) -> None:
         return
     model = case.fit(case.X, partial)
     for P in outputs(model, case.X):
-        assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+        _assert_sums(P)
     assert (model.label_distributions_[9] > 0).sum() > 1, "a row without any known label gets a single label"
     change = np.abs(case.fitted.label_distributions_ - model.label_distributions_).max()
     assert change > 1e-3, "unknown labels are used as if they were known"
+
+
+def _assert_sums(P: Array, atol: float = 1e-9) -> None:
+    """The degrees of each row sum to 1."""
+    assert_allclose(P.sum(axis=1), 1.0, atol=atol)
 
 
 def _assert_refused(message: str, call: Callable[..., Any], *args: Any, **params: Any) -> None:
