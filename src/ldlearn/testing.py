@@ -4,7 +4,7 @@ import inspect
 import pickle
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from functools import cached_property
 from typing import Any
@@ -103,6 +103,16 @@ def make_problem(n: int = 40, m: int = 4, c: int = 5, seed: int = 0) -> tuple[Ar
     return X, D, (D > 0.08).astype(int)
 
 
+def outputs(model: Any, X: Any) -> list[Array]:
+    """Recovered and predicted distributions, as far as a fitted model has them."""
+    found = []
+    if hasattr(model, "label_distributions_"):
+        found.append(model.label_distributions_)
+    if hasattr(model, "predict"):
+        found.append(model.predict(X))
+    return found
+
+
 class Case:
     """An estimator with a seed, a small problem, and fits that several checks only look at.
 
@@ -139,17 +149,14 @@ class Case:
         """A copy, fitted to features with many zeros."""
         return self.fit(self.X_with_zeros, self.T)
 
+    def pairs(self, model: Any, X: Any) -> Iterator[tuple[Array, Array]]:
+        """Degrees that the fitted copy gives to the rows of the problem, and another model to those of X."""
+        return zip(outputs(self.fitted, self.X), outputs(model, X), strict=True)
 
-def outputs(model: Any, X: Any) -> list[Array]:
-    """Recovered and predicted distributions, as far as a fitted model has them."""
-    recovered = [model.label_distributions_] if hasattr(model, "label_distributions_") else []
-    return [*recovered, model.predict(X)] if hasattr(model, "predict") else recovered
-
-
-def assert_same(first: Any, X: Any, second: Any, X_second: Any, atol: float = 0.0, message: str = "") -> None:
-    """Two fitted models give the same degrees to the same rows."""
-    for P, Q in zip(outputs(first, X), outputs(second, X_second), strict=True):
-        assert_allclose(P, Q, rtol=0, atol=atol, err_msg=message)
+    def assert_same(self, model: Any, X: Any, atol: float = 0.0, message: str = "") -> None:
+        """Another model gives the rows of X the degrees that the fitted copy gives to the rows of the problem."""
+        for P, Q in self.pairs(model, X):
+            assert_allclose(P, Q, rtol=0, atol=atol, err_msg=message)
 
 
 def check_outputs_are_distributions(case: Case) -> None:
@@ -159,7 +166,7 @@ def check_outputs_are_distributions(case: Case) -> None:
     for P in found:
         assert P.shape == case.Y.shape, f"degrees have shape {P.shape}, labels {case.Y.shape}"
         assert (P >= 0).all(), "degrees are negative"
-        assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+        _assert_sums(P)
 
 
 def check_zeros(case: Case) -> None:
@@ -177,13 +184,14 @@ def check_permutations(case: Case) -> None:
     labels = rng.permutation(c) if case.capabilities.label_invariant else np.arange(c)
     shuffled = case.fit(case.X[rows], case.T[rows][:, labels])
     advice = "capabilities() must declare that the fit depends on the order of samples or labels"
-    for P, Q in zip(outputs(case.fitted, case.X), outputs(shuffled, case.X[rows]), strict=True):
+    for P, Q in case.pairs(shuffled, case.X[rows]):
         assert_allclose(P[rows][:, labels], Q, atol=1e-5, err_msg=advice)
 
 
 def check_inputs_are_unchanged(case: Case) -> None:
     """No method changes its arguments."""
-    X, T = case.X.copy(), case.T.copy()
+    X = case.X.copy()
+    T = case.T.copy()
     outputs(case.fit(X, T), X)
     assert_array_equal(X, case.X, err_msg="fit or predict changes X")
     assert_array_equal(T, case.T, err_msg="fit changes y")
@@ -196,16 +204,16 @@ def check_random_state(case: Case) -> None:
     after = np.random.get_state()  # noqa: NPY002
     for old, new in zip(before, after, strict=True):
         assert_array_equal(old, new, err_msg="the global random generator is used")
-    assert_same(case.fitted, case.X, again, case.X, message="two fits with the same random_state differ")
+    case.assert_same(again, case.X, message="two fits with the same random_state differ")
 
 
 def check_float32(case: Case) -> None:
     """Features in single precision give degrees in single precision."""
     X = case.X.astype(np.float32)
-    for P, Q in zip(outputs(case.fitted, case.X), outputs(case.fit(X, case.T), X), strict=True):
+    for P, Q in case.pairs(case.fit(X, case.T), X):
         assert P.dtype == np.float64, f"float64 features give {P.dtype}"
         assert Q.dtype == np.float32, f"float32 features give {Q.dtype}"
-        assert_allclose(Q.sum(axis=1), 1.0, atol=1e-5)
+        _assert_sums(Q, 1e-5)
         assert_allclose(P, Q, atol=case.estimator.float32_tolerance)
 
 
@@ -215,18 +223,19 @@ def check_clone_and_pickle(case: Case) -> None:
     assert not hasattr(unfitted, "label_names_"), "a clone is fitted"
     rebuilt = type(unfitted)().set_params(**unfitted.get_params(deep=False)).fit(case.X, case.T)
     for other in (pickle.loads(pickle.dumps(case.fitted)), rebuilt):
-        assert_same(case.fitted, case.X, other, case.X)
+        case.assert_same(other, case.X)
 
 
 def check_data_frames(case: Case) -> None:
     """The names of features and labels are kept."""
     pandas = import_optional("pandas", "tables", "This check")
-    features, labels = list("abcd"), [f"emotion {j}" for j in range(case.Y.shape[1])]
+    features = list("abcd")
+    labels = [f"emotion {j}" for j in range(case.Y.shape[1])]
     X = pandas.DataFrame(case.X, columns=features)
     model = case.fit(X, pandas.DataFrame(case.T, columns=labels))
     assert list(model.label_names_) == labels
     assert list(model.feature_names_in_) == features
-    assert_same(case.fitted, case.X, model, X, 1e-6)
+    case.assert_same(model, X, 1e-6)
 
 
 def check_pipeline(case: Case) -> None:
@@ -241,7 +250,7 @@ def check_pipeline(case: Case) -> None:
         P = search.fit(case.X, case.T).predict(case.X)
         if case.estimator.kind == "joint":
             assert -20.0 < search.best_score_ < 0.0, "score is not the log-likelihood of 0/1 labels"
-            _assert_refused(lambda: search.score(case.X, case.D), r"ldlearn\.metrics\.intersection")
+            _assert_refused(r"ldlearn\.metrics\.intersection", search.score, case.X, case.D)
         else:
             assert_allclose(search.score(case.X, case.D), np.minimum(case.D, P).sum(axis=1).mean())
 
@@ -250,9 +259,11 @@ def check_sparse_features(case: Case) -> None:
     """Sparse features are refused, or give the same result as dense ones."""
     X = sparse.csr_array(case.X_with_zeros)
     if not case.capabilities.sparse:
-        _assert_refused(lambda: case.fit(X, case.T), "[Ss]parse")
+        _assert_refused("[Ss]parse", case.fit, X, case.T)
         return
-    assert_same(case.fitted_on_sparse_features, case.X_with_zeros, case.fit(X, case.T), X, 1e-6)
+    expected = outputs(case.fitted_on_sparse_features, case.X_with_zeros)
+    for P, Q in zip(expected, outputs(case.fit(X, case.T), X), strict=True):
+        assert_allclose(P, Q, rtol=0, atol=1e-6)
 
 
 def check_feature_offsets(case: Case) -> None:
@@ -260,13 +271,15 @@ def check_feature_offsets(case: Case) -> None:
     if case.estimator.kind == "learner" or not all(case.params.get(name, True) for name in _ORIGIN_MATTERS):
         return
     X = case.X + 1e6
-    assert_same(case.fitted, case.X, case.fit(X, case.T), X, 1e-6)
+    case.assert_same(case.fit(X, case.T), X, 1e-6)
 
 
 def check_bad_targets(case: Case) -> None:
     """Wrong targets are refused in one sentence, and the estimator stays as it was."""
-    T, model = case.T, clone(case.estimator)
-    two_columns, first_rows = np.isin(np.arange(T.shape[1]), (1, 2)), np.arange(len(T))[:, None] < 2
+    T = case.T
+    model = clone(case.estimator)
+    two_columns = np.isin(np.arange(T.shape[1]), (1, 2))
+    first_rows = np.arange(len(T))[:, None] < 2
     bad: dict[str, Any] = {
         "2-D": T[:, 0],
         "row 0, column 1|column 1 of y.* is unknown in every row": np.where(two_columns, np.nan, T),
@@ -279,7 +292,7 @@ def check_bad_targets(case: Case) -> None:
     }
     before = dict(vars(model))
     for message, wrong in bad.items():
-        _assert_refused(lambda wrong=wrong: model.fit(case.X, wrong), message)  # type: ignore[misc]
+        _assert_refused(message, model.fit, case.X, wrong)
         assert vars(model) == before, "a failed fit changes the estimator"
 
 
@@ -289,30 +302,34 @@ def check_bad_features(case: Case) -> None:
     if case.capabilities.missing_values:
         assert np.isfinite(case.fit(with_nan, case.T).predict(with_nan)).all()
     else:
-        _assert_refused(lambda: case.fit(with_nan, case.T), r"NaN.*sklearn\.impute")
-    _assert_refused(lambda: case.fit(case.X[:, 0], case.T), "Reshape your data")
-    _assert_refused(lambda: case.fit(1j * case.X, case.T), "must hold real numbers")
+        _assert_refused(r"NaN.*sklearn\.impute", case.fit, with_nan, case.T)
+    _assert_refused("Reshape your data", case.fit, case.X[:, 0], case.T)
+    _assert_refused("must hold real numbers", case.fit, 1j * case.X, case.T)
 
 
 def check_failed_fit(case: Case) -> None:
     """A fit that fails leaves an earlier one as it was."""
     model = deepcopy(case.fitted)
-    _assert_refused(lambda: model.fit(np.full_like(case.X, np.inf), case.T), "")
-    assert_same(case.fitted, case.X, model, case.X)
+    _assert_refused("", model.fit, np.full_like(case.X, np.inf), case.T)
+    case.assert_same(model, case.X)
 
 
 def check_degenerate_data(case: Case) -> None:
     """A label that is never positive, a single label, constant features and repeated rows are no problem."""
-    X, (D, Y) = case.X, (case.D, case.Y)
-    absent = np.arange(Y.shape[1]) == 2
-    Y2, D2 = np.where(absent, 0, Y), np.where(absent, 0.0, D)
-    Y2[Y2.sum(axis=1) == 0, 0] = 1
-    D2 /= D2.sum(axis=1, keepdims=True)
-    single, constant = np.ones((len(X), 1)), np.where(np.arange(X.shape[1]) == 0, 3.0, X)
-    for X_, T in ((X, case.targets(D2, Y2)), (X, single), (constant, case.T), (np.repeat(X[::2], 2, axis=0), case.T)):
-        for P in outputs(case.fit(X_, T), X_):
+    is_absent = np.arange(case.Y.shape[1]) == 2
+    Y = np.where(is_absent, 0, case.Y)
+    Y[Y.sum(axis=1) == 0, 0] = 1
+    D = np.where(is_absent, 0.0, case.D)
+    D /= D.sum(axis=1, keepdims=True)
+    X = case.X
+    constant = np.where(np.arange(X.shape[1]) == 0, 3.0, X)
+    repeated = np.repeat(X[::2], 2, axis=0)
+    single = np.ones((len(X), 1))
+    problems = (X, case.targets(D, Y)), (X, single), (constant, case.T), (repeated, case.T)
+    for features, T in problems:
+        for P in outputs(case.fit(features, T), features):
             assert np.isfinite(P).all(), "degrees are not finite"
-            assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+            _assert_sums(P)
 
 
 def check_docstring(case: Case) -> None:
@@ -351,7 +368,7 @@ def _check_short_fit(case: Case) -> None:
         assert not messages, f"converged, but warns: {messages}"
         if not hasattr(short, "steps_converged_"):  # else the outer iteration stops early by design
             message = "converged_ is True after one iteration, but more change the result"
-            assert_same(short, case.X, case.fitted, case.X, message=message)
+            case.assert_same(short, case.X, message=message)
     else:
         advice = case.estimator._convergence_advice
         name = type(case.estimator).__name__
@@ -360,20 +377,21 @@ def _check_short_fit(case: Case) -> None:
 
 def check_baseline(case: Case) -> None:
     """What uses no feature is a baseline."""
-    found = outputs(case.fitted_on_sparse_features, case.X)
-    same = all(np.array_equal(P, Q) for P, Q in zip(outputs(case.fitted, case.X), found, strict=True))
+    same = all(np.array_equal(P, Q) for P, Q in case.pairs(case.fitted_on_sparse_features, case.X))
     assert case.estimator.is_baseline or not same, "it uses no feature: declare is_baseline = True"
 
 
 def check_sample_weight(case: Case) -> None:
     """Sample weights are refused, or 1 changes nothing, 0 is no row, and 2 is the row twice if that is declared."""
-    X, T, n = case.X, case.T, len(case.X)
+    X = case.X
+    T = case.T
+    n = len(X)
     if not case.capabilities.sample_weight:
-        _assert_refused(lambda: case.fit(X, T, sample_weight=np.ones(n)), "'sample_weight'")
+        _assert_refused("'sample_weight'", case.fit, X, T, sample_weight=np.ones(n))
         return
     assert "sample_weight" in inspect.signature(case.estimator.fit).parameters, "fit must name sample_weight"
     ones = case.fit(X, T, sample_weight=np.ones(n))
-    assert_same(case.fitted, X, ones, X, 1e-5, "weights of 1 change the result")
+    case.assert_same(ones, X, 1e-5, "weights of 1 change the result")
     weights = np.where(np.arange(n) % 5 == 0, 0.0, 1.0)
     counted = weights > 0
     weighted = case.fit(np.where(counted[:, None], X, 100.0), T, sample_weight=weights)
@@ -394,11 +412,11 @@ def check_groups(case: Case) -> None:
     X, T, n = case.X, case.T, len(case.X)
     names = [f"person {k}" for k in range(n)]
     if not case.capabilities.groups:
-        _assert_refused(lambda: case.fit(X, T, groups=names), "'groups'")
+        _assert_refused("'groups'", case.fit, X, T, groups=names)
         return
-    assert_same(case.fitted, X, case.fit(X, T, groups=names), X, 1e-9, "groups of one row change the result")
-    _assert_refused(lambda: case.fit(X, T, groups=names[1:]), "groups")
-    _assert_refused(lambda: case.fit(X, T, groups=[*names[1:], None]), f"groups.*row {n - 1}")
+    case.assert_same(case.fit(X, T, groups=names), X, 1e-9, "groups of one row change the result")
+    _assert_refused("groups", case.fit, X, T, groups=names[1:])
+    _assert_refused(f"groups.*row {n - 1}", case.fit, X, T, groups=[*names[1:], None])
     if case.capabilities.sample_weight:
         counted, pairs = np.arange(n) % 5 > 0, np.arange(n) // 2
         weighted = case.fit(X, T, sample_weight=counted, groups=pairs)
@@ -421,10 +439,10 @@ def check_incomplete_degrees(case: Case) -> None:
     partial = case.D.copy()
     partial[3, :2] = partial[7] = np.nan
     if not case.capabilities.incomplete_degrees:
-        _assert_refused(lambda: case.fit(case.X, partial), "first at row 3, column 0.*needs every degree")
+        _assert_refused("first at row 3, column 0.*needs every degree", case.fit, case.X, partial)
         return
     P = case.fit(case.X, partial).predict(case.X)
-    assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+    _assert_sums(P)
     change = np.abs(P - case.fitted.predict(case.X)).max()
     assert 0 < change < 0.2, f"six of {case.D.size} degrees less change the prediction by {change:.2g}"
 
@@ -437,20 +455,25 @@ def check_unknown_labels(case: Case) -> None:
     partial[3, 2] = partial[7, 0] = np.nan
     partial[9] = np.nan
     if not case.capabilities.unknown_labels:
-        _assert_refused(lambda: case.fit(case.X, partial), r"first at row 3, column 2.*needs every label")
+        _assert_refused("first at row 3, column 2.*needs every label", case.fit, case.X, partial)
         return
     model = case.fit(case.X, partial)
     for P in outputs(model, case.X):
-        assert_allclose(P.sum(axis=1), 1.0, atol=1e-9)
+        _assert_sums(P)
     assert (model.label_distributions_[9] > 0).sum() > 1, "a row without any known label gets a single label"
     change = np.abs(case.fitted.label_distributions_ - model.label_distributions_).max()
     assert change > 1e-3, "unknown labels are used as if they were known"
 
 
-def _assert_refused(call: Callable[[], Any], message: str) -> None:
+def _assert_sums(P: Array, atol: float = 1e-9) -> None:
+    """The degrees of each row sum to 1."""
+    assert_allclose(P.sum(axis=1), 1.0, atol=atol)
+
+
+def _assert_refused(message: str, call: Callable[..., Any], *args: Any, **params: Any) -> None:
     """The call raises one sentence that matches."""
     try:
-        call()
+        call(*args, **params)
     except (ValueError, TypeError) as error:
         found = str(error)
     else:

@@ -9,6 +9,7 @@ from scipy.optimize import approx_fprime
 from sjaffe import assert_recovery, sjaffe
 from sklearn.exceptions import ConvergenceWarning
 
+from ldlearn.base import estimator
 from ldlearn.core import knn_graph, laplacian, resources
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.enhancement import GLLE, SoftmaxLE, glle
@@ -95,7 +96,7 @@ def test_early_stopping_matches_the_released_code(monkeypatch):
         asked.update(options)
         return minimize_lbfgs(loss, start, **options)
 
-    monkeypatch.setattr(glle, "minimize_lbfgs", spy)
+    monkeypatch.setattr(estimator, "minimize_lbfgs", spy)
     X, _, Y = make_problem()
     stopped_early(GLLE(solver="lbfgs", max_iter=30, tol=1e-5, random_state=0, **SMALL), X, Y)
     assert asked == {"memory": 20, "max_iter": 30, "tol": 1e-5}

@@ -7,6 +7,7 @@ import pytest
 from estimator_cases import make_problem
 from scipy.optimize import approx_fprime
 
+from ldlearn.core.simplex import row_weights
 from ldlearn.learning import AABP, SABFGS, MeanLDL
 from ldlearn.learning.aa_bp import _initial_layers, _Network, _nguyen_widrow
 
@@ -24,7 +25,7 @@ def _flat(layers):
 def test_gradient_by_finite_differences(is_softmax, hidden, l2):
     X, D, _ = make_problem(n=15)
     layers = _initial_layers(X, hidden, 5, np.random.RandomState(0), is_softmax)
-    network = _Network(X, D, is_softmax, l2)
+    network = _Network(X, D, np.ones(len(D)), is_softmax, l2)
     _, gradient = network.loss_and_gradient(*layers)
     shapes = [part.shape for part in layers]
     cuts = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
@@ -41,7 +42,7 @@ def test_softmax_delta_matches_the_paper():
     """``z_j [(z_j - d_j) - sum_k z_k (z_k - d_k)]`` at the output, for E = sum of squares / 2."""
     X, D, _ = make_problem(n=1)
     layers = _initial_layers(X, [4], 5, np.random.RandomState(0), True)
-    _, gradient = _Network(X, D, True, 0.0).loss_and_gradient(*layers)
+    _, gradient = _Network(X, D, np.ones(1), True, 0.0).loss_and_gradient(*layers)
     model = AABP((4,), max_iter=1, random_state=0)
     model.coefs_, model.intercepts_ = layers[::2], layers[1::2]
     z, d = model._predict(X)[0], D[0]
@@ -70,7 +71,7 @@ def test_gradient_descent_takes_the_published_steps(m, weighted):
     X, D, _ = make_problem(m=m)
     weights = np.linspace(0.5, 2.0, len(X)) if weighted else None
     layers = _initial_layers(X, [24, 60], 5, np.random.RandomState(0), False)
-    network = _Network(X, D, False, 0.0, weights)
+    network = _Network(X, D, row_weights(D, weights), False, 0.0)
     for _ in range(3):
         loss, gradient = network.loss_and_gradient(*layers)
         layers = [array - 0.05 * slope for array, slope in zip(layers, gradient, strict=True)]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -190,7 +188,7 @@ def test_sample_weights_apply_to_all_terms_but_the_graph():
     weighted = LatentProblem(X, D, none, 1.3, 0.0, 0.7, 0.2, w.astype(float))
     repeated = LatentProblem(np.repeat(X, w, axis=0), np.repeat(D, w, axis=0), twice, 1.3, 0.0, 0.7, 0.2)
     state = LatentState(rng.normal(size=(3, 2)), rng.normal(size=(8, 2)), rng.normal(size=(2, 4)), rng.normal(size=4))
-    many = replace(state, V=np.repeat(state.V, w, axis=0))
+    many = state._replace(V=np.repeat(state.V, w, axis=0))
     assert weighted.objective(state) == pytest.approx(repeated.objective(many))
     np.testing.assert_allclose(weighted.encode(state).W, repeated.encode(many).W, atol=1e-10)
     np.testing.assert_allclose(weighted.initial_state(2).W, repeated.initial_state(2).W, atol=1e-10)

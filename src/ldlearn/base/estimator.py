@@ -1,7 +1,7 @@
 """What all kinds of estimator share: validation, the walk of a fit, capabilities and output containers."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial, wraps
 from typing import Any, ClassVar, NamedTuple, Self, TypeVar, cast
@@ -22,6 +22,7 @@ from ldlearn.base.sklearn_private import (
 from ldlearn.core.simplex import Array, Indices
 from ldlearn.core.targets import label_names, label_order
 from ldlearn.exceptions import InputError, ParameterError, check_choice, suggest_name
+from ldlearn.solvers.lbfgs import LbfgsFit, LossAndGradient, minimize_lbfgs
 
 RowData = dict[str, Any]
 _Estimator = TypeVar("_Estimator")
@@ -105,6 +106,7 @@ class LabelEstimator(BaseEstimator):
     can_enhance: ClassVar[bool] = False  # has `enhance` for new rows with 0/1 labels
     path_params: ClassVar[tuple[str, ...]] = ()  # what `fit_path` varies at little cost
     float32_tolerance: ClassVar[float] = 1e-3  # how far float32 input may move the result
+    _capabilities: ClassVar[Capabilities] = Capabilities()  # those that hold whatever the parameters are
     # Parameters under which the method is small and quick; every check is run with each of them.
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({},)
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}  # what parameters may be; see `estimator_dataclass`
@@ -114,7 +116,7 @@ class LabelEstimator(BaseEstimator):
 
     def capabilities(self) -> Capabilities:
         """What the estimator accepts and promises with its current parameters."""
-        return Capabilities()
+        return self._capabilities
 
     def _validate_params(self) -> None:
         with raise_input_errors():
@@ -214,6 +216,22 @@ class LabelEstimator(BaseEstimator):
         self.objective_path_, self.objective_, self.n_iter_ = np.array(path[1:]), path[-1], len(path) - 1
         self.converged_ = self.n_iter_ > 0 and path[-2] - path[-1] <= self.tol * abs(path[-1])
         return not self.converged_ and self.n_iter_ < self.max_iter
+
+    def _iterations(self) -> Iterator[int]:
+        """Count iterations in ``n_iter_`` until ``max_iter``, or until one of them sets ``converged_``."""
+        self.n_iter_ = 0
+        self.converged_ = False
+        while not self.converged_ and self.n_iter_ < self.max_iter:
+            self.n_iter_ += 1
+            yield self.n_iter_
+
+    def _minimize_lbfgs(self, loss: LossAndGradient, start: Sequence[Array], memory: int = 10) -> LbfgsFit:
+        """Minimise with ``tol`` and ``max_iter``; it sets ``objective_``, ``n_iter_`` and ``converged_``."""
+        fit = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol, memory=memory)
+        self.objective_ = fit.loss
+        self.n_iter_ = fit.n_iter
+        self.converged_ = fit.converged
+        return fit
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
         accepted: dict[str, Any] = {

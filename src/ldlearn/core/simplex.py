@@ -13,6 +13,28 @@ Indices = NDArray[Any]  # of integers
 SampleWeight = Array  # one non-negative number per row
 
 
+def row_weights(rows: Any, sample_weight: SampleWeight | None) -> SampleWeight:
+    """How often each of the rows counts: once if there are no sample weights.
+
+    Examples
+    --------
+    >>> row_weights([[0.5, 0.5], [1.0, 0.0]], None)
+    array([1., 1.])
+    """
+    return np.ones(len(rows)) if sample_weight is None else sample_weight
+
+
+def positive_or_one(A: Array) -> Array:
+    """A with 1 in the place of the entries that are not positive, to divide by.
+
+    Examples
+    --------
+    >>> positive_or_one(np.array([2.0, 0.0]))
+    array([2., 1.])
+    """
+    return np.where(A > 0, A, 1.0)
+
+
 def log_softmax(Z: Array, support: Mask | None = None) -> Array:
     """Row-wise ``log(softmax(Z))``; entries off the support (if one is given) are ``-inf``.
 
@@ -79,7 +101,7 @@ def normalize_rows(F: Array, shift: bool = False) -> Array:
     elif (F < 0).any():
         raise InputError("normalize_rows needs non-negative scores; use shift=True for scores of any sign.")
     peak = F.max(axis=1, keepdims=True)
-    scaled = np.where(peak > 0, F, 1.0) / np.where(peak > 0, peak, 1.0)  # the sum of large numbers may overflow
+    scaled = np.where(peak > 0, F, 1.0) / positive_or_one(peak)  # the sum of large numbers may overflow
     return scaled / scaled.sum(axis=1, keepdims=True)
 
 

@@ -5,16 +5,13 @@ from typing import Any
 import numpy as np
 
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
-from ldlearn.core.simplex import Mask, SampleWeight, normalize_rows, project_simplex, softmax
+from ldlearn.core.simplex import Mask, SampleWeight, normalize_rows, project_simplex, row_weights, softmax
 from ldlearn.core.targets import fill_unknown
 
 
 class _Baseline(SampleWeightMixin, Enhancer):
     is_baseline = True
-
-    def capabilities(self) -> Capabilities:
-        """What the estimator accepts and promises."""
-        return super().capabilities()._replace(sparse=True, unknown_labels=True, keeps_zeros=True)
+    _capabilities = Capabilities(sparse=True, unknown_labels=True, keeps_zeros=True)
 
 
 class UniformLE(_Baseline):
@@ -100,7 +97,7 @@ class ProjectedPriorLE(_Baseline):
     """
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
-        counts = np.ones(len(Y)) if sample_weight is None else sample_weight
+        counts = row_weights(Y, sample_weight)
         seen = np.ones(Y.shape) if observed is None else observed
         self.frequencies_ = (counts @ Y) / np.maximum(counts @ seen, np.finfo(float).tiny)
         support = Y if observed is None else Y | ~observed
@@ -135,10 +132,7 @@ class SoftmaxLE(SampleWeightMixin, Enhancer):
     """
 
     is_baseline = True
-
-    def capabilities(self) -> Capabilities:
-        """What the estimator accepts and promises."""
-        return super().capabilities()._replace(sparse=True)
+    _capabilities = Capabilities(sparse=True)
 
     def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None) -> None:  # rows do not see each other
         self.label_distributions_ = softmax(Y.astype(float))

@@ -9,7 +9,7 @@ from scipy import linalg
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, OutputMap, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.graph import knn_graph, laplacian
-from ldlearn.core.simplex import Array, Mask, SampleWeight, to_distributions
+from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, to_distributions
 from ldlearn.solvers.spd import solve_semidefinite
 
 
@@ -99,36 +99,34 @@ class BDLE(SampleWeightMixin, Enhancer):
         return super().capabilities()._replace(weight_equals_repetition=self.lam == 0)
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
-        features, labels = np.asarray(X, dtype=np.float64), Y.astype(float)
-        w = np.ones(len(Y)) if sample_weight is None else sample_weight
-        mean_x, mean_y = np.zeros(features.shape[1]), np.zeros(labels.shape[1])
-        if self.fit_intercept:
-            mean_x, mean_y = (np.average(array, axis=0, weights=w) for array in (features, labels))
+        features = np.asarray(X, dtype=np.float64)
+        labels = Y.astype(float)
+        w = row_weights(Y, sample_weight)
+        mean_x = self.fit_intercept * np.average(features, axis=0, weights=w)
+        mean_y = self.fit_intercept * np.average(labels, axis=0, weights=w)
         # Each intercept enters one squared error alone (the graph does not see it: G 1 = 0) and is best where that
         # error has mean zero, whatever W is: on centred data W is all that is left to find.
-        features, labels = features - mean_x, labels - mean_y
+        features = features - mean_x
+        labels = labels - mean_y
         counted = w > 0
         # Both squared errors are sums over rows: a row that counts w times is one that is sqrt(w) times as long.
         root = np.sqrt(w[counted, None])
-        rough = self._laplacian_times(X[counted], features[counted])
-        # The graph term counts no rows: what X' multiplies by the root again is divided by it here.
-        W = self._solve_sylvester(root * features[counted], root * labels[counted], rough / root)
+        weighted = smoothed = root * features[counted]
+        if self.lam > 0:
+            G = laplacian(knn_graph(X[counted], self.n_neighbors, self.sigma))
+            rough = self.lam * (G @ features[counted])
+            # The graph term counts no rows: what X' multiplies by the root again is divided by it here.
+            smoothed = weighted + rough / root  # (I + lambda G) X
+        W = self._solve_sylvester(weighted, root * labels[counted], smoothed)
         self.coef_, self.intercept_ = W.T, mean_y - mean_x @ W
         self.scores_ = features @ W + mean_y
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
-    def _laplacian_times(self, X: Array, features: Array) -> Array:
-        """``lambda G X``."""
-        if self.lam == 0:
-            return np.zeros_like(features)
-        return np.asarray(self.lam * (laplacian(knn_graph(X, self.n_neighbors, self.sigma)) @ features))
-
-    def _solve_sylvester(self, X: Array, Y: Array, rough: Array) -> Array:
+    def _solve_sylvester(self, X: Array, Y: Array, smoothed: Array) -> Array:
         """W of the Sylvester equation; it lies in the row space of X, in which the equation is solved if m > n."""
-        smoothed = X + rough  # (I + lambda G) X
-        basis = linalg.qr(X.T, mode="economic")[0] if X.shape[1] > len(X) else None
-        if basis is not None:
-            X, smoothed = X @ basis, smoothed @ basis
+        if X.shape[1] > len(X):
+            basis = linalg.qr(X.T, mode="economic")[0]
+            return np.asarray(basis @ self._solve_sylvester(X @ basis, Y, smoothed @ basis))
         gram = X.T @ smoothed
         # Symmetric but for rounding, which the solver of semi-definite systems would not forgive.
         gram = (gram + gram.T) / 2.0
@@ -136,7 +134,8 @@ class BDLE(SampleWeightMixin, Enhancer):
         values, V = linalg.eigh(Y.T @ Y)
         # X'Y comes once from the way there and alpha times from the way back.
         targets = (1.0 + self.alpha) * (X.T @ (Y @ V))
-        ridges, identity = self.alpha * np.maximum(values, 0.0), np.eye(len(gram))
-        columns = [solve_semidefinite(gram + r * identity, t) for r, t in zip(ridges, targets.T, strict=True)]
-        W = np.column_stack(columns)
-        return np.asarray(W @ V.T if basis is None else basis @ (W @ V.T))
+        ridges = self.alpha * np.maximum(values, 0.0)
+
+        systems = (gram + ridge * np.eye(len(gram)) for ridge in ridges)  # made one by one
+        columns = map(solve_semidefinite, systems, targets.T)
+        return np.asarray(np.column_stack(list(columns)) @ V.T)

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.base.parameters import AboveOne, NonNegative, OutputMap, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.kernels import squared_distances
-from ldlearn.core.simplex import Array, Mask, SampleWeight, to_distributions
+from ldlearn.core.simplex import Array, Mask, SampleWeight, positive_or_one, row_weights, to_distributions
 
 
 @estimator_dataclass
@@ -87,6 +87,8 @@ class FCM(SampleWeightMixin, Enhancer):
            [0.2, 0.8]])
     """
 
+    # The random memberships depend on the order of rows, and differ between a row and its copy.
+    _capabilities = Capabilities(order_invariant=False, weight_equals_repetition=False)
     _test_params = (
         {"n_clusters": 3, "b": 1.5, "random_state": 0},
         {"n_clusters": 2, "b": 1.2, "normalize": "softmax", "random_state": 0},
@@ -100,15 +102,16 @@ class FCM(SampleWeightMixin, Enhancer):
     normalize: OutputMap = "l1"
     random_state: RandomState = None
 
-    def capabilities(self) -> Capabilities:
-        """The random memberships depend on the order of rows, and differ between a row and its copy."""
-        return super().capabilities()._replace(order_invariant=False, weight_equals_repetition=False)
-
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
-        w = np.ones(len(Y)) if sample_weight is None else sample_weight
-        p = 10 * Y.shape[1] if self.n_clusters is None else self.n_clusters
-        self._cluster(np.asarray(X, dtype=np.float64), p, w)
-        self.associations_ = _label_associations(Y * w[:, None], self.memberships_)
+        w = row_weights(Y, sample_weight)
+        self._cluster(np.asarray(X, dtype=np.float64), self.n_clusters or 10 * Y.shape[1], w)
+        self.associations_ = (Y * w[:, None]).T @ self.memberships_
+        # Columns first: of the labels that a cluster's members carry, the share of each, so that large clusters say no
+        # more than small ones. Then rows: what ties a label to clusters sums to one, for frequent labels as for rare
+        # ones. A label without positive rows keeps zeros.
+        for axis in (0, 1):
+            sums = self.associations_.sum(axis=axis, keepdims=True)
+            self.associations_ /= positive_or_one(sums)
         self.scores_ = np.column_stack([(self.memberships_ * row).max(axis=1) for row in self.associations_])
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
@@ -117,29 +120,29 @@ class FCM(SampleWeightMixin, Enhancer):
         counted = w > 0  # rows of weight 0 move no centre, and what is drawn for the others must not depend on them
         # Distances are computed from inner products, which lose digits where all rows are far from 0.
         mean = np.average(X, axis=0, weights=w)
-        centred, counts = (X - mean)[counted], w[counted, None]
+        centred = (X - mean)[counted]
+        counts = w[counted, None]
         U = check_random_state(self.random_state).uniform(size=(len(centred), p))
         U /= U.sum(axis=1, keepdims=True)
         weights = counts * U**self.b
         path: list[float] = []
         centres = np.zeros((p, centred.shape[1]))
-        self.converged_ = False
-        while not self.converged_ and len(path) < self.max_iter:
+        for _ in self._iterations():
             members = weights.sum(axis=0)[:, None]
             # A cluster that every row has left, each being on a centre of its own, stays where it is.
-            centres = np.where(members > 0, weights.T @ centred / np.where(members > 0, members, 1.0), centres)
+            centres = np.where(members > 0, weights.T @ centred / positive_or_one(members), centres)
             squares = squared_distances(centred, centres)
             before, U = U, _memberships(squares, self.b)
             weights = counts * U**self.b
             path.append(float(np.vdot(weights, squares)))
             self.converged_ = bool(np.abs(U - before).max() <= self.tol)
-        self.memberships_ = U if counted.all() else _memberships(squared_distances(X - mean, centres), self.b)
+        self.memberships_ = U
+        if not counted.all():
+            self.memberships_ = _memberships(squared_distances(X - mean, centres), self.b)
         self.cluster_centers_ = centres + mean
-        self.objective_path_, self.objective_, self.n_iter_ = np.asarray(path), path[-1], len(path)
-        self._warn_if_collapsed(U)
+        self.objective_path_ = np.array(path)
+        self.objective_ = path[-1]
 
-    def _warn_if_collapsed(self, U: Array) -> None:
-        p = U.shape[1]
         largest = float(U.max())
         # Collapsed: no membership is even twice the uniform 1 / p (half way to 1 where p is 2 or less).
         if self.objective_ > 0 and largest < min(2.0, (p + 1) / 2.0) / p:
@@ -147,26 +150,14 @@ class FCM(SampleWeightMixin, Enhancer):
                 f"The memberships of FCM collapsed (the largest is {largest:.3g}, {p} clusters): the degrees are "
                 f"nearly uniform; take b nearer to 1 than {self.b:g}, fewer clusters or fewer features.",
                 UserWarning,
-                stacklevel=8,
+                stacklevel=7,
             )
 
 
 def _memberships(squares: Array, b: float) -> Array:
     """``u_ik`` proportional to ``squares^(-1 / (b - 1))``; a row on a centre belongs to that centre alone."""
     nearest = squares.min(axis=1, keepdims=True)
-    on_centre = nearest == 0
     # Relative to the nearest centre no power overflows, however near to 1 b is. On a centre the limit is taken.
-    ratio = np.where(on_centre, squares == 0, nearest / np.where(squares > 0, squares, 1.0))
+    ratio = np.where(nearest == 0, squares == 0, nearest / positive_or_one(squares))
     U = ratio ** (1.0 / (b - 1.0))
     return np.asarray(U / U.sum(axis=1, keepdims=True))
-
-
-def _label_associations(Y: Array, U: Array) -> Array:
-    """``Y' U``, columns then rows divided by their sums; a label without positive rows keeps zeros."""
-    # Columns first: of the labels that a cluster's members carry, the share of each, so that large clusters say no more
-    # than small ones. Then rows: what ties a label to clusters sums to one, for frequent labels as for rare ones.
-    A = Y.T @ U
-    for axis in (0, 1):
-        sums = A.sum(axis=axis, keepdims=True)
-        A = A / np.where(sums > 0, sums, 1.0)
-    return np.asarray(A)

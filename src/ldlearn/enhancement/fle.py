@@ -9,7 +9,7 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimato
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.reconstruction import nonnegative_quadratic
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
+from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, row_weights
 
 
 @estimator_dataclass
@@ -101,13 +101,15 @@ class FLE(SampleWeightMixin, Enhancer):
     max_iter: PositiveInt = 500
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
-        scaling = feature_scaling(X, weights=sample_weight) if self.standardize else None
-        X = np.asarray(X, dtype=np.float64) if scaling is None else scaling.apply(X)
+        X = X.astype(np.float64)
+        if self.standardize:
+            X = feature_scaling(X, weights=sample_weight).apply(X)
         m, c = X.shape[1], Y.shape[1]
-        w = np.ones(len(Y)) if sample_weight is None else sample_weight
+        w = row_weights(Y, sample_weight)
         S = pseudo_distributions(X, Y, sample_weight)
         # The pseudo distribution is the start, so that nothing is drawn and the order of rows does not matter.
-        P, path = S, [np.inf]
+        P = S
+        path = [np.inf]
         while self._should_iterate(path):
             # Ridge regression of the features on P: the exact minimum over Q.
             weighted = P.T * w
@@ -119,7 +121,8 @@ class FLE(SampleWeightMixin, Enhancer):
             H = Q @ Q.T / m + (self.alpha + self.beta) * np.eye(c) + self.lam
             P = nonnegative_quadratic(H, X @ Q.T / m + self.alpha * Y + self.beta * S + self.lam, P > 0)
             path.append(self._objective(X, Y, S, P, Q, w))
-        self.prototypes_, self.coefficients_ = Q, P
+        self.prototypes_ = Q
+        self.coefficients_ = P
         self.label_distributions_ = normalize_rows(P)
 
     def _objective(self, X: Array, Y: Mask, S: Array, P: Array, Q: Array, weights: SampleWeight) -> float:

@@ -92,6 +92,7 @@ class GLESC(Enhancer):
            [0.26, 0.74]])
     """
 
+    _capabilities = Capabilities(order_invariant=False)  # a Fourier transform runs along the samples
     _test_params = ({}, {"beta": 0.1, "orientation": "released", "standardize": False})
 
     beta: Positive = 10.0
@@ -102,17 +103,14 @@ class GLESC(Enhancer):
     tol: Positive = 1e-6
     max_iter: PositiveInt = 100
 
-    def capabilities(self) -> Capabilities:
-        """A Fourier transform runs along the samples."""
-        return super().capabilities()._replace(order_invariant=False)
-
     def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)
         # Five n x n arrays of doubles at the peak.
         require_memory(40.0 * n**2, f"GLESC with its {n} x {n} representations", "LESC makes no such array")
-        features = feature_scaling(X).apply(X) if self.standardize else X
         labels = Y.astype(float)
-        self.representation_ = C = self._fit_representation([thin_factors(features), thin_factors(labels)])
+        if self.standardize:
+            X = feature_scaling(X).apply(X)
+        self.representation_ = C = self._fit_representation([thin_factors(X), thin_factors(labels)])
         F = smooth_by_representation(labels, C.T if self.orientation == "stated" else C, self.lam)
         self.label_distributions_ = softmax(F)
 
@@ -125,36 +123,36 @@ class GLESC(Enhancer):
         are ever needed: Z differs from ``G - W / rho`` by a matrix in the row space, called ``change`` here, so that
         one n x n array a view is kept and updated in place.
         """
-        n = len(views[0].basis)
-        X, s = [view.coordinates for view in views], [view.values[:, None] for view in views]
-        tensor = SpectralTensor([view.basis for view in views], n)
-        E, Y, GV, WV = ([np.zeros_like(x) for x in X] for _ in range(4))  # GV, WV: of G and W / rho with the bases
+        # The rows of both views one above the other; only the tensor takes them apart.
+        X = np.vstack([view.coordinates for view in views])
+        s = np.concatenate([view.values for view in views])[:, None]
+        cuts = [len(views[0].values)]
+        tensor = SpectralTensor([view.basis for view in views], X.shape[1])
+        E = Y = GV = WV = np.zeros_like(X)  # GV, WV: of G and W / rho with the bases
         # As released; small penalties let the first iterations go far from the constraints.
         mu = rho = 1e-4
-        self.n_iter_, self.converged_ = 0, False
-        while not self.converged_ and self.n_iter_ < self.max_iter:
+        for _ in self._iterations():
             ratio = mu / rho
             # Z minimises mu |X - X Z - E + Y / mu|^2 + rho |Z - G + W / rho|^2. X is diagonal in these coordinates, so
             # the normal equations (I + ratio X'X) change = ratio X' (...) are solved entry by entry.
-            change = [
-                ratio * s[v] * (X[v] - E[v] + Y[v] / mu - s[v] * (GV[v] - WV[v])) / (1.0 + ratio * s[v] ** 2)
-                for v in (0, 1)
-            ]
-            rest = [X[v] - s[v] * (GV[v] - WV[v] + change[v]) for v in (0, 1)]  # X - X Z
+            change = ratio * s * (X - E + Y / mu - s * (GV - WV)) / (1.0 + ratio * s**2)
+            rest = X - s * (GV - WV + change)  # X - X Z
             # E shrinks the columns of both views together: a sample is an outlier in both or in none.
-            E = [rest[v] + Y[v] / mu for v in (0, 1)]
-            keep = shrinkage(np.sqrt(sum(np.einsum("ij,ij->j", e, e) for e in E)), self.beta / mu)
-            E = [keep * e for e in E]
+            E = rest + Y / mu
+            E *= shrinkage(np.linalg.norm(E, axis=0), self.beta / mu)
             # The tensor takes up the change, which makes it Z + W / rho, and is thresholded: this is the new G.
-            sums = [GV[v] + change[v] for v in (0, 1)]  # Z + W / rho, with the bases
-            GV, distance = tensor.threshold_singular_values(change, 1.0 / rho)
-            gaps = [rest[v] - E[v] for v in (0, 1)]
-            self.n_iter_ += 1
-            self.converged_ = max(distance, *(float(np.linalg.norm(gap)) for gap in gaps)) < self.tol
-            Y = [Y[v] + mu * gaps[v] for v in (0, 1)]
-            mu, previous, rho = min(2.0 * mu, 1e11), rho, min(2.0 * rho, 1e13)  # as released
+            sums = GV + change  # Z + W / rho, with the bases
+            products, distance = tensor.threshold_singular_values(np.split(change, cuts), 1.0 / rho)
+            GV = np.vstack(products)
+            gap = rest - E
+
+            lengths = [float(np.linalg.norm(part)) for part in np.split(gap, cuts)]
+            self.converged_ = max(distance, *lengths) < self.tol
+            Y = Y + mu * gap
+            mu = min(2.0 * mu, 1e11)  # as released, like the next
+            previous, rho = rho, min(2.0 * rho, 1e13)
             # The new W / rho: what the thresholds took away, times the old rho over the new one.
-            WV = [(sums[v] - GV[v]) * (previous / rho) for v in (0, 1)]
+            WV = (sums - GV) * (previous / rho)
         return tensor.mean_matrix()
 
 

@@ -17,9 +17,8 @@ from ldlearn.base.parameters import NonNegative, OutputMap, Positive, PositiveIn
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import Array, Indices, Mask, to_distributions
+from ldlearn.core.simplex import Array, Indices, Mask, positive_or_one, to_distributions
 from ldlearn.exceptions import InputError
-from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.spd import solve_operator, solve_spd
 
 
@@ -168,11 +167,10 @@ class GLLE(Enhancer):
         dense = X.toarray() if sparse.issparse(X) else X
         K = rbf_kernel(dense, width=mean_distance(dense))
         start = check_random_state(self.random_state).uniform(size=(n + 1, c))
-        loss_and_gradient = partial(_loss_and_gradient, K=K, Y=Y, lam=self.lam, G=G)
+        loss = partial(_loss_and_gradient, K=K, Y=Y, lam=self.lam, G=G)
         # The released L-BFGS keeps 20 pairs.
-        fit = minimize_lbfgs(loss_and_gradient, [start], max_iter=self.max_iter, tol=self.tol, memory=20)
-        self.n_iter_, self.objective_, self.converged_ = fit.n_iter, fit.loss, fit.converged
-        return np.asarray(K @ fit.arrays[0][:-1] + fit.arrays[0][-1])
+        (W,) = self._minimize_lbfgs(loss, [start], memory=20).arrays
+        return np.asarray(K @ W[:-1] + W[-1])
 
     def _fit_correlations(self, X: Any, Y: Array, G: sparse.csr_array) -> None:
         """Minimise over the correlations and D in turn; the objective never rises."""
@@ -182,7 +180,8 @@ class GLLE(Enhancer):
         Z = rng.normal(size=(len(members), Y.shape[1], Y.shape[1]))
         # Rows of length one make Z Z' a correlation matrix.
         Z /= np.linalg.norm(Z, axis=2, keepdims=True)
-        D, path = self.scores_, [np.inf]
+        D = self.scores_
+        path = [np.inf]
         while self._should_iterate(path):
             # Over correlation matrices R_i the last term is linear, <R_i, D_i' D_i>; over D everything is quadratic.
             Z = align_unit_rows(Z, _grams(D, members))
@@ -191,7 +190,8 @@ class GLLE(Enhancer):
             # system for all entries of D.
             D = self._solve_jointly(Y, G, R, members)
             path.append(_objective(D, Y, self.lam, G) + self.l2 * float(np.sum(R * _grams(D, members))))
-        self.scores_, self.label_correlations_ = D, R
+        self.scores_ = D
+        self.label_correlations_ = R
 
     def _solve_jointly(self, Y: Array, G: sparse.csr_array, R: Array, members: Sequence[Indices]) -> Array:
         """D of ``D + lam G D + l2 D_i R_i = Y``, i being the group of a row."""
@@ -263,7 +263,7 @@ def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
         for j in range(Z.shape[1]):
             gradient = np.einsum("gk,gkd->gd", others[:, j], Z)
             length = np.linalg.norm(gradient, axis=1, keepdims=True)
-            Z[:, j] = np.where(length > 0, -gradient / np.where(length > 0, length, 1.0), Z[:, j])
+            Z[:, j] = np.where(length > 0, -gradient / positive_or_one(length), Z[:, j])
     return Z
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
 from ldlearn.base.parameters import OutputMap, Positive, estimator_dataclass
 from ldlearn.core.kernels import mean_distance, rbf_blocks
-from ldlearn.core.simplex import Array, Mask, SampleWeight, to_distributions
+from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, to_distributions
 
 
 @estimator_dataclass
@@ -84,8 +84,8 @@ class KM(SampleWeightMixin, Enhancer):
         return super().capabilities()._replace(keeps_zeros=self.normalize == "l1")
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
-        counted = Y if sample_weight is None else Y * sample_weight[:, None]
-        squares = self._squared_distances_to_centres(X, counted.astype(float), sample_weight)
+        counted = Y * row_weights(Y, sample_weight)[:, None]
+        squares = self._squared_distances_to_centres(X, counted, sample_weight)
         radii = np.where(counted, squares, 0.0).max(axis=0)
         self.radii_ = np.sqrt(radii)
         # delta is for labels of a single row, which is its own centre: 0 / 0 must be no distance.

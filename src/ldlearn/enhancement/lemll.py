@@ -120,13 +120,22 @@ class LEMLL(Enhancer):
         N = sparse.csr_array(2.0 * self.l2 * M + 2.0 * self.l3 * sparse.eye_array(n))
         signs = np.where(Y, 1.0, -1.0)
         U = solve_spd(N, 2.0 * self.l3 * signs)  # the numerical labels without a regressor
-        self.dual_coef_, self.intercept_ = np.zeros(Y.shape), np.zeros(Y.shape[1])
-        self.gap_, self.converged_, path = 0.0, True, []
+        self.dual_coef_ = np.zeros(Y.shape)
+        self.intercept_ = np.zeros(Y.shape[1])
+        self.gap_ = 0.0
+        self.n_iter_ = 0
+        self.converged_ = True
+        path: list[float] = []
         if self.l1 > 0:
-            path = self._regress(_kernel_plus_inverse(X, N), U)
+            require_memory(24.0 * n**2, f"LEMLL with its {n} x {n} kernel", "GLLE keeps its graph sparse")
+            K = rbf_kernel(X, width=mean_distance(X))
+            # In the memory of its argument, whose transpose is in LAPACK's order.
+            K += linalg.inv(N.toarray().T, overwrite_a=True, check_finite=False)
+            path = self._regress(K, U)
         # Without a regressor the other two terms have this minimum, a quadratic in the signs.
         base = self.l3 * float(np.vdot(signs, signs - U))
-        self.objective_path_, self.n_iter_ = base + np.asarray(path), len(path)
+        self.objective_path_ = base + np.array(path)
+
         self.objective_ = base + min(path, default=0.0)
         # The gradient in U is N U - 2 l3 signs + B, and 0 at the minimum.
         self.numerical_labels_ = U - solve_spd(N, self.dual_coef_)
@@ -140,8 +149,7 @@ class LEMLL(Enhancer):
         # 2 l1 (r - eps) / r, the weight of a row with error r, is 2 l1 at most: every row is a support vector at first.
         weights = np.full(len(U), 2.0 * self.l1)
         path: list[float] = []
-        self.converged_ = False
-        while not self.converged_ and len(path) < self.max_iter:
+        for _ in self._iterations():
             # The dual's penalty eps |B_i| + |B_i|^2 / (4 l1) is replaced by the quadratic that touches it from above at
             # the last B: its weights make the next dual value at least as large.
             B, b, KB = _weighted_fit(K, U, weights)
@@ -158,16 +166,6 @@ class LEMLL(Enhancer):
             # At the solution |B_i| = 2 l1 (r_i - eps): this is |B_i| / r_i for the error r_i that belongs to B_i.
             weights = lengths / np.maximum(self.eps + lengths / (2.0 * self.l1), np.finfo(float).tiny)
         return path
-
-
-def _kernel_plus_inverse(X: Array, N: sparse.csr_array) -> Array:
-    """``K + inverse(N)``."""
-    n = len(X)
-    require_memory(24.0 * n**2, f"LEMLL with its {n} x {n} kernel", "GLLE keeps its graph sparse")
-    K = rbf_kernel(X, width=mean_distance(X))
-    # In the memory of its argument, whose transpose is in LAPACK's order.
-    K += linalg.inv(N.toarray().T, overwrite_a=True, check_finite=False)
-    return K
 
 
 def _weighted_fit(K: Array, U: Array, weights: Array) -> tuple[Array, Array, Array]:

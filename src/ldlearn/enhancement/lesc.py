@@ -9,7 +9,7 @@ from scipy.sparse.linalg import aslinearoperator
 from ldlearn.base import Enhancer
 from ldlearn.base.parameters import AtLeastOne, NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Mask, softmax
+from ldlearn.core.simplex import Array, Mask, positive_or_one, softmax
 from ldlearn.solvers.low_rank import (
     ThinFactors,
     nuclear_norm,
@@ -127,9 +127,12 @@ class LESC(Enhancer):
     max_iter: PositiveInt = 1000
 
     def _fit(self, X: Array, Y: Mask) -> None:
-        space = thin_factors(feature_scaling(X).apply(X) if self.standardize else X)
+        if self.standardize:
+            X = feature_scaling(X).apply(X)
+        space = thin_factors(X)
         self.beta_star_ = _beta_star(space)
-        self.basis_, self.coefficients_ = space.basis, self._fit_representation(space)
+        self.basis_ = space.basis
+        self.coefficients_ = self._fit_representation(space)
         Z = aslinearoperator(self.basis_) @ aslinearoperator(self.coefficients_)  # never formed
         F = smooth_by_representation(Y.astype(float), Z.T if self.orientation == "stated" else Z, self.gamma)
         self.label_distributions_ = softmax(F)
@@ -140,11 +143,11 @@ class LESC(Enhancer):
         There the samples are the columns of X and the dictionary is diagonal (s): no column of the optimal Z leaves the
         row space, which would only add to its nuclear norm. J is a copy of Z that carries the nuclear norm.
         """
-        X, s = space.coordinates, space.values[:, None]
-        Z, E, Y1, Y2 = (np.zeros_like(X) for _ in range(4))
+        X = space.coordinates
+        s = space.values[:, None]
+        Z = E = Y1 = Y2 = np.zeros_like(X)
         mu = self.mu
-        self.n_iter_, self.converged_ = 0, False
-        while not self.converged_ and self.n_iter_ < self.max_iter:
+        for _ in self._iterations():
             # Each of J, Z and E is the exact minimiser of the augmented Lagrangian given the others.
             J = singular_value_threshold(Z + Y2 / mu, 1.0 / mu)
             # |X - s Z - E + Y1 / mu|^2 + |Z - J + Y2 / mu|^2 is quadratic in every entry of Z by itself.
@@ -153,24 +156,20 @@ class LESC(Enhancer):
             E = rest + Y1 / mu
             # Whole columns shrink, so that a sample is either represented or an outlier.
             E *= shrinkage(np.linalg.norm(E, axis=0), self.beta / mu)
-            violations = rest - E, Z - J
-            self.n_iter_ += 1
-            self.converged_ = bool(max(np.abs(violation).max(initial=0.0) for violation in violations) < self.tol)
-            Y1 += mu * violations[0]
-            Y2 += mu * violations[1]
-            mu = min(self.rho * mu, 1e10)  # as released
-        self._certify(space, Z, Y1)
-        return Z
+            error = rest - E
+            distance = Z - J
 
-    def _certify(self, space: ThinFactors, Z: Array, multiplier: Array) -> None:
-        """The objective at Z, and its distance to the dual value of the multiplier made feasible."""
-        X, s = space.coordinates, space.values[:, None]
+            self.converged_ = bool(np.abs([error, distance]).max(initial=0.0) < self.tol)
+            Y1 = Y1 + mu * error
+            Y2 = Y2 + mu * distance
+            mu = min(self.rho * mu, 1e10)  # as released
         self.objective_ = nuclear_norm(Z) + self.beta * float(np.linalg.norm(X - s * Z, axis=0).sum())
         # A multiplier divided by how far it breaks either constraint of the dual obeys both; then its value bounds the
         # minimum from below.
-        longest = float(np.linalg.norm(multiplier, axis=0).max(initial=0.0))
-        excess = max(1.0, longest / self.beta, _spectral_norm(s * multiplier))
-        self.gap_ = self.objective_ - float(np.vdot(multiplier, X)) / excess
+        longest = float(np.linalg.norm(Y1, axis=0).max(initial=0.0))
+        excess = max(1.0, longest / self.beta, _spectral_norm(s * Y1))
+        self.gap_ = self.objective_ - float(np.vdot(Y1, X)) / excess
+        return Z
 
 
 def _beta_star(space: ThinFactors) -> float:
@@ -179,7 +178,7 @@ def _beta_star(space: ThinFactors) -> float:
     if not X.size:
         return np.inf
     lengths = np.linalg.norm(X, axis=0)
-    return 1.0 / _spectral_norm(space.values[:, None] * X / np.where(lengths > 0, lengths, 1.0))
+    return 1.0 / _spectral_norm(space.values[:, None] * X / positive_or_one(lengths))
 
 
 def _spectral_norm(A: Array) -> float:

@@ -11,7 +11,7 @@ from ldlearn.base.parameters import Fraction, OutputMap, Positive, PositiveInt, 
 from ldlearn.core.graph import knn_graph
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
-from ldlearn.core.simplex import Array, Mask, to_distributions
+from ldlearn.core.simplex import Array, Mask, positive_or_one, to_distributions
 from ldlearn.solvers.spd import solve_spd
 
 
@@ -114,6 +114,5 @@ class LP(Enhancer):
 
 def _inverse_root(degrees: Array) -> Array:
     """``degrees ** -0.5``, and 0 for a row without neighbours."""
-    alone = degrees <= 0
     # So far from all others that every similarity underflows: P has a row of zeros there, and the labels just stay.
-    return np.asarray(np.where(alone, 0.0, 1.0 / np.sqrt(np.where(alone, 1.0, degrees))))
+    return np.asarray((degrees > 0) / np.sqrt(positive_or_one(degrees)))

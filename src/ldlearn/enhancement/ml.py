@@ -9,7 +9,7 @@ from scipy import sparse
 from ldlearn.base import Enhancer
 from ldlearn.base.parameters import OutputMap, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
-from ldlearn.core.simplex import Array, Mask, to_distributions
+from ldlearn.core.simplex import Array, Mask, positive_or_one, to_distributions
 
 _RIDGE = 1e-8  # makes the minimiser unique: M has the constants in its null space
 
@@ -94,12 +94,14 @@ class ML(Enhancer):
     normalize: OutputMap = "shift_l1"
 
     def _fit(self, X: Array, Y: Mask) -> None:
-        n_neighbors = Y.shape[1] + 1 if self.n_neighbors is None else self.n_neighbors
+        n_neighbors = self.n_neighbors or Y.shape[1] + 1
         M = reconstruction_laplacian(reconstruction_weights(X, n_neighbors, reg=self.reg))
         M = sparse.csr_array(M + _RIDGE * sparse.eye_array(len(X)))
         # Solved for the margin 1: the constraints are homogeneous, so that U grows with lam.
         fit = minimize_signed_quadratic(M, np.where(Y, 1.0, -1.0), tol=self.tol, max_iter=self.max_iter)
-        self.scores_, self.n_iter_, self.converged_ = self.lam * fit.U, fit.n_iter, fit.converged
+        self.scores_ = self.lam * fit.U
+        self.n_iter_ = fit.n_iter
+        self.converged_ = fit.converged
         self.objective_ = float(np.vdot(self.scores_, M @ self.scores_))
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
@@ -172,9 +174,9 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
         direction = np.where(inside, P, blocked) * unsolved
         image = gradient(direction)
         curvature = _column_dots(direction, image)
-        t = _column_dots(G, direction) / np.where(curvature > 0, curvature, 1.0)
+        t = _column_dots(G, direction) / positive_or_one(curvature)
         # Largest step before an entry reaches its bound; the chopped gradient reaches none.
-        room = np.where(direction > 0, slack / np.where(direction > 0, direction, 1.0), np.inf).min(axis=0)
+        room = np.where(direction > 0, slack / positive_or_one(direction), np.inf).min(axis=0)
         expand = inside & (t > room)
         t = np.where(expand, room, t)
         V, G = np.maximum(V - t * direction, lower), G - t * image
@@ -185,7 +187,7 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
         free, blocked = _split_gradient(V, G, lower)
         # Directions stay conjugate only within a face: on a new one they start again from the free gradient.
         conjugate = inside & ~expand & (curvature > 0)
-        turn = np.where(conjugate, _column_dots(free, image) / np.where(curvature > 0, curvature, 1.0), 0.0)
+        turn = np.where(conjugate, _column_dots(free, image) / positive_or_one(curvature), 0.0)
         P = free - turn * direction
 
 

@@ -1,9 +1,7 @@
 """AA-BP: a neural network that outputs label distributions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Annotated, Any, Literal
 
@@ -13,10 +11,9 @@ from sklearn.utils import check_random_state
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, softmax
+from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights, softmax
 from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import logit_gradient
-from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 Layers = list[Array]  # weights (inputs, outputs) and biases of each layer in turn, the first layer first
 
@@ -97,6 +94,8 @@ class AABP(SampleWeightMixin, Learner):
     """
 
     float32_tolerance = 1e-2
+    # The random start treats labels unequally, and the fit, stopped early, depends on rounding.
+    _capabilities = Capabilities(order_invariant=False, label_invariant=False)
     _convergence_advice = "raise max_iter, or loosen tol (goal with solver='gd')."
     _test_params = (
         {"hidden_layer_sizes": (5,), "tol": 1e-3, "random_state": 0},
@@ -114,30 +113,32 @@ class AABP(SampleWeightMixin, Learner):
     tol: NonNegative = 1e-5
     random_state: RandomState = None
 
-    def capabilities(self) -> Capabilities:
-        """The random start treats labels unequally, and the fit, stopped early, depends on rounding."""
-        return super().capabilities()._replace(order_invariant=False, label_invariant=False)
-
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        X, is_softmax = X.astype(np.float64), self.output == "softmax"
-        scaling = feature_scaling(X, weights=sample_weight) if self.solver == "lbfgs" else None
-        network = _Network(X if scaling is None else scaling.apply(X), D, is_softmax, self.l2, sample_weight)
-        start = _initial_layers(network.X, self._sizes(), D.shape[1], check_random_state(self.random_state), is_softmax)
-        train = self._descend if self.solver == "gd" else self._quasi_newton
-        layers, self.objective_path_ = train(network, start)
-        self.n_iter_, self.objective_ = len(self.objective_path_), network.loss_and_gradient(*layers)[0]
-        if scaling is not None:
-            # Only the first layer sees features: with its weights in the user's units predictions need no scaling.
-            layers[:2] = scaling.undo(*layers[:2])
-        self.coefs_, self.intercepts_ = layers[::2], layers[1::2]
-
-    def _sizes(self) -> list[int]:
         sizes = list(self.hidden_layer_sizes)
         if not sizes or any(not isinstance(size, Integral) or size < 1 for size in sizes):
             raise InputError(f"hidden_layer_sizes must hold one or more integers from 1 up, got {sizes}.")
-        return sizes
+        X = X.astype(np.float64)
+        scaling = feature_scaling(X, weights=sample_weight) if self.solver == "lbfgs" else None
+        if scaling is not None:
+            X = scaling.apply(X)
+        is_softmax = self.output == "softmax"
+        network = _Network(X, D, row_weights(D, sample_weight), is_softmax, self.l2)
+        rng = check_random_state(self.random_state)
+        layers = _initial_layers(X, sizes, D.shape[1], rng, is_softmax)
+        if scaling is None:
+            layers = self._descend(network, layers)
+        else:
+            fit = self._minimize_lbfgs(network.loss_and_gradient, layers, memory=20)
+            layers = fit.arrays
+            self.objective_path_ = fit.path
+        self.objective_ = network.loss_and_gradient(*layers)[0]
+        if scaling is not None:
+            # Only the first layer sees features: with its weights in the user's units predictions need no scaling.
+            layers[:2] = scaling.undo(*layers[:2])
+        self.coefs_ = layers[::2]
+        self.intercepts_ = layers[1::2]
 
-    def _descend(self, network: _Network, layers: Layers) -> tuple[Layers, Array]:
+    def _descend(self, network: "_Network", layers: Layers) -> Layers:
         path: list[float] = []
         _, gradient = network.loss_and_gradient(*layers)
         while network.error > self.goal and len(path) < self.max_iter:
@@ -149,26 +150,26 @@ class AABP(SampleWeightMixin, Learner):
             if not np.isfinite(loss):
                 problem = f"Gradient descent diverged with learning_rate={self.learning_rate:g}"
                 raise InputError(f"{problem}; lower it, scale the features, or use solver='lbfgs'.")
+        self.objective_path_ = np.array(path)
+        self.n_iter_ = len(path)
         self.converged_ = network.error <= self.goal
-        return layers, np.array(path)
-
-    def _quasi_newton(self, network: _Network, layers: Layers) -> tuple[Layers, Array]:
-        fit = minimize_lbfgs(network.loss_and_gradient, layers, max_iter=self.max_iter, tol=self.tol, memory=20)
-        self.converged_ = fit.converged
-        return fit.arrays, fit.path
+        return layers
 
     def _predict(self, X: Array) -> Array:
         *_, Z = _activations(X.astype(np.float64), self.coefs_, self.intercepts_)
         return softmax(Z) if self.output == "softmax" else normalize_rows(np.abs(Z))
 
 
+@dataclass
 class _Network:
     """The objective on one training set."""
 
-    def __init__(self, X: Array, D: Array, is_softmax: bool, l2: float, weights: SampleWeight | None = None) -> None:
-        self.X, self.D, self.is_softmax, self.l2 = X, D, is_softmax, l2
-        self.shares = np.full((len(D), 1), 1.0 / len(D)) if weights is None else (weights / weights.sum())[:, None]
-        self.error = np.inf  # mean squared error at the last weights asked for
+    X: Array
+    D: Array
+    weights: SampleWeight
+    is_softmax: bool
+    l2: float
+    error: float = np.inf  # mean squared error at the last weights asked for
 
     def loss_and_gradient(self, *layers: Array) -> tuple[float, Layers]:
         weights = layers[::2]
@@ -176,7 +177,8 @@ class _Network:
         if self.is_softmax:
             Z = softmax(Z)
         residual = Z - self.D
-        slope = residual * (self.shares / residual.shape[1])
+        shares = (self.weights / self.weights.sum())[:, None]
+        slope = residual * (shares / residual.shape[1])
         self.error = float(np.vdot(residual, slope))
         delta = 2.0 * slope
         if self.is_softmax:
@@ -201,13 +203,16 @@ def _activations(X: Array, weights: Sequence[Array], biases: Sequence[Array]) ->
 
 def _initial_layers(X: Array, hidden: list[int], n_labels: int, rng: Any, is_softmax: bool) -> Layers:
     """Nguyen and Widrow's hidden layers; output weights uniform in [-1, 1] as in the published code."""
-    low, high = X.min(axis=0), X.max(axis=0)
+    low = X.min(axis=0)
+    high = X.max(axis=0)
     layers: Layers = []
     for size in hidden:
         layers += _nguyen_widrow(low, high, size, rng)
-        low, high = -np.ones(size), np.ones(size)
+        high = np.ones(size)
+        low = -high
     reach = hidden[-1] ** -0.5 if is_softmax else 1.0  # squared errors of a saturated softmax have no slope
-    return [*layers, rng.uniform(-reach, reach, (hidden[-1], n_labels)), rng.uniform(-reach, reach, n_labels)]
+    W = rng.uniform(-reach, reach, (hidden[-1], n_labels))
+    return [*layers, W, rng.uniform(-reach, reach, n_labels)]
 
 
 def _nguyen_widrow(low: Array, high: Array, size: int, rng: Any) -> tuple[Array, Array]:
@@ -217,7 +222,7 @@ def _nguyen_widrow(low: Array, high: Array, size: int, rng: Any) -> tuple[Array,
     W = rng.normal(size=(len(low), size))
     W *= 2.0 * 0.7 * size ** (1.0 / len(low)) / np.linalg.norm(W, axis=0)  # tanh is active on [-2, 2]
     reach = np.linalg.norm(W, axis=0)
-    b = reach * (np.linspace(-1.0, 1.0, size) if size > 1 else np.zeros(1)) * np.sign(W[0])
+    b = reach * (np.linspace(-1.0, 1.0, size) * (size > 1)) * np.sign(W[0])
     varies = high > low
     scale = np.divide(2.0, high - low, out=np.zeros(len(low)), where=varies)  # the box onto [-1, 1]
     shift = np.where(varies, 1.0 - high * scale, 0.0)

@@ -4,20 +4,16 @@ from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils import gen_batches
 from sklearn.utils.extmath import row_norms
 
 from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import PositiveInt, estimator_dataclass
-from ldlearn.core.simplex import Array
+from ldlearn.core.scaling import row_batches
+from ldlearn.core.simplex import Array, Indices
 from ldlearn.exceptions import InputError
-
-# The angle is a monotone function of the cosine distance, so both have the same neighbours.
-_METRICS = {"euclidean": "euclidean", "manhattan": "manhattan", "angle": "cosine"}
 
 
 @estimator_dataclass
@@ -63,6 +59,7 @@ class AAKNN(Learner):
            [0.3, 0.7]])
     """
 
+    _capabilities = Capabilities(sparse=True)
     _test_params = (
         {"n_neighbors": 1},
         {"n_neighbors": 3, "metric": "manhattan"},
@@ -73,10 +70,6 @@ class AAKNN(Learner):
     _: KW_ONLY
     metric: Literal["euclidean", "angle", "manhattan"] = "euclidean"
 
-    def capabilities(self) -> Capabilities:
-        """What the estimator accepts and promises."""
-        return super().capabilities()._replace(sparse=True)
-
     def _fit(self, X: Any, D: Array) -> None:
         n = X.shape[0]
         if self.n_neighbors > n:
@@ -86,9 +79,11 @@ class AAKNN(Learner):
         can_centre = self.metric != "angle" and not sparse.issparse(X)
         self._mean = X.mean(axis=0, dtype=np.float64) if can_centre else np.zeros(X.shape[1])
         self._rows = self._centred(X)
+        # The angle is a monotone function of the cosine distance, so both have the same neighbours.
+        metric = "cosine" if self.metric == "angle" else self.metric
         # One neighbour more than needed shows whether the last one is tied.
-        index = NearestNeighbors(n_neighbors=min(self.n_neighbors + 1, n), metric=_METRICS[self.metric])
-        self._index = index.fit(self._rows)
+        self._index = NearestNeighbors(n_neighbors=min(self.n_neighbors + 1, n), metric=metric)
+        self._index.fit(self._rows)
         self.training_distributions_ = D
 
     def _predict(self, X: Any) -> Array:
@@ -97,7 +92,12 @@ class AAKNN(Learner):
         chosen = indices[:, : self.n_neighbors]
         if distances.shape[1] > self.n_neighbors:
             radius = distances[:, self.n_neighbors - 1]
-            tolerance = self._distance_tolerance(X, radius)
+            tolerance = 1e-12 * radius
+            if self.metric == "angle":
+                tolerance = np.maximum(tolerance, 1e-12)
+            if self.metric == "euclidean":
+                # Computed from inner products, which lose digits relative to the lengths.
+                tolerance += 1e-7 * row_norms(X)
             tied = np.flatnonzero(distances[:, self.n_neighbors] - radius <= tolerance)
             if len(tied):
                 chosen[tied] = self._break_ties(X[tied], radius[tied], tolerance[tied])
@@ -112,20 +112,13 @@ class AAKNN(Learner):
             return sparse.csr_array(parts, shape=X.shape)
         return X - self._mean
 
-    def _distance_tolerance(self, X: Any, radius: Array) -> Array:
-        """How far two computations of the same distance may differ."""
-        if self.metric == "euclidean":  # computed from inner products, which lose digits relative to the lengths
-            return np.asarray(1e-7 * row_norms(X) + 1e-12 * radius)
-        return np.asarray(1e-12 * np.maximum(radius, 1.0 if self.metric == "angle" else 0.0))
-
-    def _break_ties(self, X: Any, radius: Array, tolerance: Array) -> NDArray[np.integer]:
+    def _break_ties(self, X: Any, radius: Array, tolerance: Array) -> Indices:
         """The k nearest rows of queries whose k-th neighbour, at distance ``radius``, is one of several."""
-        n = self._rows.shape[0]
         chosen = np.empty((len(radius), self.n_neighbors), dtype=np.intp)
-        for block in gen_batches(len(radius), max(1, 2**26 // (8 * n))):  # of 64 MB
-            distances = pairwise_distances(X[block], self._rows, metric=_METRICS[self.metric])
+        for block in row_batches(len(radius), self._rows.shape[0], 2**23):  # of 64 MB
+            distances = pairwise_distances(X[block], self._rows, metric=self._index.metric)
             away = distances - radius[block, None]
             # Strictly nearer rows, then rows at the radius, then the rest; each group in the order of the rows.
-            group = np.where(np.abs(away) <= tolerance[block, None], 1, np.where(away < 0, 0, 2))
+            group = np.where(np.abs(away) <= tolerance[block, None], 0.0, np.sign(away))
             chosen[block] = np.argsort(group, axis=1, kind="stable")[:, : self.n_neighbors]
         return chosen

@@ -29,10 +29,7 @@ class MeanLDL(SampleWeightMixin, Learner):
     """
 
     is_baseline = True
-
-    def capabilities(self) -> Capabilities:
-        """What the estimator accepts and promises."""
-        return super().capabilities()._replace(sparse=True)
+    _capabilities = Capabilities(sparse=True)
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         self.mean_distribution_ = np.average(D, axis=0, weights=sample_weight)

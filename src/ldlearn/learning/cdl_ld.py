@@ -1,6 +1,7 @@
 """CDL-LD: degrees together with a background concentration."""
 
 from dataclasses import KW_ONLY
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight
-from ldlearn.solvers.lbfgs import minimize_lbfgs
+from ldlearn.core.simplex import Array, SampleWeight, row_weights
 
 
 @estimator_dataclass
@@ -81,16 +81,13 @@ class CDLLD(SampleWeightMixin, Learner):
     tol: NonNegative = 1e-6
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        weights = np.ones(len(D)) if sample_weight is None else sample_weight
+        weights = row_weights(D, sample_weight)
         scaling = feature_scaling(X, weights=sample_weight)
         Z = scaling.apply(X)
         start = [np.zeros((X.shape[1], D.shape[1])), np.zeros(D.shape[1])]
-        fit = minimize_lbfgs(
-            lambda W, b: loss_and_gradient(Z, D, weights, self.l2, W, b), start, max_iter=self.max_iter, tol=self.tol
-        )
+        fit = self._minimize_lbfgs(partial(loss_and_gradient, Z, D, weights, self.l2), start)
         coef, self.intercept_ = scaling.undo(*fit.arrays)
         self.coef_ = coef.T
-        self.objective_, self.n_iter_, self.converged_ = fit.loss, fit.n_iter, fit.converged
 
     def _predict(self, X: Array) -> Array:
         alpha = 1.0 + np.logaddexp(0.0, X @ self.coef_.T + self.intercept_)

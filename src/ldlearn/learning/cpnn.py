@@ -1,15 +1,16 @@
 """CPNN: a neural network whose input is a row together with a label."""
 
+from collections.abc import Iterator
 from dataclasses import KW_ONLY
+from functools import partial
 
 import numpy as np
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
-from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, softmax
-from ldlearn.solvers.lbfgs import minimize_lbfgs
+from ldlearn.core.scaling import feature_scaling, row_batches
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
 
 _BLOCK_ENTRIES = 100_000  # of the (rows, c, h) arrays worked on at a time, so that they stay in the cache
 
@@ -84,6 +85,8 @@ class CPNN(SampleWeightMixin, Learner):
     """
 
     float32_tolerance = 1e-2
+    # Labels are numbered, and rounding errors grow during training.
+    _capabilities = Capabilities(order_invariant=False, label_invariant=False, weight_equals_repetition=False)
     _test_params = ({"hidden_units": 4, "random_state": 0},)
 
     hidden_units: PositiveInt = 64
@@ -93,33 +96,27 @@ class CPNN(SampleWeightMixin, Learner):
     tol: NonNegative = 1e-4
     random_state: RandomState = None
 
-    def capabilities(self) -> Capabilities:
-        """Labels are numbered, and rounding errors grow during training."""
-        dependent = {"order_invariant": False, "label_invariant": False, "weight_equals_repetition": False}
-        return super().capabilities()._replace(**dependent)
-
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        total = float(len(D) if sample_weight is None else sample_weight.sum())
-        weights = (np.ones(len(D)) if sample_weight is None else sample_weight) / total
+        weights = row_weights(D, sample_weight)
+        total = float(weights.sum())
         scaling = feature_scaling(X, weights=sample_weight)
-        Z, (m, h), rng = scaling.apply(X), (X.shape[1], self.hidden_units), check_random_state(self.random_state)
+        rng = check_random_state(self.random_state)
+        m, h = X.shape[1], self.hidden_units
         start = [rng.normal(size=(m, h)) / np.sqrt(m), rng.normal(size=h), rng.normal(size=h), rng.normal(size=h) / h]
-        fit = minimize_lbfgs(
-            lambda *layers: loss_and_gradient(Z, D, weights, self.l2 / total, *layers),
-            start,
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
-        V, self.label_coef_, a, self.output_coef_ = fit.arrays
+        loss = partial(loss_and_gradient, scaling.apply(X), D, weights / total, self.l2 / total)
+        V, self.label_coef_, a, self.output_coef_ = self._minimize_lbfgs(loss, start).arrays
         self.hidden_coef_, self.hidden_intercept_ = scaling.undo(V, a)
         self._label_offsets = label_positions(D.shape[1])[:, None] * self.label_coef_
-        self.objective_, self.n_iter_, self.converged_ = fit.loss, fit.n_iter, fit.converged
 
     def _predict(self, X: Array) -> Array:
         F = X @ self.hidden_coef_ + self.hidden_intercept_
-        offsets = self._label_offsets
-        batches = gen_batches(len(F), max(1, _BLOCK_ENTRIES // offsets.size))
-        return softmax(np.concatenate([np.tanh(F[rows, None] + offsets) @ self.output_coef_ for rows in batches]))
+        scores = [H @ self.output_coef_ for _, H in _hidden_units(F, self._label_offsets)]
+        return softmax(np.concatenate(scores))
+
+
+def _hidden_units(F: Array, offsets: Array) -> Iterator[tuple[slice, Array]]:
+    for rows in row_batches(len(F), offsets.size, _BLOCK_ENTRIES):
+        yield rows, np.tanh(F[rows, None] + offsets)
 
 
 def label_positions(n_labels: int) -> Array:
@@ -131,16 +128,20 @@ def loss_and_gradient(
     Z: Array, D: Array, weights: SampleWeight, penalty: float, V: Array, u: Array, a: Array, w: Array
 ) -> tuple[float, list[Array]]:
     """Weighted cross-entropy of D and the prediction for features Z, plus the penalty, and the gradient."""
-    (m, h), t = V.shape, label_positions(D.shape[1])
-    F, offsets = Z @ V + a, t[:, None] * u
+    m, h = V.shape
+    t = label_positions(D.shape[1])
+    F = Z @ V + a
     loss = penalty * float(m * np.vdot(V, V) + u @ u + h * w @ w)
-    gF, gu, gw = np.empty_like(F), 2.0 * penalty * u, 2.0 * penalty * h * w
-    for rows in gen_batches(len(F), max(1, _BLOCK_ENTRIES // offsets.size)):
-        H = np.tanh(F[rows, None] + offsets)
+    gF = np.empty_like(F)
+    gu = 2.0 * penalty * u
+    gw = 2.0 * penalty * h * w
+    for rows, H in _hidden_units(F, t[:, None] * u):
         log_P = log_softmax(H @ w)
-        loss -= float(np.vdot(weights[rows, None] * D[rows], log_P))
-        delta = weights[rows, None] * (np.exp(log_P) - D[rows])
-        gw = gw + np.tensordot(delta, H, axes=2)
+        times = weights[rows, None]
+        loss -= float(np.vdot(times * D[rows], log_P))
+        delta = times * (np.exp(log_P) - D[rows])
+        gw += np.tensordot(delta, H, axes=2)
         G = delta[:, :, None] * (1.0 - H * H) * w  # the derivative of tanh
-        gF[rows], gu = G.sum(axis=1), gu + t @ G.sum(axis=0)
+        gF[rows] = G.sum(axis=1)
+        gu += t @ G.sum(axis=0)
     return loss, [Z.T @ gF + 2.0 * penalty * m * V, gu, gF.sum(axis=0), gw]

@@ -82,6 +82,7 @@ class DFLDL(Learner):
            [0.9, 0.1]])
     """
 
+    _capabilities = Capabilities(sparse=True)
     _test_params = ({"n_neighbors": 3, "max_iter": 200},)
 
     l2: NonNegative = 1.0
@@ -90,14 +91,11 @@ class DFLDL(Learner):
     tol: Positive = 1e-6
     max_iter: PositiveInt = 100
 
-    def capabilities(self) -> Capabilities:
-        """What the estimator accepts and promises."""
-        return super().capabilities()._replace(sparse=True)
-
     def _fit(self, X: Any, D: Array) -> None:
-        m, c = X.shape[1], D.shape[1]
+        c = D.shape[1]
         pairs = list(permutations(range(c), 2))
-        self.pair_coef_, self.pair_intercept_ = np.zeros((len(pairs), c, m)), np.zeros((len(pairs), c))
+        self.pair_coef_ = np.zeros((len(pairs), c, X.shape[1]))
+        self.pair_intercept_ = np.zeros((len(pairs), c))
 
         def fit_pair(k: int) -> tuple[int, bool]:
             i, j = pairs[k]

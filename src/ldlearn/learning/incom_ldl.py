@@ -1,19 +1,16 @@
 """IncomLDL: low-rank linear regression on incomplete label distributions."""
 
-from dataclasses import KW_ONLY
-
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
-from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Mask, clip_degrees, project_simplex
-from ldlearn.solvers.low_rank import nuclear_norm, singular_value_threshold, thin_factors
-from ldlearn.solvers.simplex_regression import simplex_regression
+from ldlearn.base.parameters import NonNegative, estimator_dataclass
+from ldlearn.core.simplex import Array
+from ldlearn.learning.win_ldl import SimplexLearner
+from ldlearn.solvers.low_rank import ThinFactors, nuclear_norm, singular_value_threshold
+from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 
 
 @estimator_dataclass
-class IncomLDL(Learner):
+class IncomLDL(SimplexLearner):
     r"""Low-rank regression on incomplete label distributions (IncomLDL).
 
     Assumes that degrees are linear in the features and that few directions explain all labels. Training degrees may be
@@ -81,40 +78,21 @@ class IncomLDL(Learner):
     _test_params = ({}, {"alpha": 0.01, "l2": 0.0})
 
     alpha: NonNegative | None = None
-    _: KW_ONLY
-    l2: NonNegative = 1.0
-    tol: Positive = 1e-5
-    max_iter: PositiveInt = 5000
 
-    def capabilities(self) -> Capabilities:
-        """Degrees may be missing."""
-        return super().capabilities()._replace(incomplete_degrees=True)
-
-    def _fit(self, X: Array, D: Array) -> None:
+    def _regress(self, factors: ThinFactors, D: Array, penalty: float) -> SimplexFit:
         known = ~np.isnan(D)
-        scaling = feature_scaling(X)
-        Z = scaling.apply(X)
-        factors, ridge = thin_factors(Z), self.l2 * X.shape[1]
-        self.alpha_ = _noise_level(D, known, factors.values, ridge) if self.alpha is None else float(self.alpha)
+        alpha = self.alpha
+        if alpha is None:
+            variance = np.nanmean((D - np.nanmean(D, axis=0)) ** 2) * known.mean()
+            effective = np.sum(factors.values**2 / (factors.values**2 + penalty))
+            alpha = np.sqrt(variance) * (np.sqrt(effective) + np.sqrt(D.shape[1]))
+        self.alpha_ = float(alpha)
 
         def shrink(A: Array, t: float) -> Array:
             return singular_value_threshold(A, self.alpha_ * t)
 
-        fit = simplex_regression(
-            factors, D, known.astype(np.float64), shrink, ridge=ridge, tol=self.tol, max_iter=self.max_iter
-        )
+        weights = known.astype(np.float64)
+        fit = simplex_regression(factors, D, weights, shrink, ridge=penalty, tol=self.tol, max_iter=self.max_iter)
         squares = float(np.nansum((fit.fitted - D) ** 2))
         self.objective_ = 0.5 * squares + self.alpha_ * nuclear_norm(fit.V)
-        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
-        coef, self.intercept_ = scaling.undo(Z.T @ fit.dual_coef, fit.intercept)
-        self.coef_ = coef.T
-
-    def _predict(self, X: Array) -> Array:
-        return clip_degrees(project_simplex(X @ self.coef_.T + self.intercept_), 1e-6)
-
-
-def _noise_level(D: Array, known: Mask, values: Array, ridge: float) -> float:
-    """See ``alpha``."""
-    variance = np.nanmean((D - np.nanmean(D, axis=0)) ** 2) * known.mean()
-    effective = np.sum(values**2 / (values**2 + ridge))
-    return float(np.sqrt(variance) * (np.sqrt(effective) + np.sqrt(D.shape[1])))
+        return fit

@@ -3,12 +3,11 @@
 from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, mean_logits, softmax
+from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.sinkhorn import Transport, sinkhorn, total_plan, transport_cost
 
@@ -102,6 +101,8 @@ class LALOT(SampleWeightMixin, Learner):
            [0. , 0.1, 0.9]])
     """
 
+    # L-BFGS stops where rounding decides, which depends on the order of rows and labels.
+    _capabilities = Capabilities(order_invariant=False, label_invariant=False)
     _test_params = ({"tol": 0.01}, {"lam": 60.0, "C": 10.0, "tol": 0.05, "fit_intercept": False})
 
     lam: Positive = 20.0
@@ -113,33 +114,31 @@ class LALOT(SampleWeightMixin, Learner):
     tol: NonNegative = 1e-3
     fit_intercept: bool = True
 
-    def capabilities(self) -> Capabilities:
-        """L-BFGS stops where rounding decides, which depends on the order of rows and labels."""
-        return super().capabilities()._replace(order_invariant=False, label_invariant=False)
-
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         Z = scaling.apply(X)
-        theta, theta0 = np.zeros((Z.shape[1], D.shape[1])), self.fit_intercept * mean_logits(D, sample_weight)
-        counts = np.ones(len(D)) if sample_weight is None else sample_weight
+        theta = np.zeros((Z.shape[1], D.shape[1]))
+        theta0 = self.fit_intercept * mean_logits(D, sample_weight)
+        counts = row_weights(D, sample_weight)
         # Labels that occur together are near: the kernel of the label metric before anything is learned.
         K0 = D.T @ (counts[:, None] * D)
         unit = float(squared_distances(K0).max()) or 1.0  # a single label costs nothing
-        K, path = K0, list[float]()
-        before, self.converged_ = np.inf, False
-        while not self.converged_ and len(path) < self.max_iter:
+        K = K0
+        path = [np.inf]
+        is_solved = False
+        while self._should_iterate(path) or not (is_solved or self.n_iter_ == self.max_iter):
             loss = TransportLoss(Z, D, squared_distances(K) / unit, counts, self.lam, self.l2, self.fit_intercept)
             fit = minimize_lbfgs(loss, [theta, theta0], max_iter=self.steps, tol=0.1 * self.tol)
             theta, theta0 = fit.arrays
+            is_solved = fit.converged
             # Costs are divided by unit, and so is the price of leaving K0: the minimum over K does not move.
             path.append(fit.loss + 0.5 * self.C / unit * float(np.sum((K - K0) ** 2)))
             K = metric_step(loss.total_plan(theta, theta0), K0, self.C)
-            self.converged_ = fit.converged and before - path[-1] <= self.tol * abs(path[-1])
-            before = path[-1]
         coef, self.intercept_ = scaling.undo(theta, theta0)
         self.coef_ = coef.T
-        self.K_, self.cost_ = K, squared_distances(K) / unit
-        self.objective_path_, self.objective_, self.n_iter_ = np.array(path), path[-1], len(path)
+        self.K_ = K
+        self.cost_ = squared_distances(K) / unit
+        self.converged_ = self.converged_ and is_solved
 
     def _predict(self, X: Array) -> Array:
         return softmax(X @ self.coef_.T + self.intercept_)
@@ -170,7 +169,7 @@ class TransportLoss:
         loss = float(self.counts @ transport_cost(plan, H, self.D, self.lam)) + self.l2 * float(np.vdot(theta, theta))
         return loss, [self.Z.T @ G + 2.0 * self.l2 * theta, self.fit_intercept * G.sum(axis=0)]
 
-    def total_plan(self, theta: Array, theta0: Array) -> NDArray[np.float64]:
+    def total_plan(self, theta: Array, theta0: Array) -> Array:
         """How much moves between any two labels, over all rows."""
         return total_plan(self._transport(theta, theta0)[1], self.M, self.lam, self.counts)
 
@@ -182,7 +181,7 @@ class TransportLoss:
         return H, plan
 
 
-def squared_distances(K: Array) -> NDArray[np.float64]:
+def squared_distances(K: Array) -> Array:
     """``K_aa + K_bb - 2 K_ab``: squared distances between labels under the kernel K."""
     diagonal = np.diag(K)
     M = np.maximum(diagonal[:, None] + diagonal - K - K.T, 0.0)
@@ -190,7 +189,7 @@ def squared_distances(K: Array) -> NDArray[np.float64]:
     return np.asarray(M)
 
 
-def metric_step(plan: Array, K0: Array, C: float) -> NDArray[np.float64]:
+def metric_step(plan: Array, K0: Array, C: float) -> Array:
     """The K that minimises ``<plan, squared_distances(K)> + C/2 |K - K0|^2`` over positive semi-definite matrices."""
     # The gradient of <plan, squared_distances(K)>, which is linear in K: the minimum is one projected step.
     slope = np.diag(plan.sum(axis=0) + plan.sum(axis=1)) - plan - plan.T

@@ -9,8 +9,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.kernels import rbf_blocks, rbf_kernel
-from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, normalize_rows
-from ldlearn.solvers.lbfgs import minimize_lbfgs
+from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, normalize_rows, positive_or_one, row_weights
 
 
 @estimator_dataclass
@@ -91,10 +90,14 @@ class LDSVR(SampleWeightMixin, Learner):
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         n, c = D.shape
-        weights = np.ones(n) if sample_weight is None else sample_weight
+        weights = row_weights(D, sample_weight)
         targets = logit(np.minimum(clip_degrees(D, 0.1 / c), 1.0 - 1e-9))
         self.training_rows_ = np.asarray(X, dtype=np.float64)
-        self.sigma_ = self._mean_distance(weights) if self.sigma is None else float(self.sigma)
+        sigma = self.sigma
+        if sigma is None:
+            distances = euclidean_distances(self.training_rows_ - self.training_rows_.mean(axis=0))
+            sigma = weights @ distances @ weights / weights.sum() ** 2 or 1.0
+        self.sigma_ = float(sigma)
         values, vectors = np.linalg.eigh(rbf_kernel(self.training_rows_, width=self.sigma_))
         kept = values > n * np.finfo(np.float64).eps * values[-1]
         root = np.sqrt(values[kept])
@@ -104,19 +107,13 @@ class LDSVR(SampleWeightMixin, Learner):
             errors = basis @ theta + b - targets
             u = 0.25 * np.linalg.norm(errors, axis=1)
             excess = np.maximum(u - self.epsilon, 0.0)
-            slopes = (self.C * weights * excess / (8.0 * np.where(u > 0, u, 1.0)))[:, None] * errors
+            slopes = (self.C * weights * excess / (8.0 * positive_or_one(u)))[:, None] * errors
             value = 0.5 * np.vdot(theta, theta) + self.C * np.vdot(weights, excess**2)
             return float(value), [theta + basis.T @ slopes, slopes.sum(axis=0)]
 
         start = [np.zeros((len(root), c)), np.average(targets, axis=0, weights=weights)]
-        fit = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol)
-        self.dual_coef_, self.intercept_ = vectors[:, kept] / root @ fit.arrays[0], fit.arrays[1]
-        self.objective_, self.n_iter_, self.converged_ = fit.loss, fit.n_iter, fit.converged
-
-    def _mean_distance(self, weights: SampleWeight) -> float:
-        rows = self.training_rows_ - self.training_rows_.mean(axis=0)
-        distance = float(weights @ euclidean_distances(rows) @ weights) / float(weights.sum()) ** 2
-        return distance if distance > 0 else 1.0
+        theta, self.intercept_ = self._minimize_lbfgs(loss, start).arrays
+        self.dual_coef_ = vectors[:, kept] / root @ theta
 
     def _predict(self, X: Array) -> Array:
         blocks = rbf_blocks(X, self.training_rows_, width=self.sigma_)

@@ -1,20 +1,18 @@
 """LDLFs: label distribution learning forests, differentiable trees with distributions at their leaves."""
 
-from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
-from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight
+from ldlearn.core.scaling import feature_scaling, row_batches
+from ldlearn.core.simplex import Array, Indices, SampleWeight, row_weights
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
@@ -124,15 +122,24 @@ class LDLForest(SampleWeightMixin, Learner):
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         rng = check_random_state(self.random_state)
-        self.nodes_ = self._assign_nodes(rng)
+        n_leaves = 2 ** (self.max_depth - 1)
+        n_splits = n_leaves - 1
+        if self.n_outputs < n_splits:
+            raise InputError(
+                f"max_depth={self.max_depth} makes {n_splits} split nodes and each needs an output of its own: give at "
+                f"least n_outputs={n_splits} instead of n_outputs={self.n_outputs}, or a smaller max_depth."
+            )
+        nodes = [rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_estimators)]
+        self.nodes_ = np.array(nodes, dtype=np.intp)
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         # A row counts as often as its weight says if its degrees are multiplied by that, compared with the mean.
-        D = D if sample_weight is None else D * (sample_weight / sample_weight.mean())[:, None]
+        counts = row_weights(D, sample_weight)
+        D = D * (counts / counts.mean())[:, None]
         Z = scaling.apply(X)
         # Logits of size one on standardised features: splits that differ, none of them saturated.
         theta = rng.normal(scale=1.0 / np.sqrt(Z.shape[1]), size=(Z.shape[1], self.n_outputs))
         theta0 = np.zeros(self.n_outputs)
-        uniform = np.full((self.n_estimators, 2 ** (self.max_depth - 1), D.shape[1]), 1.0 / D.shape[1])
+        uniform = np.full((self.n_estimators, n_leaves, D.shape[1]), 1.0 / D.shape[1])
         leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, uniform, self.leaf_updates)
         path = [loss]
 
@@ -147,29 +154,17 @@ class LDLForest(SampleWeightMixin, Learner):
             leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, leaves, self.leaf_updates)
             path.append(loss)
         coef, self.output_intercept_ = scaling.undo(theta, theta0)
-        self.output_coef_, self.leaves_ = coef.T, leaves
-
-    def _assign_nodes(self, rng: np.random.RandomState) -> NDArray[np.intp]:
-        n_splits = 2 ** (self.max_depth - 1) - 1
-        if self.n_outputs < n_splits:
-            raise InputError(
-                f"max_depth={self.max_depth} makes {n_splits} split nodes and each needs an output of its own: give at "
-                f"least n_outputs={n_splits} instead of n_outputs={self.n_outputs}, or a smaller max_depth."
-            )
-        return np.array([rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_estimators)], dtype=np.intp)
+        self.output_coef_ = coef.T
+        self.leaves_ = leaves
 
     def _predict(self, X: Array) -> Array:
         F = X @ self.output_coef_.T + self.output_intercept_
         P = np.zeros((len(F), self.leaves_.shape[2]))
-        for rows in _blocks(len(F), self.leaves_.shape[1]):
+        for rows in row_batches(len(F), self.leaves_.shape[1], _BLOCK_ENTRIES):
             S = _left_probabilities(F[rows])
             for nodes, q in zip(self.nodes_, self.leaves_, strict=True):
                 P[rows] += leaf_probabilities(S[nodes]).T @ q
         return np.asarray(P / P.sum(axis=1, keepdims=True))
-
-
-def _blocks(n: int, n_leaves: int) -> Iterator[slice]:
-    return gen_batches(n, max(1, _BLOCK_ENTRIES // n_leaves))  # type: ignore[no-any-return]
 
 
 def _left_probabilities(F: Array) -> Array:
@@ -187,12 +182,14 @@ def leaf_probabilities(S: Array) -> Array:
     return R
 
 
-def forest_loss_and_gradient(F: Array, D: Array, nodes: NDArray[np.intp], leaves: Array) -> tuple[float, Array]:
+def forest_loss_and_gradient(F: Array, D: Array, nodes: Indices, leaves: Array) -> tuple[float, Array]:
     """Loss of the forest with split logits F, and its gradient in F."""
     scale = 1.0 / (len(F) * len(nodes))
-    loss, gradient = 0.0, np.empty_like(F)
-    for rows in _blocks(len(F), leaves.shape[1]):
-        d, S = D[rows].T, _left_probabilities(F[rows])
+    loss = 0.0
+    gradient = np.empty_like(F)
+    for rows in row_batches(len(F), leaves.shape[1], _BLOCK_ENTRIES):
+        d = D[rows].T
+        S = _left_probabilities(F[rows])
         gS = np.zeros_like(S)
         for columns, q in zip(nodes, leaves, strict=True):
             R = leaf_probabilities(S[columns])
@@ -217,10 +214,12 @@ def _split_gradient(S: Array, shares: Array) -> Array:
     return gradient
 
 
-def update_leaves(F: Array, D: Array, nodes: NDArray[np.intp], leaves: Array, n_updates: int) -> tuple[Array, float]:
+def update_leaves(F: Array, D: Array, nodes: Indices, leaves: Array, n_updates: int) -> tuple[Array, float]:
     """Updates ``q_lj <- sum_i D_ij R_li q_lj / g_ij``, normalised, of the leaves, and the loss afterwards."""
-    updated, loss = np.array(leaves), 0.0
-    S, d = _left_probabilities(F), np.ascontiguousarray(D.T)
+    updated = np.array(leaves)
+    loss = 0.0
+    S = _left_probabilities(F)
+    d = np.ascontiguousarray(D.T)
     for tree, columns in enumerate(nodes):
         R = leaf_probabilities(S[columns])
         q = updated[tree]

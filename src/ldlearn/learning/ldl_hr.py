@@ -4,7 +4,7 @@ import numpy as np
 
 from ldlearn.base.parameters import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
-from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
+from ldlearn.learning.linear_softmax import KINKED, LinearSoftmaxLearner
 
 _ROUNDING = 1e-2  # absolute values are quadratic below about this, so that they have a gradient
 
@@ -83,6 +83,7 @@ class LDLHR(LinearSoftmaxLearner):
     """
 
     _fits_degrees = False
+    _capabilities = KINKED
 
     lam2: NonNegative = 0.1
     lam3: NonNegative = 10.0

@@ -8,7 +8,7 @@ from scipy import linalg
 from scipy.spatial.distance import cdist
 
 from ldlearn.base.parameters import NonNegative, Positive, estimator_dataclass
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights
 from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
 
@@ -93,13 +93,15 @@ class LDLLCLR(LinearSoftmaxLearner):
     lam4: NonNegative = 1e-3
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        M = _mean_squared_differences(D, sample_weight)
+        weights = row_weights(D, sample_weight)
+        columns = D.T * np.sqrt(weights / weights.sum())
+        M = cdist(columns, columns, "sqeuclidean")  # the mean over rows of (d_j - d_k)^2
         if self.lam4 * linalg.norm(M, 2) >= self.lam3:
             problem = f"lam4={self.lam4:g} is so large for lam3={self.lam3:g} that there may be no minimum"
             raise InputError(f"{problem}; give a lam4 below {self.lam3 / linalg.norm(M, 2):.3g}.")
-        start = np.eye(D.shape[1]), 1.0
         loss = partial(self._low_rank_loss, D, M)
-        (self.correlations_,) = self._minimize(X, D, sample_weight, loss, start)
+        start = np.eye(D.shape[1])
+        (self.correlations_,) = self._minimize(X, D, sample_weight, loss, (start, 1.0))
 
     def _low_rank_loss(self, D: Array, M: Array, times: Array, Z: Array, S: Array) -> tuple[float, Array, Array]:
         """The loss and its gradients in Z and S."""
@@ -114,9 +116,3 @@ class LDLLCLR(LinearSoftmaxLearner):
         in_Z = times * (P - D) - logit_gradient(P, in_E @ S.T)
         in_S = self.lam3 * (U * (s / rounded)) @ Vt - self.lam4 * M - P.T @ in_E
         return float(loss - np.vdot(times * D, log_P)), in_Z, in_S
-
-
-def _mean_squared_differences(D: Array, weights: SampleWeight | None) -> Array:
-    """Mean over rows of ``(d_j - d_k)^2`` for labels j and k."""
-    columns = D.T * np.sqrt(1.0 / len(D) if weights is None else weights / weights.sum())
-    return np.asarray(cdist(columns, columns, "sqeuclidean"))

@@ -90,17 +90,16 @@ class LDLSCL(LinearSoftmaxLearner):
            [0.1, 0.9]])
     """
 
+    # The random start of k-means depends on the order of rows and labels.
+    _capabilities = Capabilities(
+        sparse=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
+    )
     _test_params = ({"n_clusters": 3, "random_state": 0},)
 
     n_clusters: PositiveInt = 5
     lam2: NonNegative = 1.0
     lam3: NonNegative = 1.0
     random_state: RandomState = None
-
-    def capabilities(self) -> Capabilities:
-        """The random start of k-means depends on the order of rows and labels."""
-        depends = {"order_invariant": False, "label_invariant": False, "weight_equals_repetition": False}
-        return super().capabilities()._replace(**depends)
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         n_clusters = min(self.n_clusters, len(np.unique(D, axis=0)))
@@ -109,13 +108,15 @@ class LDLSCL(LinearSoftmaxLearner):
         n, c = D.shape
         # 0.01 for other clusters than its own: at 0 the square has no slope.
         roots = np.sqrt(np.eye(n_clusters)[kmeans.labels_] + 0.01)
-        starts = (np.zeros((n_clusters, c)), np.sqrt(n / c + 2.0 * self.lam2)), (roots, c**-0.5)
-        V, roots = self._minimize(X, D, sample_weight, partial(self._local_loss, D), *starts)
+        start_V = np.zeros((n_clusters, c)), np.sqrt(n / c + 2.0 * self.lam2)
+        loss = partial(self._local_loss, D)
+        V, roots = self._minimize(X, D, sample_weight, loss, start_V, (roots, c**-0.5))
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         ridge = Ridge(self.l2, fit_intercept=self.fit_intercept)
         ridge.fit(scaling.apply(X), roots**2, sample_weight=sample_weight)
         R, r = scaling.undo(np.atleast_2d(ridge.coef_).T, ridge.intercept_)
-        self.coef_, self.intercept_ = self.coef_ + (R @ V).T, self.intercept_ + r @ V
+        self.coef_ = self.coef_ + (R @ V).T
+        self.intercept_ = self.intercept_ + r @ V
 
     def _local_loss(self, D: Array, times: Array, Z: Array, V: Array, roots: Array) -> tuple[Any, ...]:
         """The loss with ``C = roots**2``, and its gradients in Z, V and roots."""

@@ -5,7 +5,7 @@ import numpy as np
 from ldlearn.base.parameters import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
 from ldlearn.learning.ldl_hr import highest_labels, margin_losses, rounded_abs, rounded_hinge
-from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
+from ldlearn.learning.linear_softmax import KINKED, LinearSoftmaxLearner
 
 
 @estimator_dataclass
@@ -83,6 +83,7 @@ class LDLM(LinearSoftmaxLearner):
     """
 
     _fits_degrees = False
+    _capabilities = KINKED
 
     lam2: NonNegative = 0.1
     lam3: NonNegative = 10.0

@@ -1,18 +1,15 @@
 """LDLSF: label-specific and common features, learned together."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, normalize_rows
+from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.low_rank import thin_factors
 
@@ -124,52 +121,55 @@ class LDLSF(SampleWeightMixin, Learner):
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(D, self.correlation, sample_weight)
-        self._require_convexity(B)
+        smallest = float(np.linalg.eigvalsh(B)[0])
+        if smallest <= 0.0:
+            problem = f"lam3={self.lam3:g} makes the problem non-convex for the correlations of these labels"
+            raise InputError(f"{problem}; give a lam3 below {self.lam3 / (1.0 - smallest):.3g}.")
         # Columns of unit length keep the W-step accurate whatever their units; penalties may be on the coefficients in
         # these units or in those of the user.
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
         # Squared errors count a row as often as its weight says if row and degrees are multiplied by its root.
-        root = np.ones((len(D), 1)) if sample_weight is None else np.sqrt(sample_weight)[:, None]
+        root = np.sqrt(row_weights(D, sample_weight))[:, None]
         units = np.ones(X.shape[1]) if self.standardize else scaling.scale
-        d_mean, offset, constant = np.zeros(D.shape[1]), np.zeros(D.shape[1]), 0.0
+        d_mean = offset = np.zeros(D.shape[1])
+        constant = 0.0
         if self.fit_intercept:
             # On centred data the problem falls apart into one for the mean prediction and one for W.
             d_mean = np.average(D, axis=0, weights=sample_weight)
-            offset = _mean_prediction(d_mean, B)
+            # The minimiser of |b - d|^2 / 2 + lam3 b' Q b over b that sum to 1.
+            towards, along = np.linalg.solve(B, np.column_stack([d_mean, np.ones(len(B))])).T
+            offset = towards + (1.0 - towards.sum()) / along.sum() * along
             deviation = float(offset @ B @ offset - 2.0 * offset @ d_mean + d_mean @ d_mean)
             constant = 0.5 * float(np.vdot(root, root)) * deviation
         w_step = WStep(root * scaling.apply(X), root * (D - d_mean), B)
         S, C, path = self._admm(w_step, self.lam1 / units[:, None], self.lam2 / units[:, None])
         self.objective_path_ = np.array(path) + constant
-        self.objective_, self.n_iter_ = float(self.objective_path_[-1]), len(path)
-        self.specific_, self.common_ = S / scaling.scale[:, None], C / scaling.scale[:, None]
+        self.objective_ = float(self.objective_path_[-1])
+
+        self.specific_ = S / scaling.scale[:, None]
+        self.common_ = C / scaling.scale[:, None]
         coef, self.intercept_ = scaling.undo(S + C, offset)
         self.coef_ = coef.T
 
-    def _require_convexity(self, B: Array) -> None:
-        smallest = float(np.linalg.eigvalsh(B)[0])
-        if smallest <= 0.0:
-            problem = f"lam3={self.lam3:g} makes the problem non-convex for the correlations of these labels"
-            raise InputError(f"{problem}; give a lam3 below {self.lam3 / (1.0 - smallest):.3g}.")
-
-    def _admm(self, w_step: WStep, box: Array, ball: Array) -> tuple[Array, Array, list[float]]:
+    def _admm(self, w_step: "WStep", box: Array, ball: Array) -> tuple[Array, Array, list[float]]:
         """S, C and the objective after each iteration; ``box`` and ``ball`` penalise each row of S and of C."""
-        rho, first = float(self.rho), 0.0
-        zeros: Array = np.zeros(w_step.shape)
-        S, C, N, V, path = zeros, zeros, zeros, zeros, list[float]()
-        self.converged_ = False
-        while not self.converged_ and len(path) < self.max_iter:
+        rho = float(self.rho)
+        first = 0.0
+        S = C = N = V = np.zeros(w_step.shape)
+        path: list[float] = []
+        for n_iter in self._iterations():
             W = w_step.solve(rho * N - V, rho)
             S, C = split_coefficients(W + V / rho, box / rho, ball / rho)
             before, N = N, S + C
             V = V + rho * (W - N)
-            path.append(w_step.smooth_loss(N) + float(np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)))
+            penalty = np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)
+            path.append(w_step.smooth_loss(N) + float(penalty))
             first = first or float(linalg.norm(W))
             # W of 1 % of its first length needs no relative accuracy.
             primal = linalg.norm(W - N) / max(linalg.norm(W), linalg.norm(N), 0.01 * first, _TINY)
             dual = rho * linalg.norm(N - before) / max(linalg.norm(V), self.tol * w_step.size, _TINY)
             self.converged_ = bool(max(primal, dual) <= self.tol)
-            if len(path) % 5 == 0 and len(path) <= 100:
+            if n_iter % 5 == 0 and n_iter <= 100:
                 # Residuals of equal size: neither the constraint nor the objective lags behind. Convergence of ADMM is
                 # certain only once rho is constant.
                 rho *= min(max(np.sqrt(primal / max(dual, _TINY)), 0.1), 10.0)
@@ -179,7 +179,7 @@ class LDLSF(SampleWeightMixin, Learner):
         return normalize_rows(np.maximum(X @ self.coef_.T + self.intercept_, 0.0))
 
 
-def label_coupling(D: Array, correlation: str, weights: SampleWeight | None = None) -> NDArray[np.float64]:
+def label_coupling(D: Array, correlation: str, weights: SampleWeight | None = None) -> Array:
     """Q, from the correlations R of the columns of D; a constant column correlates with none."""
     centred = D - np.average(D, axis=0, weights=weights)
     if weights is not None:
@@ -191,12 +191,6 @@ def label_coupling(D: Array, correlation: str, weights: SampleWeight | None = No
     np.fill_diagonal(R, 0.0)  # cancels in the Laplacian, and the code replaces it
     sums = np.diag(R.sum(axis=1))
     return np.asarray(sums - R if correlation == "laplacian" else sums + R)
-
-
-def _mean_prediction(d_mean: Array, B: Array) -> NDArray[np.float64]:
-    """Minimiser of ``|b - d|^2 / 2 + lam3 b' Q b`` over b that sum to 1; ``B = I + 2 lam3 Q``."""
-    towards, along = np.linalg.solve(B, np.column_stack([d_mean, np.ones(len(B))])).T
-    return np.asarray(towards + (1.0 - towards.sum()) / along.sum() * along)
 
 
 class WStep:
@@ -213,7 +207,8 @@ class WStep:
         # X W 1 = D 1, seen along the directions that X has.
         self.sums = self.XtD.sum(axis=1) / self.a
         self.ones = self.T.sum(axis=0)
-        self.B, self.constant = B, 0.5 * float(np.vdot(D, D))
+        self.B = B
+        self.constant = 0.5 * float(np.vdot(D, D))
 
     def smooth_loss(self, W: Array) -> float:
         """``|X W - D|^2 / 2 + lam3 tr(X W Q W' X')``."""
@@ -221,7 +216,7 @@ class WStep:
         bent = 0.5 * float(np.vdot(self.a[:, None] * along, along @ self.B))
         return bent - float(np.vdot(along, self.XtD)) + self.constant
 
-    def solve(self, G: Array, rho: float) -> NDArray[np.float64]:
+    def solve(self, G: Array, rho: float) -> Array:
         """Minimise ``|X W - D|^2 / 2 + lam3 tr(X W Q W' X') - <G, W> + rho |W|^2 / 2`` over W with ``X W 1 = D 1``."""
         along = self.U.T @ G
         inverse = 1.0 / (self.a[:, None] * self.b + rho)
@@ -241,21 +236,20 @@ def split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array]
     What is left, ``Y = R - S - C``, is each row of R projected onto ``|y_j| <= box, |y| <= ball``: cut at the box after
     a shrinking by t <= 1. C is the shrinking and S the cut. ``box`` and ``ball`` are columns, one entry a row of R.
     """
-    if not box.any() or not ball.any():
-        return (np.zeros_like(R), R) if box.any() else (R, np.zeros_like(R))
-    t = _largest_scale(np.abs(R), box, ball)[:, None]
-    uncut = np.clip(R, -box / t, box / t)
-    return np.asarray(R - uncut), np.asarray((1.0 - t) * uncut)
-
-
-def _largest_scale(R: Array, box: Array, ball: Array) -> NDArray[np.float64]:
-    """The largest t <= 1 with ``|min(t r, box)| <= ball`` for each row of non-negative R."""
-    descending = -np.sort(-R, axis=1)
+    nothing = np.zeros_like(R)
+    if not box.any():
+        return R, nothing
+    if not ball.any():
+        return nothing, R
+    descending = -np.sort(-np.abs(R), axis=1)
     squares = np.cumsum(descending[:, ::-1] ** 2, axis=1)[:, ::-1]  # of this entry and all smaller ones
     cut = np.arange(R.shape[1])  # how many entries the box cuts
     room = np.maximum(ball**2 - cut * box**2, 0.0)
-    t = np.sqrt(room / np.maximum(squares, 1e-150))
+    scales = np.sqrt(room / np.maximum(squares, 1e-150))
     # With the right number cut, t is too small for the next entry to reach the box: the first such number is right.
-    fits = t * descending <= box * (1.0 + 1e-12)  # equality must not fail by rounding: the next t may be 0
-    chosen = t[np.arange(len(R)), np.argmax(fits, axis=1)]
-    return np.minimum(np.where(fits.any(axis=1), chosen, 1.0), 1.0)
+    # Equality must not fail by rounding: the next t may be 0.
+    fits = scales * descending <= box * (1.0 + 1e-12)
+    chosen = np.take_along_axis(scales, np.argmax(fits, axis=1, keepdims=True), axis=1)
+    t = np.minimum(np.where(fits.any(axis=1, keepdims=True), chosen, 1.0), 1.0)
+    uncut = np.clip(R, -box / t, box / t)
+    return R - uncut, (1.0 - t) * uncut

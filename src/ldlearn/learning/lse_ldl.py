@@ -1,9 +1,9 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, optimize, sparse
 from scipy.special import xlogy
 from sklearn.linear_model import ridge_regression
@@ -11,7 +11,7 @@ from sklearn.linear_model import ridge_regression
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.graph import knn_graph, laplacian
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, softmax
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.lbfgs import minimize_lbfgs
@@ -106,6 +106,8 @@ class LSELDL(SampleWeightMixin, Learner):
            [0., 1.]])
     """
 
+    # Every row has latent scores of its own, improved by a few steps that see a row twice as two.
+    _capabilities = Capabilities(weight_equals_repetition=False)
     _test_params = ({"n_neighbors": 3, "tol": 0.01}, {"beta": 0.0, "n_latent": 2, "n_kept": 2, "tol": 0.01})
 
     alpha: Positive = 1.0
@@ -119,25 +121,25 @@ class LSELDL(SampleWeightMixin, Learner):
     max_iter: PositiveInt = 50
     tol: NonNegative = 1e-3
 
-    def capabilities(self) -> Capabilities:
-        """Every row has latent scores of its own, improved by a few steps that see a row twice as two."""
-        return super().capabilities()._replace(weight_equals_repetition=False)
-
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
-        penalties = self.alpha, self.beta, self.gamma, self.delta
-        problem = LatentProblem(X - mean, D, self._graph(X), *penalties, sample_weight)
+        problem = LatentProblem(
+            X - mean, D, self._graph(X), self.alpha, self.beta, self.gamma, self.delta, sample_weight
+        )
         state = problem.initial_state(min(self.n_latent or D.shape[1], D.shape[1]))
         path = [problem.objective(state)]
         while self._should_iterate(path):
             state = problem.improve(state)
             path.append(problem.objective(state))
-        self.encoding_, self.latent_, self.theta_ = state.W, state.V, state.theta
+        self.encoding_ = state.W
+        self.latent_ = state.V
+        self.theta_ = state.theta
         self.feature_scores_ = linalg.norm(state.W, axis=1)
         coef = state.W @ state.theta
         if self.n_kept is not None:  # of equal features the first are kept
             coef[np.argsort(-self.feature_scores_, kind="stable")[self.n_kept :]] = 0.0
-        self.coef_, self.intercept_ = coef.T, state.b - mean @ coef
+        self.coef_ = coef.T
+        self.intercept_ = state.b - mean @ coef
 
     def _graph(self, X: Array) -> sparse.csr_array:
         n = len(X)
@@ -152,8 +154,7 @@ class LSELDL(SampleWeightMixin, Learner):
         return softmax(X @ self.coef_.T + self.intercept_)
 
 
-@dataclass(frozen=True)
-class LatentState:
+class LatentState(NamedTuple):
     """The four unknowns."""
 
     W: Array
@@ -176,7 +177,7 @@ class LatentProblem:
     counts: SampleWeight | None = None
 
     def __post_init__(self) -> None:
-        self.times = np.ones((len(self.D), 1)) if self.counts is None else self.counts[:, None]
+        self.times = row_weights(self.D, self.counts)[:, None]
         self.root = np.sqrt(self.times)  # squared errors count rows by their weights if multiplied by the roots
         self.entropy = float(np.sum(self.times * xlogy(self.D, self.D)))
 
@@ -198,7 +199,8 @@ class LatentProblem:
         fit, _ = self.latent_loss(state.V, self.X @ state.W, state.theta, state.b)
         # Huber's penalty: length and square meet at _HUBER_LENGTH with the same value and slope.
         lengths = linalg.norm(state.W, axis=1)
-        penalty = np.where(lengths > _HUBER_LENGTH, lengths, 0.5 * (lengths**2 / _HUBER_LENGTH + _HUBER_LENGTH)).sum()
+        rounded = 0.5 * (lengths**2 / _HUBER_LENGTH + _HUBER_LENGTH)
+        penalty = np.where(lengths > _HUBER_LENGTH, lengths, rounded).sum()
         return float(fit + self.gamma * penalty + self.delta * np.sum(state.theta**2))
 
     def regress(self, state: LatentState) -> LatentState:
@@ -206,7 +208,7 @@ class LatentProblem:
         start = SoftmaxFit(state.theta, state.b, state.V @ state.theta + state.b)
         features = Features(state.V, sample_weight=self.counts)
         fit = softmax_regression(features, self.D, l2=self.delta, start=start, tol=1e-8)
-        return replace(state, theta=fit.coef, b=fit.intercept)
+        return state._replace(theta=fit.coef, b=fit.intercept)
 
     def rescale(self, state: LatentState) -> LatentState:
         """``W, V, theta -> t W, t V, theta / t`` leaves the predictions alone; take the t of least penalty."""
@@ -221,19 +223,20 @@ class LatentProblem:
         largest = (2.0 * inverse / linear) ** (1.0 / 3.0)
         t = optimize.brentq(lambda t: 2.0 * quadratic * t**4 + linear * t**3 - 2.0 * inverse, 0.0, 1.01 * largest)
         # Short rows of W are penalised by their squares, which the formula above does not know: hence the comparison.
-        scaled = replace(state, W=t * state.W, V=t * state.V, theta=state.theta / t)
+        scaled = state._replace(W=t * state.W, V=t * state.V, theta=state.theta / t)
         return scaled if self.objective(scaled) <= self.objective(state) else state
 
     def improve_latent(self, state: LatentState) -> LatentState:
         """A few steps of L-BFGS on V."""
         encoded = self.X @ state.W
         fit = minimize_lbfgs(lambda V: self.latent_loss(V, encoded, state.theta, state.b), [state.V], max_iter=10)
-        return replace(state, V=fit.arrays[0])
+        return state._replace(V=fit.arrays[0])
 
     def latent_loss(self, V: Array, encoded: Array, theta: Array, b: Array) -> tuple[float, list[Array]]:
         """The terms of the objective that contain V, and their gradient; ``encoded = X W``."""
         log_P = log_softmax(V @ theta + b)
-        off, LV = V - encoded, self.L @ V
+        off = V - encoded
+        LV = self.L @ V
         fit = self.entropy - np.vdot(self.times * self.D, log_P)
         loss = fit + self.alpha * np.vdot(self.times * off, off) + self.beta * np.sum(V * LV)
         gradient = self.times * ((np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off) + 2.0 * self.beta * LV
@@ -244,12 +247,12 @@ class LatentProblem:
         # |w| <= (|w|^2 / l + l) / 2 with equality at l = |w|: the weighted square lies above the penalty and touches it
         # at the present W, so that its minimum cannot raise the objective.
         lengths = np.maximum(linalg.norm(state.W, axis=1), _HUBER_LENGTH)
-        return replace(state, W=self._reweighted_solve(state.V, lengths))
+        return state._replace(W=self._reweighted_solve(state.V, lengths))
 
-    def _reweighted_solve(self, V: Array, lengths: Array) -> NDArray[np.float64]:
+    def _reweighted_solve(self, V: Array, lengths: Array) -> Array:
         """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by ridge regression."""
         # In the variables U = W / root the penalty is the same for all rows: |A U - V|^2 + |U|^2 / (2 alpha).
         root = np.sqrt(lengths / self.gamma)
         A = self.root * self.X * root
         U = np.atleast_2d(ridge_regression(A, self.root * V, 0.5 / self.alpha, solver="cholesky"))
-        return np.asarray((U * root).T)
+        return (U * root).T

@@ -1,6 +1,7 @@
 """MLPLDL: an ensemble of small softmax networks trained on label distributions."""
 
 from dataclasses import KW_ONLY
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.utils import check_random_state
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, softmax
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 
@@ -80,6 +81,10 @@ class MLPLDL(SampleWeightMixin, Learner):
     """
 
     float32_tolerance = 1e-2
+    # Initial coefficients depend on the order of labels; a fit stopped early depends on rounding errors.
+    _capabilities = Capabilities(
+        sparse=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
+    )
     _test_params = ({"hidden_units": 3, "max_iter": 5},)
 
     hidden_units: PositiveInt = 64
@@ -90,29 +95,23 @@ class MLPLDL(SampleWeightMixin, Learner):
     tol: NonNegative = 1e-5
     random_state: RandomState = 0
 
-    def capabilities(self) -> Capabilities:
-        """Initial coefficients depend on the order of labels; a fit stopped early depends on rounding errors."""
-        dependent = {"order_invariant": False, "label_invariant": False, "weight_equals_repetition": False}
-        return super().capabilities()._replace(sparse=True, **dependent)
-
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        weights = np.full(len(D), 1.0 / len(D)) if sample_weight is None else sample_weight / sample_weight.sum()
-        penalty = self.l2 / (len(D) if sample_weight is None else float(sample_weight.sum()))
+        counts = row_weights(D, sample_weight)
+        total = float(counts.sum())
+        weights = counts / total
         scaling = feature_scaling(X, weights=sample_weight)
         # Single precision takes half the time, and early stopping needs no more.
         standardised = scaling.apply(X).astype(np.float32)
+        loss = partial(loss_and_gradient, standardised, D, weights, self.l2 / total)
         rng = check_random_state(self.random_state)
-
-        def loss(*layers: Array) -> tuple[float, list[Array]]:
-            return loss_and_gradient(standardised, D, weights, penalty, *layers)
-
         starts = [self._initial_layers(X.shape[1], D, weights, rng) for _ in range(self.n_networks)]
         fits = [minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol) for start in starts]
-        hidden = [scaling.undo(*fit.arrays[:2]) for fit in fits]
-        self.hidden_coef_, self.hidden_intercept_ = map(np.stack, zip(*hidden, strict=True))
-        self.output_coef_, self.output_intercept_ = (np.stack([fit.arrays[k] for fit in fits]) for k in (2, 3))
+        layers = [(*scaling.undo(*fit.arrays[:2]), *fit.arrays[2:]) for fit in fits]
+        stacks = map(np.stack, zip(*layers, strict=True))
+        self.hidden_coef_, self.hidden_intercept_, self.output_coef_, self.output_intercept_ = stacks
         self.objective_ = float(np.mean([fit.loss for fit in fits]))
-        self.n_iter_, self.converged_ = max(fit.n_iter for fit in fits), all(fit.converged for fit in fits)
+        self.n_iter_ = max(fit.n_iter for fit in fits)
+        self.converged_ = all(fit.converged for fit in fits)
         self.steps_converged_ = True
 
     def _initial_layers(self, m: int, D: Array, weights: SampleWeight, rng: Any) -> list[Array]:

@@ -8,7 +8,7 @@ from scipy.special import xlogy
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.core.simplex import Array
 from ldlearn.learning.ldl_hr import rounded_abs
-from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
+from ldlearn.learning.linear_softmax import KINKED, LinearSoftmaxLearner
 
 
 @estimator_dataclass
@@ -81,6 +81,7 @@ class OLDL(LinearSoftmaxLearner):
     """
 
     _fits_degrees = False
+    _capabilities = KINKED
     _test_params = ({}, {"loss": "cad"}, {"loss": "cjs"})
 
     loss: Literal["cad", "qfd2", "cjs"] = "qfd2"

@@ -3,7 +3,6 @@
 from dataclasses import KW_ONLY
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 from sklearn.utils import check_random_state
 
@@ -11,7 +10,7 @@ from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import Positive, RandomState, estimator_dataclass
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, softmax
+from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, row_weights, softmax
 
 
 @estimator_dataclass
@@ -95,11 +94,17 @@ class PTBayes(SampleWeightMixin, Learner):
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         X = X.astype(np.float64)
-        D = D if sample_weight is None else D * sample_weight[:, None]
-        weights = draw_labels(D, D.size, check_random_state(self.random_state)).astype(float) if self.resample else D
+        weights = D * row_weights(D, sample_weight)[:, None]
+        if self.resample:
+            rng = check_random_state(self.random_state)
+            weights = draw_labels(weights, D.size, rng).astype(float)
         self.priors_ = weights.sum(axis=0) / weights.sum()
         n_labels, n_features = D.shape[1], X.shape[1]
-        ridge = self.ridge * (n_features * _variances(X, sample_weight) if self.relative else np.ones(n_features))
+        ridge = np.full(n_features, float(self.ridge))
+        if self.relative:
+            scale = feature_scaling(X, weights=sample_weight).scale
+            # A constant feature says nothing: any width will do.
+            ridge *= n_features * np.where(np.isfinite(scale), scale**2, 1.0)
         # A label without any mass has no Gaussian. It keeps this one, which its prior of 0 hides.
         self.means_ = np.tile(np.average(X, axis=0, weights=sample_weight), (n_labels, 1))
         self.covariances_ = np.zeros((n_labels, n_features, n_features))
@@ -109,34 +114,25 @@ class PTBayes(SampleWeightMixin, Learner):
         self._whiteners = [_whitener(S, ridge) for S in self.covariances_]
 
     def _predict(self, X: Array) -> Array:
-        log_scores = self._log_densities(X.astype(np.float64))
-        with np.errstate(divide="ignore"):
-            log_scores += np.log(self.priors_)
-        return clip_degrees(self._posterior(log_scores))
-
-    def _log_densities(self, X: Array) -> Array:
-        """``ln N(x; mu_j, Sigma_j + r I)`` for all rows and labels."""
+        X = X.astype(np.float64)
         columns = []
         for mean, (whitener, log_determinant) in zip(self.means_, self._whiteners, strict=True):
             squares = np.square((X - mean) @ whitener).sum(axis=1)
             columns.append(-0.5 * (squares + log_determinant + X.shape[1] * np.log(2.0 * np.pi)))
-        return np.column_stack(columns)
+        log_scores = np.column_stack(columns)
+        with np.errstate(divide="ignore"):
+            log_scores += np.log(self.priors_)
+        return clip_degrees(self._posterior(log_scores))
 
     def _posterior(self, log_scores: Array) -> Array:
         if self.log_domain:
             # A row so far away that no density has even a finite logarithm says nothing: it gets the priors.
-            usable = np.isfinite(log_scores.max(axis=1))
-            P = softmax(np.where(usable[:, None], log_scores, 0.0))
-            return np.where(usable[:, None], P, self.priors_)
+            usable = np.isfinite(log_scores.max(axis=1, keepdims=True))
+            return np.where(usable, softmax(np.where(usable, log_scores, 0.0)), self.priors_)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.exp(log_scores)
             P = scores / scores.sum(axis=1, keepdims=True)
         return np.asarray(np.nan_to_num(P, nan=0.0))  # all of a failed row, which the baseline makes uniform
-
-
-def _variances(X: Array, weights: SampleWeight | None) -> NDArray[np.float64]:
-    scale = feature_scaling(X, weights=weights).scale
-    return np.where(np.isfinite(scale), scale**2, 1.0)  # a constant feature says nothing: any width will do
 
 
 def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
@@ -153,7 +149,7 @@ def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
 def _whitener(S: Array, ridge: Array) -> tuple[Array, float]:
     """V with ``V V' = inv(S)``, and ``ln det S``; in units of the ridge eigenvalues below 1 are rounding errors."""
     units = np.sqrt(ridge)
-    scaled, log_units = S / np.outer(units, units), float(np.log(ridge).sum())
-    values, vectors = linalg.eigh(scaled)
+    values, vectors = linalg.eigh(S / np.outer(units, units))
     values = np.maximum(values, 1.0)  # smaller by rounding only: the ridge adds 1 to all
-    return vectors / (units[:, None] * np.sqrt(values)), float(np.log(values).sum()) + log_units
+    log_determinant = float(np.log(values).sum()) + float(np.log(ridge).sum())
+    return vectors / (units[:, None] * np.sqrt(values)), log_determinant

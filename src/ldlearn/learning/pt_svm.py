@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn import config_context
 from sklearn.metrics.pairwise import rbf_kernel
@@ -20,10 +19,8 @@ from ldlearn.base.parameters import Positive, PositiveInt, RandomState, estimato
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.kernels import rbf_blocks
 from ldlearn.core.logical import draw_labels
-from ldlearn.core.simplex import Array, SampleWeight, clip_degrees
+from ldlearn.core.simplex import Array, Indices, SampleWeight, clip_degrees, row_weights
 from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
-
-Counts = NDArray[np.int64]
 
 
 @estimator_dataclass
@@ -104,6 +101,8 @@ class PTSVM(SampleWeightMixin, Learner):
     """
 
     float32_tolerance = 1e-2
+    # Draws depend on the order of rows and labels, and are another sample for other rows.
+    _capabilities = Capabilities(order_invariant=False, label_invariant=False, weight_equals_repetition=False)
     _test_params = ({"random_state": 0, "cv": 2, "n_draws": 60},)
 
     C: Positive = 1.0
@@ -116,18 +115,12 @@ class PTSVM(SampleWeightMixin, Learner):
     n_jobs: int | None = None
     random_state: RandomState = None
 
-    def capabilities(self) -> Capabilities:
-        """Draws depend on the order of rows and labels, and are another sample for other rows."""
-        return Capabilities(
-            sample_weight=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
-        )
-
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.average(X, axis=0, weights=sample_weight)
-        D = D if sample_weight is None else D * sample_weight[:, None]  # a row is drawn as often as it counts
+        D = D * row_weights(D, sample_weight)[:, None]  # a row is drawn as often as it counts
         X = X - mean  # distances stay, and LIBSVM's lose no digits to an offset
         rng = check_random_state(self.random_state)
-        counts = draw_labels(D, D.size if self.n_draws is None else self.n_draws, rng)
+        counts = draw_labels(D, self.n_draws or D.size, rng)
         self._gamma = self._kernel_width(X, sample_weight)
         self.drawn_labels_ = np.flatnonzero(counts.any(axis=0))
         self.pairs_ = list(combinations(self.drawn_labels_.tolist(), 2))
@@ -135,18 +128,24 @@ class PTSVM(SampleWeightMixin, Learner):
         held_out = [_split_draws(counts[:, pair], self.cv, rng) for pair in self.pairs_]
         dual_coef, intercept = self._train_machines(X, counts, held_out)
         decisions = self._decisions(X, X, dual_coef[:, :, 1:], intercept[:, 1:])
-        self.sigmoids_ = _fit_sigmoids(decisions, held_out)
+        self.sigmoids_ = np.zeros((len(held_out), 2))
+        for p, folds in enumerate(held_out):
+            fold, row = np.nonzero(folds.any(axis=2))
+            self.sigmoids_[p] = platt_sigmoid(decisions[row, p, fold], *folds[fold, row].T)
         support = dual_coef[:, :, 0].any(axis=1)
         self.support_vectors_ = X[support] + mean
-        self.dual_coef_, self.intercept_ = dual_coef[support, :, 0], intercept[:, 0]
+        self.dual_coef_ = dual_coef[support, :, 0]
+        self.intercept_ = intercept[:, 0]
 
     def _kernel_width(self, X: Array, weights: SampleWeight | None) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
-        total = float(np.average(X**2, axis=0, weights=weights).sum()) if self.gamma == "scale" else float(X.shape[1])
-        return 1.0 / (total if total > 0 else X.shape[1])
+        total = 0.0
+        if self.gamma == "scale":
+            total = float(np.average(X**2, axis=0, weights=weights).sum())
+        return 1.0 / (total or X.shape[1])
 
-    def _train_machines(self, X: Array, counts: Counts, held_out: list[Counts]) -> tuple[Array, Array]:
+    def _train_machines(self, X: Array, counts: Indices, held_out: list[Indices]) -> tuple[Array, Array]:
         """For each pair the machine on all its examples, then one per fold on the rest: (n, pairs, cv + 1)."""
         kernel = self._kernel_matrix(X)
         jobs = [
@@ -166,18 +165,25 @@ class PTSVM(SampleWeightMixin, Learner):
         fits = 8 * (2 * len(X)) ** 2 <= self.cache_size * 2**20
         return rbf_kernel(X.astype(np.float64), gamma=self._gamma) if fits else None
 
-    def _train_machine(self, X: Array, kernel: Array | None, counts: Counts) -> tuple[Array, float]:
+    def _train_machine(self, X: Array, kernel: Array | None, counts: Indices) -> tuple[Array, float]:
         """Coefficient of each row and intercept of a machine between the two columns of ``counts``."""
         beta = np.zeros(len(X))
-        first, second = (bool(column.any()) for column in counts.T)
+        first, second = np.any(counts, axis=0)
         if not (first and second):
             return beta, float(first) - float(second)  # LIBSVM's answer to a single class
         column, row = np.nonzero(counts.T)
         # Repeated draws are one example with a larger C: the same dual problem, whose box they share.
         # The seed is for probabilities, which are not used; without one SVC takes it from numpy's global generator.
-        limits: dict[str, Any] = {"shrinking": False, "tol": self.tol, "cache_size": self.cache_size}
-        name, examples = ("rbf", X[row]) if kernel is None else ("precomputed", kernel[np.ix_(row, row)])
-        machine = SVC(C=self.C, kernel=name, gamma=self._gamma, **limits, random_state=0)
+        machine = SVC(
+            C=self.C,
+            kernel="rbf" if kernel is None else "precomputed",
+            gamma=self._gamma,
+            shrinking=False,
+            tol=self.tol,
+            cache_size=self.cache_size,
+            random_state=0,
+        )
+        examples = X[row] if kernel is None else kernel[np.ix_(row, row)]
         machine.fit(examples, 1 - column, sample_weight=counts[row, column].astype(np.float64))
         # A row may have been drawn with both labels: its two coefficients add up.
         np.add.at(beta, row[machine.support_], machine.dual_coef_[0])
@@ -206,20 +212,10 @@ class PTSVM(SampleWeightMixin, Learner):
         return clip_degrees(P)
 
 
-def _split_draws(counts: Counts, n_folds: int, rng: Any) -> Counts:
+def _split_draws(counts: Indices, n_folds: int, rng: Any) -> Indices:
     """Draws dealt out to folds of equal size at random: shape (n_folds, n, 2), summing to ``counts``."""
     draws = np.repeat(np.arange(counts.size), counts.ravel())
     fold = rng.permutation(len(draws)) % n_folds
     dealt = np.zeros((n_folds, counts.size), dtype=np.int64)
     np.add.at(dealt, (fold, draws), 1)
     return dealt.reshape(n_folds, *counts.shape)
-
-
-def _fit_sigmoids(decisions: Array, held_out: list[Counts]) -> Array:
-    """A and B of each pair from the scores (n, pairs, folds) of the draws that each fold held out."""
-    sigmoids = np.zeros((len(held_out), 2))
-    for p, folds in enumerate(held_out):
-        fold, row = np.nonzero(folds.any(axis=2))
-        drawn = folds[fold, row]
-        sigmoids[p] = platt_sigmoid(decisions[row, p, fold], drawn[:, 0], drawn[:, 1])
-    return sigmoids

@@ -9,7 +9,6 @@ from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.solvers.features import Features, linear_softmax
-from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 
 
@@ -89,29 +88,28 @@ class SABFGS(SampleWeightMixin, Learner):
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         features = Features(X, self.fit_intercept, sample_weight)
-        if self.solver == "newton":
-            fit = softmax_regression(features, D, l2=self.l2, tol=self.tol, max_iter=self.max_iter)
-            self.coef_, self.intercept_ = fit.coef.T, fit.intercept
-            self.objective_, self.coef_gap_ = fit.loss, fit.gap
-            self.n_iter_, self.converged_ = fit.n_iter, fit.converged
-        else:
+        if self.solver == "lbfgs":
             self._fit_from_identity(features, D)
+            return
+        fit = softmax_regression(features, D, l2=self.l2, tol=self.tol, max_iter=self.max_iter)
+        self.coef_ = fit.coef.T
+        self.intercept_ = fit.intercept
+        self.objective_ = fit.loss
+        self.coef_gap_ = fit.gap
+        self.n_iter_ = fit.n_iter
+        self.converged_ = fit.converged
 
     def _fit_from_identity(self, features: Features, D: Array) -> None:
         def loss(W: Array, b: Array) -> tuple[float, list[Array]]:
-            value, gW, gb = loss_and_gradient(features, D, self.l2, W, b)
-            return value, [gW, gb]
+            value, *gradients = loss_and_gradient(features, D, self.l2, W, b)
+            return value, gradients
 
         c = D.shape[1]
         # The published start and memory. Stopped early, the result remembers both.
-        start = [np.eye(features.m, c), np.zeros(c)]
-        found = minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol, memory=20)
-        W, b = found.arrays
-        # b is the intercept of centred features.
-        self.coef_, self.intercept_ = W.T, b - features.mean @ W
-        # Stopped early: nothing certifies how far the minimum is.
-        self.objective_, self.coef_gap_ = found.loss, np.inf
-        self.n_iter_, self.converged_ = found.n_iter, found.converged
+        W, b = self._minimize_lbfgs(loss, [np.eye(features.m, c), np.zeros(c)], memory=20).arrays
+        self.coef_ = W.T
+        self.intercept_ = b - features.mean @ W  # b is the intercept of centred features
+        self.coef_gap_ = np.inf  # stopped early: nothing certifies how far the minimum is
 
     def _predict(self, X: Any) -> Array:
         return linear_softmax(X, self.coef_.T, self.intercept_)

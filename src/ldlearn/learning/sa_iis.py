@@ -6,15 +6,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
-from sklearn.utils import gen_batches
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
-from ldlearn.core.scaling import Scaling, feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, softmax
+from ldlearn.core.scaling import Scaling, feature_scaling, row_batches
+from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
 
 _NODES = 16  # of the interpolation over f#, the size of a row: exponentials of nodes instead of rows
-_BLOCK_BYTES = 2**26
+_BLOCK_ENTRIES = 2**23
 
 
 @estimator_dataclass
@@ -104,8 +103,9 @@ class SAIIS(SampleWeightMixin, Learner):
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         m = X.shape[1]
-        unscaled = Scaling(np.zeros(m), np.ones(m))
-        scaling = feature_scaling(X, weights=sample_weight) if self.fit_intercept else unscaled
+        scaling = Scaling(np.zeros(m), np.ones(m))
+        if self.fit_intercept:
+            scaling = feature_scaling(X, weights=sample_weight)
         problem = _IterativeScaling(X, D, scaling, self.fit_intercept, sample_weight)
         W = np.eye(*problem.shape) if self.init == "eye" else np.zeros(problem.shape)
         if self.fit_intercept:
@@ -114,8 +114,8 @@ class SAIIS(SampleWeightMixin, Learner):
         while self._should_iterate(path):
             W = W + problem.step(W)
             path.append(problem.loss(W))
-        coef, intercept = (W[:-1], W[-1]) if self.fit_intercept else (W, np.zeros(D.shape[1]))
-        coef, self.intercept_ = scaling.undo(coef, intercept)
+        # The intercept is 0, or the last row.
+        coef, self.intercept_ = scaling.undo(W[:m], W[m:].sum(axis=0))
         self.coef_ = coef.T
 
     def _predict(self, X: Any) -> Array:
@@ -126,21 +126,25 @@ class _IterativeScaling:
     """The steps of iterative scaling on one training set, whose rows are scaled (and made dense) block by block."""
 
     def __init__(self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None) -> None:
-        self.X, self.scaling, self.fit_intercept = X, scaling, fit_intercept
-        self.counts = np.ones((len(D), 1)) if weights is None else weights[:, None]
+        self.X = X
+        self.scaling = scaling
+        self.fit_intercept = fit_intercept
+        self.counts = row_weights(D, weights)[:, None]
         self.D = D * self.counts
         self.shape = (X.shape[1] + int(fit_intercept), D.shape[1])
-        most = max(1, _BLOCK_BYTES // (8 * max(self.shape[0], self.shape[1] * _NODES)))
-        self.slices = list(gen_batches(len(D), most))
-        self.targets, lengths = np.zeros(self.shape), np.empty(len(D))
+        width = max(self.shape[0], self.shape[1] * _NODES)
+        self.slices = list(row_batches(len(D), width, _BLOCK_ENTRIES))
+        self.targets = np.zeros(self.shape)
+        lengths = np.empty(len(D))
         for block, Z in self._blocks():
             self.targets += Z.T @ self.D[block]
             lengths[block] = np.abs(Z).sum(axis=1)
         self.nodes, self.weights = _interpolate(lengths)
-        half_range = max((lengths.max() - lengths.min()) / 2, np.finfo(float).tiny)
+        tiny = np.finfo(float).tiny
+        half_range = max(np.ptp(lengths) / 2, tiny)
         # With |step| f# above 50 exponentials would overflow; with |step| times half the range of f# above 3 the
         # interpolation would lose digits (16 nodes give nine). A longer way takes more steps.
-        self.cap = min(50.0 / max(lengths.max(), np.finfo(float).tiny), 3.0 / half_range)
+        self.cap = min(50.0 / max(lengths.max(), tiny), 3.0 / half_range)
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
         for block in self.slices:
@@ -153,37 +157,40 @@ class _IterativeScaling:
 
     def step(self, W: Array) -> Array:
         """The roots of all scalar equations, by Newton's method kept inside a shrinking bracket."""
-        up, down = self._feature_sums(W)
+        sums = self._feature_sums(W)
 
         def excess(step: Array) -> tuple[Array, Array]:
-            value, slope = -self.targets, np.zeros_like(step)
-            for r, node in enumerate(self.nodes):
+            value = -self.targets
+            slope = np.zeros_like(step)
+            for node, (up, down) in zip(self.nodes, sums, strict=True):
                 # Geng's scalar equations, sum_i p_ij x_ik exp(step sign(x_ik) f#_i) = sum_i d_ij x_ik, with positive
                 # and negative x_ik apart and exp(step f#) interpolated between nodes.
                 growth = np.exp(step * node)
-                grown, shrunk = up[r] * growth, down[r] / growth
-                value = value + (grown - shrunk)
+                grown = up * growth
+                shrunk = down / growth
+                value += grown - shrunk
                 slope += node * (grown + shrunk)
             return value, slope
 
         return _increasing_root(excess, W.shape, self.cap)
 
-    def _feature_sums(self, W: Array) -> tuple[Array, Array]:
-        """``sum_i p_ij max(+-z_ik, 0) l_r(f_i)`` for each node r: two arrays (nodes, m, c)."""
-        (m, c), r = self.shape, len(self.nodes)
-        up, down = np.zeros((m, c * r)), np.zeros((m, c * r))
+    def _feature_sums(self, W: Array) -> Array:
+        """``sum_i p_ij max(+-z_ik, 0) l_r(f_i)`` for each node r: an array (nodes, 2, m, c)."""
+        m, c = self.shape
+        r = len(self.nodes)
+        up, down = sums = np.zeros((2, m, c * r))
         for block, Z in self._blocks():
             P = softmax(Z @ W) * self.counts[block]
             spread = (P[:, :, None] * self.weights[block, None, :]).reshape(-1, c * r)
             up += np.maximum(Z, 0.0).T @ spread
             down += np.maximum(-Z, 0.0).T @ spread
-        up, down = (np.ascontiguousarray(part.reshape(m, c, r).transpose(2, 0, 1)) for part in (up, down))
-        return up, down
+        return np.ascontiguousarray(sums.reshape(2, m, c, r).transpose(3, 0, 1, 2))
 
 
 def _interpolate(lengths: Array) -> tuple[Array, Array]:
     """Nodes on the range of ``lengths`` and weights with ``exp(t lengths) = weights @ exp(t nodes)`` for modest t."""
-    middle, half = (lengths.max() + lengths.min()) / 2, (lengths.max() - lengths.min()) / 2
+    middle = (lengths.max() + lengths.min()) / 2
+    half = np.ptp(lengths) / 2
     if half <= 1e-12 * middle:
         return np.array([middle]), np.ones((len(lengths), 1))
     nodes = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
@@ -194,19 +201,20 @@ def _interpolate(lengths: Array) -> tuple[Array, Array]:
 
 def _increasing_root(function: Any, shape: tuple[int, ...], cap: float) -> Array:
     """Entry by entry the root in [-cap, cap] of an increasing function; the nearer end where there is none."""
-    low, high = np.full(shape, -cap), np.full(shape, cap)
-    outside_low, outside_high = function(low)[0] > 0, function(high)[0] < 0
-    low[outside_high], high[outside_low] = cap, -cap
-    x = np.clip(np.zeros(shape), low, high)
+    high = np.full(shape, cap)
+    low = -high
+    is_below = function(low)[0] > 0
+    low[function(high)[0] < 0] = cap
+    high[is_below] = -cap
+    x = np.clip(0.0, low, high)
     for _ in range(60):  # bisection alone would reach the tolerance in some 40
         value, slope = function(x)
         # The function increases: its sign says on which side of x the root is.
-        low, high = np.where(value < 0, x, low), np.where(value > 0, x, high)
+        low = np.where(value < 0, x, low)
+        high = np.where(value > 0, x, high)
         newton = x - value / np.where(slope > 0, slope, np.inf)
         inside = (newton >= low) & (newton <= high)
-        following = np.where(value == 0, x, np.where(inside, newton, (low + high) / 2))
-        moved = np.abs(following - x).max()
-        x = following
-        if moved <= 1e-12 * cap:
+        before, x = x, np.where(inside, newton, (low + high) / 2)
+        if np.abs(x - before).max() <= 1e-12 * cap:
             break
     return np.asarray(x)

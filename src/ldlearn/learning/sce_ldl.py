@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
+from functools import partial
 
 import numpy as np
-from sklearn.utils import check_random_state, gen_batches
+from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
-from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, mean_logits, softmax
-from ldlearn.solvers.lbfgs import minimize_lbfgs
+from ldlearn.core.scaling import feature_scaling, row_batches
+from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
 
 # Shapes: F (n, R), U and E rows (c, R), scores (n, c); R hidden units.
 _BLOCK_ENTRIES = 100_000  # of the (rows, c, R) arrays worked on at a time, so that they stay in the cache
@@ -95,6 +95,7 @@ class SCELDL(SampleWeightMixin, Learner):
            [0.2, 0.8]])
     """
 
+    _capabilities = Capabilities(label_invariant=False)  # the random start depends on their order
     _test_params = ({"n_hidden": 5, "random_state": 0},)
 
     n_hidden: PositiveInt = 50
@@ -105,31 +106,20 @@ class SCELDL(SampleWeightMixin, Learner):
     tol: NonNegative = 1e-3
     random_state: RandomState = None
 
-    def capabilities(self) -> Capabilities:
-        """The random start depends on the order of labels."""
-        return super().capabilities()._replace(label_invariant=False)
-
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight)
         Z = scaling.apply(X)
-        fit = minimize_lbfgs(
-            lambda *weights: loss_and_gradient(Z, D, self.lam, *weights, l2=self.l2, counts=sample_weight),
-            self._initial_weights(Z.shape[1], mean_logits(D, sample_weight)),
-            max_iter=self.max_iter,
-            tol=self.tol,
-        )
+        rng = check_random_state(self.random_state)
+        spread = 0.5  # of the first hidden activations; much smaller ones begin on a plateau
+        W = rng.normal(scale=spread / np.sqrt(X.shape[1]), size=(X.shape[1], self.n_hidden))
+        U = rng.normal(scale=spread, size=(D.shape[1], self.n_hidden))
+        b = mean_logits(D, sample_weight)  # the hidden units need not learn the mean distribution
+        loss = partial(loss_and_gradient, Z, D, self.lam, l2=self.l2, counts=sample_weight)
+        fit = self._minimize_lbfgs(loss, [W, U, b])
         W, self.thresholds_, self.intercept_ = fit.arrays
         coef, self.hidden_intercept_ = scaling.undo(W, np.zeros(self.n_hidden))
         self.hidden_coef_ = coef.T
-        self.objective_path_, self.objective_ = fit.path, fit.loss
-        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
-
-    def _initial_weights(self, m: int, logits: Array) -> list[Array]:
-        rng = check_random_state(self.random_state)
-        spread = 0.5  # of the first hidden activations; much smaller ones begin on a plateau
-        W = rng.normal(scale=spread / np.sqrt(m), size=(m, self.n_hidden))
-        U = rng.normal(scale=spread, size=(len(logits), self.n_hidden))
-        return [W, U, logits]  # the hidden units need not learn the mean distribution
+        self.objective_path_ = fit.path
 
     def _predict(self, X: Array) -> Array:
         F = X @ self.hidden_coef_.T + self.hidden_intercept_
@@ -141,10 +131,12 @@ def loss_and_gradient(
     Z: Array, D: Array, lam: float, W: Array, U: Array, b: Array, *, l2: float = 0.0, counts: SampleWeight | None = None
 ) -> tuple[float, list[Array]]:
     """The objective of `SCELDL` with features Z, and its gradient in W, U and b; ``counts`` are the rows' weights."""
-    times = np.ones((len(D), 1)) if counts is None else counts[:, None]
+    times = row_weights(D, counts)[:, None]
     F = Z @ W
     loss = l2 * float(np.vdot(W, W))
-    gF, gU, gb = np.empty_like(F), np.zeros_like(U), np.zeros_like(b)
+    gF = np.empty_like(F)
+    gU = np.zeros_like(U)
+    gb = np.zeros_like(b)
     for rows, E in _exponentials(F, U):
         w = times[rows]
         d = w * D[rows]
@@ -157,7 +149,9 @@ def loss_and_gradient(
         loss -= lam * float(np.vdot(d, off.sum(axis=2)))
         G = w * softmax(scores) - d
         Q = on * ((lam * d)[:, :, None] * off + G[:, :, None])  # G S + lam d S (1 - S)
-        gF[rows], gU, gb = Q.sum(axis=1), gU + Q.sum(axis=0), gb + G.sum(axis=0)
+        gF[rows] = Q.sum(axis=1)
+        gU += Q.sum(axis=0)
+        gb += G.sum(axis=0)
     return loss, [Z.T @ gF + 2.0 * l2 * W, gU, gb]
 
 
@@ -168,5 +162,5 @@ def _exponentials(F: Array, U: Array) -> Iterator[tuple[slice, Array]]:
     labels and cancel in the softmax, as does their gradient.
     """
     exp_F, exp_U = (np.exp(np.clip(A, -300.0, 300.0)) for A in (F, U))  # whose product is finite
-    for rows in gen_batches(len(F), max(1, _BLOCK_ENTRIES // U.size)):
+    for rows in row_batches(len(F), U.size, _BLOCK_ENTRIES):
         yield rows, exp_F[rows, None, :] * exp_U

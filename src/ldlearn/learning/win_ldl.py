@@ -8,12 +8,40 @@ from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, clip_degrees, project_simplex
-from ldlearn.solvers.low_rank import thin_factors
-from ldlearn.solvers.simplex_regression import simplex_regression
+from ldlearn.solvers.low_rank import ThinFactors, thin_factors
+from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 
 
 @estimator_dataclass
-class WInLDL(Learner):
+class SimplexLearner(Learner):
+    """A linear model projected onto the simplex, of degrees that may be missing."""
+
+    _capabilities = Capabilities(incomplete_degrees=True)
+
+    _: KW_ONLY
+    l2: NonNegative = 1.0
+    tol: Positive = 1e-5
+    max_iter: PositiveInt = 5000
+
+    def _fit(self, X: Array, D: Array) -> None:
+        scaling = feature_scaling(X)
+        Z = scaling.apply(X)
+        fit = self._regress(thin_factors(Z), D, self.l2 * X.shape[1])
+        self.n_iter_ = fit.n_iter
+        self.converged_ = fit.converged
+        coef, self.intercept_ = scaling.undo(Z.T @ fit.dual_coef, fit.intercept)
+        self.coef_ = coef.T
+
+    def _regress(self, factors: ThinFactors, D: Array, penalty: float) -> SimplexFit:
+        """Fit the scores, and set ``objective_``."""
+        raise NotImplementedError
+
+    def _predict(self, X: Array) -> Array:
+        return clip_degrees(project_simplex(X @ self.coef_.T + self.intercept_), 1e-6)
+
+
+@estimator_dataclass
+class WInLDL(SimplexLearner):
     r"""Weighted regression on incomplete label distributions (WInLDL).
 
     Assumes that degrees are linear in the features. Training degrees may be missing (NaN). Small known degrees, which
@@ -79,31 +107,16 @@ class WInLDL(Learner):
     """
 
     l2: NonNegative = 1.0
-    _: KW_ONLY
-    tol: Positive = 1e-5
-    max_iter: PositiveInt = 5000
 
-    def capabilities(self) -> Capabilities:
-        """Degrees may be missing."""
-        return super().capabilities()._replace(incomplete_degrees=True)
-
-    def _fit(self, X: Array, D: Array) -> None:
+    def _regress(self, factors: ThinFactors, D: Array, penalty: float) -> SimplexFit:
         known = ~np.isnan(D)
         weights = np.where(known, 4.0 ** (1.0 - np.where(known, D, 0.0)), 0.0)
-        scaling = feature_scaling(X)
-        Z = scaling.apply(X)
-        factors = thin_factors(Z)
-        ratios = self.l2 * X.shape[1] / factors.values[:, None] ** 2  # |W|^2 is the sum of |V_k|^2 / values_k^2
+        ratios = penalty / factors.values[:, None] ** 2  # |W|^2 is the sum of |V_k|^2 / values_k^2
 
         def shrink(A: Array, t: float) -> Array:
-            return np.asarray(A / (1.0 + 2.0 * t * ratios))
+            return A / (1.0 + 2.0 * t * ratios)
 
         fit = simplex_regression(factors, D, weights, shrink, tol=self.tol, max_iter=self.max_iter)
         squares = float(np.nansum(weights * (fit.fitted - D) ** 2))
         self.objective_ = 0.5 * squares + float(np.sum(ratios * fit.V**2))
-        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
-        coef, self.intercept_ = scaling.undo(Z.T @ fit.dual_coef, fit.intercept)
-        self.coef_ = coef.T
-
-    def _predict(self, X: Array) -> Array:
-        return clip_degrees(project_simplex(X @ self.coef_.T + self.intercept_), 1e-6)
+        return fit
