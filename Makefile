@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 # start many processes.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 SCIPY_ARRAY_API=1 PYTHONDONTWRITEBYTECODE=
 
-.PHONY: run test test-everywhere mutants fuzz lint types layers unit bench bench-scale bench-dask leaderboard docs coverage dist paper audit walk clean
+.PHONY: run test test-everywhere mutants fuzz vulnerabilities lint types layers unit bench bench-scale bench-dask leaderboard docs coverage dist paper audit walk clean
 
 # First the steps of a practitioner on readable texts, then a comparison of methods
 run: $(VENV)/.run
@@ -27,9 +27,15 @@ test-everywhere: $(VENV)/bin/python
 mutants: $(VENV)/.dev
 	$(BIN)/python tools/mutants.py --jobs 2
 
-# All crafted model files and 2,000 random mutants of sound ones; `make test` loads a sample
+# Known vulnerabilities of the versions in constraints.txt; needs a network and pipx
+vulnerabilities:
+	pipx run pip-audit==2.9.0 --disable-pip --no-deps --requirement constraints.txt
+
+# All crafted and inflated model files and 4,000 random mutants of sound ones; `make test` loads a sample.
+# The number is the seed of the mutants: `make fuzz LDLEARN_FUZZ=7`.
+LDLEARN_FUZZ ?= 1
 fuzz: $(VENV)/.dev
-	LDLEARN_FUZZ=1 $(TEST_ENV) $(BIN)/pytest tests/tables/test_crafted_models.py
+	LDLEARN_FUZZ=$(LDLEARN_FUZZ) $(TEST_ENV) $(BIN)/pytest tests/tables/test_crafted_models.py
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

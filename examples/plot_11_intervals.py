@@ -8,6 +8,8 @@ texts with these features. The latter is therefore shorter and need not contain 
 (black lines).
 """
 
+import warnings
+
 import numpy as np
 import pandas as pd
 
@@ -20,6 +22,8 @@ names = ["awful", "bad", "neutral", "good", "great"]
 X, votes = tweets.X, np.add.reduceat(tweets.D, [0, 2, 4, 5, 7], axis=1)
 Y = pd.DataFrame(votes > 0, columns=names).astype(int)
 model = DLDL().fit(X[:3000], Y[:3000])
+# A message says that the linear vote model holds only roughly for these texts, so that intervals may be too narrow.
+warnings.filterwarnings("ignore", message="Intervals of predictions may be too narrow")
 bars = DistributionBarsDisplay.from_estimator(
     model, X[:3000], Y[:3000], rows=[36, 84, 130], texts=tweets.texts, truth=votes[:3000], interval=0.9
 )

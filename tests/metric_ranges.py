@@ -16,7 +16,6 @@ _HIGHEST = {
     "expected_label_absolute_error": lambda c: c - 1.0,
     "expected_label_squared_error": lambda c: (c - 1.0) ** 2,
     "manhattan": lambda c: 2.0,
-    "delta_ldl": math.log,
     "wasserstein": lambda c: c - 1.0,
     "cad": lambda c: c - 1.0,
     "qfd2": lambda c: 2.0 * (c - 1.0) / c,

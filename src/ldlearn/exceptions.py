@@ -6,6 +6,7 @@ class is also the built-in exception that Python programmers, and scikit-learn's
 """
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
@@ -214,6 +215,21 @@ def describe_rows(mask: Any, rows: Sequence[object] | None = None, max_rows: int
     names = ", ".join(str(row if rows is None else rows[row]) for row in found[:max_rows])
     more = f" (and {len(found) - max_rows} more)" if len(found) > max_rows else ""
     return f"row{'s' if len(found) > 1 else ''} {names}{more}"
+
+
+# Control characters but tabs and line breaks, marks that change the direction of text, and halves of characters.
+_COMMANDS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def escape_commands(text: str) -> str:
+    r"""A text without the characters that control a terminal; other text, of several lines perhaps, is unchanged.
+
+    Examples
+    --------
+    >>> print(escape_commands("sky\x1b[31m"))
+    sky\u001b[31m
+    """
+    return _COMMANDS.sub(lambda mark: f"\\u{ord(mark[0]):04x}", text)
 
 
 def escape_control_chars(text: str) -> str:

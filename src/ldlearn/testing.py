@@ -389,6 +389,23 @@ def check_sample_weight(case: Case) -> None:
         assert_allclose(degrees, without.label_distributions_, atol=1e-6, err_msg=advice)
 
 
+def check_groups(case: Case) -> None:
+    """Groups are refused, or are hashable values for each row that change nothing if every row has its own."""
+    X, T, n = case.X, case.T, len(case.X)
+    names = [f"person {k}" for k in range(n)]
+    if not case.capabilities.groups:
+        _assert_refused(lambda: case.fit(X, T, groups=names), "'groups'")
+        return
+    assert_same(case.fitted, X, case.fit(X, T, groups=names), X, 1e-9, "groups of one row change the result")
+    _assert_refused(lambda: case.fit(X, T, groups=names[1:]), "groups")
+    _assert_refused(lambda: case.fit(X, T, groups=[*names[1:], None]), f"groups.*row {n - 1}")
+    if case.capabilities.sample_weight:
+        counted, pairs = np.arange(n) % 5 > 0, np.arange(n) // 2
+        weighted = case.fit(X, T, sample_weight=counted, groups=pairs)
+        without = case.fit(X[counted], T[counted], groups=pairs[counted])
+        assert_allclose(weighted.predict(X), without.predict(X), atol=1e-6, err_msg="a row of weight 0 counts")
+
+
 def check_score(case: Case) -> None:
     """`score` counts rows as often as their weights say."""
     if hasattr(case.fitted, "predict"):

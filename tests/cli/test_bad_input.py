@@ -165,9 +165,9 @@ USAGE = {
         ("enhance", "data.csv", "-m", "model.ldl", "--set", "alpha=1", "-o", "out.csv"),
         ["set has no meaning"],
     ),
-    "safe csv of another format": (
-        ("predict", "data.csv", "-m", "model.ldl", "-o", "o.jsonl", "--safe-csv"),
-        ["safe_csv is for CSV and TSV"],
+    "raw texts of another format": (
+        ("predict", "data.csv", "-m", "model.ldl", "-o", "o.jsonl", "--raw"),
+        ["raw is for CSV, TSV and standard output"],
     ),
     "export to csv": (("export", "model.ldl", "-o", "m.csv"), ["ends in .onnx"]),
 }

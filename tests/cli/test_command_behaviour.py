@@ -143,13 +143,13 @@ def test_no_clobber_keeps_existing_files(model, run, workspace):
         assert (workspace / arguments[-1]).read_text() == "kept"
 
 
-def test_safe_csv_escapes_formulas_in_identifiers(model, run):
+def test_formulas_in_identifiers_are_escaped(model, run):
     keys = ["=1+1", "+1", "-1", "@SUM(A1)", "plain", "a=b"]
     make_table()[:6].assign(key=keys).to_csv("new.csv", index=False)
-    run("predict", "new.csv", "-m", model, "-o", "plain.csv")
+    run("predict", "new.csv", "-m", model, "-o", "plain.csv", "--raw")
     assert pd.read_csv("plain.csv")["key"].tolist() == keys
-    run("predict", "new.csv", "-m", model, "-o", "safe.csv", "--safe-csv")
-    assert pd.read_csv("safe.csv")["key"].tolist() == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "plain", "a=b"]
+    run("predict", "new.csv", "-m", model, "-o", "safe.csv")
+    assert pd.read_csv("safe.csv")["key"].tolist() == ["'=1+1", "+1", "-1", "'@SUM(A1)", "plain", "a=b"]
 
 
 def test_progress_bars_only_on_a_terminal(model):

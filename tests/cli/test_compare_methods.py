@@ -65,6 +65,7 @@ def test_compare_methods_on_logical_labels(run, files, monkeypatch):
     assert "logical: agreement" in found.out
     page = (files / "logical-methods" / "report.html").read_text()
     assert "logical has 0/1 labels only" in page
+    assert "does not show better degrees" in page
     assert list((files / "logical-methods" / "figures").glob("*.svg"))
     records = read_records("logical-methods")
     assert [record.status for record in records] == ["ok"] * 6

@@ -10,12 +10,9 @@ import pytest
 from example_tables import REASONS, make_survey
 from scipy.special import expit
 
-from ldlearn import SABFGS, FromClassifier
-from ldlearn.enhancement import LP
 from ldlearn.metrics import intersection
 
 LABELS = ("-l", "price:habit", "--id", "id")
-FEATURES = [f"x{j}" for j in range(6)]
 
 
 @pytest.fixture(autouse=True)
@@ -38,8 +35,8 @@ def files(survey, tmp_path, monkeypatch):
     return survey
 
 
-def test_zeros_less_is_suggested_and_as_good_as_lp_and_classifier(files, run):
-    table, D = files
+def test_zeros_less_is_suggested_and_improves_recovery_but_not_prediction(files, run):
+    _, D = files
     refused = run("fit", "survey.csv", *LABELS, "-o", "m.ldl")
     assert refused.code == 2
     assert refused.message.count("--empty-rows") == 1
@@ -52,19 +49,15 @@ def test_zeros_less_is_suggested_and_as_good_as_lp_and_classifier(files, run):
     less = run("fit", "survey.csv", *LABELS, "--empty-rows", "drop", "--zeros", "less", "-o", "less.ldl")
     assert less.code == 0, less.err
     assert "--zeros" not in less.message
-    run("enhance", "survey.csv", "-m", "less.ldl", "--empty-rows", "drop", "-o", "recovered.csv")
-    run("predict", "new.csv", "-m", "less.ldl", "-o", "predicted.csv")
+    found = {}
+    for model in ("m.ldl", "less.ldl"):
+        run("enhance", "survey.csv", "-m", model, "--empty-rows", "drop", "-o", "recovered.csv")
+        run("predict", "new.csv", "-m", model, "-o", "predicted.csv")
+        found[model] = pd.read_csv("recovered.csv")[REASONS], pd.read_csv("predicted.csv")[REASONS]
     rows = np.setdiff1d(np.arange(840), [40, 41])
-    X, Y = table[FEATURES].to_numpy()[rows], table[REASONS].to_numpy()[rows]
-    mean, std = X.mean(axis=0), X.std(axis=0)
-    X, X_new = (X - mean) / std, (table[FEATURES].to_numpy()[840:] - mean) / std
-    by_propagation, classifier = LP().fit_enhance(X, Y), FromClassifier().fit(X, Y)
-    recovery = intersection(D[rows], pd.read_csv("recovered.csv")[REASONS])
-    assert recovery > intersection(D[rows], by_propagation) - 0.01
-    assert recovery > intersection(D[rows], classifier.label_distributions_) - 0.01
-    prediction = intersection(D[840:], pd.read_csv("predicted.csv")[REASONS])
-    assert prediction > intersection(D[840:], classifier.predict(X_new)) - 0.01
-    assert prediction > intersection(D[840:], SABFGS().fit(X, by_propagation).predict(X_new)) - 0.01
+    none, less = (intersection(D[rows], recovered) for recovered, _ in found.values())
+    assert less > none + 0.05
+    np.testing.assert_array_equal(found["less.ldl"][1], found["m.ldl"][1])
 
 
 @pytest.mark.parametrize("method", ["VoteLDL", "FromClassifier", "UniformLE+SABFGS", "LP"])
@@ -175,38 +168,38 @@ def labelled(X: np.ndarray, Y: np.ndarray) -> pd.DataFrame:
 @pytest.mark.parametrize(
     "make", [lambda: presence(0), lambda: presence(5, c=8), thresholds], ids=["five", "eight", "steps"]
 )
-def test_better_classifier_is_reported_by_all_commands(make, tmp_path, monkeypatch, run):
+def test_better_classifier_is_stated_without_advice_by_all_commands(make, tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
     table, labels = make(), ("-l", "y*")
     table.to_csv("all.csv", index=False)
-    finding = "A plain classifier predicts held-out labels better"
+    finding = "A plain classifier predicts 0/1 labels better"
     fitted = run("fit", "all.csv", *labels, "-o", "m.ldl")
     assert finding in fitted.message
-    assert "use `--method FromClassifier`" in fitted.message
+    assert "does not show that its degrees are better" in fitted.message
+    assert "--method FromClassifier" not in fitted.message
     assert "no better than a baseline" in fitted.out
     run("inspect", "m.ldl", "--html", "card.html")
     card = (tmp_path / "card.html").read_text(encoding="utf-8")
-    assert card.count(finding) == 2  # conclusion and warning
+    assert card.count(finding) == 1  # a warning; the conclusion is about the features
     assert "no better</span>" in card
     # On the rows that the model was fitted on, the model and the classifier have the same advantage.
     assert finding in run("evaluate", "all.csv", "-m", "m.ldl").message
     methods = ("--methods", "DLDL,FromClassifier votes", "--repeats", "2", "-o", "run")
     compared = run("compare-methods", "all.csv", *labels, *methods).out
-    assert "Best predictions: FromClassifier votes" in compared
-    assert f"{finding} than DLDL" in compared
-    assert "--method FromClassifier" in compared
-    assert "--set link=votes" in compared
+    ranking = next(line for line in compared.splitlines() if line.startswith("Highest"))
+    assert ranking.index("FromClassifier votes") < ranking.index("DLDL")
+    assert "does not show better degrees" in ranking
+    assert "--method FromClassifier" not in compared
+    plan = (tmp_path / "run" / "plan.toml").read_text(encoding="utf-8")  # its description heads the report
+    assert "does not show better degrees" in plan
 
 
-def test_compare_methods_selects_suitable_methods_and_prints_a_valid_command(files, run, tmp_path):
+def test_compare_methods_selects_suitable_methods(files, run, tmp_path):
     files[0][50:170].to_csv("small.csv", index=False)
     out = run("compare-methods", "small.csv", *LABELS, "--zeros", "less", "--repeats", "1", "-o", "run").out
     for name in ("DLDL", "VoteLDL", "FromClassifier votes", "LP + SABFGS"):
         assert name in out
     assert "UniformLE + SABFGS" not in out
-    command = next(line for line in out.splitlines() if line.startswith("Fit it: ldlearn "))
-    assert "--zeros less" in command
-    assert run(*command.removeprefix("Fit it: ldlearn ").split()).code == 0
     refused = run("compare-methods", "survey.csv", *LABELS, "-o", "other")
     assert refused.code == 2
     assert refused.err.count("no label is 1") == 1

@@ -478,7 +478,9 @@ def test_broadcast_is_one_task_for_all_blocks(client, monkeypatch):
 def test_zeros_less_in_blocks_equals_local_fit(cls, local_class, params, rows, client):
     X, Y = rows
     unknown = np.where(np.arange(Y.size).reshape(Y.shape) % 37 == 0, np.nan, Y)
-    model = cls(**params, zeros="less", client=client).fit(in_blocks(X, UNEVEN[3]), in_blocks(unknown, UNEVEN[3]))
+    blocks = in_blocks(X, UNEVEN[3]), in_blocks(unknown, UNEVEN[3])
+    model, none = (cls(**params, zeros=zeros, client=client).fit(*blocks) for zeros in ("less", "none"))
+    np.testing.assert_array_equal(model.coef_, none.coef_)
     expected = local_class(**params, zeros="less").fit(X, unknown)
     assert model.kappa_ == pytest.approx(expected.kappa_)
     fetched = model.to_local()

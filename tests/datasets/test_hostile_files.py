@@ -19,7 +19,7 @@ from ldlearn.exceptions import FileError
 
 SUFFIXES = [".npz", ".mat", "-7.3.mat", ".npy", ".csv", ".tsv", ".parquet", ".feather", ".arff", ".svm"]
 MEGABYTE = 1 << 20
-BOMB_MEGABYTES = 100
+BOMB_MEGABYTES = 200
 
 
 def status_kilobytes(field):
@@ -149,7 +149,7 @@ def npz_bomb(path):
 
 def test_npz_bomb_is_rejected(tmp_path, memory_limit):
     npz_bomb(tmp_path / "x.npz")
-    check_rejected(tmp_path / "x.npz", "refused as broken or malicious")
+    check_rejected(tmp_path / "x.npz", "more than the limit")
 
 
 def test_npz_with_a_wrong_size_in_its_directory_is_rejected(tmp_path, memory_limit):
@@ -221,7 +221,7 @@ def test_mat_sparse_matrix_with_huge_shape_is_rejected(tmp_path, memory_limit):
     body = flags + mat5_element(5, struct.pack("<2i", 2**31 - 1, 1)) + mat5_element(1, b"X")
     body += mat5_element(5, struct.pack("<i", 0)) + mat5_element(5, struct.pack("<2i", 0, 1))
     body += mat5_element(9, struct.pack("<d", 1.0))
-    check_rejected(mat5_file(tmp_path / "x.mat", struct.pack("<II", 14, len(body)) + body), "broken or malicious")
+    check_rejected(mat5_file(tmp_path / "x.mat", struct.pack("<II", 14, len(body)) + body), "more than the limit")
 
 
 def test_hdf5_shape_of_ten_gigabytes_is_rejected(tmp_path, memory_limit):
@@ -230,7 +230,7 @@ def test_hdf5_shape_of_ten_gigabytes_is_rejected(tmp_path, memory_limit):
     with h5py.File(path, "w", userblock_size=512) as file:
         file.create_dataset("X", shape=(1_250_000, 1000), chunks=(1000, 1000), dtype="f8")
         file["D"] = np.ones((1, 1))
-    check_rejected(path, "announces 10,000,000,000 bytes")
+    check_rejected(path, "would take 10,000,0.* bytes")
 
 
 def test_hdf5_external_links_are_rejected(tmp_path):
@@ -293,7 +293,7 @@ def test_sparse_arff_with_huge_dense_size_is_rejected(tmp_path, memory_limit):
     path.write_text("@relation 'x: -C 1'\n" + names + "@data\n" + "{0 1}\n" * 20_000)
     assert read_dataset(path).X.shape == (20_000, 19_999)
     path.write_text("@relation 'x: -C 19999'\n" + names + "@data\n" + "{0 1}\n" * 100_000)
-    check_rejected(path, "broken or malicious")
+    check_rejected(path, "more than the limit")
 
 
 def test_arff_with_xml_bomb_is_rejected(tmp_path, memory_limit):
@@ -308,7 +308,7 @@ def test_libsvm_with_huge_index_is_rejected(tmp_path, memory_limit):
     path = tmp_path / "x.svm"
     for index in (10**9, 10**18, 10**40):
         path.write_text(f"1 {index}:1\n")
-        check_rejected(path, "is beyond 1,000,000|too large")
+        check_rejected(path, "columns|too large")
     path.write_text("nan 1:1\n")
     check_rejected(path, "no finite number")
 

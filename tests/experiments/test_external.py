@@ -1,10 +1,12 @@
 """External predictions: exported splits, imported degrees, ranked with the other methods."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
 import scipy.io
+import tomli_w
 from tiny_plans import tiny_dict
 
 from ldlearn import MeanLDL, UniformLE
@@ -164,3 +166,38 @@ def test_constant_predictions_are_the_baseline(run):
         expected = MeanLDL().fit(split["trainFeature"], D).predict(split["testFeature"])
     np.testing.assert_allclose(P, expected)
     assert json.loads((run / "run" / "cells.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "method",
+    [{"evil:Model": {}}, {"GLLE": {"estimator": "evil:Model"}}, {"GLLE": {"learner": "evil:Model"}}],
+    ids=["name", "estimator", "learner"],
+)
+def test_code_that_the_plan_of_a_run_names_is_not_imported(method, run, monkeypatch, capsys):
+    """Not even from the current folder, which is where a run that was downloaded may lie."""
+    (run / "evil.py").write_text("open('imported', 'w').close()\n")
+    monkeypatch.chdir(run)
+    write_predictions(run)
+    changed = tiny_dict(methods=METHODS) | {"methods": METHODS | method}
+    plan = json.loads(json.dumps(changed))
+    (run / "run" / "plan.toml").write_text(tomli_w.dumps(plan))
+    arguments = ("import-predictions", "run", "--method", "Numpy", "--from", "theirs")
+    assert run_command(*arguments) == 2
+    assert "--trust-plan" in capsys.readouterr().err
+    assert not (run / "imported").exists()
+    assert run_command(*arguments, "--trust-plan") == 2  # it is imported, and is no method
+    assert (run / "imported").exists()
+    sys.modules.pop("evil")
+
+
+@pytest.mark.parametrize("name", ["lock", "cells.json", "records.jsonl"])
+def test_nothing_is_written_through_links_out_of_the_run(name, run):
+    write_predictions(run)
+    outside = run / "outside"
+    outside.write_bytes((run / "run" / name).read_bytes())
+    before = outside.read_bytes()
+    (run / "run" / name).unlink()
+    (run / "run" / name).symlink_to(outside)
+    with pytest.raises(FileError, match="link"):
+        import_predictions(run / "run", "Numpy", run / "theirs")
+    assert outside.read_bytes() == before

@@ -14,7 +14,7 @@ from ldlearn.datasets import make_label_distributions
 from ldlearn.experiments import MethodSpec, run_plan
 from ldlearn.experiments.cells import draw_grid_indices, group_cells, plan_cells
 from ldlearn.experiments.splits import make_split
-from ldlearn.metrics import METRICS, chebyshev, score_all, vote_likelihood
+from ldlearn.metrics import LABEL_METRICS, METRICS, chebyshev, score_all, vote_likelihood
 
 
 def data_of(plan):
@@ -35,6 +35,12 @@ def plan_with_one_repeat(**changes):
     return tiny_plan(protocol={"repeats": 1}, **changes)
 
 
+def all_scores(part, degrees, labels=False):
+    """What a record holds: scores by the true degrees and, of predictions, by the 0/1 labels."""
+    against_labels = score_all(part.Y, degrees, list(LABEL_METRICS)) if labels else {}
+    return score_all(part.D, degrees, list(METRICS)) | against_labels
+
+
 def test_selection_equals_a_loop_over_the_grid(tiny):
     plan, run = tiny
     for repeat in range(2):
@@ -50,8 +56,10 @@ def test_selection_equals_a_loop_over_the_grid(tiny):
         by_recovery, by_prediction = min(tried, key=lambda t: t[0]), min(tried, key=lambda t: t[1])
         assert record.selected == {"recovery": by_recovery[2], "prediction": by_prediction[2]}
         # The recorded scores are those of a single fit with the selected parameters.
-        assert record.recovery == pytest.approx(score_all(train.D, by_recovery[3].label_distributions_), abs=1e-5)
-        assert record.prediction == pytest.approx(score_all(test.D, by_prediction[3].predict(test.X)), abs=1e-5)
+        assert record.recovery == pytest.approx(all_scores(train, by_recovery[3].label_distributions_), abs=1e-5)
+        assert record.prediction == pytest.approx(
+            all_scores(test, by_prediction[3].predict(test.X), labels=True), abs=1e-5
+        )
         assert [point.params for point in record.grid] == [t[2] for t in tried]
         np.testing.assert_allclose([point.recovery for point in record.grid], [t[0] for t in tried], atol=1e-4)
         np.testing.assert_allclose([point.prediction for point in record.grid], [t[1] for t in tried], atol=1e-4)
@@ -94,7 +102,7 @@ def test_methods_without_enhance_are_fitted_on_validation_rows_and_scored_on_oth
     assert [point.recovery for point in record.grid] == pytest.approx(values, abs=1e-9)
     best = int(np.argmin(values))
     assert record.selected["recovery"] == {"lam": GLLE_GRID["lam"][best]}
-    assert record.recovery == pytest.approx(score_all(split.train.D, tried[best][1]), abs=1e-9)
+    assert record.recovery == pytest.approx(all_scores(split.train, tried[best][1]), abs=1e-9)
     assert record.selection["recovery_basis"] == "validation rows"
     assert record.validation["recovery"] == min(point.recovery for point in record.grid)
 
@@ -147,8 +155,6 @@ def test_selection_for_each_metric_separately(tmp_path):
     models = [DLDL(**point).fit(train.X, train.Y) for point in points]
     chosen = {"recovery": set(), "prediction": set()}
     for name, metric in METRICS.items():
-        if metric.ordinal_only:
-            continue
         sign = -1 if metric.greater_is_better else 1
         scores = {
             "recovery": [metric.function(validation.D, each.enhance(validation.X, validation.Y)) for each in models],
@@ -262,7 +268,7 @@ def test_pairs_train_the_learner_on_recovered_degrees(tiny):
     best = min(values, key=values.get)
     record = record_of(run, "PriorLE + SABFGS", 1)
     assert record.selected == {"prediction": {"learner__l2": best}}
-    assert record.prediction == score_all(split.test.D, learners[best].predict(split.test.X))
+    assert record.prediction == all_scores(split.test, learners[best].predict(split.test.X), labels=True)
     assert record.recovery is None
     assert (record.kind, record.trained_on) == ("two-step", "logical")
 
@@ -272,7 +278,7 @@ def test_single_learners_are_trained_on_true_degrees(tiny):
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     record = record_of(run, "SABFGS on truth")
     model = SABFGS(**record.selected["prediction"]).fit(split.train.X, split.train.D)
-    assert record.prediction == score_all(split.test.D, model.predict(split.test.X))
+    assert record.prediction == all_scores(split.test, model.predict(split.test.X), labels=True)
     assert record.trained_on == "truth"
     assert record.recovery is None
 
@@ -281,7 +287,7 @@ def test_enhancers_are_scored_for_recovery_on_training_rows(tiny):
     plan, run = tiny
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     record = record_of(run, "PriorLE")
-    assert record.recovery == score_all(split.train.D, PriorLE().fit_enhance(split.train.X, split.train.Y))
+    assert record.recovery == all_scores(split.train, PriorLE().fit_enhance(split.train.X, split.train.Y))
     assert record.prediction is None
     assert record.selection["recovery_basis"] is None  # no hyperparameters
     assert record_of(run, "DLDL").selection["recovery_basis"] == "validation rows"
@@ -425,7 +431,9 @@ def test_seeds_reach_the_estimators(tmp_path):
     for repeat in range(2):
         split = make_split(data_of(plan), plan.datasets[0], plan.protocol, repeat)
         model = L2(**params, random_state=repeat).fit(split.train.X, split.train.Y)
-        assert record_of(run, "L2", repeat).prediction == score_all(split.test.D, model.predict(split.test.X))
+        assert record_of(run, "L2", repeat).prediction == all_scores(
+            split.test, model.predict(split.test.X), labels=True
+        )
 
 
 def test_warnings_of_a_cell_are_recorded(tmp_path, monkeypatch):

@@ -14,10 +14,11 @@ from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.datasets import make_label_distributions, make_logical_labels
 from ldlearn.joint import dldl_path, hyperparameters
 from ldlearn.joint.hyperparameters import _maximise_on_grid, select_hyperparameters
-from ldlearn.joint.label_model import validate_vote_model, validation_folds, validation_splits
+from ldlearn.joint.label_model import validate_vote_model, validation_splits
 from ldlearn.metrics import intersection
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features, reduce_to_row_space
+from ldlearn.solvers.folds import validation_folds
 from ldlearn.solvers.softmax_regression import softmax_regression
 
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

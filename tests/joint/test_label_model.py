@@ -12,11 +12,11 @@ from ldlearn.joint.label_model import (
     has_fixed_cardinality,
     paired_z_score,
     validate_vote_model,
-    validation_folds,
     validation_splits,
     validation_weights,
 )
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.folds import validation_folds
 
 
 def test_folds_cover_the_rows_and_do_not_depend_on_their_order():

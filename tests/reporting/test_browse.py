@@ -17,6 +17,7 @@ from ldlearn.joint import DLDL
 from ldlearn.learning import SABFGS
 from ldlearn.reporting import browse, write_browse_page
 from ldlearn.tables import TableModel, load_table_model, save_model
+from ldlearn.tables.formulas import guard
 from ldlearn.tables.table_files import label_losses
 
 MALICIOUS = ["</script><script>window.pwned=1</script>", "<img src=x onerror=window.pwned=1>", "{{ 7 * 7 }}"]
@@ -280,6 +281,10 @@ def test_malicious_names_are_escaped(open_page, tmp_path):
     assert row[1] == '{{ 7 * 7 }}, "2"'
     assert head[2:5] == MALICIOUS
     assert page.evaluate("window.pwned") is None
+    texts = ["=1+1", "@x", "+1", "-1.5", "-x", " =1", "\t=1", "'=1", "＝1", "\ufeff-2+3", "-2e5 %", "a=b", "-1,5", ""]
+    assert page.evaluate("texts => texts.map(guarded)", texts) == [guard(text) for text in texts]
+    csv_of_names = page.evaluate("() => { data.names[0] = '=cmd'; return csv([0]); }")
+    assert csv_of_names.splitlines()[-1].startswith("'=cmd,")
     assert page.locator("img").count() == 0
     assert MALICIOUS[0] in page.locator("body").inner_text()
 

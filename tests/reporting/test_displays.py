@@ -289,6 +289,7 @@ class TestDistributionBars:
         display = DistributionBarsDisplay.from_estimator(MODEL, X[:5], rows=[0])
         assert list(display.bars_[0]) == ["predicted"]
 
+    @pytest.mark.filterwarnings("ignore:Intervals of predictions may be too narrow")  # of tweets
     def test_intervals_are_lines(self):
         display = DistributionBarsDisplay.from_estimator(MODEL, X, Y, rows=[3], interval=0.9)
         ends = [np.array([segment[:, 0] for segment in lines.get_segments()]) for lines in display.ax_.collections]

@@ -69,12 +69,12 @@ def test_flipped_labels_are_suspicious():
     far = np.flatnonzero((X[:, 1] > 1.5) & (Y.sum(axis=1) > 1))[:3]
     Y[far, 1] = 0.0
     model = DLDL(**FAST).fit(X, Y)
-    probabilities = held_out_probabilities(model, X, Y)
+    probabilities = held_out_probabilities(model, X, Y, np.arange(len(Y)))
     found = find_suspicious_labels(Y, probabilities)
     assert found[far, 1].all()
     assert found.mean() < 0.15
     Y[far[0]] = np.nan
-    assert np.isnan(held_out_probabilities(model, X, Y)[far[0]]).all()
+    assert np.isnan(held_out_probabilities(model, X, Y, np.arange(len(Y)))[far[0]]).all()
 
 
 def test_ask_table_columns_and_order(tmp_path):

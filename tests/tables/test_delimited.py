@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from ldlearn.cli.main import main
 from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.tables import delimited, evaluate_table, fit_table, load_model, predict_table
+from ldlearn.tables import evaluate_table, fit_table, load_model, predict_table
+from ldlearn.tables import source as source_module
 from ldlearn.tables.delimited import _RowLengthCheck, detect_dialect
 from ldlearn.tables.files import Dialect, Input
 from ldlearn.tables.formats import open_table, write_table
@@ -83,7 +84,7 @@ def test_gzip_tables_are_read_and_written(tmp_path):
 
 def test_decompression_bomb_is_rejected(tmp_path):
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 30_000_000, compresslevel=9))
-    with pytest.raises(DatasetError, match="broken or malicious"):
+    with pytest.raises(DatasetError, match="more than the limit"):
         read_dataset(tmp_path / "x.csv.gz", labels="b")
 
 
@@ -337,7 +338,7 @@ def test_late_text_in_a_numeric_column_keeps_all_values(late_text, monkeypatch):
     assert np.flatnonzero(malformed).tolist() == [ROWS - 5]
     assert np.delete(numbers, ROWS - 5).tolist() == [i + 0.5 for i in range(ROWS) if i != ROWS - 5]
     assert frame["b"].iloc[ROWS - 5] == "moist"
-    monkeypatch.setattr(delimited, "CHUNK_ROWS", 1000)
+    monkeypatch.setattr(source_module, "CHUNK_ROWS", 1000)
     with open_table(Input(str(late_text))) as source:
         pieces = list(source.chunks({"b": "any", "a": "any"}))
     assert len(pieces) == ROWS // 1000
@@ -453,7 +454,7 @@ def test_numbers_are_read_exactly(tmp_path):
 def test_header_size_is_limited(tmp_path, header):
     path = tmp_path / "x.csv"
     path.write_bytes(header + b"\n1\n")
-    with pytest.raises(TableError, match="first line is longer than 4 MB or has more than 1,000,000 columns"):
+    with pytest.raises(TableError, match=r"first line is longer than 4 MB|columns"):
         open_table(Input(str(path))).__enter__()
 
 

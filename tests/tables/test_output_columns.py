@@ -77,13 +77,13 @@ def test_formulas_in_kept_columns_are_escaped(folder, tmp_path):
     table = make_table().assign(remark="=1+1").rename(columns={"sky": "@sky"})
     data, out = str(tmp_path / "data.csv"), str(tmp_path / "out.csv")
     table.assign(**{"=cmd": 5}).to_csv(data, index=False)
-    predict_table(data, str(folder / "m.ldl"), out, keep="remark,=cmd", safe_csv=True)
+    predict_table(data, str(folder / "m.ldl"), out, keep="remark,=cmd")
     assert set(pd.read_csv(out)["remark"]) == {"'=1+1"}
     assert set(pd.read_csv(out)["'=cmd"]) == {5}
     options = {"labels": "@sky,mountain,sea", "method": "UniformLE", "features": "height"}
-    enhance_table(data, out, **options, safe_csv=True)
-    assert list(pd.read_csv(out)) == ["'@sky", "mountain", "sea"]
     enhance_table(data, out, **options)
+    assert list(pd.read_csv(out)) == ["'@sky", "mountain", "sea"]
+    enhance_table(data, out, **options, raw=True)
     assert list(pd.read_csv(out)) == ["@sky", "mountain", "sea"]
 
 

@@ -41,7 +41,7 @@ def test_row_numbers_of_text_tables(tmp_path, name):
 @pytest.mark.parametrize("chunk", [1, 2, 8192])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_empty_rows_are_counted(tmp_path, monkeypatch, chunk, end):
-    monkeypatch.setattr("ldlearn.tables.delimited.CHUNK_ROWS", chunk)
+    monkeypatch.setattr("ldlearn.tables.source.CHUNK_ROWS", chunk)
     lines = ["a,b", "1,2", "", "", "3,4", "5,6", "  ", '"x', 'y",8', ""]
     (tmp_path / "x.csv").write_bytes(end.join(lines).encode())
     assert rows_of(tmp_path / "x.csv") == [2, 5, 6, 8]

@@ -1,11 +1,14 @@
 """The check for informative features: vote likelihood of held-out 0/1 labels compared with a constant."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from ldlearn.core.simplex import softmax
 from ldlearn.datasets import make_label_distributions
+from ldlearn.metrics import per_row
 from ldlearn.metrics.against_baselines import advantage_over_constant, score_with_baselines
 from ldlearn.tables import fit_table
 from ldlearn.tables.table_fit import describe_signal
@@ -84,6 +87,23 @@ def test_likelihoods_are_compared_beside_their_slope():
     assert "less likely" in text
     assert f"{sharp['likelihood_gain']:+.3f}" in text
     assert "less likely" not in describe_signal(good)
+
+
+def test_printed_slope_is_the_derivative_of_the_log_likelihood():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(300, 4))
+    P = softmax(logits)
+    Y = (rng.random((300, 4)) < -np.expm1(-3 * P)).astype(float)
+    constant = np.log(P.mean(axis=0))
+    step = 1e-3
+    ahead, behind = (
+        per_row("vote_likelihood", Y, softmax(constant + t * (np.log(P) - constant))).mean() for t in (step, -step)
+    )
+    slope = (ahead - behind) / (2 * step)
+    found = score_with_baselines(Y, P, P.mean(axis=0), None, logical=True)
+    assert found["advantage"] == pytest.approx(slope, rel=0.05)
+    printed = float(re.search(r"per row ([-+0-9.]+),", describe_signal(found))[1])
+    assert printed == pytest.approx(slope, rel=0.05)
 
 
 def test_less_likely_labels_are_reported_beside_uninformative_features():

@@ -94,3 +94,11 @@ def test_invalid_calibration_data_raise():
     for coverage in ("a", None):
         with pytest.raises(ParameterError, match=f"coverage must be above 0 and below 1, got {coverage!r}"):
             conformal_intervals(data.D, data.D, data.D, coverage)
+
+
+def test_residuals_of_degrees_near_0_have_a_scale_of_at_least_a_tenth():
+    """sqrt(p (1 - p)) itself would make the residual of a tiny degree huge, and every interval with it."""
+    known, truth = np.array([[1e-6, 1.0 - 1e-6]] * 9), np.array([[0.05, 0.95]] * 9)
+    lower, upper = conformal_intervals(known, truth, [[0.5, 0.5]], coverage=0.9)
+    reach = (0.05 - 1e-6) / 0.1 * 0.5
+    np.testing.assert_allclose([lower[0], upper[0]], [[0.5 - reach] * 2, [0.5 + reach] * 2])

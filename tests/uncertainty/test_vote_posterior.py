@@ -246,3 +246,36 @@ def test_evidence_is_conditional_on_a_positive_label_if_every_row_has_one():
     P = softmax(X @ fit.coef + fit.intercept)
     any_positive = 1.0 - np.exp(-np.exp(fit.log_rate) * P).prod(axis=1)
     assert values[0] - values[1] == pytest.approx(3.0 * np.log(any_positive).sum())
+
+
+def test_covariance_in_the_row_space_is_that_of_all_features():
+    """With more features than rows: the inverse of scatter (x) information + 2 l2 I, also outside of the row space."""
+    X, votes, _ = rows_of_votes(40, m=90)
+    Y, l2 = votes > 0, 3.0
+    reduced = reduce_to_row_space(Features(X))
+    part = {"Y": Y, "observed": None, "offset": 0.0}
+    information = module._Information.from_fit(reduced, vote_regression(reduced, Y, l2=l2), False, part)
+    found = information.row_space_covariance(reduced, l2)
+    rows = np.vstack([X[:3], np.random.default_rng(1).normal(size=(3, 90)) + 1.0]) - X.mean(axis=0)
+    values, directions = information.label_directions()
+    centred = X - X.mean(axis=0)
+    for k, value in enumerate(values):
+        inverse = np.linalg.inv(value * centred.T @ centred + 2.0 * l2 * np.eye(90))
+        expected = np.einsum("ni,ij,nj->n", rows, inverse, rows)
+        u = directions[:, k]
+        ours = np.einsum("j,njk,k->n", u, found.score_covariance(rows) - found.intercept, u)
+        np.testing.assert_allclose(ours, expected, rtol=1e-3)
+
+
+def test_unknown_labels_need_not_have_a_vote():
+    """An unknown label of a tiny degree has nearly no share of the votes; a positive one has a vote at least."""
+    X, votes, _ = rows_of_votes(200)
+    posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
+    P = softmax((X - posterior.mean) @ posterior.coefs[0] + posterior.intercepts[0])
+    row = int(np.argmin(P[:, 0]))
+    Y = np.array([[False, True, True, True]])
+    unknown = np.array([[False, True, True, True]])
+    _, upper = posterior.vote_intervals(X[[row]], Y, 0.9, observed=unknown)
+    _, upper_if_positive = posterior.vote_intervals(X[[row]], np.ones((1, 4), dtype=bool), 0.9)
+    assert P[row, 0] < 0.02
+    assert upper[0, 0] < 0.5 * upper_if_positive[0, 0]

@@ -19,7 +19,7 @@ from ldlearn.base.sklearn_private import (
     check_sample_weight,
     get_container_adapter,
 )
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, Indices
 from ldlearn.core.targets import label_names, label_order
 from ldlearn.exceptions import InputError, ParameterError, check_choice, suggest_name
 
@@ -33,6 +33,7 @@ class Capabilities(NamedTuple):
 
     sparse: bool = False  # X may be a sparse matrix
     sample_weight: bool = False  # ``fit`` uses ``sample_weight``
+    groups: bool = False  # ``fit`` uses ``groups``: rows of a group are never training and validation rows at once
     missing_values: bool = False  # X may contain NaN
     unknown_labels: bool = False  # 0/1 labels may be NaN: neither positive nor negative
     incomplete_degrees: bool = False  # training degrees may be NaN: a learner uses those that are known
@@ -89,8 +90,8 @@ class LabelEstimator(BaseEstimator):
     of logical labels or a float array of distributions. ``_fit`` sets the learned attributes.
 
     What else is known about the rows reaches ``_fit`` by name, and only if it is given: ``sample_weight``, positive,
-    for a `SampleWeightMixin`, and ``observed``, the mask of labels that are not NaN, for methods whose `capabilities`
-    include unknown labels.
+    for a `SampleWeightMixin`, ``groups``, an integer for each row, and ``observed``, the mask of labels that are not
+    NaN, for methods whose `capabilities` include groups and unknown labels.
     """
 
     kind: ClassVar[str]
@@ -223,11 +224,12 @@ class LabelEstimator(BaseEstimator):
             return validate_data(self, X, reset=reset, dtype=[np.float64, np.float32], **accepted)
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        """Validated ``sample_weight``; a method that takes more checks that itself."""
-        if name != "sample_weight" or not self.capabilities().sample_weight:
+        """Validated ``sample_weight`` or ``groups``; a method that takes more checks that itself."""
+        validate = _ROW_DATA.get(name)
+        if validate is None or not getattr(self.capabilities(), name):
             advice = "leave it out, or choose a method that can."
             raise InputError(f"{type(self).__name__} cannot use {name!r} in fit; {advice}")
-        return validate_sample_weight(value, X)
+        return validate(value, X)
 
     def _match_labels(self, y: Any, check: Callable[[Any], Array]) -> Array:
         """Checked targets with their columns in the order of the fit, by the names of y if it has any."""
@@ -288,6 +290,28 @@ def validate_sample_weight(sample_weight: Any, X: Any) -> Array:
     if not checked.any():  # an older scikit-learn lets that pass
         raise InputError("Sample weights must contain at least one non-zero number.")
     return np.asarray(checked)
+
+
+def validate_groups(groups: Any, X: Any) -> Indices:
+    """The number of each row's group, in order of appearance; groups are any hashable values, one for each row of X."""
+    values = groups.tolist() if isinstance(groups, np.ndarray) else list(groups)
+    if len(values) != X.shape[0]:
+        raise InputError(f"groups must hold one value for each of the {X.shape[0]} rows, got {len(values)}.")
+    numbers: dict[Any, int] = {}
+    for row, value in enumerate(values):
+        try:
+            missing = value is None or bool(value != value)
+            numbers.setdefault(value, len(numbers))
+        except (TypeError, ValueError):  # not hashable, or pandas' NA, which is neither true nor false
+            missing = True
+        if missing:
+            raise InputError(
+                f"groups must hold a number, a text or another hashable value, got {value!r} at row {row}."
+            )
+    return np.array([numbers[value] for value in values])
+
+
+_ROW_DATA: dict[str, Callable[[Any, Any], Array]] = {"sample_weight": validate_sample_weight, "groups": validate_groups}
 
 
 @contextmanager

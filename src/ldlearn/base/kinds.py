@@ -148,7 +148,8 @@ class JointModel(Enhancer):
         super()._fit_rows(kept_X, kept_Y, kept_data)
         self._fit_votes(kept_X, kept_Y, kept_data.get("observed"), kept_data.get("sample_weight"))
         if kept is not None:
-            others = {name: value[~kept] for name, value in row_data.items() if name != "sample_weight"}
+            of_fit = ("sample_weight", "groups")
+            others = {name: value[~kept] for name, value in row_data.items() if name not in of_fit}
             D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
             D[kept], D[~kept] = self.label_distributions_, self._enhance(X[~kept], Y[~kept], **others)
             self.label_distributions_, self._fitted_rows = D, np.flatnonzero(kept)

@@ -47,7 +47,7 @@ COMMANDS = (
     Entry("export", "tables", "Write a model as ONNX, its preprocessing included."),
     Entry("compare", "tables", "Compare two files of distributions row by row: mean of every metric."),
     Entry("import", "tables", "Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format."),
-    Entry("compare-methods", "runs", "Compare several methods on a table: which fits best, how much they differ."),
+    Entry("compare-methods", "runs", "Compare several methods on a table: held-out scores, and how much they differ."),
     Entry("demo", "demo", "Run all steps on real data: texts of tweets, rated by 20 to 99 people."),
     Entry("methods", "library", "List the methods: name, kind, origin, summary.", STUDY),
     Entry("cite", "library", "Print BibTeX entries of the papers of methods.", STUDY),

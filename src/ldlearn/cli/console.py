@@ -1,6 +1,8 @@
 """Output of the commands: results on standard output, everything else on standard error."""
 
 import json
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from rich.text import Text
 
 from ldlearn.cli.main import ignore_closed_pipe
 from ldlearn.evaluation.record import to_json
-from ldlearn.exceptions import escape_control_chars
+from ldlearn.exceptions import escape_commands, escape_control_chars
 from ldlearn.metrics.against_baselines import Score
 from ldlearn.tables import WrittenTable
 from ldlearn.tables.files import PIPE, no_progress
@@ -22,9 +24,23 @@ from ldlearn.tables.table_fit import describe_signal, held_out_scores
 
 
 def print_result(text: str) -> None:
+    """Print on standard output, without characters that control a terminal."""
+    _print_line(escape_commands(text))
+
+
+def _print_line(text: str) -> None:
     """Print on standard output; if its reader has closed it, the command continues."""
     with ignore_closed_pipe(sys.stdout):
         typer.echo(text)
+
+
+def quote(text: str) -> str:
+    """A word of a command that can be pasted into a shell; control characters are escaped as bash and zsh do."""
+    if escape_commands(text) == text:
+        return shlex.quote(text)
+    # As bytes, since names of files need not be UTF-8.
+    codes = escape_commands(text.replace("\\", "\\\\").replace("'", "\\'"))
+    return "$'" + re.sub(r"\\udc([89a-f][0-9a-f])", r"\\x\1", codes) + "'"
 
 
 def print_message(text: str) -> None:
@@ -87,7 +103,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_num
     with console.capture() as captured:
         console.print(table)
     for line in captured.get().splitlines():
-        print_result(line.rstrip())
+        _print_line(line.rstrip())
 
 
 def plain_text(cell: object, style: str = "") -> Text:

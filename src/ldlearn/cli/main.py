@@ -1,5 +1,6 @@
 """The entry point of `ldlearn`: one-sentence errors and exit codes."""
 
+import io
 import os
 import signal
 import sys
@@ -23,6 +24,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """
     if arguments is None:
         signal.signal(signal.SIGINT, quit_immediately)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller has closed it
+            setattr(sys, name, io.TextIOWrapper(io.BytesIO()))
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given or bool(os.environ.get("LDLEARN_DEBUG"))
     try:

@@ -56,6 +56,7 @@ Separator = Annotated[str | None, Option(metavar="CHAR", help="Separates the lab
 Embedding = Annotated[str | None, Option(metavar="NAME", help="Embedding of text columns, as module:function.")]
 TrustedMethod = Annotated[str | None, Option("--method", metavar="NAME", help="Method outside ldlearn, for MODEL.")]
 Id = Annotated[str | None, Option("--id", metavar="COL", help="Identifier column.")]
+Groups = Annotated[str | None, Option("--groups", metavar="COL", help="Column of groups that are split as a whole.")]
 Method = Annotated[
     str | None, Option(metavar="NAME", autocompletion=complete_method, help="Default DLDL; see `ldlearn methods`.")
 ]
@@ -64,6 +65,7 @@ Settings = Annotated[
 ]
 To = Annotated[str | None, Option("--to", metavar="FMT", help="Format of standard output.")]
 Metrics = Annotated[str | None, Option(metavar="NAMES", help="Metrics, as a,b; or all. Default: the most common.")]
+Raw = Annotated[bool, Option("--raw", help="Do not escape formulas and control characters.")]
 NoClobber = Annotated[bool, Option("--no-clobber", help="Do not overwrite an existing file.")]
 Jobs = Annotated[int, Option("--jobs", "-j", help="Number of processes; -1 for all cores.")]
 Quiet = Annotated[bool, Option("--quiet", "-q", help="Print only errors.")]
@@ -83,6 +85,7 @@ class FeatureOptions:
     text: Annotated[str | None, Option(metavar="COLS", help="Text features: TF-IDF, or an embedding.")] = None
     ignore: Annotated[str | None, Option(metavar="COLS", help="Columns to leave out.")] = None
     id: Id = None
+    groups: Groups = None
 
 
 @dataclass(frozen=True)
@@ -162,7 +165,7 @@ class WritingOptions:
     raters: Annotated[float | None, Option(metavar="N", help="For --interval: number of raters of a row.")] = None
     flag_far: Annotated[bool, Option("--flag-far", help="Add a column far: 1 if the row is far from training.")] = False
     keep: Annotated[str | None, Option(metavar="COLS", help="Columns of DATA to write too.")] = None
-    safe_csv: Annotated[bool, Option("--safe-csv", help="Escape names and texts that begin like formulas.")] = False
+    raw: Raw = False
     no_clobber: NoClobber = False
 
     def arguments(self) -> dict[str, Any]:

@@ -71,9 +71,11 @@ def ask(
     data: opt.Data,
     output: opt.Output = PIPE,
     n: Annotated[int, Option("-n", metavar="N", help="How many rows to ask for.", min=1)] = 50,
+    groups: opt.Groups = None,
     *,
     rows: opt.RowOptions,
     to: opt.To = None,
+    raw: opt.Raw = False,
     as_json: opt.Json = False,
 ) -> None:
     """Choose rows to annotate next, and flag labels that look wrong.
@@ -84,7 +86,8 @@ def ask(
     ldlearn ask table.csv --model model.ldl -n 50 -o ask.csv
     """
     console.check_one_stdout(output, as_json)
-    console.report_written(tables.ask_table(data, output=output, n=n, to=to, **rows.arguments(output)), as_json)
+    written = tables.ask_table(data, output=output, n=n, to=to, raw=raw, groups=groups, **rows.arguments(output))
+    console.report_written(written, as_json)
 
 
 def suggest(

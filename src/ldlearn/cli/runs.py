@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, Any
 
 from rich.markup import escape
@@ -13,11 +12,11 @@ from ldlearn import experiments
 from ldlearn.cli import console
 from ldlearn.cli import options as opt
 from ldlearn.evaluation import Record, Results, TextTable, score_tables
+from ldlearn.evaluation.text_tables import describe_unreported
 from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_control_chars
 from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
 from ldlearn.experiments.cells import Cell
-from ldlearn.experiments.methods import MethodSpec
-from ldlearn.experiments.table_plan import best_method
+from ldlearn.experiments.table_plan import describe_ranking
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
 
@@ -33,7 +32,13 @@ def run(
     quiet: opt.Quiet = False,
     log: opt.Log = False,
 ) -> None:
-    """Run an experiment; records are written to OUTPUT/records.jsonl."""
+    """Run an experiment; records are written to OUTPUT/records.jsonl.
+
+    A plan is code: methods that it names as package.module:Class are imported and run. Run only plans that you trust.
+
+    \b
+    ldlearn run quick -o results
+    """
     loaded = load_plan(plan)
     if export_to is not None:
         console.print_result(f"{len(export_splits(loaded, export_to))} files of splits: {export_to}")
@@ -60,6 +65,7 @@ def import_predictions(
     method: Annotated[str, Option(help="Name of the method in tables.")],
     folder: Annotated[Path, Option("--from", metavar="DIR", help="Folder with DATASET/REPEAT.npz and so on.")],
     trained_on: Annotated[str, Option(help="What it was trained on: logical (0/1 labels) or truth.")] = "logical",
+    trust_plan: Annotated[bool, Option("--trust-plan", help="Import methods that RUN's plan names as a:b.")] = False,
 ) -> None:
     """Add predictions made elsewhere to a run, to be ranked and reported.
 
@@ -70,7 +76,7 @@ def import_predictions(
     ldlearn run plan.toml --export-splits splits
     ldlearn import-predictions run --method MyNet --from predictions
     """
-    added = experiments.import_predictions(run_dir, method, folder, trained_on=trained_on)
+    added = experiments.import_predictions(run_dir, method, folder, trained_on=trained_on, trust_plan=trust_plan)
     console.print_result(f"{len(added)} records of {added[0].method} added; `ldlearn report {run_dir}` shows them.")
 
 
@@ -93,7 +99,7 @@ def compare_methods(
     quiet: opt.Quiet = False,
     log: opt.Log = False,
 ) -> None:
-    """Compare several methods on a table: which fits best, how much they differ.
+    """Compare several methods on a table: held-out scores, and how much they differ.
 
     Labels may be 0/1, counts of votes, or degrees. Without true degrees, methods are compared by the likelihood of
     held-out 0/1 labels and by their agreement. Columns are preprocessed as by `fit`, on training rows only.
@@ -114,11 +120,8 @@ def compare_methods(
             console.log(line)
     # The table that was read for the plan is not read a second time.
     found = run_and_report(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
-    if not quiet and (best := best_method(plan, found.records)) is not None:
-        spec, messages = best
-        given = {"labels": labels} | vars(features) | vars(dialect) | vars(label_cells)
-        for line in [*messages, f"Fit it: ldlearn fit {quote(data)} {_fit_options(spec, given)} -o model.ldl"]:
-            console.print_result(line)
+    if not quiet and (ranking := describe_ranking(plan, found.records)):
+        console.print_result(escape_control_chars(ranking))
     from ldlearn.reporting import write_report
 
     try:
@@ -128,14 +131,6 @@ def compare_methods(
         return
     if not quiet:
         console.print_result(f"Report: {page}")
-
-
-def _fit_options(spec: MethodSpec, given: dict[str, Any]) -> str:
-    """The options of `fit` for a method of the plan, and those that were given here."""
-    method = spec.estimator + (f"+{spec.learner}" if spec.learner else "")
-    options = {"method": method} | {name: value for name, value in given.items() if value not in (None, "error")}
-    settings = [f"--set {name}={value}" for name, value in spec.params.items() if name not in options]
-    return " ".join([f"--{name.replace('_', '-')} {quote(str(value))}" for name, value in options.items()] + settings)
 
 
 def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any) -> RunSummary:
@@ -160,7 +155,10 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
 
 
 def _print_summary(plan: Plan, found: RunSummary) -> None:
-    for board in score_tables(Results(found.records), plan.metrics):
+    results = Results(found.records, plan.metrics)
+    for line in describe_unreported(results):
+        console.print_result(line)
+    for board in score_tables(results, plan.metrics):
         if board.rows:
             _print_score_table(board)
         if board.legend:
@@ -170,7 +168,7 @@ def _print_summary(plan: Plan, found: RunSummary) -> None:
     failed = {record.method: record.message for record in reversed(found.records) if record.method not in finished}
     # If nothing could be computed, the error of the command gives the reason.
     for name, reason in failed.items() if finished else ():
-        console.print_result(escape_control_chars(f"Left out: {name}: {reason}"))
+        console.print_result(f"Left out: {name}: {reason}")
     counts = ", ".join(f"{found.count(status)} {status}" for status in ("ok", "failed", "missing"))
     console.print_result(f"{len(found.records)} cells: {counts}; {found.computed} computed now.")
     console.print_result(f"Records: {found.path / 'records.jsonl'}")

@@ -1,7 +1,6 @@
 """The commands for tables and models: fit, enhance, predict, evaluate, compare, inspect, export, import."""
 
 from pathlib import Path
-from shlex import quote
 from typing import Annotated, Any
 
 from typer import Argument, BadParameter, Option
@@ -17,6 +16,7 @@ from ldlearn.tables.annotations import read_annotations
 from ldlearn.tables.column_types import describe_types
 from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, write_table
+from ldlearn.tables.labelled_table import describe_repeated_rows
 from ldlearn.tables.table_labels import TableLabels
 
 ModelFile = Annotated[str, Argument(metavar="MODEL", help="Model file (.ldl).")]
@@ -85,6 +85,8 @@ def fit(
         console.print_result(f"  {line}")
     if missing := model.facts["missing"]:
         console.print_result(f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
+    for line in describe_repeated_rows(model.facts.get("repeated_rows") or 0, n):
+        console.print_result(f"  {line}")
     if selected := getattr(model.estimator, "selection_summary_", ""):
         values = {name: getattr(model.estimator, f"{name}_", None) for name in ("beta", "gamma")}
         chosen = ", ".join(f"{name}={value:.3g}" for name, value in values.items() if value is not None)
@@ -260,6 +262,7 @@ def _model_overview(known: dict[str, Any]) -> dict[str, str]:
         "labels": ", ".join(f"{name} ({mean:.0%})" for name, mean in data["label_means"].items()),
         "positives per row": f"{data['positives_per_row']:.2f}",
         "missing values": ", ".join(f"{name} {count:,}" for name, count in data["missing"].items()) or "none",
+        "repeated rows": "unknown" if data.get("repeated_rows") is None else f"{data['repeated_rows']:,}",
         "parameters": ", ".join(f"{name}={value}" for name, value in known["parameters"].items()),
         "learned": ", ".join(f"{name}={value}" for name, value in learned.items()),
         "selected by the labels": known["selection_summary"] or "nothing",
@@ -306,6 +309,7 @@ def import_(
     *,
     reading: opt.ReadingOptions,
     to: opt.To = None,
+    raw: opt.Raw = False,
     no_clobber: opt.NoClobber = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -323,7 +327,7 @@ def import_(
     check_output(output, files, overwrite=not no_clobber)
     how = {name: value for name, value in reading.arguments().items() if name in ("format", "dialect")}
     found = read_annotations(files, kind, item=item, rater=rater, label=label, **how)
-    write_table(output, [found.table], found.labels, to)
+    write_table(output, [found.table], found.labels, to, raw=raw)
     for message in found.messages:
         console.log(f"{message}.")
     if zeros is None and found.kind == "labels":
@@ -335,7 +339,7 @@ def import_(
     elif output != PIPE:
         console.print_result(f"{len(found.table):,} rows, {len(found.labels)} labels: {output}")
         # quoted: the line is meant to be pasted into a shell
-        columns = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
+        columns = f"--labels {console.quote(found.labels_option)} --id {console.quote(found.id)}"
         # Counts of 0 and 1 look like 0/1 labels.
         columns += " --kind votes" * (found.kind == "votes") + (f" --zeros {zeros}" if zeros else "")
-        console.print_result(f"Next: ldlearn fit {quote(output)} {columns} -o model.ldl")
+        console.print_result(f"Next: ldlearn fit {console.quote(output)} {columns} -o model.ldl")

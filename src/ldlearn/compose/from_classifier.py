@@ -17,15 +17,17 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
+from ldlearn.base.estimator import RowData
 from ldlearn.base.parameters import Positive, estimator_dataclass
 from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.core.graph import common_offsets, subtract_offsets
-from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
-from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows
+from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, normalize_rows
+from ldlearn.core.targets import count_positives, positive_rates
 from ldlearn.exceptions import InputError
-from ldlearn.joint.label_model import Fold, validation_folds
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.folds import Fold, validation_folds
 
 
 @estimator_dataclass
@@ -51,10 +53,9 @@ class FromClassifier(SampleWeightMixin, JointModel):
         What is normalised: the probability itself, or the number of votes behind it, if a label is positive when it
         gets any (see `VoteLDL`). The second is nearer to the truth where the labels come from votes, ratings or counts.
     zeros : {"none", "less"} or float, default="none"
-        What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" p is smoothed
-        towards the mean, ``(1 - w^2) p + w^2 m``, and the recovered degrees are ``(1 - w) D + w p`` with
-        ``w = kappa / (kappa + n_votes_)``: see `ldlearn.DLDL`. kappa, the concentration of the degrees of a row around
-        p, is estimated from the variance of the number of positive labels; a number instead of "less" is kappa itself.
+        What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" the recovered
+        degrees are ``(D + p) / 2``, with a number kappa ``(1 - w) D + w p``, ``w = kappa / (kappa + n_votes_)``: see
+        `ldlearn.DLDL`. The prediction is the same for all values.
 
     Attributes
     ----------
@@ -105,6 +106,7 @@ class FromClassifier(SampleWeightMixin, JointModel):
         return Capabilities(
             sparse=default or bool(_classifier_tags(self.classifier).input_tags.sparse),
             sample_weight=default or _weights_name(self.classifier) is not None,
+            groups=default,
             unknown_labels=True,
             keeps_zeros=self.zeros == "none",
             order_invariant=default,
@@ -112,29 +114,56 @@ class FromClassifier(SampleWeightMixin, JointModel):
             weight_equals_repetition=default,
         )
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
-        counts = np.ones(len(Y)) if sample_weight is None else sample_weight
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **row_data: Any) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `DLDL.fit`.
+        groups : array-like of shape (n_samples,), default=None
+            As for `DLDL.fit`; only if ``classifier`` is None.
+        **row_data
+            Nothing else is used.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, sample_weight, groups=groups, **row_data)
+
+    def _fit(
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: SampleWeight | None = None,
+        observed: Mask | None = None,
+        groups: Indices | None = None,
+    ) -> None:
+        total = float(len(Y)) if sample_weight is None else float(sample_weight.sum())
         seen = np.ones(Y.shape, dtype=bool) if observed is None else observed
         self.varied_ = np.flatnonzero(Y.any(axis=0) & (seen & ~Y).any(axis=0))
-        self.shares_ = (counts @ Y + 0.5) / (counts @ seen + 1.0)
-        positive = PositiveLabels.from_moments(*count_moments(Y, observed, sample_weight))
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
-        self._positive_shares = positive.shares
-        self._smallest_probability = 0.5 / (float(counts.sum()) + 1.0)
+        positives, counts = count_positives(Y, observed, sample_weight)
+        self.shares_ = positive_rates(positives, counts)
+        self.n_votes_ = mean_positives(positives, counts, total)
+        self.kappa_ = concentration(self.zeros, self.n_votes_)
+        self._smallest_probability = 0.5 / (total + 1.0)
         classifier = ValidatedLogisticRegression() if self.classifier is None else self.classifier
+        known = {_weights_name(classifier): sample_weight, "groups": groups}
+        row_data = {str(name): value for name, value in known.items() if value is not None}
         targets = Y[:, self.varied_].astype(np.int8)
         # No classifier knows more of a column that lies far from zero; many lose its digits there.
         self._offsets = common_offsets(X)
         near = subtract_offsets(X, self._offsets)
         if observed is None and len(self.varied_) > 1 and _takes_several_labels(classifier):
-            self.classifier_: Any = _fit_classifier(classifier, near, targets, sample_weight, "the labels")
+            self.classifier_: Any = _fit_classifier(classifier, near, targets, row_data, "the labels")
         else:
             self.classifier_ = []
             for j, column in zip(self.varied_, targets.T, strict=True):
                 rows = slice(None) if observed is None else np.flatnonzero(observed[:, j])
-                weights = None if sample_weight is None else sample_weight[rows]
+                taken = {name: value[rows] for name, value in row_data.items()}
                 what = f"the label {self.label_names_[j]!r}"
-                self.classifier_.append(_fit_classifier(classifier, near[rows], column[rows], weights, what))
+                self.classifier_.append(_fit_classifier(classifier, near[rows], column[rows], taken, what))
         self.label_distributions_ = self._enhance(X, Y, observed)
 
     def _predict(self, X: Any) -> Array:
@@ -146,22 +175,20 @@ class FromClassifier(SampleWeightMixin, JointModel):
         else:
             P[:, self.varied_] = _positive_probabilities(self.classifier_.predict_proba(X))
         P = np.clip(P, self._smallest_probability, 1.0 - self._smallest_probability)
-        shares = normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
-        return mix_distributions(shares, self._positive_shares, prediction_weight(self.kappa_, self.n_votes_) ** 2)
+        return normalize_rows(-np.log1p(-P) if self.link == "votes" else P)
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
         P = self._predict(X)
         D = normalize_rows(P * (Y if observed is None else Y | ~observed))
-        return mix_distributions(D, P, prediction_weight(self.kappa_, self.n_votes_))
+        return mix_with_prediction(D, P, self.kappa_, self.n_votes_)
 
 
-def _fit_classifier(classifier: Any, X: Any, y: Any, weights: SampleWeight | None, what: str) -> Any:
-    counts = {} if weights is None else {str(_weights_name(classifier)): weights}
+def _fit_classifier(classifier: Any, X: Any, y: Any, row_data: RowData, what: str) -> Any:
     targets = y[:, None] if y.ndim == 1 and not _takes_one_label(classifier) else y
     try:
         # Weights go to the last step by its name, which scikit-learn refuses while it routes metadata.
         with config_context(enable_metadata_routing=False):
-            return clone(classifier).fit(X, targets, **counts)
+            return clone(classifier).fit(X, targets, **row_data)
     except ValueError as error:
         raise InputError(f"{type(classifier).__name__} cannot be fitted to {what}: {error}") from error
 
@@ -222,7 +249,7 @@ def plain_classifier(zeros: Literal["none", "less"]) -> FromClassifier:
 class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression of one label, its penalty the one under which held-out labels are likeliest."""
 
-    def fit(self, X: Any, y: Any, sample_weight: SampleWeight | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: SampleWeight | None = None, groups: Indices | None = None) -> Self:
         """Try penalties on folds that depend on the features alone, then fit with the best."""
         # In the unit of the penalty the scale of the features is near that of the intercept, whatever it was.
         features = Features(X, sample_weight=sample_weight)
@@ -239,7 +266,7 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
             X = coordinates.T
         ratios = (300.0, 30.0, 3.0, 0.3)  # of the penalty to DLDL's default gamma
         models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in ratios]
-        folds = [fold for fold in validation_folds(features) if 0 < y[fold.train].sum() < len(fold.train)]
+        folds = [fold for fold in validation_folds(features, groups) if 0 < y[fold.train].sum() < len(fold.train)]
 
         def held_out_loss(model: LogisticRegression) -> float:
             return sum(_validation_loss(model, X, y, w, fold) for fold in folds)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +17,20 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
+from ldlearn.base.estimator import RowData
 from ldlearn.base.parameters import Positive, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.kernels import make_feature_map
-from ldlearn.core.negative_labels import mix_distributions, prediction_weight
-from ldlearn.core.simplex import Array, Mask, SampleWeight, clip_degrees, normalize_rows
+from ldlearn.core.negative_labels import concentration, mix_with_prediction
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, clip_degrees, normalize_rows
 from ldlearn.core.votes import expected_votes, label_weights, profile_log_rate, vote_losses, vote_slopes
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
-from ldlearn.joint.label_model import Fold, validation_folds
 from ldlearn.learning import MLPLDL, SABFGS, BoostedLDL
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features
+from ldlearn.solvers.folds import Fold, validation_folds
 from ldlearn.solvers.newton_simplex import newton_simplex
 
 Members = list[tuple[str, Any]]
@@ -68,10 +69,10 @@ class StackedLDL(SampleWeightMixin, JointModel):
         (`MLPLDL`), "votes" (`VoteLDL`) and, if LightGBM is installed, "boosted votes"
         (``BoostedLDL("votes", n_estimators=60)``). A member that fails is dropped with a warning.
     zeros : {"none", "less"} or float, default="none"
-        What a 0 means, as for `DLDL`. Unless it is "none", boosting learns the teacher's degrees, and recovered degrees
-        are mixed with the prediction.
+        What a 0 means, as for `DLDL`: with "less" the recovered degrees are mixed with the prediction, which is the
+        same for all values.
     teacher : DLDL, default=None
-        None means ``DLDL(zeros=zeros)``.
+        None means ``DLDL()``. Its own `zeros` is not used.
     max_rows : int, default=4000
         Members are trained on at most this number of rows, drawn by their features; the teacher on all rows.
 
@@ -91,10 +92,11 @@ class StackedLDL(SampleWeightMixin, JointModel):
 
     Notes
     -----
-    Ours, not the paper's. Departures from the paper: not applicable. There are five folds, or three to four if there
-    are more than 1,000 rows; rows with the same features are in the same fold. The model stores the features of the 200
-    training rows of each fold that the kernel compares new rows with. There is no posterior of the mixture, so that it
-    gives no credible intervals: `ConformalIntervals` does, if some true degrees are known.
+    Ours, not the paper's. Departures from the paper: not applicable. There are five folds, or three to four if
+    there are more than 1,000 rows; rows with the same features, or of the same group, are in the same fold. The
+    model stores the features of the 200 training rows of each fold that the kernel compares new rows with. There is
+    no posterior of the mixture, so that it gives no credible intervals: `ConformalIntervals` does, if some true
+    degrees are known.
 
     Examples
     --------
@@ -130,8 +132,9 @@ class StackedLDL(SampleWeightMixin, JointModel):
         return Capabilities(
             sparse=all(find_capabilities(member).sparse for member in given),
             sample_weight=all(has_fit_parameter(member, "sample_weight") for member in given),
+            groups=True,
             unknown_labels=True,
-            keeps_zeros=self._make_teacher().zeros == "none",
+            keeps_zeros=self.zeros == "none",
             order_invariant=False,
             label_invariant=False,
             weight_equals_repetition=False,
@@ -143,32 +146,54 @@ class StackedLDL(SampleWeightMixin, JointModel):
         weights = sorted(zip(self.members_, self.member_weights_, strict=True), key=lambda pair: -pair[1])
         return "prediction: " + ", ".join(f"{weight:.0%} {name}" for name, weight in weights)
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **row_data: Any) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X, y, sample_weight, groups
+            As for `DLDL.fit`: rows of a group are in the same fold, and members that take groups get them.
+        **row_data
+            Nothing else is used.
+
+        Returns
+        -------
+        self
+        """
+        return super().fit(X, y, sample_weight, groups=groups, **row_data)
+
+    def _fit(
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: SampleWeight | None = None,
+        observed: Mask | None = None,
+        groups: Indices | None = None,
+    ) -> None:
         labels = Y.astype(np.float64) if observed is None else np.where(observed, Y, np.nan)
-        counts = {} if sample_weight is None else {"sample_weight": sample_weight}
-        teacher = self._make_teacher().fit(X, labels, **counts)
-        self.beta_, self.kappa_, self.n_votes_ = teacher.beta_, teacher.kappa_, teacher.n_votes_
-        folds = validation_folds(Features(X, sample_weight=sample_weight), self.max_rows, min_folds=3)
+        known = {"sample_weight": sample_weight, "groups": groups}
+        row_data = {name: value for name, value in known.items() if value is not None}
+        teacher = clone(self.teacher or DLDL()).set_params(zeros="none").fit(X, labels, **row_data)
+        self.beta_, self.n_votes_ = teacher.beta_, teacher.n_votes_
+        self.kappa_ = concentration(self.zeros, self.n_votes_)
+        folds = validation_folds(Features(X, sample_weight=sample_weight), groups, max_rows=self.max_rows, min_folds=3)
         folds = folds or [Fold(np.arange(len(Y)), np.arange(len(Y)))]  # too few rows to leave some out
         members = self._given_members()
         if self.members is None:
-            votes = VoteLDL(zeros=teacher.zeros).fit(X, labels, **counts)
+            votes = VoteLDL().fit(X, labels, **row_data)
             fewest = min((fold.train for fold in folds), key=len)
             members = _default_members(teacher, votes, X[fewest])
-        P = self._fit_members(members, folds, X, labels, teacher.label_distributions_, sample_weight)
+        P = self._fit_members(members, folds, X, labels, teacher.label_distributions_, row_data)
         weights = label_weights(sample_weight, observed)
         mean = np.log(P.mean(axis=0))
         log_rate = profile_log_rate(mean, Y, weights=weights)
-        by_votes = self._mix(normalize_rows(expected_votes(mean + log_rate, Y, observed)), np.exp(mean))
-        neutral = (self._recover(np.exp(mean), Y, observed) + by_votes) / 2.0
+        by_votes = normalize_rows(expected_votes(mean + log_rate, Y, observed))
+        neutral = (self._update_degrees(np.exp(mean), Y, observed) + by_votes) / 2.0
         likeliest = minimize_on_simplex(vote_loss(P, Y, log_rate, weights), len(P))
         nearest = minimize_on_simplex(degree_loss(P, neutral, sample_weight), len(P))
         self.member_weights_ = (likeliest + nearest) / 2.0
         self.label_distributions_ = self._recover(np.tensordot(self.member_weights_, P, axes=1), Y, observed)
         self.selection_summary_ = "; ".join(filter(None, [teacher.selection_summary_, self.describe_members()]))
-
-    def _make_teacher(self) -> DLDL:
-        return DLDL(zeros=self.zeros) if self.teacher is None else clone(self.teacher)
 
     def _given_members(self) -> Members:
         members: list[Any] = list(self.members or [])
@@ -178,14 +203,14 @@ class StackedLDL(SampleWeightMixin, JointModel):
         return members
 
     def _fit_members(
-        self, members: Members, folds: list[Fold], X: Any, labels: Array, D: Array, sample_weight: SampleWeight | None
+        self, members: Members, folds: list[Fold], X: Any, labels: Array, D: Array, row_data: RowData
     ) -> Array:
         """Fit all members in folds; return their out-of-fold predictions, (n_members, n_samples, n_labels)."""
         unused = np.setdiff1d(np.arange(len(D)), np.concatenate([fold.test for fold in folds]))
         self.members_, predictions = {}, []
         for name, member in members:
             try:
-                models = [_fit_member(member, X, labels, D, fold, sample_weight) for fold in folds]
+                models = [_fit_member(member, X, labels, D, fold, row_data) for fold in folds]
                 P = np.empty(D.shape)
                 for k, (model, fold) in enumerate(zip(models, folds, strict=True)):
                     rows = np.concatenate([fold.test, unused[k :: len(folds)]])
@@ -200,12 +225,13 @@ class StackedLDL(SampleWeightMixin, JointModel):
         return np.stack(predictions)
 
     def _recover(self, P: Array, Y: Mask, observed: Mask | None = None) -> Array:
+        """The degrees recovered given predictions P."""
+        return mix_with_prediction(self._update_degrees(P, Y, observed), P, self.kappa_, self.n_votes_)
+
+    def _update_degrees(self, P: Array, Y: Mask, observed: Mask | None) -> Array:
         """The D-step given predictions P."""
         support = Y if observed is None else Y | ~observed
-        return self._mix(np.ascontiguousarray(newton_simplex(np.log(P), support, beta=self.beta_).D), P)
-
-    def _mix(self, D: Array, P: Array) -> Array:
-        return mix_distributions(D, P, prediction_weight(self.kappa_, self.n_votes_))
+        return np.ascontiguousarray(newton_simplex(np.log(P), support, beta=self.beta_).D)
 
     def _predict(self, X: Any) -> Array:
         P = np.zeros((X.shape[0], len(self.label_names_)))
@@ -228,26 +254,26 @@ def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
         ("linear", SABFGS(l2=teacher.gamma_)),
         ("kernel", DLDL(beta=teacher.beta_, gamma=gamma, feature_map=feature_map)),
         ("networks", MLPLDL()),
-        ("votes", VoteLDL(gamma=votes.gamma_, zeros=votes.zeros)),
+        ("votes", VoteLDL(gamma=votes.gamma_)),
     ]
-    if not find_spec("lightgbm"):
-        return members
-    target = "votes" if teacher.zeros == "none" else "degrees"
-    return [*members, (f"boosted {target}", BoostedLDL(target, n_estimators=60))]
+    if find_spec("lightgbm"):
+        members.append(("boosted votes", BoostedLDL("votes", n_estimators=60)))
+    return members
 
 
-def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, sample_weight: SampleWeight | None) -> Any:
+def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, row_data: RowData) -> Any:
     """A copy fitted on the training rows of a fold; one that stops early does so on the validation rows."""
     learns_labels = isinstance(member, JointModel) or (isinstance(member, BoostedLDL) and member.target == "votes")
-    accepted, rows, row_data = inspect.signature(member.fit).parameters, fold.train, dict[str, Any]()
+    accepted = inspect.signature(member.fit).parameters
+    rows = fold.train
+    used: RowData = {}
     if "validation" in accepted and not np.array_equal(fold.train, fold.test):
         rows = np.concatenate([fold.train, fold.test])
-        row_data["validation"] = np.arange(len(rows)) >= len(fold.train)
+        used["validation"] = np.arange(len(rows)) >= len(fold.train)
     if "degrees" in accepted:
-        row_data["degrees"] = D[rows]
-    if sample_weight is not None:
-        row_data["sample_weight"] = sample_weight[rows]
-    model = clone(member).fit(X[rows], (labels if learns_labels else D)[rows], **row_data)
+        used["degrees"] = D[rows]
+    used |= {name: value[rows] for name, value in row_data.items() if name in accepted}
+    model = clone(member).fit(X[rows], (labels if learns_labels else D)[rows], **used)
     vars(model).pop("_posterior_state", None)  # rows kept for intervals, which members do not need
     return model
 

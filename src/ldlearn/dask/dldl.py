@@ -4,11 +4,9 @@ from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from dask import delayed
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
-from ldlearn.core.negative_labels import mix_distributions
 from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_distributions
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import RowTargets, fill_unknown, positive_rates, possible_labels
@@ -87,17 +85,16 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
-        # The initial value of unknown labels.
-        rates = positive_rates(*training.count_positives(self.label_names_)) if training.has_unknown else None
-        positive = training.find_positive_labels(rates)
-        self._select_penalties(positive, columns.selection_rows)
-        start = self._class_prototypes(training), rates
+        counts = training.count_positives(self.label_names_)
+        self._set_concentration(*counts, training.total)
+        self._select_penalties(columns.selection_rows)
+        start = self._class_prototypes(training), positive_rates(*counts)  # the initial value of unknown labels
         degrees = training.runner.map_persist(_initial_degrees, training.X, training.targets, common=start)
         steps = _BlockSteps(columns, degrees, self._degree_terms(), self.gamma_, self.tol)
-        W = self._alternate(steps, positive).W
+        W = self._alternate(steps).W
         self.coef_, self.intercept_ = W.coef.T, W.intercept
         self.graph_ = self.sigma_ = self._index = None
-        degrees = [delayed(np.ascontiguousarray, pure=False)(block.values, training.dtype) for block in steps.D]
+        degrees = training.runner.map_persist(_recover_degrees, training.X, steps.D, common=self._block_model())
         gaps = [block.step.gap for block in steps.D]
         width = (len(self.label_names_),)
         self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
@@ -152,10 +149,6 @@ class _BlockSteps:
             change=max(step.change for step in steps),
         )
 
-    def mix_degrees(self, P: Array | SoftmaxFit, weight: float) -> None:
-        common = self._coefficients(P) if isinstance(P, SoftmaxFit) else P, weight
-        self.D = self.runner.map_persist(_mix_degrees, self.columns.blocks, self.D, common=common)
-
     def _coefficients(self, W: SoftmaxFit) -> Coefficients:
         # Blocks centre their features, and so need the intercept at the mean.
         return Coefficients(self.columns.without_rows(), W.coef, W.intercept + self.columns.mean @ W.coef)
@@ -192,7 +185,5 @@ def _log_predictions(X: Array, coefficients: Coefficients) -> Array:
     return log_softmax(features.times(coefficients.W, coefficients.b, exact=True))
 
 
-def _mix_degrees(X: Array, degrees: _Degrees, common: tuple[Coefficients | Array, float]) -> _Degrees:
-    P, weight = common
-    P = np.exp(_log_predictions(X, P)) if isinstance(P, Coefficients) else P
-    return degrees._replace(values=mix_distributions(degrees.values, P, weight))
+def _recover_degrees(X: Array, degrees: _Degrees, model: joint.DLDL) -> Array:
+    return np.ascontiguousarray(model._add_prediction(degrees.values, X, None), dtype=X.dtype)

@@ -9,7 +9,6 @@ import numpy as np
 from dask import delayed, is_dask_collection
 
 from ldlearn.core.graph import subtract_offsets
-from ldlearn.core.negative_labels import PositiveLabels, count_moments
 from ldlearn.core.scaling import column_sums
 from ldlearn.core.simplex import Array, Indices, SampleWeight
 from ldlearn.core.targets import RowTargets, check_labels_seen, count_positives, split_observed
@@ -71,10 +70,6 @@ class TrainingBlocks:
         positives, counts = self.runner.map_sum(lambda targets: count_positives(*targets), self.targets)
         check_labels_seen(label_names, counts)
         return positives, counts
-
-    def find_positive_labels(self, rates: Array | None) -> PositiveLabels:
-        """How many labels of a row are positive, and which; unknown labels count as their rate of positives."""
-        return PositiveLabels.from_moments(*self.runner.map_sum(_block_moments, self.targets, common=rates))
 
     def take(self, positions: Indices) -> RowTargets:
         """Targets of the rows at the given positions, sorted, counted over all blocks."""
@@ -146,10 +141,6 @@ def _check_weights(sample_weight: Any) -> SampleWeight:
     for row in np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))[:1]:
         raise InputError(f"sample_weight must be positive and finite, got {weights[row]:g} at row {row}; leave it out.")
     return weights
-
-
-def _block_moments(targets: RowTargets, rates: Array | None = None) -> Sequence[Any]:
-    return count_moments(*targets, rates)
 
 
 def _describe_block(X: Array, targets: Any) -> tuple[int, str, Array, bool, float]:

@@ -7,14 +7,13 @@ import numpy as np
 
 from ldlearn import joint
 from ldlearn.base.parameters import estimator_dataclass
-from ldlearn.core.negative_labels import mix_distributions, prediction_weight
+from ldlearn.core.negative_labels import concentration, mean_positives
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import RowTargets, positive_rates
 from ldlearn.core.votes import label_weights
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
-from ldlearn.dask.rows import BlockColumns, BlockObjective
+from ldlearn.dask.rows import BlockColumns
 from ldlearn.dask.training import TrainingBlocks
-from ldlearn.solvers import softmax_regression
 from ldlearn.solvers.features import CentredColumns, Features
 from ldlearn.solvers.vote_regression import CompetingLabels, Derivatives, VoteObjective, VoteObjectiveAt, minimize
 
@@ -71,13 +70,8 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self.coef_ = fit.coef.T
         self.intercept_ = fit.intercept
         self.lambda_ = float(np.exp(fit.log_rate))
-        positive = training.find_positive_labels(votes.rates)
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
-        if self.kappa_:
-            common = self._block_model(), positive.shares
-            targets = runner.map_persist(_smooth_targets, columns.blocks, training.targets, common=common)
-            W = softmax_regression.minimize(BlockObjective(columns, targets), l2=self.gamma_, start=None, tol=self.tol)
-            self.coef_, self.intercept_ = W.coef.T, W.intercept
+        self.n_votes_ = votes.mean_positives
+        self.kappa_ = concentration(self.zeros, self.n_votes_)
         self.objective_ = fit.loss
         self.objective_path_ = fit.path
         self.converged_ = fit.converged
@@ -97,6 +91,7 @@ class _BlockVotes(VoteObjective):
         positives, counts = columns.training.count_positives(label_names)
         self.total = float(counts.max()) + 1.0  # as `CompetingLabels.total`, including the added row
         self.rates = positive_rates(positives, counts)
+        self.mean_positives = mean_positives(positives, counts, columns.training.total)
         super().__init__(columns, CompetingLabels(self.rates[None], None).best_constant())
         self.added = CompetingLabels(np.full((1, self.c), 0.5), None)
 
@@ -144,15 +139,6 @@ def _block_hessian_times(X: Array, targets: RowTargets, common: tuple[_Parameter
     features, *_, derivatives = _evaluate_block(X, targets, parameters)
     curved, curved_rate = derivatives.hessian_times(features.times(W, b), rate)
     return [*features.transpose_times(curved), curved_rate]
-
-
-def _smooth_targets(X: Array, targets: RowTargets, common: tuple[joint.VoteLDL, Array]) -> RowTargets:
-    """The targets of the predictor if ``zeros="less"``."""
-    model, mean = common
-    scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
-    D = model._vote_shares(scores, targets.values, 0.0, targets.observed)
-    weight = prediction_weight(model.kappa_, model.n_votes_) ** 2
-    return RowTargets(mix_distributions(D, mean, weight), sample_weight=targets.sample_weight)
 
 
 def _recover_degrees(X: Array, targets: RowTargets, model: joint.VoteLDL) -> Array:

@@ -10,7 +10,7 @@ import scipy.sparse
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, TableError, format_list
 from ldlearn.tables.columns import Columns, strip_mark
-from ldlearn.tables.files import DEFAULT_MAX_BYTES, Dialect, Input, sha256_of
+from ldlearn.tables.files import Dialect, Input, sha256_of
 from ldlearn.tables.formats import TEXT_FIELDS, DatasetContent, open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.source import Source, to_matrix
@@ -27,7 +27,7 @@ def read_dataset(
     kind: str = "auto",
     normalise: bool = False,
     name: str | None = None,
-    max_bytes: int = DEFAULT_MAX_BYTES,
+    max_bytes: int | None = None,
     delimiter: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -59,8 +59,8 @@ def read_dataset(
         Nothing else is repaired: negative or missing degrees and rows of zeros stay errors.
     name : str, optional
         Name of the data set; by default that of the file.
-    max_bytes : int, default=16 GiB
-        Largest number of bytes that the arrays of a file may take.
+    max_bytes : int, optional
+        Largest number of bytes that the table may take; by default it follows from the size of the file (see Notes).
     delimiter, decimal, encoding : str, optional
         How a text table is written: what separates its columns, ``"."`` or ``","`` before fractions, and an encoding
         that Python knows. By default they are detected from its first rows, with a warning if they are unusual.
@@ -83,8 +83,9 @@ def read_dataset(
 
     Notes
     -----
-    Files may come from unknown sources: pickled objects are never loaded, declared sizes are compared with the size of
-    the file before memory is taken, and compressed files that expand more than 250 times are refused.
+    Files may come from unknown sources: pickled objects are never loaded, and declared sizes are compared with the size
+    of the file before memory is taken. A file of up to 10 MB may become a table of 128 MB, every further byte 250
+    bytes, up to 16 GiB.
 
     Examples
     --------

@@ -3,17 +3,18 @@
 A file has one line of JSON for each record, appended so that a crash at any moment loses at most the last line.
 """
 
-import gzip
 import json
 import lzma
 import math
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, TypeGuard
 
+from ldlearn.evaluation.json_types import LARGEST, parse_json, read_value
 from ldlearn.exceptions import FileError, InputError, format_list
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.tables.files import FilePath, convert_os_errors
@@ -22,12 +23,21 @@ __all__ = ["Record", "GridPoint", "SampleRows", "Convergence", "Task", "TASKS"]
 __all__ += ["read_records", "append_records", "RunFolderError"]
 
 Task: TypeAlias = Literal["recovery", "prediction"]
+Status: TypeAlias = Literal["ok", "failed", "missing"]
 TASKS: tuple[Task, Task] = ("recovery", "prediction")
 PHASES = ("select", "fit", "predict")  # what the seconds of a record are spent on
 Scores: TypeAlias = Mapping[str, float | None]
 Params: TypeAlias = Mapping[str, Any]
+Matrix: TypeAlias = list[list[float]]
 RECORDS, CELLS = "records.jsonl", "cells.json"
-_OPEN: dict[str, Any] = {"": open, ".gz": gzip.open, ".xz": lzma.open}
+# A packed file may expand to the larger of these; records of real runs are packed by a factor of at most 30.
+_ALWAYS_UNPACKED, _MOST_EXPANSION = 16 << 20, 50
+_MOST_UNPACKED = 1 << 30
+_LONGEST_NAME = 1000
+_UNPACK: dict[str, Callable[[], Any]] = {
+    ".gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
+    ".xz": lambda: lzma.LZMADecompressor(memlimit=128 << 20),  # a file states how much memory its unpacking takes
+}
 
 
 @dataclass(frozen=True)
@@ -45,9 +55,9 @@ class SampleRows:
     """A few training rows: numbers, true degrees, 0/1 labels, what the method recovered; texts, or some features."""
 
     rows: list[int]
-    truth: list[list[float]] | None = None
+    truth: Matrix | None = None
     logical: list[list[int]] | None = None
-    recovered: list[list[float]] | None = None
+    recovered: Matrix | None = None
     texts: list[str] = field(default_factory=list)
 
 
@@ -55,7 +65,7 @@ class SampleRows:
 class Convergence:
     """The objective after every step, and the certified gap: how far the last value is at most from the minimum."""
 
-    objective: list[float]
+    objective: list[float | None]
     gap: float | None = None
 
 
@@ -122,12 +132,12 @@ class Record:
     dataset: str
     method: str
     repeat: int
-    status: str
+    status: Status
     message: str = ""
     kind: str = ""
     is_baseline: bool = False
     external: bool = False
-    trained_on: str = "logical"
+    trained_on: Literal["logical", "truth"] = "logical"
     estimator: str = ""
     params: Params = field(default_factory=dict)
     learner: str | None = None
@@ -136,13 +146,13 @@ class Record:
     sizes: Mapping[str, int] = field(default_factory=dict)
     label_names: list[str] = field(default_factory=list)
     constant_labels: list[str] = field(default_factory=list)
-    selection: Mapping[str, Any] = field(default_factory=dict)
+    selection: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
     selected: Mapping[str, Params | None] = field(default_factory=dict)
     selected_by_metric: Mapping[str, Mapping[str, Params]] = field(default_factory=dict)
     recovery: Scores | None = None
     prediction: Scores | None = None
     paper_zeros: Mapping[str, Scores | None] = field(default_factory=dict)
-    degrees: Mapping[str, list[list[float]]] = field(default_factory=dict)
+    degrees: Mapping[str, Matrix] = field(default_factory=dict)
     validation: Scores = field(default_factory=dict)
     n_points: int = 0
     grid: list[GridPoint] = field(default_factory=list)
@@ -169,14 +179,23 @@ class Record:
         InputError
             If it is no record.
         """
-        given = {each.name: content[each.name] for each in fields(cls) if each.name in content}
-        for name in ("cell", "dataset", "method", "repeat", "status"):
-            if name not in given:
-                raise InputError(f"A record must have {name!r}.")
-        given["grid"] = [GridPoint(**point) for point in given.get("grid", ())]
-        for name, part in (("samples", SampleRows), ("convergence", Convergence)):
-            given[name] = part(**given[name]) if given.get(name) else None
-        return cls(**given)
+        record: Self = read_value(content, cls)
+        record._check_sizes()
+        return record
+
+    def _check_sizes(self) -> None:
+        """Refuse sizes below 0, long names, and matrices of other sizes than their labels and rows."""
+        if min(self.sizes.values(), default=0) < 0:
+            raise InputError("sizes: expected no number below 0")
+        if max(map(len, (self.dataset, self.method, *self.label_names))) > _LONGEST_NAME:
+            raise InputError(f"names of data sets, methods and labels have at most {_LONGEST_NAME} characters")
+        samples = self.samples or SampleRows([])
+        of_samples = [matrix for matrix in (samples.truth, samples.logical, samples.recovered) if matrix is not None]
+        if any(len(entries) != len(samples.rows) for entries in (*of_samples, samples.texts or samples.rows)):
+            raise InputError("samples: each part must have one entry for each row")
+        for name, matrices in {"samples": of_samples, "degrees": self.degrees.values()}.items():
+            if any(len(row) != max(len(self.label_names), 1) for matrix in matrices for row in matrix):
+                raise InputError(f"{name}: each row must have one number for each of label_names")
 
     def to_dict(self) -> dict[str, Any]:
         """The content of a line of a records file; numbers that are not finite become None, as JSON has none."""
@@ -235,9 +254,9 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def to_json(value: Any) -> Any:
-    """A copy made of the types that JSON has; numbers that are not finite become None."""
+    """A copy made of the types that JSON has; numbers that are not finite, or above 1e150, become None."""
     if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
+        return float(value) if abs(value) <= LARGEST else None
     if isinstance(value, (list, tuple)):
         return [to_json(entry) for entry in value]
     if is_dataclass(value):
@@ -268,8 +287,9 @@ def read_records(run_dir: FilePath, *, history: bool = False) -> list[Record]:
         A last line that was cut short by a crash is ignored.
     """
     path = find_records(run_dir)
-    with _OPEN[path.suffix if path.suffix in _OPEN else ""](path, "rb") as file:
-        content: bytes = file.read()
+    content = path.read_bytes()
+    if path.suffix in _UNPACK:
+        content = _unpack(content, path)
     records = list(_parse_lines(content, path))
     return records if history else latest_records(_filter_last_plan(records, path.parent / CELLS))
 
@@ -277,27 +297,51 @@ def read_records(run_dir: FilePath, *, history: bool = False) -> list[Record]:
 def find_records(run_dir: FilePath) -> Path:
     """The file of records of a folder, or the file given."""
     path = Path(run_dir)
-    candidates = [path / f"{RECORDS}{suffix}" for suffix in _OPEN] if path.is_dir() else [path]
+    candidates = [path / f"{RECORDS}{suffix}" for suffix in ("", *_UNPACK)] if path.is_dir() else [path]
     for candidate in candidates:
         if candidate.is_file():
             return candidate
     raise RunFolderError(f"There are no records in {os.fspath(run_dir)}; `ldlearn run PLAN -o DIR` makes them.")
 
 
+def path_inside(folder: Path, name: str) -> Path:
+    """The path of a file to write in a folder, which may come from others: no link may lead out of it."""
+    path = folder / name
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise FileError(f"{path}: it is a link out of the folder; remove it.")
+    return path
+
+
 def _filter_last_plan(records: list[Record], cells: Path) -> list[Record]:
     """Records of the cells that the last plan of a folder has, in its order; all where there is no list of cells."""
     if not cells.is_file():
         return records
-    place = {key: number for number, key in enumerate(json.loads(cells.read_text(encoding="utf-8")))}
+    try:
+        keys = read_value(parse_json(cells.read_bytes()), list[str])
+    except InputError as error:
+        raise RunFolderError(f"{cells} is no list of cells ({error}); remove it and run again.") from None
+    place = {key: number for number, key in enumerate(keys)}
     return sorted((record for record in records if record.cell in place), key=lambda record: place[record.cell])
+
+
+def _unpack(content: bytes, path: Path) -> bytes:
+    limit = min(max(_ALWAYS_UNPACKED, _MOST_EXPANSION * len(content)), _MOST_UNPACKED)
+    unpacker = _UNPACK[path.suffix]()
+    try:
+        unpacked: bytes = unpacker.decompress(content, limit)
+    except (zlib.error, lzma.LZMAError) as error:
+        raise RunFolderError(f"{path} cannot be unpacked ({error}); it is damaged.") from None
+    if not unpacker.eof:
+        problem = f"expands to more than {limit:,} bytes" if len(unpacked) == limit else "is incomplete"
+        raise RunFolderError(f"{path} {problem}; it is refused as damaged or malicious.")
+    return unpacked
 
 
 def _parse_lines(content: bytes, path: Path) -> Iterator[Record]:
     for number, line in enumerate(content[: _end_of_lines(content)].splitlines(), start=1):
         try:
-            yield Record.from_dict(json.loads(line))
-        except (ValueError, TypeError, AttributeError) as error:
-            # JSON that is no object, or an object with fields of other kinds, fails in any of these ways.
+            yield Record.from_dict(parse_json(line))
+        except InputError as error:
             raise RunFolderError(f"Line {number} of {path} is no record ({error}); remove it and run again.") from None
 
 
@@ -316,7 +360,7 @@ def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
     ----------
     path : Path
     """
-    with open(path, "ab", buffering=0) as file:
+    with open(path_inside(path.parent, path.name), "ab", buffering=0) as file:
         content = path.read_bytes()
         if len(content) != _end_of_lines(content):
             # The next record would be appended to a line that a crash left half written.

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from ldlearn.evaluation.ranking import ScoreMatrix
 from ldlearn.evaluation.record import TASKS, Convergence, Record, Task, is_number, latest_records
-from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric
+from ldlearn.exceptions import InputError
+from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS, Metric, get_metric
 
 __all__ = ["Results", "Method", "Dataset", "Score", "Spread", "TaskTable"]
 
@@ -211,10 +212,24 @@ class Results:
     @cached_property
     def metrics(self) -> list[Metric]:
         """Metrics in the records, headline first."""
-        found = {name for record in self.records for task in TASKS for name in record.scores(task)}
-        registered = {**METRICS, **LABEL_METRICS}
-        ordered = dict.fromkeys([*self._headline, *registered])
-        return [registered[name] for name in ordered if name in found and name in registered]
+        # Scores that need ordered labels, and those against 0/1 labels beside true degrees, only if they are asked for.
+        usual = [name for name, metric in METRICS.items() if not metric.ordinal_only]
+        if not all(dataset.has_truth for dataset in self.datasets):
+            usual += LABEL_METRICS
+        ordered = dict.fromkeys([*self._headline, *usual])
+        return [get_metric(name) for name in ordered if name in self._scored]
+
+    @property
+    def unreported(self) -> list[str]:
+        """Headline metrics of which no record has a score."""
+        return [name for name in self._headline if name not in self._scored]
+
+    @cached_property
+    def _scored(self) -> set[str]:
+        """Names of the registered metrics of which a record has a score."""
+        scores = [record.scores(task) for record in self.finished_records() for task in TASKS]
+        found = {name for each in scores for name, value in each.items() if is_number(value)}
+        return found & {*METRICS, *LABEL_METRICS}
 
     @property
     def headline_metrics(self) -> list[Metric]:
@@ -267,5 +282,7 @@ def _summarize_dataset(name: str, records: Sequence[Record]) -> Dataset:
         return Dataset(name, missing=records[0].message or "not on this machine")
     # A cell that failed while its data were split has no sizes.
     complete = next((record for record in used if record.sizes), used[0])
+    if any(len(record.label_names) not in (0, len(complete.label_names)) for record in used):
+        raise InputError(f"Records of the data set {name!r} have different labels; they belong to different runs.")
     # Degrees are recorded only where the true ones are unknown.
     return Dataset(name, complete.sizes, complete.label_names, has_truth=not any(record.degrees for record in used))

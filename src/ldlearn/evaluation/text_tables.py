@@ -149,13 +149,19 @@ def score_tables(results: Results, metrics: Sequence[str]) -> list[TextTable]:
     return [board for board in boards if board.rows] + [_dataset_agreement(results, dataset) for dataset in unknown]
 
 
+def describe_unreported(results: Results) -> list[str]:
+    """A sentence about headline metrics without a score; empty if there are none."""
+    names = ", ".join(results.unreported)
+    return [f"Not reported, because no record has a score: {names}."] if names else []
+
+
 def _dataset_scores(results: Results, dataset: str, task: Task, metrics: Sequence[str]) -> TextTable:
     tables = [table for name in metrics if (table := results.table(task, get_metric(name))) is not None]
     scores = {name: [table.score(name, dataset) for table in tables] for name in results.methods}
     scored = [name for name in scores if any(record.scores(task) for record in results.finished_records(dataset, name))]
     if tables:
         scored.sort(key=lambda name: tables[0].metric.sort_key(scores[name][0].mean))
-    rows = [_method_row(results.methods[name], map(_brief_cell, scores[name])) for name in scored]
+    rows = [_method_row(results.methods[name], map(_brief_cell, scores[name])) for name in scored if tables]
     return TextTable(f"{dataset}: {task}", ["Method", *(table.metric.heading for table in tables)], rows)
 
 

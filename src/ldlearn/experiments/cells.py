@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ldlearn.evaluation import Record
+from ldlearn.evaluation.record import Status
 from ldlearn.experiments.methods import MethodSpec, grid_points
 from ldlearn.experiments.plan import Plan, Protocol, Selection
 from ldlearn.experiments.sources import DatasetSpec
@@ -71,7 +72,7 @@ class Cell:
             selection.pop("budget")
         return selection
 
-    def record(self, status: str, message: str = "", **found: Any) -> Record:
+    def record(self, status: Status, message: str = "", **found: Any) -> Record:
         """The record of this cell."""
         found |= {"cell": self.key, "dataset": self.dataset.name, "method": self.method.name, "repeat": self.repeat}
         found |= {name: getattr(self.method, name) for name in _FACTS_OF_METHODS}

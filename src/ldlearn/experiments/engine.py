@@ -14,7 +14,7 @@ from typing import Any
 
 from ldlearn.datasets import DatasetNotHereError
 from ldlearn.evaluation import Record, RunFolderError, append_records, read_records
-from ldlearn.evaluation.record import CELLS, RECORDS
+from ldlearn.evaluation.record import CELLS, RECORDS, Status, path_inside
 from ldlearn.experiments.cells import group_cells, plan_cells, split_key
 from ldlearn.experiments.executors import Executor, WorkersLostError, run_here, run_on_dask
 from ldlearn.experiments.plan import Plan, load_plan
@@ -106,8 +106,8 @@ def run_plan(
     with lock_folder(path), append_records(path / RECORDS) as append:
         run = _Run(plan, read_records(path, history=True), append, progress)
         # Only now: where the records cannot be read, the folder keeps the plan that they belong to.
-        write_file(path / "plan.toml", plan.to_toml())
-        write_cells(path / CELLS, plan, list(run.records.values()))
+        write_file(path_inside(path, "plan.toml"), plan.to_toml())
+        write_cells(path, plan, list(run.records.values()))
         try:
             run.execute(execute, loaded or {})
         except WorkersLostError as error:
@@ -118,12 +118,13 @@ def run_plan(
         return RunSummary(path, [run.records[key] for key in run.cells], run.computed)
 
 
-def write_cells(path: Path, plan: Plan, records: list[Record]) -> None:
+def write_cells(folder: Path, plan: Plan, records: list[Record]) -> None:
     """Write the keys of the plan's cells, and of external predictions that belong to its splits."""
     names = sorted({record.method for record in records if record.external})
     splits = itertools.product(plan.datasets, range(plan.protocol.n_repeats), names)
     external = [split_key(dataset, plan.protocol, repeat, method=name) for dataset, repeat, name in splits]
-    write_file(path, json.dumps([*(cell.key for cell in plan_cells(plan)), *external], indent=0) + "\n")
+    content = json.dumps([*(cell.key for cell in plan_cells(plan)), *external], indent=0) + "\n"
+    write_file(path_inside(folder, CELLS), content)
 
 
 class _Run:
@@ -151,9 +152,10 @@ class _Run:
         for record in itertools.chain.from_iterable(execute(tasks)):
             self._record(record)
 
-    def _load(self, names: set[str], loaded: Datasets) -> tuple[Datasets, dict[str, tuple[str, str]]]:
+    def _load(self, names: set[str], loaded: Datasets) -> tuple[Datasets, dict[str, tuple[Status, str]]]:
         """The data sets that are needed and here, and status and reason for the records of the others."""
-        data, absent = {}, {}
+        data: dict[str, AnyDataset] = {}
+        absent: dict[str, tuple[Status, str]] = {}
         seed, by_truth = self.plan.protocol.seed, self.plan.selection.mode == "oracle"
         for spec in (spec for spec in self.plan.datasets if spec.name in names):
             texts: list[str] = []
@@ -195,7 +197,7 @@ def lock_folder(path: Path) -> Iterator[None]:
     path.mkdir(parents=True, exist_ok=True)
     # "a+", since "w" would erase the holder before the folder is known to be free. The file is not removed: one process
     # could then hold the old file, opened before, and another one a new file of the same name.
-    with open(path / "lock", "a+", encoding="utf-8") as file:
+    with open(path_inside(path, "lock"), "a+", encoding="utf-8", errors="replace") as file:
         try:
             _lock_file(file)
         except OSError:

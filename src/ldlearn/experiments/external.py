@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ldlearn.core.scaling import to_dense
 from ldlearn.core.targets import check_distributions
 from ldlearn.evaluation import Record, append_records, read_records
-from ldlearn.evaluation.record import CELLS, RECORDS
+from ldlearn.evaluation.record import RECORDS
 from ldlearn.exceptions import FileError, InputError
 from ldlearn.experiments.cells import split_key
 from ldlearn.experiments.engine import lock_folder, write_cells
@@ -67,7 +67,7 @@ def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
 
 
 def import_predictions(
-    run_dir: FilePath, method: str, folder: FilePath, *, trained_on: str = "logical"
+    run_dir: FilePath, method: str, folder: FilePath, *, trained_on: str = "logical", trust_plan: bool = False
 ) -> list[Record]:
     """Score predictions made elsewhere, and add them to a run as records, which are ranked, tested and reported.
 
@@ -84,6 +84,8 @@ def import_predictions(
         header with the names of the labels, in any order.
     trained_on : {"logical", "truth"}, default="logical"
         What the method was trained on: 0/1 labels or true degrees.
+    trust_plan : bool, default=False
+        Whether methods of other packages (``package.module:Class``) that the plan of the run names may be imported.
 
     Returns
     -------
@@ -93,7 +95,7 @@ def import_predictions(
     if trained_on not in ("logical", "truth"):
         raise InputError(f"trained_on must be logical or truth, got {trained_on!r}.")
     path = Path(run_dir)
-    plan = load_plan(path / "plan.toml")
+    plan = load_plan(path / "plan.toml", trusted=trust_plan)
     name = f"{method} (external)"
     if name in {spec.name for spec in plan.methods}:
         raise InputError(f"The plan has a method {name!r}; choose another name.")
@@ -108,7 +110,7 @@ def import_predictions(
     with lock_folder(path), append_records(path / RECORDS) as append:
         for record in found:
             append(record)
-        write_cells(path / CELLS, plan, read_records(path, history=True))
+        write_cells(path, plan, read_records(path, history=True))
     return found
 
 

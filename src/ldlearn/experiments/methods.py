@@ -159,6 +159,17 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     return tuple(methods.values())
 
 
+def refuse_imports(plan: TomlTable) -> None:
+    """Refuse a plan that names code outside this library, before any of it is imported."""
+    named = plan.get_table("methods")
+    for name in named.entries():
+        table = named.get_table(name)
+        for key, default in (("estimator", name), ("learner", "")):
+            if ":" in (path := table.get(key, default)):
+                problem = f"{path!r} is code outside ldlearn that would be imported and run"
+                raise table.error(key, f"{problem}; if you trust it, use --trust-plan (trust_plan=True).")
+
+
 def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
     """With ``like = "other method"``, estimator, params and grid of that method are defaults."""
     model = table.get("like", valid=others, what="method")

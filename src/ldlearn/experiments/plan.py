@@ -1,15 +1,15 @@
 """Plans: which data sets, methods, protocol and selection an experiment has, read from TOML and checked."""
 
 import os
-import tomllib
 from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self
 
 from ldlearn.datasets.dataset import parse_shares
-from ldlearn.exceptions import import_optional, suggest_name
-from ldlearn.experiments.methods import MethodSpec, read_methods
+from ldlearn.evaluation.json_types import parse_toml
+from ldlearn.exceptions import InputError, import_optional, suggest_name
+from ldlearn.experiments.methods import MethodSpec, read_methods, refuse_imports
 from ldlearn.experiments.sources import Binarisation, DatasetSpec, read_datasets
 from ldlearn.experiments.toml_table import PlanError, TomlTable, option
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_METRICS, METRICS
@@ -88,9 +88,7 @@ class Selection:
     def metrics_for(self, task: str) -> list[str]:
         """Names of the metrics that select hyperparameters for a task; a record shows those of the first."""
         first = self.recovery if task == "recovery" else self.prediction
-        # Records have no scores that depend on the order of the labels.
-        others = [name for name, metric in METRICS.items() if not metric.ordinal_only]
-        others += [] if self.mode == "oracle" else LABEL_METRICS
+        others = [*METRICS, *([] if self.mode == "oracle" else LABEL_METRICS)]
         return list(dict.fromkeys([first, *others] if self.per_metric else [first]))
 
 
@@ -140,7 +138,8 @@ class Plan:
     protocol : Protocol
     selection : Selection
     metrics : tuple of str
-        What tables show first. Records hold all metrics, so that changing this needs no new run.
+        What tables show first; metrics of ordered labels are shown only if they are named. Records hold all metrics,
+        so that changing this needs no new run.
     subject : str
         The method that a report compares the others with; if empty, the first that is no baseline.
     display_names : dict of str to str
@@ -158,7 +157,7 @@ class Plan:
     display_names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any], folder: Path | None = None) -> Self:
+    def from_dict(cls, content: dict[str, Any], folder: Path | None = None, *, trusted: bool = True) -> Self:
         """Check the content of a plan file.
 
         Parameters
@@ -167,6 +166,8 @@ class Plan:
             As read from TOML.
         folder : Path, optional
             What relative paths of data files are relative to.
+        trusted : bool, default=True
+            Whether methods that it names as ``package.module:Class`` are imported; otherwise they are refused.
 
         Raises
         ------
@@ -174,6 +175,8 @@ class Plan:
             Its message begins with the key that is wrong.
         """
         table = TomlTable(content, "")
+        if not trusted:
+            refuse_imports(table)
         methods, subject = read_methods(table), table.get("subject", "")
         if subject:  # a resolved plan has subject = "" where it has none
             table.check_name("subject", subject, [method.name for method in methods], "method")
@@ -185,8 +188,11 @@ class Plan:
             methods=methods,
             protocol=_read_protocol(table.get_table("protocol")),
             selection=_read_selection(table.get_table("selection")),
-            metrics=table.get_texts("metrics", HEADLINE_METRICS, {**METRICS, **LABEL_METRICS}, "metric"),
+            metrics=_read_metrics(table),
         )
+        if plan.selection.per_metric and plan.selection.mode == "oracle":
+            for name in filter(LABEL_METRICS.__contains__, plan.metrics):
+                raise table.error("metrics", f'{name} selects for itself only with mode = "logical"; leave it out.')
         names = table.get_table("display_names")
         known = [*(dataset.name for dataset in plan.datasets), *(method.name for method in plan.methods)]
         plan.display_names.update({name: names.get(name) for name in names.entries(known, "data set or method")})
@@ -201,7 +207,12 @@ class Plan:
 
     def to_toml(self) -> str:
         """The resolved plan as a file that can be run again."""
-        return str(import_optional("tomli_w", "experiments", "Plans").dumps(_without_none(self.to_dict())))
+        text = str(import_optional("tomli_w", "experiments", "Plans").dumps(_without_none(self.to_dict())))
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise PlanError("datasets: the name of a file or folder is no UTF-8; rename it.") from None
+        return text
 
 
 def shipped_plans() -> list[str]:
@@ -215,13 +226,17 @@ def shipped_plans() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _SHIPPED.iterdir() if entry.name.endswith(".toml"))
 
 
-def load_plan(plan: FilePath) -> Plan:
+def load_plan(plan: FilePath, *, trusted: bool = True) -> Plan:
     """Read a plan from a file, or a shipped one by name.
+
+    A plan is code: methods that it names as ``package.module:Class`` are imported.
 
     Parameters
     ----------
     plan : str or path-like
         ``"quick"``, ``"paper"``, ... (see `shipped_plans`) or the path of a TOML file.
+    trusted : bool, default=True
+        Whether such methods are imported; otherwise a plan that names any is refused.
 
     Returns
     -------
@@ -235,12 +250,14 @@ def load_plan(plan: FilePath) -> Plan:
     path, name, shipped = Path(plan), os.fspath(plan), shipped_plans()
     if not path.is_file() and name not in shipped:
         raise PlanError(f"There is no plan file and no shipped plan {name!r}; {suggest_name(name, shipped)}")
-    text = (path if path.is_file() else _SHIPPED / f"{name}.toml").read_text(encoding="utf-8")
+    content = (path if path.is_file() else _SHIPPED / f"{name}.toml").read_bytes()
+    try:
+        tables = parse_toml(content)
+    except InputError as error:
+        raise PlanError(f"{path.name} is not valid TOML: {error}.") from None
     try:
         # The name of the file, unless the plan has one of its own.
-        return Plan.from_dict({"name": path.stem} | tomllib.loads(text), path.parent)
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"{path.name} is not valid TOML: {error}.") from None
+        return Plan.from_dict({"name": path.stem} | tables, path.parent, trusted=trusted)
     except PlanError as error:
         raise PlanError(f"{path.name}: {error}") from None
 
@@ -250,6 +267,11 @@ def _without_none(content: Any) -> Any:
     if not isinstance(content, dict):
         return content
     return {key: _without_none(value) for key, value in content.items() if value is not None}
+
+
+def _read_metrics(table: TomlTable) -> tuple[str, ...]:
+    names = table.get_texts("metrics", valid={**METRICS, **LABEL_METRICS}, what="metric")
+    return tuple(dict.fromkeys(names)) or HEADLINE_METRICS
 
 
 def _read_protocol(table: TomlTable) -> Protocol:

@@ -22,7 +22,7 @@ from ldlearn.experiments.methods import build_estimator, grid_points, resolve_pa
 from ldlearn.experiments.plan import Selection
 from ldlearn.experiments.splits import N_SHOWN, Split, SplitPart
 from ldlearn.learning import SABFGS
-from ldlearn.metrics import LABEL_METRICS, get_metric, score_all
+from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric, score_all
 from ldlearn.metrics.inputs import Convention
 from ldlearn.solvers.default_gamma import ScaleWarning
 
@@ -273,13 +273,14 @@ class _CellSearch:
 
 
 def describe_degrees(part: SplitPart, degrees: NDArray[np.float64], task: str) -> dict[str, Any]:
-    """Scores against the true degrees; where these are unknown, degrees to compare with those of other methods."""
+    """Scores by every metric; where the true degrees are unknown, degrees to compare with those of other methods."""
+    # Recovered degrees were learned from the 0/1 labels of the same rows.
+    scores = score_all(part.Y, degrees, list(LABEL_METRICS)) if task == "prediction" else {}
     if part.D is None:
-        scores = score_all(part.Y, degrees, list(LABEL_METRICS)) if task == "prediction" else {}
         return {"scores": scores, "paper_zeros": {}, "degrees": degrees[:_N_DEGREES_KEPT].round(4).tolist()}
     zeros: Convention = "dldl-recovery" if task == "recovery" else "dldl"
     paper = score_all(part.D, degrees, _DIVIDING_METRICS, convention=zeros)
-    return {"scores": score_all(part.D, degrees), "paper_zeros": paper}
+    return {"scores": score_all(part.D, degrees, list(METRICS)) | scores, "paper_zeros": paper}
 
 
 def _convergence(model: Any) -> Convergence | None:

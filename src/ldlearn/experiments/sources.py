@@ -25,7 +25,7 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
 VOTES = "votes"  # the rule that draws labels, anew for each repeat
 _DIALECT_KEYS = ("delimiter", "decimal", "encoding")
 _READ_KEYS = ("features", "labels", "kind", "normalise", *_DIALECT_KEYS)
-_TABLE_KEYS = ("blank", "empty_rows", "id", "numeric", "categorical", "date", "text", "ignore")
+_TABLE_KEYS = ("blank", "empty_rows", "id", "groups", "numeric", "categorical", "date", "text", "ignore")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from ldlearn.core.logical import binarize
+from ldlearn.core.row_groups import count_groups, join_groups, rows_of_groups
 from ldlearn.core.targets import check_distributions
 from ldlearn.datasets import make_logical_labels
 from ldlearn.datasets.dataset import split_rows
@@ -67,7 +68,7 @@ class Split:
 
 
 def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
-    """Row numbers of the training, validation and test part.
+    """Numbers of the rows, or of the groups of rows, of the training, validation and test part.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
         Shuffles with ``default_rng(seed + repeat)``; the folds of a k-fold share one shuffle, so that there
         ``repeat`` counts folds: fold ``repeat % folds`` of shuffle ``repeat // folds``.
     n : int
-        Number of rows.
+        Number of rows or groups.
     """
     if protocol.split == "repeats":
         # The same parts as those of LabelDataset.split with this seed.
@@ -104,10 +105,15 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
     """
     D = None if data.D is None else check_distributions(data.D)
     Y = _given_labels(data, spec) if D is None else _binarize_degrees(D, spec, protocol, repeat)
-    rows = protocol_rows(protocol, repeat, data.n_samples)
+    groups = data.groups if isinstance(data, PreparedTable) else None
+    groups = np.arange(data.n_samples) if groups is None else join_groups(groups)
+    n_groups = count_groups(groups)
+    rows = [rows_of_groups(groups, part) for part in protocol_rows(protocol, repeat, n_groups)]
     for part, found in zip(("training", "validation", "test"), rows, strict=True):
         if not len(found):
-            raise InputError(f"The {part} part of {spec.name!r} has no rows; it has only {data.n_samples} in all.")
+            together = "" if n_groups == data.n_samples else f", which form {n_groups} groups that stay together"
+            problem = f"has no rows; it has only {data.n_samples} in all{together}."
+            raise InputError(f"The {part} part of {spec.name!r} {problem}")
     if isinstance(data, PreparedTable):
         # A table scales its columns itself, and learns everything it needs from the training rows.
         features = data.features(*rows, sparse=sparse)

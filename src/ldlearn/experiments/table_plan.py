@@ -17,6 +17,7 @@ from ldlearn.joint import DLDL
 from ldlearn.metrics import HEADLINE_METRICS, LABEL_HEADLINE, get_metric
 from ldlearn.tables import PreparedTable
 from ldlearn.tables.files import OnMessage, warn
+from ldlearn.tables.labelled_table import describe_repeated_rows
 from ldlearn.tables.table_labels import TableLabels
 
 VOTE_LINK = "FromClassifier votes"  # with the link "votes"
@@ -81,6 +82,9 @@ def plan_for_table(
     table = plan.datasets[0].prepare(on_message)
     if zeros is None and on_message is not None and table.Y is not None:
         TableLabels(table.label_names, table.Y, None).report_zeros(DLDL(), on_message)
+    if on_message is not None:
+        for message in describe_repeated_rows(table.repeated_rows, table.n_samples):
+            on_message(message)
     has_truth, protocol = table.D is not None, plan.protocol
     if has_truth and table.counts is not None:
         protocol = replace(protocol, threshold=0.0)  # a label with any vote is positive
@@ -112,33 +116,24 @@ def _usable_methods(methods: list[MethodSpec], table: PreparedTable, on_message:
 
 def _describe_labels(table: PreparedTable) -> str:
     if table.D is None:
-        return "0/1 labels, scored by the likelihood of held-out labels and by agreement of methods"
+        scored = "scored by the likelihood of held-out labels, which does not show better degrees"
+        return f"0/1 labels, {scored}, and by agreement of methods"
     if table.counts is not None:
         return "trained on which labels got any vote, scored by the shares of the votes"
     return "trained on which labels have a degree above 0.01, scored by the degrees"
 
 
-def best_method(plan: Plan, records: Sequence[Record]) -> tuple[MethodSpec, list[str]] | None:
-    """The method with the best predictions, and what to say about it; None if no method has finished.
-
-    Predictions of 0/1 labels are compared by the vote log-likelihood, as by `fit_table`; those of degrees by the
-    intersection.
-    """
+def describe_ranking(plan: Plan, records: Sequence[Record]) -> str:
+    """The three highest scores of predictions, as a fact about test rows; empty if no method has finished."""
     logical = plan.metrics == LABEL_HEADLINE
     metric = get_metric("vote_likelihood" if logical else "intersection")
     table = Results(records).table("prediction", metric)
     if table is None or not table.ranked:
-        return None
-    specs, dataset = {spec.name: spec for spec in plan.methods}, plan.datasets[0].name
-    names = [method.name for method in table.ranked]
-    listed = ", ".join(f"{name} {table.score(name, dataset).mean:.3f}" for name in names[:3])
-    messages = [f"Best predictions: {names[0]} ({metric.title.lower()}: {listed})."]
-    classifier = "FromClassifier" if specs[names[0]].params.get("zeros") == "less" else VOTE_LINK
-    if {classifier, "DLDL"} <= set(names) and names.index(classifier) < names.index("DLDL"):
-        gain = table.score(classifier, dataset).mean - table.score("DLDL", dataset).mean
-        what = "held-out labels" if logical else "degrees"
-        messages.append(f"A plain classifier predicts {what} better than DLDL (by {gain:.3g} per row).")
-    return specs[names[0]], messages
+        return ""
+    dataset = plan.datasets[0].name
+    listed = ", ".join(f"{method.name} {table.score(method.name, dataset).mean:.3f}" for method in table.ranked[:3])
+    caveat = "; a higher likelihood of 0/1 labels does not show better degrees" if logical else ""
+    return f"Highest {metric.title.lower()} on test rows: {listed}{caveat}."
 
 
 def _plan_entry(written: str, zeros: str | None) -> tuple[str, dict[str, Any]]:

@@ -140,9 +140,6 @@ class Steps(Protocol):
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
         """Minimise the objective over D, given W and b."""
 
-    def mix_degrees(self, P: Array | SoftmaxFit, weight: float) -> None:
-        """Replace D by ``(1 - weight) D + weight P``; P is one distribution for all rows, or the predictor of each."""
-
 
 @dataclass(frozen=True)
 class Alternation:
@@ -156,24 +153,13 @@ class Alternation:
     converged: bool  # so was the outer iteration
 
 
-def alternate(
-    steps: Steps,
-    *,
-    gamma: float,
-    tol: float,
-    max_iter: int,
-    start: SoftmaxFit | None = None,
-    smoothing: tuple[Array, float] | None = None,
-) -> Alternation:
+def alternate(steps: Steps, *, gamma: float, tol: float, max_iter: int, start: SoftmaxFit | None = None) -> Alternation:
     """Algorithm 2: update W and D in turn until an iteration changes little, at most ``max_iter`` times.
 
     W comes before D because equal degrees are a fair first D, and there is no such W. D comes last, so that it is
     optimal for the W that is returned. The outer iteration has converged when, at the rate at which changes of degrees
     shrink, further iterations would change none by more than ``sqrt(tol)`` (the objective is quadratic near its
     minimum), and the last one has lowered the objective by at most ``tol`` per row, which makes W accurate to ``tol``.
-
-    ``smoothing``, the mean degrees and the weight of predictions, adds the last steps of ``zeros="less"``: W for
-    smoothed degrees, D for this W, mixed with its predictions.
     """
     terms, path, n_newton, last_change = steps.terms(), list[float](), list[int](), np.inf
     W = first_W = steps.update_W(start, rtol=0.0)  # Eq. 8
@@ -193,12 +179,5 @@ def alternate(
             break
         # The last W is certified; one before it only has to be accurate compared with what it gains.
         W = steps.update_W(W, rtol=min(1e4 * tol, 0.1) if n_iter + 1 < max_iter else 0.0)
-    if smoothing is not None:
-        (mean, weight), last_D = smoothing, steps.D
-        steps.mix_degrees(mean, weight**2)
-        W = steps.update_W(W, rtol=0.0)
-        steps.D = last_D
-        D = steps.update_D(W)
-        steps.mix_degrees(W, weight)
     solved = bool(W.converged and D.converged)
     return Alternation(first_W, W, np.array(path), n_newton, solved, converged and solved)

@@ -12,10 +12,10 @@ from sklearn.base import clone
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
 from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity, subtract_offsets
-from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
+from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
 from ldlearn.core.prototypes import pseudo_distributions
-from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, normalize_rows, softmax
-from ldlearn.core.targets import RowTargets, check_some_degrees, fill_unknown, possible_labels
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_softmax, normalize_rows
+from ldlearn.core.targets import RowTargets, check_some_degrees, count_positives, fill_unknown, possible_labels
 from ldlearn.joint.alternation import Alternation, DegreeRows, DegreeStep, DegreeTerms, Steps, alternate
 from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
@@ -57,11 +57,6 @@ class _LocalSteps:
         self.D, self.gap = step.D, step.gap
         return step
 
-    def mix_degrees(self, P: Array | SoftmaxFit, weight: float) -> None:
-        fixed = self.rows.fixed
-        weights = weight if fixed is None else np.where(fixed, 0.0, weight)[:, None]
-        self.D = mix_distributions(self.D, softmax(P.logits) if isinstance(P, SoftmaxFit) else P, weights)
-
 
 @estimator_dataclass
 class DLDL(SampleWeightMixin, IntervalMixin):
@@ -100,8 +95,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         have equally many positive labels: these show only which degrees are the largest, and are taken as presence.
     zeros : {"none", "less"} or float, default="none"
         What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" the recovered
-        degrees are a mixture of D and P: see Notes. A number means "less" too: it is the concentration kappa of the
-        degrees of a row around P, which "less" selects by the variance of the number of positive labels.
+        degrees are the mean of D and P: see Notes. A number means "less" too: it is the concentration kappa of the
+        degrees of a row around P. The prediction is the same for all values.
     ordered : bool or float, default=False
         Whether the labels are ordered, as ratings and ages are. Adds ``ordered * |second differences of d|^2`` along
         the labels to each row, so that degrees change evenly from label to label; True selects the penalty by the
@@ -185,11 +180,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     .. math:: (1 - w) D + w P, \qquad w = \kappa / (\kappa + \lambda)
 
     Of the votes of a positive label only one is seen, so :math:`\lambda` is the mean number of positive labels of a
-    row. After the last iteration, W and b are fitted to :math:`(1 - w^2) D + w^2 m`, m the shares of the labels among
-    all positive labels (the same mixture twice, first with the prediction m), and D is updated. If the number of
-    positive labels of a row varies less than half as much as that of independent labels, labels compete for few
-    places: then :math:`\kappa = 2 \lambda`, and ``label_model="auto"`` is taken as "presence"; otherwise
-    :math:`\kappa = \lambda / 4`. Both numbers were selected by leaving data sets out (docs/research/without_truth.md).
+    row. 0/1 labels do not identify :math:`\kappa`, and their likelihood does not depend on it
+    (docs/research/without_truth.md): P is that of ``zeros="none"``, and "less" means :math:`\kappa = \lambda`, w = 1/2.
 
     Departures from the paper: an unpenalised intercept (without one, centred features cannot even express the mean
     distribution); the graph is symmetrised, as the printed identity requires, and off by default; the D-step is
@@ -246,6 +238,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         inherited, plain = super().capabilities(), self.feature_map is None
         return inherited._replace(
             sparse=True,
+            groups=True,
             unknown_labels=True,
             keeps_zeros=self.zeros == "none",
             order_invariant=plain,
@@ -253,7 +246,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             weight_equals_repetition=plain and self.alpha == 0,
         )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None, **row_data: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None, groups: Any = None, **row_data: Any
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -266,6 +261,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             How often each row counts: 2 is the row twice (if alpha is 0), 0 no row at all.
         degrees : array-like or data frame of shape (n_samples, n_labels), default=None
             True degrees of the rows where they are known, NaN in the others. They are kept, whatever y is.
+        groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, such as those of the same person or document: any hashable values. Model
+            selection never validates a row by rows of its group, and intervals allow for the dependence within groups.
         **row_data
             Nothing else is used.
 
@@ -273,7 +271,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         -------
         self
         """
-        return super().fit(X, y, sample_weight, degrees=degrees, **row_data)
+        return super().fit(X, y, sample_weight, degrees=degrees, groups=groups, **row_data)
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         if name == "degrees":
@@ -294,7 +292,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         points : iterable of mapping
             Parameters to set, by name.
         **row_data
-            ``sample_weight`` and ``degrees``, as for ``fit``.
+            ``sample_weight``, ``degrees`` and ``groups``, as for ``fit``.
 
         Yields
         ------
@@ -318,36 +316,39 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         sample_weight: SampleWeight | None = None,
         observed: Mask | None = None,
         degrees: Array | None = None,
+        groups: Indices | None = None,
     ) -> None:
         # Removed from the model: a fitted model should not keep the features and the graph of a path.
         work = self.__dict__.pop("_work", None) or _SharedWork()
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work, sample_weight)
         labels = RowTargets(Y, observed, sample_weight)
-        positive = PositiveLabels.from_moments(*count_moments(*labels))
-        self._select_penalties(positive, lambda: (features, labels))
+        self._set_concentration(*count_positives(Y, observed, sample_weight), features.total)
+        self._select_penalties(lambda: (features, labels, groups))
         rows, D = self._initial_degrees(X, labels, G, degrees)
         steps = _LocalSteps(features, rows, D, self._degree_terms(), self.gamma_, self.tol)
-        found = self._alternate(steps, positive, work.first_W)
+        found = self._alternate(steps, work.first_W)
         work.first_W = found.first_W
         coef, self.intercept_ = features.to_original(found.W.coef, found.W.intercept)
         self.coef_ = coef.T
         # Degrees of many labels are large: they take the precision of X at once.
         D = steps.D.astype(features.original.X.dtype).toarray() if sparse.issparse(steps.D) else steps.D
-        self.label_distributions_, self.gap_ = np.ascontiguousarray(D), steps.gap
-        self._posterior_state = TrainingRows(X, labels, features=features)
+        self.label_distributions_ = self._add_prediction(np.ascontiguousarray(D), X, degrees)
+        self.gap_ = steps.gap
+        self._posterior_state = TrainingRows(X, labels, features=features, groups=groups)
 
-    def _select_penalties(self, positive: PositiveLabels, selection_rows: Callable[[], tuple[Any, Any]]) -> None:
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
+    def _set_concentration(self, positives: Array, counts: Array, total: float) -> None:
+        self.n_votes_ = mean_positives(positives, counts, total)
+        self.kappa_ = concentration(self.zeros, self.n_votes_)
+
+    def _select_penalties(self, selection_rows: Callable[[], tuple[Any, ...]]) -> None:
         beta: Any = self.beta
         gamma: Any = self.gamma
         messages: list[str] = []
         selects = beta is None or gamma is None
         rows = selection_rows() if selects or self.ordered is True else ()
         if selects:
-            is_selection = self.kappa_ and positive.is_selection and self.label_model == "auto"
-            label_model = "presence" if is_selection else self.label_model
-            options: dict[str, Any] = {"label_model": label_model, "max_iter": self.max_iter}
+            options: dict[str, Any] = {"label_model": self.label_model, "max_iter": self.max_iter}
             beta, gamma, message = select_hyperparameters(*rows, beta=beta, gamma=gamma, **options)
             messages.append(message)
         self.alpha_, self.beta_, self.gamma_, self.ordered_ = map(float, (self.alpha, beta, gamma, self.ordered))
@@ -357,10 +358,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             messages.append(message)
         self.selection_summary_ = "; ".join(messages)
 
-    def _alternate(self, steps: Steps, positive: PositiveLabels, start: SoftmaxFit | None = None) -> Alternation:
-        smoothing = (positive.shares, prediction_weight(self.kappa_, self.n_votes_)) if self.kappa_ else None
-        limits: dict[str, Any] = {"gamma": self.gamma_, "tol": self.tol, "max_iter": self.max_iter}
-        found = alternate(steps, **limits, start=start, smoothing=smoothing)
+    def _alternate(self, steps: Steps, start: SoftmaxFit | None = None) -> Alternation:
+        found = alternate(steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter, start=start)
         self.objective_path_, self.objective_ = found.objective_path, float(found.objective_path[-1])
         self.n_newton_, self.n_iter_, self.coef_gap_ = found.n_newton, len(found.n_newton), found.W.gap
         self.steps_converged_, self.converged_ = found.steps_converged, found.converged
@@ -393,7 +392,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     def _initial_degrees(self, X: Any, labels: RowTargets, G: Any, degrees: Array | None) -> tuple[DegreeRows, Any]:
         """The constraints of D, and the first D; it is sparse if positive labels are few among very many."""
         Y, observed, sample_weight = labels
-        simple = self.alpha == 0 and not self.ordered and self.init == "uniform" and not self.kappa_
+        simple = self.alpha == 0 and not self.ordered and self.init == "uniform"
         if simple and observed is None and degrees is None and has_few_positives(Y):
             support = Support(Y)
             return DegreeRows(support, sample_weight=sample_weight), support.equal_shares()
@@ -425,7 +424,7 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         where p is the prediction for x, N(x) are its k nearest training rows, ``a_j`` their similarities and
         ``d_j`` their recovered distributions, which stay as they are. Where y is unknown, ``d <= 1``.
         """
-        logP = predicted = log_softmax(self._logits(X))
+        logP = log_softmax(self._logits(X))
         beta: float | Array = self.beta_
         if self._index is not None and self.sigma_ is not None:
             near_zero = X if self._offsets is None else subtract_offsets(X, self._offsets)
@@ -441,8 +440,12 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         support = possible_labels(Y, observed)
         Q = self._degree_terms().between_labels(Y.shape[1])
         found = newton_simplex(logP, support, beta=beta, between_labels=Q, tol=self.tol)
-        weight = prediction_weight(self.kappa_, self.n_votes_)
-        D = mix_distributions(np.ascontiguousarray(found.D), np.exp(predicted), weight)
+        return self._add_prediction(np.ascontiguousarray(found.D), X, degrees)
+
+    def _add_prediction(self, D: Array, X: Any, degrees: Array | None) -> Array:
+        """The recovered degrees: known degrees, and elsewhere D or, if zeros mean less, its mixture with P."""
+        if self.kappa_:
+            D = mix_with_prediction(D, self._predict(X), self.kappa_, self.n_votes_)
         return D if degrees is None else np.where(np.isfinite(degrees), degrees, D)
 
 

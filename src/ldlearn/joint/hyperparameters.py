@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ldlearn.core.resources import limit_blas_threads
-from ldlearn.core.simplex import Array, log_softmax, normalize_rows
+from ldlearn.core.simplex import Array, Indices, log_softmax, normalize_rows
 from ldlearn.core.targets import RowTargets, fill_unknown, possible_labels
 from ldlearn.core.votes import competing_votes, expected_votes, label_weights, profile_log_rate
 from ldlearn.joint.alternation import second_difference_penalty
@@ -45,6 +45,7 @@ class Hyperparameters(NamedTuple):
 def select_hyperparameters(
     features: Features,
     labels: RowTargets,
+    groups: Indices | None = None,
     *,
     beta: float | None = None,
     gamma: float | None = None,
@@ -65,6 +66,8 @@ def select_hyperparameters(
         What the predictor works on, with sample weights.
     labels : RowTargets
         0/1 labels, with the same sample weights.
+    groups : ndarray of int or None
+        Rows of a group stay together in validation.
     beta, gamma : float or None
         Given values are kept.
     label_model : {"auto", "votes", "presence"}, default="auto"
@@ -73,7 +76,7 @@ def select_hyperparameters(
         Outer iterations of DLDL.
     """
     default = default_gamma(features, warn=gamma is None)
-    splits = validation_splits(features, labels)
+    splits = validation_splits(features, labels, groups)
     if not splits:
         message = "too few rows to select hyperparameters: beta and gamma are defaults"
         return Hyperparameters(1.0 if beta is None else beta, default if gamma is None else gamma, message)
@@ -180,7 +183,13 @@ _PENALTIES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 def select_ordered_penalty(
-    features: Features, labels: RowTargets, *, beta: float, gamma: float, max_iter: int
+    features: Features,
+    labels: RowTargets,
+    groups: Indices | None = None,
+    *,
+    beta: float,
+    gamma: float,
+    max_iter: int,
 ) -> tuple[float, str]:
     """The smallest penalty whose held-out likelihood is within one standard error of the best, and a message.
 
@@ -188,7 +197,7 @@ def select_ordered_penalty(
     which beta is selected, do not help here: that model knows no order, and a penalty of 0 is nearest to it.)
     Penalties are tried from 0 upwards until the likelihood falls; at most 2,000 rows are used.
     """
-    splits = validation_splits(features, labels)
+    splits = validation_splits(features, labels, groups)
     if not splits:
         return 0.0, "too few rows to select the penalty of ordered labels: it is 0"
     weights = validation_weights(splits)

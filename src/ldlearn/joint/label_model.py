@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -12,40 +12,11 @@ from ldlearn.core.simplex import Array, Indices, SampleWeight
 from ldlearn.core.targets import RowTargets, fill_unknown
 from ldlearn.core.votes import competing_votes, log_likelihood
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import CentredColumns, Features
+from ldlearn.solvers.features import Features
+from ldlearn.solvers.folds import validation_folds
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 
 VALIDATION_TOL = 1e-4  # accuracy per row of fits that are only compared with each other
-_MAX_ROWS = 2000  # that models are compared on
-_MIN_ROWS = 10  # fewer (different) rows are no evidence
-
-
-class Fold(NamedTuple):
-    """Training rows and validation rows."""
-
-    train: Indices
-    test: Indices
-
-
-def validation_folds(features: CentredColumns, max_rows: int = _MAX_ROWS, min_folds: int = 2) -> list[Fold]:
-    """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most ``max_rows`` rows are used.
-
-    Rows with the same features stay together, so that no row is validated by its own copy and a row twice is a row of
-    weight 2. Only where fewer than ten rows differ, among hundreds, are copies separated. There are no folds of fewer
-    than ten rows.
-    """
-    order, starts = features.sort_rows()
-    if len(starts) < _MIN_ROWS <= len(order) / _MIN_ROWS:
-        starts = np.arange(len(order))
-    if len(starts) < _MIN_ROWS:
-        return []
-    ends = np.append(starts[1:], len(order))
-    shuffled = np.random.default_rng(1).permutation(len(starts))
-    n_used = int(np.searchsorted(np.cumsum((ends - starts)[shuffled]), max_rows, side="right"))
-    used = [order[starts[k] : ends[k]] for k in shuffled[: max(n_used, _MIN_ROWS)]]
-    n_folds = min(5, max(min_folds, 5000 // len(used)))  # about as much work for any number of rows
-    parts = [np.concatenate(used[k::n_folds]) for k in range(n_folds)]
-    return [Fold(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part)) for k, part in enumerate(parts)]
 
 
 @dataclass(frozen=True)
@@ -68,10 +39,10 @@ class Split:
         return log_likelihood(theta, Y, n_seen=self.features.total, observed=observed)
 
 
-def validation_splits(features: Features, labels: RowTargets) -> list[Split]:
+def validation_splits(features: Features, labels: RowTargets, groups: Indices | None = None) -> list[Split]:
     """Split features and labels by `validation_folds`."""
     splits = []
-    for train, test in validation_folds(features.original):
+    for train, test in validation_folds(features.original, groups):
         X_test, _ = features.take_rows(test)
         splits.append(Split(features.subset(train), labels.take(train), X_test, labels.take(test)))
     return splits

@@ -9,15 +9,14 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.estimator import wrap_output
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
-from ldlearn.core.negative_labels import PositiveLabels, count_moments, mix_distributions, prediction_weight
-from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, softmax
-from ldlearn.core.targets import RowTargets
+from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
+from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, normalize_rows, softmax
+from ldlearn.core.targets import RowTargets, count_positives
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import validate_vote_model, validation_splits
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features, reduce_to_row_space
-from ldlearn.solvers.softmax_regression import softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
 from ldlearn.uncertainty.vote_intervals import Bounds, find_concentration
@@ -49,10 +48,10 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         labels, on at most 2,000 rows; which rows are held out depends on their features alone.
     zeros : {"none", "less"} or float, default="none"
         What a 0 means: that the label got no vote and has degree 0, or that it got none of few votes and is not among
-        the main ones. With "less" the recovered degrees are ``(1 - w) D + w p``, ``w = kappa / (kappa + n_votes_)``,
-        and W and b are fitted once more, to degrees that are smoothed towards the mean: see `ldlearn.DLDL`. kappa, the
-        concentration of the degrees of a row around p, is estimated from the number of raters, or without it from the
-        variance of the number of positive labels; a number instead of "less" is kappa itself.
+        the main ones. With "less" the recovered degrees are ``(1 - w) D + w p``, ``w = kappa / (kappa + n_votes_)``
+        (see `ldlearn.DLDL`). kappa, the concentration of the degrees of a row around p, is estimated from the number of
+        raters; without it w is 1/2. A number instead of "less" is kappa itself. The prediction is the same for all
+        values.
     fit_intercept : bool, default=True
         Whether to fit b, which is not penalised; otherwise it is 0.
     feature_map : None, "rbf" or transformer, default=None
@@ -136,9 +135,13 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         """A feature map may draw rows at random."""
         inherited, plain = super().capabilities(), self.feature_map is None
         zeros = {"unknown_labels": True, "keeps_zeros": self.zeros == "none"}
-        return inherited._replace(sparse=True, **zeros, order_invariant=plain, weight_equals_repetition=plain)
+        return inherited._replace(
+            sparse=True, groups=True, **zeros, order_invariant=plain, weight_equals_repetition=plain
+        )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, n_raters: Any = None, **row_data: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, n_raters: Any = None, groups: Any = None, **row_data: Any
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -151,6 +154,9 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
             A weight of 2 equals the row twice, a weight of 0 no row.
         n_raters : array-like of shape (n_samples,) or float, default=None
             Number of raters who voted on each row, if known: the expected votes of a row are ``lambda_`` times this.
+        groups : array-like of shape (n_samples,), default=None
+            Which rows belong together, such as those of the same person or document: any hashable values. Model
+            selection never validates a row by rows of its group, and intervals allow for the dependence within groups.
         **row_data
             Nothing else is used.
 
@@ -158,7 +164,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         -------
         self
         """
-        return super().fit(X, y, sample_weight, n_raters=n_raters, **row_data)
+        return super().fit(X, y, sample_weight, n_raters=n_raters, groups=groups, **row_data)
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
         return log_raters(value, X.shape[0]) if name == "n_raters" else super()._check_row_data(name, value, X)
@@ -230,6 +236,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         sample_weight: SampleWeight | None = None,
         observed: Mask | None = None,
         n_raters: Array | None = None,
+        groups: Indices | None = None,
     ) -> None:
         self._fitted_with_raters = n_raters is not None
         offset: float | Array = 0.0 if n_raters is None else n_raters
@@ -238,42 +245,32 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.feature_map_, mapped = self._fit_feature_map(X)
         features = reduce_to_row_space(Features(mapped, self.fit_intercept, sample_weight))
         labels = RowTargets(Y, observed, sample_weight)
-        self.gamma_ = self._select_gamma(features, labels) if self.gamma is None else float(self.gamma)
+        self.gamma_ = self._select_gamma(features, labels, groups) if self.gamma is None else float(self.gamma)
         options: dict[str, Any] = {"l2": self.gamma_, "tol": self.tol, "max_iter": self.max_iter}
         fit = vote_regression(features, Y, observed=observed, offset=offset, **options)
         self.lambda_ = float(np.exp(fit.log_rate))
-        positive = PositiveLabels.from_moments(*count_moments(*labels))
-        self.kappa_, self.n_votes_ = positive.concentration(self.zeros), positive.per_row
-        if n_raters is not None and self.kappa_:
-            self.n_votes_ = float(np.exp(self._typical_offset))
-            if self.zeros == "less":
-                P, frequency = softmax(fit.scores).astype(np.float64), positive.per_row / Y.shape[1]
-                self.kappa_ = min(find_concentration(P, frequency, self.n_votes_), 1e4)
-        coef, intercept, scores = fit.coef, fit.intercept, fit.scores
-        if self.kappa_:
-            weight = prediction_weight(self.kappa_, self.n_votes_) ** 2
-            T = mix_distributions(self._vote_shares(scores, Y, offset, observed), positive.shares, weight)
-            W = softmax_regression(features, T, l2=self.gamma_, tol=self.tol)
-            coef, intercept, scores = W.coef, W.intercept, W.logits
-        coef, self.intercept_ = features.to_original(coef, intercept)
+        n_positives = mean_positives(*count_positives(Y, observed, sample_weight), features.total)
+        self.n_votes_ = n_positives if n_raters is None else float(np.exp(self._typical_offset))
+        self.kappa_ = concentration(self.zeros, self.n_votes_)
+        if n_raters is not None and self.zeros == "less":
+            P = softmax(fit.scores).astype(np.float64)
+            self.kappa_ = min(find_concentration(P, n_positives / Y.shape[1], self.n_votes_), 1e4)
+        coef, self.intercept_ = features.to_original(fit.coef, fit.intercept)
         self.coef_ = coef.T
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
         # If the numbers of raters are given, lambda is that of one rater and the offset makes it that of the row.
-        self.label_distributions_ = self._degrees(scores, Y, offset, observed)
-        self._posterior_state = TrainingRows(X, labels, offset, features)
+        self.label_distributions_ = self._degrees(fit.scores, Y, offset, observed)
+        self._posterior_state = TrainingRows(X, labels, offset, features, groups)
 
-    def _select_gamma(self, features: Features, labels: RowTargets) -> float:
-        splits = validation_splits(features, labels)
+    def _select_gamma(self, features: Features, labels: RowTargets, groups: Indices | None = None) -> float:
+        splits = validation_splits(features, labels, groups)
         return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
-        weight = prediction_weight(self.kappa_, self.n_votes_)
-        return mix_distributions(self._vote_shares(Z, Y, offset, observed), softmax(Z), weight)
-
-    def _vote_shares(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
-        """Expected shares of the votes given the 0/1 labels."""
-        return normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, observed))
+        """Expected shares of the votes given the 0/1 labels, mixed with the prediction if zeros mean less."""
+        D = normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, observed))
+        return mix_with_prediction(D, softmax(Z), self.kappa_, self.n_votes_)
 
     def _scores(self, X: Any) -> Array:
         return np.asarray(self._apply_feature_map(X) @ self.coef_.T + self.intercept_, dtype=np.float64)

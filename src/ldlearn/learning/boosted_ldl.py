@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from functools import cached_property
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal, Self
 
@@ -18,10 +17,9 @@ from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.resources import thread_count
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, mean_logits, softmax
 from ldlearn.core.targets import check_logical
+from ldlearn.core.trees import MAX_DEPTH, Trees
 from ldlearn.core.votes import vote_losses, vote_slopes
-from ldlearn.exceptions import InputError, ModelFileError, import_optional
-
-_MAX_TEXT_BYTES = 1 << 28  # of the trees of a model
+from ldlearn.exceptions import InputError, import_optional
 
 
 @estimator_dataclass
@@ -62,8 +60,9 @@ class BoostedLDL(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    trees_ : ndarray of uint8 of shape (n_bytes,)
-        The trees in LightGBM's text format.
+    trees_ : Trees or None
+        The trees of all rounds as arrays, the labels of a round in turn; None without a round. Predictions need no
+        LightGBM.
     intercept_ : ndarray of shape (n_labels,)
         Scores before the first round.
     lambda_ : float
@@ -161,8 +160,9 @@ class BoostedLDL(SampleWeightMixin, Learner):
         trained = held_out if held_out.all() else ~held_out
         weights = np.ones(len(T)) if sample_weight is None else sample_weight
         loss = (_DegreeLoss if self.target == "degrees" else _VoteLoss)(T[trained], weights[trained])
-        self.n_estimators_, self.intercept_, self.trees_ = 0, loss.intercept, np.empty(0, dtype=np.uint8)
-        self.__dict__["_booster"] = None
+        self.n_estimators_ = 0
+        self.intercept_ = loss.intercept
+        self.trees_ = None
         if T.shape[1] > 1 and len(np.unique(group[trained])) > 1:  # LightGBM needs a feature that varies
             params = self._lightgbm_params(loss, int(rng.randint(2**31 - 1)))
 
@@ -180,8 +180,8 @@ class BoostedLDL(SampleWeightMixin, Learner):
                 feval=lambda Z, _: ("loss", loss.mean_loss(Z, T[held_out], weights[held_out]), False),
                 callbacks=[lightgbm.early_stopping(self.n_iter_no_change, verbose=False)],
             )
-            self.n_estimators_, self.trees_ = booster.best_iteration, _extract_trees(booster)
-            self.__dict__["_booster"] = lightgbm.Booster(model_str=self.trees_.tobytes().decode("ascii"))
+            self.n_estimators_ = booster.best_iteration
+            self.trees_ = Trees.from_lightgbm(booster)
         self.lambda_ = loss.rate
 
     def _lightgbm_params(self, loss: _DegreeLoss | _VoteLoss, seed: int) -> dict[str, Any]:
@@ -191,6 +191,7 @@ class BoostedLDL(SampleWeightMixin, Learner):
             "metric": "none",
             "learning_rate": self.learning_rate,
             "num_leaves": self.max_leaf_nodes,
+            "max_depth": MAX_DEPTH,
             "min_data_in_leaf": self.min_samples_leaf,
             "lambda_l2": self.l2,
             "feature_fraction": self.max_features,
@@ -219,21 +220,6 @@ class BoostedLDL(SampleWeightMixin, Learner):
             raise InputError(f"{problem}: encode its categories as 0, 1, 2, ... (NaN if missing).")
         return positions
 
-    @cached_property
-    def _booster(self) -> Any:
-        """Set by `fit`, and read from the trees of a model that comes from a file."""
-        if not len(self.trees_):
-            return None
-        lightgbm = import_optional("lightgbm", "boost", "Boosted trees")
-        if len(self.trees_) > _MAX_TEXT_BYTES:
-            raise ModelFileError("its trees have more bytes than any model needs")
-        text = self.trees_.tobytes().decode("ascii")
-        read_trees(text, self.n_features_in_, len(self.intercept_))
-        return lightgbm.Booster(model_str=text)
-
-    def __getstate__(self) -> Any:
-        return {name: value for name, value in super().__getstate__().items() if name != "_booster"}
-
     def _as_matrix(self, X: Any) -> Any:
         """Features minus ``data_min_``; LightGBM takes scipy's matrices, not its sparse arrays."""
         if sparse.issparse(X) and not self.data_min_.any():
@@ -242,8 +228,8 @@ class BoostedLDL(SampleWeightMixin, Learner):
 
     def _predict(self, X: Any) -> Array:
         Z = np.tile(self.intercept_, (X.shape[0], 1))
-        if self._booster is not None:
-            Z += self._booster.predict(self._as_matrix(X), raw_score=True, num_threads=thread_count())
+        if self.trees_ is not None:
+            Z += self.trees_.sum_scores(X, self.data_min_, Z.shape[1])
         return softmax(Z)
 
 
@@ -303,58 +289,3 @@ def _group_equal_rows(X: Any, rng: Any) -> NDArray[np.intp]:
     projected = X @ direction if sparse.issparse(X) else np.einsum("ij,j->i", np.nan_to_num(X), direction)
     group: NDArray[np.intp] = np.unique(projected, return_inverse=True)[1]
     return group
-
-
-def _extract_trees(booster: Any) -> NDArray[np.uint8]:
-    """Only the trees, without their sizes in bytes: a reader would have to check those, too."""
-    text = booster.model_to_string().partition("end of trees")[0]
-    head, _, trees = text.partition("tree_sizes=")
-    text = head + trees.partition("\n")[2] + "end of trees\n"
-    return np.frombuffer(text.encode(), dtype=np.uint8)
-
-
-def read_trees(text: str, n_features: int, n_labels: int) -> list[dict[str, NDArray[np.float64]]]:
-    """The fields of each tree, named as in the text, in the order of rounds and labels.
-
-    Refuses a text that LightGBM would read or apply beyond the ends of its arrays.
-
-    Parameters
-    ----------
-    text : str
-        Trees in LightGBM's text format.
-    n_features, n_labels : int
-        Of the model.
-    """
-
-    def require(condition: Any) -> None:
-        if not condition:
-            raise ModelFileError("its trees are damaged")
-
-    head, *texts = text.removesuffix("end of trees\n").split("Tree=")
-    fields = dict(line.split("=", 1) for line in head.splitlines() if "=" in line)
-    sizes = {"num_class": n_labels, "num_tree_per_iteration": n_labels, "max_feature_idx": n_features - 1}
-    require(all(fields.get(name) == str(size) for name, size in sizes.items()) and "tree_sizes" not in fields)
-    require(len(texts) % n_labels == 0)
-    trees = []
-    for tree in texts:
-        fields = dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
-        values = {name: np.array(entry.split(), dtype=np.float64) for name, entry in fields.items()}
-        trees.append(values)
-        n_nodes, n_categorical = int(fields["num_leaves"]) - 1, int(fields["num_cat"])
-        require(fields.get("is_linear", "0") == "0" and n_nodes >= 0 and len(values["leaf_value"]) == n_nodes + 1)
-        if n_nodes == 0:
-            continue
-        nodes = ("split_feature", "threshold", "decision_type", "left_child", "right_child")
-        require(all(len(values[name]) == n_nodes for name in nodes))
-        feature, threshold, kind, *children = (values[name] for name in nodes)
-        require((feature >= 0).all() and (feature < n_features).all())
-        # Children come after their parents, so that every path ends in a leaf (a negative number).
-        require(all(((child > np.arange(n_nodes)) | (child < 0)).all() for child in children))
-        require(all((child < n_nodes).all() and (child >= -n_nodes - 1).all() for child in children))
-        category = threshold[kind.astype(int) % 2 == 1]
-        require((category >= 0).all() and (category < n_categorical).all())
-        if n_categorical:
-            bounds = values["cat_boundaries"]
-            require(len(bounds) == n_categorical + 1 and bounds[0] == 0 and (np.diff(bounds) >= 0).all())
-            require(len(values["cat_threshold"]) == bounds[-1])
-    return trees

@@ -112,12 +112,12 @@ class CPNN(SampleWeightMixin, Learner):
         )
         V, self.label_coef_, a, self.output_coef_ = fit.arrays
         self.hidden_coef_, self.hidden_intercept_ = scaling.undo(V, a)
-        self._n_labels = D.shape[1]
+        self._label_offsets = label_positions(D.shape[1])[:, None] * self.label_coef_
         self.objective_, self.n_iter_, self.converged_ = fit.loss, fit.n_iter, fit.converged
 
     def _predict(self, X: Array) -> Array:
         F = X @ self.hidden_coef_ + self.hidden_intercept_
-        offsets = label_positions(self._n_labels)[:, None] * self.label_coef_
+        offsets = self._label_offsets
         batches = gen_batches(len(F), max(1, _BLOCK_ENTRIES // offsets.size))
         return softmax(np.concatenate([np.tanh(F[rows, None] + offsets) @ self.output_coef_ for rows in batches]))
 

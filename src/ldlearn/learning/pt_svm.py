@@ -2,6 +2,7 @@
 
 from dataclasses import KW_ONLY
 from itertools import combinations
+from math import isqrt
 from numbers import Integral
 from typing import Annotated, Any, Literal
 
@@ -127,7 +128,7 @@ class PTSVM(SampleWeightMixin, Learner):
         X = X - mean  # distances stay, and LIBSVM's lose no digits to an offset
         rng = check_random_state(self.random_state)
         counts = draw_labels(D, D.size if self.n_draws is None else self.n_draws, rng)
-        self._n_labels, self._gamma = D.shape[1], self._kernel_width(X, sample_weight)
+        self._gamma = self._kernel_width(X, sample_weight)
         self.drawn_labels_ = np.flatnonzero(counts.any(axis=0))
         self.pairs_ = list(combinations(self.drawn_labels_.tolist(), 2))
         # Platt's sigmoid is fitted to scores of held-out draws; those of training draws are too large.
@@ -194,11 +195,14 @@ class PTSVM(SampleWeightMixin, Learner):
         X = X.astype(np.float64)
         decisions = self._decisions(X, self.support_vectors_, self.dual_coef_, self.intercept_)
         probabilities = expit(-(decisions * self.sigmoids_[:, 0] + self.sigmoids_[:, 1]))
-        R = np.zeros((len(X), self._n_labels, self._n_labels))
-        for (i, j), p in zip(self.pairs_, np.clip(probabilities, 1e-7, 1.0 - 1e-7).T, strict=True):
-            R[:, i, j], R[:, j, i] = p, 1.0 - p
-        P = np.zeros((len(X), self._n_labels))
-        P[:, self.drawn_labels_] = couple_pairs(R[:, self.drawn_labels_[:, None], self.drawn_labels_])
+        # From the number of pairs, so that a model file bounds the memory.
+        n_drawn = (1 + isqrt(1 + 8 * probabilities.shape[1])) // 2
+        first, second = np.triu_indices(n_drawn, k=1)
+        R = np.zeros((len(X), n_drawn, n_drawn))
+        R[:, first, second] = np.clip(probabilities, 1e-7, 1.0 - 1e-7)
+        R[:, second, first] = 1.0 - R[:, first, second]
+        P = np.zeros((len(X), len(self.label_names_)))
+        P[:, self.drawn_labels_] = couple_pairs(R)
         return clip_degrees(P)
 
 

@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr, stdtrit
 
+from ldlearn.core.row_groups import Groups, count_groups, join_groups
 from ldlearn.core.simplex import Array, Mask, log_degrees, softmax
 from ldlearn.exceptions import InputError, format_list
 from ldlearn.metrics.registry import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, mean_of_defined, per_row
@@ -57,6 +59,7 @@ def score_with_baselines(
     logical: bool,
     metrics: Sequence[str] | str | None = None,
     weights: Array | None = None,
+    groups: Groups | None = None,
 ) -> dict[str, Any]:
     """Scores of predictions beside the baselines, on the rows that can be scored, and whether the gain is significant.
 
@@ -79,29 +82,36 @@ def score_with_baselines(
         Names of `ldlearn.metrics`; by default the usual six, or all of those against 0/1 labels.
     weights : ndarray of shape (n_samples,), optional
         Sample weights.
+    groups : integer ndarray of shape (n_samples,), optional
+        Rows of a group are no independent evidence: standard errors are those of independent groups. By default each
+        row is a group.
     """
     known, chosen = scorable_rows(truth, logical), choose_metrics(metrics, logical)
     truth, P = truth[known], P[known]
     weights = None if weights is None else weights[known]
+    units = join_groups(np.arange(len(known))[known] if groups is None else groups[known])
     predictions = {"model": P, "mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
-    advantage, error = advantage_over_constant(truth, P, mean, logical)
-    better = clearly_better(advantage, error)
+    n_groups = count_groups(units)
+    advantage, error = advantage_over_constant(truth, P, mean, logical, units)
+    better = clearly_better(advantage, error, n_groups)
     metric = "vote_likelihood" if logical else "intersection"
     by_row = per_row(metric, truth, P)
     likelihood_gain = likelihood_error = None
     if logical:
-        likelihood_gain, likelihood_error = _mean_and_error(by_row - per_row(metric, truth, predictions["mean"]))
-        better = better and not clearly_better(-likelihood_gain, likelihood_error)
+        gains = by_row - per_row(metric, truth, predictions["mean"])
+        likelihood_gain, likelihood_error = _mean_and_error(gains, units)
+        better = better and not clearly_better(-likelihood_gain, likelihood_error, n_groups)
     gain: tuple[float | None, float | None] = (None, None)
     if classifier is not None:
         predictions["classifier"] = classifier[known]
-        gain = _mean_and_error(per_row(metric, truth, classifier[known]) - by_row)
+        gain = _mean_and_error(per_row(metric, truth, classifier[known]) - by_row, units)
     scores = []
     for each in chosen:
         values = {name: mean_of_defined(each.rows(truth, given), weights) for name, given in predictions.items()}
         scores.append(Score(each.name, each.title, each.greater_is_better, **values))
     return {
         "rows": len(P),
+        "groups": n_groups,
         "scores": scores,
         "advantage": advantage,
         "standard_error": error,
@@ -140,8 +150,10 @@ def scorable_rows(truth: Array, logical: bool) -> Mask:
     return np.asarray(~(missing.all(axis=1) if logical else missing.any(axis=1)))
 
 
-def advantage_over_constant(truth: Array, P: Array, mean: Array, logical: bool) -> tuple[float, float]:
-    """Mean advantage per row over a constant prediction, and its standard error.
+def advantage_over_constant(
+    truth: Array, P: Array, mean: Array, logical: bool, groups: Groups | None = None
+) -> tuple[float, float]:
+    """Mean advantage per row over a constant prediction, and its standard error if groups of rows are independent.
 
     Of true degrees: the gain in Kullback-Leibler divergence over their mean, which is the best constant. Of 0/1 labels:
     the slope of their vote log-likelihood on the way from the mean prediction to the predictions. It is 0 on average if
@@ -160,14 +172,23 @@ def advantage_over_constant(truth: Array, P: Array, mean: Array, logical: bool) 
         baseline = np.tile(mean, (len(P), 1))
         # A predicted degree of 0 where the truth is positive would make the divergence infinite.
         gain = per_row("kl_divergence", truth, baseline + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
-    return _mean_and_error(gain)
+    return _mean_and_error(gain, groups)
 
 
-def _mean_and_error(gain: Array) -> tuple[float, float]:
-    # The standard error of a single row is unknown: infinite.
-    return float(gain.mean()), float(gain.std(ddof=1) / np.sqrt(len(gain))) if len(gain) > 1 else float("inf")
+def _mean_and_error(gain: Array, groups: Groups | None) -> tuple[float, float]:
+    """Mean over the rows, and its standard error: the jackknife that leaves out a group at a time.
+
+    If each row is a group, this is the usual standard error of a mean.
+    """
+    groups = np.arange(len(gain)) if groups is None else groups
+    mean, n = float(gain.mean()), count_groups(groups)
+    if n < 2:
+        return mean, float("inf")  # the standard error of a single group is unknown
+    rows_without = len(gain) - np.bincount(groups)
+    means_without = (gain.sum() - np.bincount(groups, gain)) / rows_without
+    return mean, float(np.sqrt((n - 1) / n * ((means_without - mean) ** 2).sum()))
 
 
-def clearly_better(advantage: float, error: float) -> bool:
-    """Whether an advantage exceeds two standard errors."""
-    return advantage > 2.0 * error
+def clearly_better(advantage: float, error: float, n_groups: int) -> bool:
+    """Whether an advantage exceeds two standard errors; more by Student's t if there are few groups."""
+    return n_groups > 1 and bool(advantage > stdtrit(n_groups - 1, ndtr(2.0)) * error)

@@ -203,36 +203,6 @@ def soft_micro_f1(D_true: Array, D_pred: Array) -> Array:
     return 2.0 * _ratio(_sum_rows(np.minimum(D_true, D_pred)), _sum_rows(D_true + D_pred))
 
 
-@register("DeltaLDL", "softplus(KL(d, p)) - softplus(KL(d, p) - delta)")
-def delta_ldl(D_true: Array, D_pred: Array, *, delta: float | None = None) -> Array:
-    """Smoothed share of the thresholds from 0 to delta that the Kullback-Leibler divergence exceeds, times delta.
-
-    It is the integral of ``1 / (1 + exp(t - KL))`` over t from 0 to delta: large divergences count alike.
-
-    Other Parameters
-    ----------------
-    delta : float, optional
-        Largest threshold; ln c by default. Li et al. take the mean divergence of the truth from equal degrees, which is
-        smaller and depends on the data set.
-
-    Notes
-    -----
-    From Li et al., "Approximately Correct Label Distribution Learning", ICML 2025. A perfect prediction has the value
-    ``ln(2 / (1 + exp(-delta)))``, not 0.
-
-    Examples
-    --------
-    >>> from ldlearn.metrics import delta_ldl
-    >>> delta_ldl([[1.0, 0.0]], [[0.5, 0.5]])  # ln(1 + 2) - ln(1 + 1)
-    0.4054...
-    """
-    delta = math.log(D_true.shape[1]) if delta is None else delta
-    if not 0 <= delta < math.inf:
-        raise InputError(f"delta must be a finite number >= 0, got {delta!r}.")
-    divergence = _sum_rows(rel_entr(D_true, np.maximum(D_pred, EPS)))
-    return np.asarray(np.logaddexp(0.0, divergence) - np.logaddexp(0.0, divergence - delta))
-
-
 @register("Manhattan", "sum_j |d_j - p_j|")
 def manhattan(D_true: Array, D_pred: Array) -> Array:
     """Sum of the absolute differences; for distributions twice one minus the intersection.

@@ -94,8 +94,7 @@ def spearman(D_true: Array, D_pred: Array) -> Array:
 
     Notes
     -----
-    It is undefined (NaN) for a row in which truth or prediction is constant; the mean is taken over the
-    other rows, and is NaN if there are none.
+    Every row counts. If only the truth or only the prediction is constant, the row scores 0; if both are, 1.
 
     Examples
     --------
@@ -123,8 +122,8 @@ def kendall(D_true: Array, D_pred: Array, *, variant: Literal["b", "a"] = "b") -
 
     Notes
     -----
-    Tau-b is undefined (NaN) for a row in which truth or prediction is constant, both are for a single
-    label; the mean is taken over the other rows, and is NaN if there are none.
+    Every row counts. If only the truth or only the prediction is constant, the row scores 0; if both are, 1 by tau-b
+    and 0 by tau-a.
 
     Examples
     --------
@@ -150,9 +149,9 @@ def kendall(D_true: Array, D_pred: Array, *, variant: Literal["b", "a"] = "b") -
 
 
 def _correlation(product: Array, square_true: Array, square_pred: Array) -> Array:
-    """Return product / sqrt(square_true * square_pred), NaN where a square is 0."""
+    """Return product / sqrt(square_true * square_pred); 1 if both squares are 0, and 0 if one of them is."""
     length = np.sqrt(square_true * square_pred)
-    result = np.full(length.shape, np.nan)
+    result = np.asarray((square_true == square_pred) & (length == 0), dtype=np.float64)
     np.divide(product, length, out=result, where=length > 0)
-    # rounding can take a perfect correlation beyond its range; NaN stays NaN
+    # Rounding can take a perfect correlation beyond its range.
     return np.clip(result, -1.0, 1.0, out=result)

@@ -1,6 +1,7 @@
 """The browse page: the rows of a table with labels and degrees, to search, filter, sort, select and export."""
 
 import base64
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
@@ -113,7 +114,10 @@ def _series_and_scores(
     def find_bounds(verb: str, *inputs: Any) -> Any:
         try:
             options = {"coverage": interval, "n_raters": raters}
-            return None if posterior is None else getattr(estimator, f"{verb}_interval")(*inputs, **options)
+            with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
+                found = None if posterior is None else getattr(estimator, f"{verb}_interval")(*inputs, **options)
+            messages.extend(str(each.message) for each in caught or ())
+            return found
         except InputError as error:  # the model cannot give these
             messages.append(str(error))
             return None

@@ -412,7 +412,8 @@ class ConvergenceDisplay(Display):
         if not first:
             raise InputError(f"No record of data set {dataset!r} holds an objective.")
         gaps = {name: run.gap for name, run in first.items() if run.gap is not None}
-        return cls({name: run.objective for name, run in first.items()}, gaps, heading=dataset).plot(ax=ax)
+        objectives = {name: np.array(run.objective, dtype=np.float64) for name, run in first.items()}
+        return cls(objectives, gaps, heading=dataset).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         single = len(self.objectives) == 1

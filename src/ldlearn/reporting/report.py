@@ -1,10 +1,10 @@
 """The report of a run: a page, tables and figures, from its records."""
 
 import re
-import tomllib
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import chain, product
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import Any
 
 from ldlearn.datasets import DatasetError, dataset_info
 from ldlearn.evaluation import TASKS, Record, Results, agreement, costs, read_records
-from ldlearn.evaluation.record import find_records
+from ldlearn.evaluation.json_types import parse_toml, read_value
+from ldlearn.evaluation.record import RunFolderError, find_records, path_inside
 from ldlearn.evaluation.text_tables import agreement_table, combined_table, cost_table, score_table
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import HEADLINE_METRICS
@@ -25,6 +26,7 @@ from ldlearn.reporting.run_summary import describe_evaluation, describe_selectio
 from ldlearn.tables.files import FilePath, write_file
 
 FORMATS = ("svg", "png", "pdf")
+_MAX_LABELS = 200  # of a figure with a bar for each
 
 
 def write_report(run_dir: FilePath, output: FilePath | None = None, *, formats: Sequence[str] = FORMATS) -> Path:
@@ -47,9 +49,23 @@ def write_report(run_dir: FilePath, output: FilePath | None = None, *, formats: 
     """
     folder = find_records(run_dir).parent
     plan_file = folder / "plan.toml"
-    plan = plan_file.read_text(encoding="utf-8") if plan_file.is_file() else ""
-    report = Report(read_records(run_dir), plan)
+    records = read_records(run_dir)
+    try:
+        report = Report(records, plan_file.read_bytes().decode() if plan_file.is_file() else "")
+    except (InputError, UnicodeDecodeError) as error:
+        raise RunFolderError(f"{folder} cannot be reported: {error}") from None
     return report.write(folder if output is None else Path(output), formats=formats)
+
+
+@dataclass(frozen=True)
+class PlanFacts:
+    """What a report uses of a plan; not a Plan, since that, or its data, may not be usable here."""
+
+    name: str = ""
+    description: str = ""
+    subject: str = ""
+    metrics: list[str] = field(default_factory=list)
+    display_names: Mapping[str, str] = field(default_factory=dict)
 
 
 class Report:
@@ -65,12 +81,13 @@ class Report:
     def __init__(self, records: Iterable[Record], plan: str = "") -> None:
         self.plan_text = plan
         self._file_content = cache(file_content)  # figures of the page are also written as files
-        # Not as a Plan: a report must not fail because the plan, or its data, cannot be used here.
-        self.plan: dict[str, Any] = tomllib.loads(plan) if plan else {}
-        metrics, subject = self.plan.get("metrics") or HEADLINE_METRICS, str(self.plan.get("subject") or "")
+        try:
+            self.plan: PlanFacts = read_value(parse_toml(plan.encode()), PlanFacts)
+        except InputError as error:
+            raise InputError(f"its plan is not valid ({error}).") from None
         # The metric that needs no explanation is first, where the plan has it.
-        headline = sorted(metrics, key=lambda name: name != "intersection")
-        self.results = Results(records, headline, subject)
+        headline = sorted(self.plan.metrics or HEADLINE_METRICS, key=lambda name: name != "intersection")
+        self.results = Results(records, headline, self.plan.subject)
         if not self.results.records:
             raise InputError("There are no records to report; run the plan first.")
         tables = [self.results.table(task, metric) for task, metric in product(TASKS, self.results.metrics)]
@@ -90,21 +107,21 @@ class Report:
     @property
     def title(self) -> str:
         """Name of the plan, or a general one."""
-        name = str(self.plan.get("name") or "")
-        return f"Experiment “{name}”" if name else "Experiment"
+        return f"Experiment “{self.plan.name}”" if self.plan.name else "Experiment"
 
     def write(self, folder: Path, *, formats: Sequence[str] = FORMATS) -> Path:
         """Write all files, the page last."""
         figures: Iterable[tuple[str, str | bytes]] = self._figure_files(formats) if formats else ()
         for name, content in chain(self.text_files().items(), figures, [("report.html", self.html())]):
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            write_file(folder / name, content)
+            path = path_inside(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_file(path, content)
         return folder / "report.html"
 
     def text_files(self) -> dict[str, str]:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
         names = {dataset.name: _dataset_title(dataset.name) for dataset in self.results.datasets}
-        names |= {str(name): str(shown) for name, shown in self.plan.get("display_names", {}).items()}
+        names |= self.plan.display_names
         tables = {f"{t.task}-{t.metric.name}": score_table(t, self.results, names) for t in self.headline_tables}
         for task in TASKS:
             if mine := [table for table in self.headline_tables if table.task == task]:
@@ -161,8 +178,9 @@ class Report:
             if (subject := self.results.subject) is not None and subject in methods:
                 display = displays.SensitivityDisplay.from_records(self.results, dataset, subject)
                 yield f"sensitivity-{file_name(dataset)}", display
-        for dataset in self._page_data["samples"]:
-            yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(self.results, dataset)
+        for dataset, found in self._page_data["samples"].items():
+            if len(found["labels"]) <= _MAX_LABELS:
+                yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(self.results, dataset)
 
     def _figure_files(self, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         taken: Counter[str] = Counter()
@@ -183,8 +201,8 @@ def _dataset_title(dataset: str) -> str:
 
 
 def file_name(name: str) -> str:
-    """Letters, digits and single hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "unnamed"
+    """Letters, digits and single hyphens, at most 80."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "unnamed"
 
 
 def file_content(display: Display, format: str) -> bytes:

@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 from ldlearn.evaluation import TASKS, Record, Results, Spread, Task
 from ldlearn.evaluation.formatting import enumerate_names, format_value, plural
+from ldlearn.evaluation.text_tables import describe_unreported
 from ldlearn.metrics import METRICS
 
 
 def describe_evaluation(results: Results) -> list[str]:
-    """Sentences about constant labels and data sets without true degrees; empty if there are none."""
-    sentences = list(dict.fromkeys(record.label_warning for record in results.records if record.constant_labels))
+    """Sentences about constant labels, and about data sets and metrics without scores; empty if there are none."""
+    sentences = describe_unreported(results)
+    sentences += list(dict.fromkeys(record.label_warning for record in results.records if record.constant_labels))
     if names := [dataset.name for dataset in results.present_datasets if not dataset.has_truth]:
         sentences.append(
             f"No true degrees: {enumerate_names(names)} {'has' if len(names) == 1 else 'have'} 0/1 labels only. "

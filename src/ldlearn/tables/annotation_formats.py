@@ -42,6 +42,9 @@ _LITERAL = r"""'(?:[^'\\]|\\[\\'"nrtxuU])*+'|"(?:[^"\\]|\\[\\'"nrtxuU])*+"|-?\d+
 _LIST_ITEM = re.compile(rf"(?:np\.\w+\(({_LITERAL})\)|({_LITERAL}))(?:\s*,\s*|\s+|$)")
 
 
+_LONGEST_PREFIX = 500  # of the name of a column: the names of the objects that it lies in
+
+
 def is_task(record: Any) -> bool:
     """Whether a JSON object holds annotations of several raters."""
     found = record.get("annotations") if isinstance(record, Mapping) else None
@@ -252,6 +255,8 @@ def is_empty(value: Any) -> bool:
 
 def _flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Objects within objects as ``outer.inner``."""
+    if len(prefix) > _LONGEST_PREFIX:
+        raise TableError("its objects are nested too deeply, or have names that are too long.", column=prefix[:40])
     flat: dict[str, Any] = {}
     for name, value in fields.items():
         flat |= _flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}

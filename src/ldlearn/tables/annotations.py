@@ -4,7 +4,7 @@ Tasks of annotation tools and long tables (`ldlearn.tables.annotation_formats`) 
 which are counted.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -20,12 +20,14 @@ from ldlearn.tables.annotation_formats import (
     parse_tasks,
 )
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
-from ldlearn.tables.files import Dialect, Input, prefix_errors
+from ldlearn.tables.files import Budget, Dialect, Input, prefix_errors
 from ldlearn.tables.formats import format_of, open_table
 from ldlearn.tables.json_tables import parse_lines, parse_list
+from ldlearn.tables.source import Kind, Source
 from ldlearn.tables.values import import_pandas
 
 KINDS = ("auto", "votes", "labels")
+_ANNOTATION_BYTES = 200  # Python objects
 _TASKS = "tasks of an annotation tool"
 
 
@@ -123,61 +125,85 @@ def read_annotations(
     messages: list[str] = []
     labels: list[str] = []
     id = "id"
+    budget = Budget()
     for path in files:
+        input = Input(path, format, dialect, list_column=label)
         with prefix_errors(path):
-            found, columns = _read_file(path, format, dialect, given, len(files) == 1)
+            found, columns = _read_file(input, given, len(files) == 1)
         annotations += found
         messages.append(_TASKS if columns is None else columns.describe())
+        budget.size += input.budget.size
         if columns is not None:
             labels += columns.label_names
             id = columns.roles.get("item", "id")
     with prefix_errors(files[0]):
-        return _count_raters(annotations, kind, id, list(dict.fromkeys(messages)), labels)
+        return _count_raters(annotations, kind, id, list(dict.fromkeys(messages)), budget, labels)
 
 
-def count_tasks(tasks: Sequence[Mapping[str, Any]]) -> Annotations:
+def count_tasks(tasks: Sequence[Mapping[str, Any]], budget: Budget) -> Annotations:
     """The tasks of an annotation tool, as `read_annotations` reads them from a file."""
-    return _count_raters(parse_tasks(tasks), "auto", "id", [_TASKS])
+    return _count_raters(parse_tasks(tasks), "auto", "id", [_TASKS], budget)
 
 
 def _read_file(
-    path: str, format: str | None, dialect: Dialect | None, given: Mapping[str, str | None], single_file: bool
+    input: Input, given: Mapping[str, str | None], single_file: bool
 ) -> tuple[list[Annotation], LongFormat | None]:
     """The annotations of a file, and the columns of a long table."""
-    rows: dict[int, dict[str, Any]]
-    if (kind := format_of(path, format)) in ("json", "jsonl"):
-        opened = Input(path, title="JSON")
-        with opened.stack, opened.convert_errors():
-            objects = [as_task(found) for found in (parse_list if kind == "json" else parse_lines)(opened)]
+    rows: dict[int, Mapping[Any, Any]]
+    if (kind := format_of(input.table, input.format)) in ("json", "jsonl"):
+        input.title = "JSON"
+        with input.stack, input.convert_errors():
+            objects = [as_task(found) for found in (parse_list if kind == "json" else parse_lines)(input)]
         if not any(objects):
             raise TableError("the file is empty, or all of its objects are.")
         if is_task(objects[0]):
             return parse_tasks(objects, given["label"]), None
+        names = list(dict.fromkeys(name for row in objects for name in row))
+        input.budget.check_table(len(objects), len(names))
+        input.budget.check(_ANNOTATION_BYTES * len(objects))
+        columns = find_long_format(names, given, single_file)
         rows = dict(enumerate(objects, start=1))
-        columns = find_long_format(list(dict.fromkeys(name for row in objects for name in row)), given, single_file)
     else:
-        with open_table(Input(path, format, dialect, list_column=given["label"])) as source:
+        with open_table(input) as source:
             columns = find_long_format(source.names, given, single_file)
             # As texts: the item 007 stays 007.
             texts = {*columns.roles.values(), *columns.labels}
-            rows = source.read({name: "text" if name in texts else "any" for name in source.names}).to_dict("index")
+            kinds: dict[str, Kind] = {name: "text" if name in texts else "any" for name in source.names}
+            rows = dict(_rows(source, kinds))
     return columns.parse_rows(rows), columns
 
 
+def _rows(source: Source, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, Mapping[Any, Any]]]:
+    """The rows of a table with their numbers."""
+    n_rows = 0
+    for table in source.chunks(kinds):
+        n_rows += len(table)
+        source.input.budget.check(_ANNOTATION_BYTES * n_rows)
+        yield from table.to_dict("index").items()
+
+
 def _count_raters(
-    annotations: Sequence[Annotation], kind: str, id: str, messages: list[str], known: Sequence[str] = ()
+    annotations: Sequence[Annotation],
+    kind: str,
+    id: str,
+    messages: list[str],
+    budget: Budget,
+    known: Sequence[str] = (),
 ) -> Annotations:
     """The table of the numbers of raters, or of 0/1 labels; ``known`` labels come first, also if nobody gave them."""
     pandas = import_pandas()
-    # Without a name, a rater of its own.
-    found = [(a.item, k if a.rater is None else a.rater, name) for k, a in enumerate(annotations) for name in a.labels]
-    triples = pandas.DataFrame(found, columns=["item", "rater", "label"]).drop_duplicates()
-    labels = list(dict.fromkeys([*known, *sorted_labels(triples["label"].unique())]))
-    if triples.empty:
+    given = {name for annotation in annotations for name in annotation.labels}
+    labels = list(dict.fromkeys([*known, *sorted_labels(given)]))
+    if not given:
         raise TableError("no annotation has a label.")
     if len(labels) > 1000:  # a column of free texts
         raise TableError(f"there are {len(labels):,} different labels; is that the column of the labels?")
     items = dict.fromkeys(annotation.item for annotation in annotations)
+    names = {name for annotation in annotations for name in annotation.features}
+    budget.check_table(len(items), len(names) + len(labels))
+    # Without a name, a rater of its own.
+    found = [(a.item, k if a.rater is None else a.rater, name) for k, a in enumerate(annotations) for name in a.labels]
+    triples = pandas.DataFrame(found, columns=["item", "rater", "label"]).drop_duplicates()
     counts = pandas.crosstab(triples["item"], triples["label"]).reindex(columns=labels, fill_value=0)
     counts = counts.loc[[item for item in items if item in counts.index]]
     n_raters = int(triples.groupby("item")["rater"].nunique().max())

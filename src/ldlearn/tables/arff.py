@@ -6,7 +6,7 @@ Own code because scipy.io.arff reads neither sparse rows nor labels, and the pac
 import csv
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import chain, islice
 from pathlib import Path
@@ -18,14 +18,16 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, check_distinct, is_number, mark_if_ambiguous
-from ldlearn.tables.files import Input, Output, check_declared_size, check_memory_limit
+from ldlearn.tables.files import Input, Output
 from ldlearn.tables.formats import DatasetContent, Format
-from ldlearn.tables.source import Kind, RowSource
+from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, SparseTable, make_frame, rows_per_chunk, take_rows
 from ldlearn.tables.values import import_pandas, to_numbers
 
 _NUMERIC = ("numeric", "real", "integer")
 _ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.+)""", re.IGNORECASE)
 _MARK = "% label matrix of ldlearn: "
+_CATEGORY_BYTES = 120  # a text in a list and in a set
+_CELL_BYTES = 130  # a text and its position in a dictionary
 _MEKA_COUNT = re.compile(r"-C\s+(-?\d+)")
 # a pattern, not an XML parser: a list of names is all that is wanted, and entities could be a trap
 _XML_LABEL = re.compile(r"""<label\s+name\s*=\s*("[^"]*"|'[^']*')""")
@@ -60,6 +62,7 @@ class ArffSource(RowSource):
         self._is_sparse = bool(first) and first[0].startswith("{")
         cells = self._sparse_cells if self._is_sparse else self._dense_cells
         self._rows = (cells(text, row) for row, text in enumerate(chain(first, lines), start=1))
+        input.budget.check_columns(len(self.names))
 
     def _read_header(self) -> None:
         for line in self._file:
@@ -68,6 +71,7 @@ class ArffSource(RowSource):
             if keyword.startswith("@relation"):
                 self._relation = text[len("@relation") :].strip()
             elif keyword.startswith("@attribute"):
+                self.input.budget.spend(_CATEGORY_BYTES * (1 + text.count(",")))
                 name, categories = _parse_attribute(text)
                 self.names.append(name)
                 self._categories.append(categories)
@@ -97,6 +101,7 @@ class ArffSource(RowSource):
         cells = text.split(",") if "'" not in text and '"' not in text else _split_quoted(text)
         if len(cells) != len(self.names):
             raise TableError(f"it has {len(cells)} values for {len(self.names)} attributes.", row=row)
+        self.input.budget.spend(_CELL_BYTES * len(cells))
         return dict(enumerate(cells))
 
     def _sparse_cells(self, text: str, row: int) -> Cells:
@@ -107,18 +112,22 @@ class ArffSource(RowSource):
             if len(cell) != 2 or not cell[0].isdecimal() or int(cell[0]) >= len(self.names):
                 raise TableError(f"it names the attribute {cell[0][:20]!r}, which does not exist.", row=row)
             found[int(cell[0])] = cell[1]
+        self.input.budget.spend(_CELL_BYTES * len(found))
         return found
 
     def _column(self, rows: list[Cells], position: int, kind: Kind, first: int) -> NDArray[Any]:
         # A sparse row leaves out zeros.
         texts = [self._read_cell(cells.get(position, "0"), position, row) for row, cells in enumerate(rows, first)]
-        values, categories = np.array(texts, dtype=object), self._categories[position]
-        if kind == "text" or (categories is not None and not all(map(is_number, categories))):
+        values = np.array(texts, dtype=object)
+        if kind == "text" or not self._is_numeric(position):
             return values
         with suppress(ValueError):
             return np.array([np.nan if text is None else text for text in texts], dtype=np.float64)
         pandas = import_pandas()
         return to_numbers(pandas.Series(values, pandas.RangeIndex(first, first + len(rows))), self.names[position])
+
+    def _is_numeric(self, position: int) -> bool:
+        return all(map(is_number, self._categories[position] or ()))
 
     def _read_cell(self, cell: str, position: int, row: int) -> str | None:
         text, categories = _unquote(cell.strip()), self._categories[position]
@@ -128,28 +137,55 @@ class ArffSource(RowSource):
             raise TableError(f"{text[:30]!r} is no value of this attribute.", row=row, column=self.names[position])
         return text
 
+    def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
+        """See `Source.blocks`; the numbers of a sparse file stay sparse, but for its labels."""
+        dense = {i for positions in self.labels.values() for i in positions}
+        dense |= {i for i, kind in kinds.items() if kind == "text" or not self._is_numeric(i)}
+        numbers = [i for i in kinds if i not in dense]
+        others = {i: kind for i, kind in kinds.items() if i in dense}
+        if not self._is_sparse or not numbers:
+            yield from super().blocks(kinds)
+            return
+        first = 1
+        while rows := take_rows(self._rows, rows_per_chunk(128 * (1 + len(others))), self.input.budget):
+            columns = {i: self._column(rows, i, kind, first) for i, kind in others.items()}
+            frame = make_frame(columns, first).reindex(range(first, first + len(rows)))
+            table = SparseTable(frame, self._to_csr(rows, numbers, first), numbers, self.input.budget)
+            # A missing value is no zero.
+            yield table.to_frame() if np.isnan(table.matrix.data).any() else table
+            first += len(rows)
+
     def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
         """See `Source.read_matrices`; features of a sparse file stay sparse."""
         if not self._is_sparse:
             return super().read_matrices(groups)
+        blocks = []
+        n_rows = 0
+        while rows := take_rows(self._rows, CHUNK_ROWS, self.input.budget):
+            blocks.append(self._to_csr(rows, list(range(len(self.names))), n_rows + 1))
+            n_rows += len(rows)
+        whole = scipy.sparse.vstack([scipy.sparse.csr_matrix((0, len(self.names))), *blocks], format="csr")
+        made: dict[str, Any] = {}
+        for field, positions in groups.items():
+            # Labels become dense.
+            if field != "X":
+                self.input.budget.check(8 * n_rows * len(positions))
+            made[field] = whole[:, positions] if field == "X" else whole[:, positions].toarray()
+        return made
+
+    def _to_csr(self, rows: list[Cells], positions: list[int], first: int) -> Any:
+        """These columns of some rows; ``first`` is the number of the first of them, for messages."""
+        places = {position: j for j, position in enumerate(positions)}
         values: list[float] = []
         columns: list[int] = []
         starts = [0]
-        for row, cells in enumerate(self._rows, start=1):
-            columns += cells
-            values += [float(self._read_cell(text, column, row) or "nan") for column, text in cells.items()]
+        for row, cells in enumerate(rows, first):
+            wanted = [i for i in cells if i in places]
+            columns += [places[i] for i in wanted]
+            values += [float(self._read_cell(cells[i], i, row) or "nan") for i in wanted]
             starts.append(len(values))
-            # A value and its column have 8 bytes each.
-            check_memory_limit(len(values) * 16, self.input.max_bytes)
-        shape = (len(starts) - 1, len(self.names))
-        whole = scipy.sparse.csr_matrix((np.array(values), np.array(columns, dtype=np.int64), starts), shape=shape)
-        made: dict[str, Any] = {}
-        for field, positions in groups.items():
-            # Labels become dense; a sparse row of a few bytes must not stand for thousands of them.
-            if field != "X":
-                check_declared_size(8 * shape[0] * len(positions), 8 * self.input.size)
-            made[field] = whole[:, positions] if field == "X" else whole[:, positions].toarray()
-        return made
+        shape = (len(rows), len(positions))
+        return scipy.sparse.csr_array((np.array(values), np.array(columns, dtype=np.int64), starts), shape=shape)
 
 
 def _parse_attribute(text: str) -> tuple[str, Categories]:

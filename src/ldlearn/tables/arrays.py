@@ -11,6 +11,7 @@ import os
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import TableError, normalize_name
 from ldlearn.tables.columns import MARKS, Columns, mark_if_ambiguous
-from ldlearn.tables.files import MOST_NAMES, PIPE, Input, Output, check_declared_size, check_memory_limit
+from ldlearn.tables.files import PIPE, Budget, Input, Output
 from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta
 from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
 
@@ -34,6 +35,7 @@ _USUAL_NAMES = {
     "Y": ("y", "logicallabel", "logicallabels", "target", "targets", "label", "logical"),
 }
 _LIBSVM_MARK = "ldlearn "  # before names and origin, in a comment
+_LONGEST_ROW = 50_000
 _SPARSE = ("data", "indices", "indptr", "shape", "format")  # how scipy.sparse.save_npz stores a matrix
 
 
@@ -49,9 +51,11 @@ class ArraySource(Source):
 
     def __init__(self, input: Input, arrays: dict[str, Any]) -> None:
         super().__init__(input)
-        known, own = _pop_names(arrays)
+        known, own = _pop_names(arrays, input.budget)
         self.texts = known.pop("texts", {})
         self._arrays = {name: array for name, array in arrays.items() if _is_column_or_matrix(array)}
+        widths = [array.shape[1] if array.ndim == 2 else 1 for array in self._arrays.values()]
+        input.budget.check_columns(sum(widths), max(map(len, self._arrays), default=0))
         matrices = [name for name, array in self._arrays.items() if array.ndim == 2]
         features = _first_present("X", matrices)
         others = [name for name in matrices if name != features]
@@ -93,11 +97,16 @@ class ArraySource(Source):
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`: one block."""
-        sparse = [i for i in kinds if scipy.sparse.issparse(self._arrays[self._array_columns[i][0]])]
-        columns = {i: self._select_columns([i])[:, 0] for i in kinds if i not in set(sparse)}
+        is_sparse = {name for name, array in self._arrays.items() if scipy.sparse.issparse(array)}
+        sparse = [i for i in kinds if self._array_columns[i][0] in is_sparse]
+        dense = [i for i in kinds if self._array_columns[i][0] not in is_sparse]
+        columns = {i: self._select_columns([i])[:, 0] for i in dense}
         n_rows = self._common_length(list(kinds))
         frame = make_frame(columns, 1).reindex(range(1, n_rows + 1))  # a frame without columns has no rows
-        yield SparseTable(frame, scipy.sparse.csr_array(self._select_columns(sparse)), sparse) if sparse else frame
+        if not sparse:
+            yield frame
+            return
+        yield SparseTable(frame, scipy.sparse.csr_array(self._select_columns(sparse)), sparse, self.input.budget)
 
     def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
         """See `Source.read_matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
@@ -105,7 +114,7 @@ class ArraySource(Source):
             if self._arrays[name].dtype.kind not in "biuf":
                 raise TableError(f"the array {name!r} holds no numbers.")
         found = {field: self._select_columns(positions) for field, positions in groups.items()}
-        return {field: matrix if field == "X" else to_dense(matrix) for field, matrix in found.items()}
+        return {field: matrix if field == "X" else self._to_dense(matrix) for field, matrix in found.items()}
 
     def _select_columns(self, positions: list[int]) -> Any:
         """These columns side by side."""
@@ -115,8 +124,12 @@ class ArraySource(Source):
             columns = [self._array_columns[i][1] for i in positions]
             array = self._arrays[name].reshape(-1, 1) if self._arrays[name].ndim == 1 else self._arrays[name]
             return array if columns == list(range(array.shape[1])) else array[:, columns]
-        self._common_length(positions)
+        self.input.budget.check(8 * self._common_length(positions) * len(positions))
         return np.column_stack([to_dense(self._select_columns([i])) for i in positions])
+
+    def _to_dense(self, matrix: Any) -> Any:
+        self.input.budget.check(8 * math.prod(matrix.shape))
+        return to_dense(matrix)
 
     def _common_length(self, positions: list[int]) -> int:
         """Number of rows, which all arrays that hold these columns must have."""
@@ -125,8 +138,6 @@ class ArraySource(Source):
         for other, m in others:
             if m != n:
                 raise TableError(f"the array {first!r} has {n} rows, but {other!r} has {m}; all need as many.")
-        # What is sparse in the file may become dense.
-        check_memory_limit(8 * n * len(positions), self.input.max_bytes)
         return int(n)
 
 
@@ -134,15 +145,16 @@ def _is_column_or_matrix(array: Any) -> bool:
     # Bytes are marks of other programs, such as scipy's "csr"; a matrix of texts is no label and no feature.
     if isinstance(array, str) or array.dtype.kind == "S":
         return False
-    is_numeric_matrix = array.ndim == 2 and array.dtype.kind != "U"
-    return array.ndim == 1 or bool(is_numeric_matrix and array.shape[1] <= MOST_NAMES)
+    # A long row is how MATLAB stores a vector.
+    is_matrix = array.ndim == 2 and array.dtype.kind != "U" and (array.shape[0] != 1 or array.shape[1] <= _LONGEST_ROW)
+    return bool(array.ndim == 1 or is_matrix)
 
 
-def _pop_names(arrays: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def _pop_names(arrays: dict[str, Any], budget: Budget) -> tuple[dict[str, Any], bool]:
     """Names of features and labels that the file gives, and whether this library wrote it; they are taken out."""
     text = arrays.pop(META, None)
     if text is not None:
-        return parse_meta(str(text)), True
+        return parse_meta(str(text), budget), True
     given = {key: arrays.pop(key, np.empty(0)) for key in ("feature_names", "label_names")}
     return {key: [str(name) for name in np.ravel(names)] for key, names in given.items()}, False
 
@@ -170,23 +182,21 @@ def read_npz(input: Input) -> dict[str, NDArray[Any]]:
             # NumPy itself writes no other kinds.
             if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or member.flag_bits & 1:
                 raise TableError(f"{member.filename!r} is packed or encrypted in a way no NumPy archive is.")
-        input.check_size(sum(member.file_size for member in members))
         arrays = {}
         for member in members:
             with archive.open(member) as file:
                 name = member.filename.removesuffix(".npy")
-                arrays[name] = read_array(file, member.file_size, f"the array {name!r}")
+                arrays[name] = read_array(file, member.file_size, input.budget, f"the array {name!r}")
     return arrays
 
 
 def read_npy(input: Input) -> NDArray[Any]:
     """The array of an .npy file."""
-    input.check_size(input.size)
     with input.path.open("rb") as file:
-        return read_array(file, input.size)
+        return read_array(file, input.budget.size, input.budget)
 
 
-def read_array(file: IO[bytes], size: int, what: str = "the array") -> NDArray[Any]:
+def read_array(file: IO[bytes], size: int, budget: Budget, what: str = "the array") -> NDArray[Any]:
     """Read an array of ``size`` bytes whose header must agree with the number of bytes that follow it."""
     start = file.tell()
     version = npy_format.read_magic(file)
@@ -196,12 +206,13 @@ def read_array(file: IO[bytes], size: int, what: str = "the array") -> NDArray[A
         raise TableError(f"{what} holds Python objects (pickles), which are never loaded.")
     if dtype.kind not in "biufUS":
         raise TableError(f"{what} holds {dtype}, not numbers.")
-    # an empty array costs nothing itself, but what it is multiplied with would
-    if min(shape, default=0) < 0 or (0 in shape and max(shape) > MOST_NAMES):
+    if min(shape, default=0) < 0:
         raise TableError(f"{what} has the impossible shape {shape}.")
     expected, present = dtype.itemsize * math.prod(shape), size - (file.tell() - start)
     if expected != present:
         raise TableError(f"{what} announces {expected:,} bytes and holds {present:,}.")
+    # A text becomes a Python object.
+    budget.spend_array(shape, dtype.itemsize + (64 if dtype.kind == "U" else 0))
     file.seek(start)
     array: NDArray[Any] = npy_format.read_array(file, allow_pickle=False)
     file.read(1)  # an archive compares its checksum at the end of the member
@@ -220,6 +231,7 @@ class NpySource(ArraySource):
         parts = {field: _part_path(path, field) for field in ("X", *MARKS)} if input.has_path else {}
         found = {field: part for field, part in parts.items() if part.is_file()}
         if "X" in found and len(found) > 1:
+            input.budget.size = sum(part.stat().st_size for part in found.values())
             arrays = {field: read_npy(replace(input, table=str(part))) for field, part in found.items()}
             # The endings of the names show what the labels are, as the description in a file of ours would.
             super().__init__(input, arrays | {META: "{}"})
@@ -237,6 +249,7 @@ class NpySource(ArraySource):
         labels = replace(self.input, table=str(path))
         with labels.convert_errors():
             matrix = read_npy(labels)
+            self.input.budget.size += labels.budget.size
             if matrix.ndim != 2:
                 raise TableError(f"a matrix with a column for each label is needed, not the shape {matrix.shape}.")
         # The columns of both files are named and numbered anew.
@@ -299,13 +312,16 @@ class LibsvmSource(ArraySource):
         from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
         from sklearn.preprocessing import MultiLabelBinarizer
 
+        with input.path.open("rb") as file:
+            # A row and a label are Python objects.
+            for piece in iter(partial(file.read, 1 << 20), b""):
+                input.budget.spend(64 * (piece.count(b"\n") + piece.count(b",")))
         comment = _read_own_comment(input.path)
-        known = parse_meta(comment or "{}")
+        known = parse_meta(comment or "{}", input.budget)
         # The lines show neither last features that are 0 everywhere, nor whether indices begin at 0.
         own = {"n_features": len(known["feature_names"]), "zero_based": False} if known["feature_names"] else {}
         X, targets = load_svmlight_file(str(input.path), multilabel=True, **own)
-        if X.shape[1] > MOST_NAMES:
-            raise TableError(f"a feature index is beyond {MOST_NAMES:,}.")
+        input.budget.check_columns(X.shape[1])
         numbers = sorted({number for row in targets for number in row})
         if not np.isfinite(numbers).all():
             raise TableError("a label is no finite number.")
@@ -315,7 +331,7 @@ class LibsvmSource(ArraySource):
                 raise TableError(f"it has the label {min(unnamed):g}, which has no name.")
             numbers = [float(j) for j in range(len(known["label_names"]))]
         # The labels are made dense.
-        check_declared_size(X.shape[0] * len(numbers), input.size)
+        input.budget.spend_array((X.shape[0], len(numbers)))
         Y = MultiLabelBinarizer(classes=numbers).fit_transform(targets).astype(np.int8)
         names = {"feature_names": [f"x{j}" for j in range(X.shape[1])], "label_names": [f"{n:g}" for n in numbers]}
         super().__init__(input, {"X": X, "Y": Y, META: comment or json.dumps(names)})

@@ -1,21 +1,27 @@
 """Column tables: .parquet and .feather, in batches of rows."""
 
+import mmap
+import os
 import re
+import struct
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
 from ldlearn.tables.columns import check_distinct, find_marked_labels
-from ldlearn.tables.files import MOST_NAMES, Input, Output, check_memory_limit
+from ldlearn.tables.files import STREAMED, Input, Output
 from ldlearn.tables.formats import META, Format, Table, parse_meta
-from ldlearn.tables.source import CHUNK_ROWS, Kind, Source, as_column, make_frame
+from ldlearn.tables.source import ROW_BYTES, Kind, Source, as_column, make_frame, rows_per_chunk
 
 _INDEX_OF_PANDAS = re.compile(r"__index_level_\d+__")  # an index without a name, which is no column
+_ALL_COLUMNS = ""
+_VIEW_BYTES = 16  # length, first characters, buffer and place
 _TEXTS = ("string", "large_string", "string_view", "null", "bool")
 
 
@@ -27,11 +33,21 @@ class ArrowSource(Source):
         self._types = import_optional("pyarrow", "tables", "Tables").types
         from pyarrow import dataset
 
-        # Without buffers: a damaged page would get one of the size that it announces.
-        options = dataset.ParquetFileFormat(pre_buffer=False) if format == "parquet" else format
+        options: Any = format
+        if format == "parquet":
+            announced = _parquet_sizes(input)
+            # Texts stay in dictionaries: a file names a long one once for any number of rows. Without buffers: a
+            # damaged page would get one of the size that it announces.
+            read = dataset.ParquetReadOptions(dictionary_columns=announced.texts)
+            options = dataset.ParquetFileFormat(read_options=read, pre_buffer=False)
+        else:
+            announced = _feather_sizes(input)
+        self._column_bytes = announced.columns
         self._file = dataset.dataset(str(input.path), format=options)
         self._n_rows = self._file.count_rows()
-        check_distinct(self._file.schema.names)
+        names = self._file.schema.names
+        input.budget.check_columns(len(names))
+        check_distinct(names)
         self.names = []
         self._file_columns: list[tuple[str, int | None]] = []  # column of the file, and position in its lists
         self._widths: dict[str, int] = {}  # lengths of lists
@@ -46,10 +62,14 @@ class ArrowSource(Source):
             self.names.append(name)
             self._file_columns.append((name, None))
             return
-        first: Any = next((batch.column(0).drop_null() for batch in self._batches([name])), [])
-        width = kind.list_size if types.is_fixed_size_list(kind) else len(first[0]) if len(first) else 0
-        if not 1 <= width <= MOST_NAMES:
-            raise TableError(f"its first list has {width:,} numbers.", column=name)
+        if types.is_fixed_size_list(kind):
+            width = kind.list_size
+        else:
+            first: Any = next((batch.column(0).drop_null() for batch in self._batches([name])), [])
+            width = len(first[0]) if len(first) else 0
+        if not width:
+            raise TableError("its first list has no numbers.", column=name)
+        self.input.budget.check_columns(width, len(name))
         self._widths[name] = width
         self._file_columns += [(name, k) for k in range(width)]
         self.names += [f"{name}_{k}" for k in range(width)]
@@ -58,12 +78,21 @@ class ArrowSource(Source):
         types = self._types
         return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
 
+    def _check_type(self, name: str, kind: Any) -> None:
+        """Refuse a column that is neither numbers nor texts, by its type alone."""
+        types = self._types
+        inner = kind.value_type if types.is_dictionary(kind) or self._is_list(kind) else kind
+        inner = inner.value_type if types.is_dictionary(inner) else inner
+        is_number = types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner)
+        if not (is_number or types.is_temporal(inner) or str(inner) in _TEXTS):
+            raise TableError(f"its type is {kind}; convert it to numbers or texts, or leave it out.", column=name)
+
     def _read_meta(self) -> tuple[dict[str, list[int]], Mapping[str, str]]:
         """Labels and origin of a data set that this library wrote."""
         text = (self._file.schema.metadata or {}).get(META.encode())
         if text is None:
             return find_marked_labels(self.names), {}
-        meta = parse_meta(text.decode())
+        meta = parse_meta(text.decode(), self.input.budget)
         m, c = len(meta["feature_names"]), len(meta["label_names"])
         if len(self.names) != m + c * len(meta["fields"]):
             return find_marked_labels(self.names), meta["texts"]
@@ -71,19 +100,28 @@ class ArrowSource(Source):
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`."""
-        wanted, row = list(dict.fromkeys(self._file_columns[i][0] for i in kinds)), 1
+        self.input.budget.check(self._n_rows * (ROW_BYTES + 8 * len(kinds)), STREAMED)
+        wanted = list(dict.fromkeys(self._file_columns[i][0] for i in kinds))
+        row = 1
         for batch in self._batches(wanted):
             arrays = {name: self._read_values(batch.column(name), name, row) for name in wanted}
             places = ((i, *self._file_columns[i]) for i in kinds)
             yield make_frame({i: arrays[name] if k is None else arrays[name][:, k] for i, name, k in places}, row)
             row += batch.num_rows
-            self.input.on_progress(self.input.size * batch.num_rows // max(self._n_rows, 1))
+            self.input.on_progress(self.input.budget.size * batch.num_rows // max(self._n_rows, 1))
         if row - 1 != self._n_rows:
             raise TableError(f"it announces {self._n_rows:,} rows and holds another number.")
 
     def _batches(self, names: list[str]) -> Iterator[Any]:
+        for name in names:
+            self._check_type(name, self._file.schema.field(name).type)
+        needed = sum(self._column_bytes.get(name, 0) for name in (*names, _ALL_COLUMNS))
+        self.input.budget.check(needed, STREAMED)
         options = {"use_threads": False, "batch_readahead": 0, "fragment_readahead": 0}
-        return iter(self._file.to_batches(columns=names, batch_size=CHUNK_ROWS, **options))
+        step = rows_per_chunk(needed // max(self._n_rows, 1))
+        for batch in self._file.to_batches(columns=names, batch_size=step, **options):
+            batch.validate(full=True)
+            yield batch
 
     def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
         """See `Source.read_matrices`.
@@ -93,7 +131,7 @@ class ArrowSource(Source):
         """
         matrices = {}
         for field, positions in groups.items():
-            check_memory_limit(8 * self._n_rows * len(positions), self.input.max_bytes)
+            self.input.budget.check(8 * self._n_rows * len(positions))
             types = {str(self._file.schema.field(self._file_columns[i][0]).type) for i in positions}
             dtype = np.float32 if types == {"float"} else np.float64
             matrices[field] = np.empty((self._n_rows, len(positions)), dtype=dtype)
@@ -105,20 +143,34 @@ class ArrowSource(Source):
     def _read_values(self, column: Any, name: str, row: int) -> NDArray[Any]:
         """The values of a column; dates and times as texts, lists of numbers as a matrix."""
         types = self._types
-        column = column.dictionary_decode() if types.is_dictionary(column.type) else column
         kind = column.type
         if name in self._widths:
             return self._lists_to_matrix(column, name, row)
-        if self._is_list(kind) and not types.is_nested(kind.value_type):  # of labels
-            return as_column(column.to_pylist(), "text")
+        if types.is_dictionary(kind):
+            return self._decode(column, name, row)
+        if self._is_list(kind):  # of labels
+            values: NDArray[Any] = self._read_values(column.flatten(), name, row)
+            ends = np.cumsum(column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
+            lists = [part.tolist() for part in np.split(values, ends[:-1])] if len(ends) else []
+            is_valid = column.is_valid().to_pylist()
+            return as_column([part if valid else None for part, valid in zip(lists, is_valid, strict=True)], "text")
         if types.is_decimal(kind):
             column = column.cast("float64")
         elif types.is_temporal(kind):
             column = column.cast("string")
-        elif str(kind) not in _TEXTS and not types.is_integer(kind) and not types.is_floating(kind):
-            raise TableError(f"its type is {kind}; convert it to numbers or texts, or leave it out.", column=name)
-        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        return values
+        elif str(kind) == "string_view":  # cells may share a text, which is copied for each of them
+            lengths = np.frombuffer(column.buffers()[1], "<i4")[:: _VIEW_BYTES // 4]
+            self.input.budget.check(int(lengths[column.offset :][: len(column)].sum(dtype=float)))
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+
+    def _decode(self, column: Any, name: str, row: int) -> NDArray[Any]:
+        """The values of a dictionary, each of them once in memory."""
+        codes, places = np.unique(column.indices.fill_null(-1).to_numpy(), return_inverse=True)
+        used = column.dictionary.take(import_optional("pyarrow", "tables", "Tables").array(codes, mask=codes < 0))
+        values = self._read_values(used, name, row)
+        lengths = np.array([len(value) if isinstance(value, str) else 0 for value in values])
+        self.text_bytes += int(np.bincount(places, minlength=len(codes)) @ lengths)
+        return values[places]
 
     def _lists_to_matrix(self, lists: Any, name: str, row: int) -> NDArray[np.float64]:
         """The lists of a column as rows, NaN where there is none."""
@@ -134,6 +186,101 @@ class ArrowSource(Source):
         numbers = lists.drop_null().flatten().to_numpy(zero_copy_only=False)
         rows[lists.is_valid().to_numpy(zero_copy_only=False)] = numbers.reshape(-1, width)
         return rows
+
+
+class _Sizes(NamedTuple):
+    """What a file announces: bytes of each column as arrays, and which of its columns are texts."""
+
+    columns: Mapping[str, int]
+    texts: list[str]
+
+
+def _parquet_sizes(input: Input) -> _Sizes:
+    """By the footer."""
+    from pyarrow import parquet
+
+    with input.path.open("rb") as file:
+        file.seek(-8, os.SEEK_END)
+        # Its objects take 40 times the memory (30,000 columns: 6 MB and 250 MB).
+        footer_bytes = int.from_bytes(file.read(4), "little")
+        input.budget.check(40 * min(footer_bytes, input.budget.size))
+    footer = parquet.read_metadata(input.path)
+    leaves = [footer.schema.column(j) for j in range(footer.num_columns)]
+    roots = _roots([leaf.path for leaf in leaves], set(footer.schema.to_arrow_schema().names))
+    sizes: Counter[str] = Counter()
+    for group in map(footer.row_group, range(footer.num_row_groups)):
+        input.budget.spend_array(())
+        for j, root in enumerate(roots):
+            needed = max(8 * group.column(j).num_values, group.column(j).total_uncompressed_size)
+            input.budget.check(needed)
+            sizes[root] += needed
+    return _Sizes(sizes, [leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"])
+
+
+def _roots(paths: list[str], names: set[str]) -> list[str]:
+    """The columns that the paths lie in; a name may contain points."""
+    roots = []
+    for path in paths:
+        while path not in names and "." in path:
+            path = path.rpartition(".")[0]
+        roots.append(path)
+    return roots
+
+
+def _feather_sizes(input: Input) -> _Sizes:
+    """By the headers of the batches, which are read together: lengths of arrays, and of buffers when unpacked."""
+    total = 0
+    with input.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        footer = len(data) - 10 - struct.unpack_from("<i", data, len(data) - 10)[0]
+        table = _Table(data, footer)
+        for dictionaries_or_batches in (2, 3):
+            for start, prefix_and_head, _ in table.vector(dictionaries_or_batches, "<qi4xq"):
+                input.budget.spend_array(())
+                has_mark = data[start : start + 4] == b"\xff\xff\xff\xff"
+                batch = _Table(data, start + (8 if has_mark else 4)).inner(2)
+                needed = _batch_bytes(
+                    batch.inner(1) if dictionaries_or_batches == 2 else batch, start + prefix_and_head
+                )
+                input.budget.check(needed)
+                total += needed
+    return _Sizes({_ALL_COLUMNS: total}, [])
+
+
+def _batch_bytes(batch: "_Table", body: int) -> int:
+    buffers = [length for _, length in batch.vector(2, "<qq")]
+    if batch.field(3):  # compressed: a buffer begins with its length, or -1 if it is as it was
+        starts = [body + start for start, length in batch.vector(2, "<qq") if length >= 8]
+        buffers += [struct.unpack_from("<q", batch.data, start)[0] for start in starts]
+    return 8 * sum(abs(length) for length, _ in batch.vector(1, "<qq")) + sum(map(abs, buffers))
+
+
+class _Table:
+    """A table of a FlatBuffers message, which the headers of Arrow files are."""
+
+    def __init__(self, data: Any, root: int) -> None:
+        self.data = data
+        self._start = root + struct.unpack_from("<I", data, root)[0]
+
+    def field(self, number: int) -> int:
+        """Where a field is; 0 if it is absent."""
+        fields = self._start - struct.unpack_from("<i", self.data, self._start)[0]
+        size = struct.unpack_from("<H", self.data, fields)[0]
+        place = 4 + 2 * number
+        offset = struct.unpack_from("<H", self.data, fields + place)[0] if place < size else 0
+        return self._start + offset if offset else 0
+
+    def inner(self, number: int) -> "_Table":
+        """A field that is a table."""
+        return _Table(self.data, self.field(number))
+
+    def vector(self, number: int, layout: str) -> list[tuple[int, ...]]:
+        """A field that is a list of structures."""
+        if not (place := self.field(number)):
+            return []
+        start = place + struct.unpack_from("<I", self.data, place)[0]
+        length = struct.unpack_from("<I", self.data, start)[0]
+        end = start + 4 + length * struct.calcsize(layout)
+        return list(struct.iter_unpack(layout, self.data[start + 4 : end]))
 
 
 def to_arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:

@@ -10,11 +10,13 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
 
+from ldlearn.core.row_groups import Groups, count_groups, join_groups, rows_of_groups
 from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import ParameterError, TableError, check_choice, import_optional
 from ldlearn.tables.files import PIPE, write_file
 from ldlearn.tables.formats import format_of, write_table
+from ldlearn.tables.labelled_table import describe_repeated_rows, find_groups
 from ldlearn.tables.table_files import ModelRowOptions, label_losses, read_model_rows
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import import_pandas
@@ -34,6 +36,8 @@ def ask_table(
     *,
     n: int = 50,
     to: str | None = None,
+    groups: str | None = None,
+    raw: bool = False,
     **options: Unpack[ModelRowOptions],
 ) -> WrittenTable:
     """Write the rows that should be annotated next, and the labels that look wrong.
@@ -52,7 +56,10 @@ def ask_table(
     output : str, default="-"
     n : int, default=50
         How many rows to ask for.
-    id, keep, kind, blank, format, dialect, to, overwrite, on_message, progress
+    groups : str, optional
+        The column that names groups of rows that belong together, see `fit_table`; by default that of the fit, if the
+        table has it. Labels are checked by models that are fitted without the group of their row.
+    id, keep, kind, blank, format, dialect, to, raw, overwrite, on_message, progress
         As for `ldlearn.reporting.write_browse_page` and `predict_table`.
 
     Returns
@@ -62,15 +69,19 @@ def ask_table(
     if n < 1:
         raise ParameterError(f"n must be at least 1, got {n}.")
     format_name = format_of(output, to)
-    rows = read_model_rows(data, model, output, **options)
+    rows = read_model_rows(data, model, output, groups=groups, **options)
     for name in set(_ADDED_COLUMNS) & {rows.id, *rows.cells.columns}:
         raise TableError("a column of this name would be added; rename it, or leave it out with keep.", column=name)
     errors = expected_errors(rows.predicted, rows.degrees, rows.n_votes)
     asked = choose_rows(errors, rows.X, n)
     messages, notes, others = list(rows.messages), [""] * len(rows.names), asked[:0]
-    if rows.recovered.sum() >= _MIN_ROWS:
+    together, n_repeated = find_groups(rows.X, rows.groups)
+    messages += describe_repeated_rows(n_repeated, len(together))
+    if (n_groups := len(np.unique(together[rows.recovered]))) == 1 and len(together) >= _MIN_ROWS:
+        messages.append("Labels are not checked: all labelled rows are equal or in one group, so none can be held out.")
+    if n_groups > 1 and rows.recovered.sum() >= _MIN_ROWS:
         labels = np.where(rows.recovered[:, None], rows.labels, np.nan)  # type: ignore[arg-type]
-        probabilities = held_out_probabilities(rows.model.estimator, rows.X, labels)
+        probabilities = held_out_probabilities(rows.model.estimator, rows.X, labels, together)
         suspicious = find_suspicious_labels(labels, probabilities)
         for i, j in np.argwhere(suspicious):
             note = f"{rows.model.labels[j]}={labels[i, j]:.0f} ({probabilities[i, j]:.2f})"
@@ -84,7 +95,7 @@ def ask_table(
     columns: dict[str, Any] = {rows.id: [rows.names[i] for i in places], **rows.cells.iloc[places]}
     columns |= dict(zip(_ADDED_COLUMNS, (ranks, errors[places], [notes[i] for i in places]), strict=True))
     written = import_pandas().DataFrame({name: list(cells) for name, cells in columns.items()})
-    write_table(output, [written], [], format_name)
+    write_table(output, [written], [], format_name, raw=raw)
     return WrittenTable(len(written), list(rows.model.labels), output, messages)
 
 
@@ -149,17 +160,20 @@ def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]
     return np.asarray(candidates[chosen])
 
 
-def held_out_probabilities(estimator: Any, X: Any, labels: Array) -> Array:
-    """Probability of each given 0/1 label, by models that are fitted without its row; NaN where unknown.
+def held_out_probabilities(estimator: Any, X: Any, labels: Array, groups: Groups) -> Array:
+    """Probability of each given 0/1 label, by models that are fitted without the group of its row; NaN where unknown.
 
     Hyperparameters that the estimator has selected are kept.
     """
     selected = {name: getattr(estimator, f"{name}_", getattr(estimator, name)) for name in estimator.path_params}
     known = np.flatnonzero(~np.isnan(labels).all(axis=1))
+    known_groups = join_groups(groups[known])
+    n_groups = count_groups(known_groups)
     predicted = np.full(labels.shape, np.nan)
-    for train, test in KFold(5, shuffle=True, random_state=0).split(known):
-        fitted = clone(estimator).set_params(**selected).fit(X[known[train]], labels[known[train]])
-        predicted[known[test]] = fitted.predict(X[known[test]])
+    for parts in KFold(min(5, n_groups), shuffle=True, random_state=0).split(np.arange(n_groups)):
+        train, test = (known[rows_of_groups(known_groups, part)] for part in parts)
+        fitted = clone(estimator).set_params(**selected).fit(X[train], labels[train])
+        predicted[test] = fitted.predict(X[test])
     found = np.full(labels.shape, np.nan)
     found[known] = np.exp(-label_losses(predicted[known], np.asarray(labels[known], dtype=np.float64)))
     return found

@@ -58,9 +58,13 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
     if not found:
         raise TableError(f"{option} names no column; the columns are {format_list(names)}.")
     if len(set(found)) < len(found):
-        twice = next(i for k, i in enumerate(found) if i in found[:k])
-        raise TableError(f"{option} names the column {names[twice]!r} twice.")
+        raise TableError(f"{option} names the column {names[_first_repeated(found)]!r} twice.")
     return found
+
+
+def _first_repeated(values: Iterable[Any]) -> Any:
+    seen: set[Any] = set()
+    return next(value for value in values if value in seen or seen.add(value))  # type: ignore[func-returns-value]
 
 
 def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
@@ -92,6 +96,8 @@ class TableColumns:
         Features whose type the user gives, by type: numeric, categorical, date, text. Of dates it may be
         a mapping, to the format of each.
     id : str or None
+    groups : str or None
+        The column that names the groups of rows that belong together.
     kept : list of str
         Columns to be written beside the degrees; these may be features too.
     """
@@ -100,6 +106,7 @@ class TableColumns:
     features: list[str]
     types: dict[str, Any]
     id: str | None
+    groups: str | None = None
     kept: list[str] = field(default_factory=list)
 
 
@@ -113,6 +120,7 @@ class FeatureOptions(TypedDict, total=False):
     text: Columns
     ignore: Columns
     id: str | None
+    groups: str | None
 
 
 def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOptions]) -> TableColumns:
@@ -124,10 +132,13 @@ def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOpti
         for option, choice in {"labels": labels, **given}.items()
     }
     names = source.names  # after `find`, which may have joined a file of labels
-    if len(found.setdefault("id", [])) > 1:
-        raise TableError(f"id must be one column, not {format_list([names[i] for i in found['id']])}.")
-    features = found.setdefault("features", source.default_features({*found["labels"], *found["id"]}))
+    for option in ("id", "groups"):
+        if len(found.setdefault(option, [])) > 1:
+            raise TableError(f"{option} must be one column, not {format_list([names[i] for i in found[option]])}.")
+    others = {*found["labels"], *found["id"], *found["groups"]}
+    features = found.setdefault("features", source.default_features(others))
     _check_disjoint(names, found, ("labels", "id", "features"))
+    _check_disjoint(names, found, ("labels", "groups", "features"))
     _check_disjoint(names, found, ("labels", "ignore"))
     _check_disjoint(names, found, _TYPES)
     ignored = set(found.get("ignore", ()))
@@ -140,14 +151,15 @@ def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOpti
             raise TableError(f"{option} names {names[i]!r}, which is no feature.")
     if isinstance(formats := wanted.get("date"), Mapping):  # a prefix may name several columns of one format
         types["date"] = {names[i]: form for choice, form in formats.items() for i in source.find(choice, "date")}
-    labelled, chosen, ids = ([names[i] for i in part] for part in (found["labels"], features, found["id"]))
-    return TableColumns(labelled, chosen, types, ids[0] if ids else None)
+    labelled, chosen = ([names[i] for i in part] for part in (found["labels"], features))
+    id, groups = (names[found[option][0]] if found[option] else None for option in ("id", "groups"))
+    return TableColumns(labelled, chosen, types, id, groups)
 
 
 def _is_given(option: str, choice: Any) -> bool:
     """Whether there is a choice at all; a list of columns of a type may turn out empty."""
     return choice is not None and (
-        option in ("features", "id") or isinstance(choice, str | int | slice) or len(choice) > 0
+        option in ("features", "id", "groups") or isinstance(choice, str | int | slice) or len(choice) > 0
     )
 
 
@@ -172,8 +184,7 @@ def find_columns_to_keep(source: Source, keep: Columns | None, id: str | None, l
 def check_distinct(names: Sequence[str]) -> None:
     """Refuse a table with two columns of one name."""
     if len(set(names)) < len(names):
-        twice = next(name for k, name in enumerate(names) if name in names[:k])
-        raise TableError("two columns have this name; rename one.", column=twice)
+        raise TableError("two columns have this name; rename one.", column=_first_repeated(names))
 
 
 def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> None:

@@ -62,6 +62,8 @@ def fit_parts(
     -------
     TableModel
     """
+    if columns.get("groups") is not None:
+        raise ParameterError("On a cluster no rows are held out and no groups are used; leave groups out.")
     parts = _find_parts(data)
     if output is not None:
         check_output(output, parts, overwrite=overwrite)
@@ -88,6 +90,7 @@ def fit_parts(
         "positives_per_row": float(positives.sum() / n),
         "mean_distribution": (distributions / n).tolist(),
         "missing": {},
+        "repeated_rows": None,
         "warnings": ["Medians, scales and categories were learned on a sample, and no rows were held out for a check."],
         "source": describe_origin(data),
     }

@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import is_number
-from ldlearn.tables.files import BUFFER_BYTES, MOST_NAMES, Dialect, Input, Output
+from ldlearn.tables.files import BUFFER_BYTES, Dialect, Input, Output
 from ldlearn.tables.formats import Format, Table
-from ldlearn.tables.source import CHUNK_BYTES, CHUNK_ROWS, Kind, Source, make_frame
+from ldlearn.tables.formulas import guard, unguard, unguard_cells
+from ldlearn.tables.source import Kind, Source, make_frame, rows_per_chunk
 from ldlearn.tables.values import MISSING, has_leading_zero, import_pandas, with_decimal_point
 
 _LONGEST_ROW = 16 << 20
@@ -47,8 +48,9 @@ class DelimitedSource(Source):
         import_pandas()  # or a message how to install it
         start = input.file.peek(BUFFER_BYTES)
         line = start.partition(b"\n")[0]
-        if len(line) == BUFFER_BYTES or max(map(line.count, b",;\t|")) >= MOST_NAMES:
-            raise TableError(f"its first line is longer than 4 MB or has more than {MOST_NAMES:,} columns.")
+        if len(line) == BUFFER_BYTES:
+            raise TableError(f"its first line is longer than {BUFFER_BYTES >> 20} MB.")
+        input.budget.check_columns(max(map(line.count, b",;\t|")))
         sample = start[: max(1 << 20, 2 * len(line))]
         self._is_whole = len(sample) == len(start) < BUFFER_BYTES
         self._dialect = detect_dialect(sample, input, delimiter, is_whole=self._is_whole)
@@ -69,19 +71,21 @@ class DelimitedSource(Source):
             self._file.readline()
         if not has_header:
             self._first_rows = self._dialect.rows
-        self._set_names(header if has_header else [f"column{i}" for i in range(len(header))])
+        self._set_names([unguard(name) if has_header else f"column{i}" for i, name in enumerate(header)])
         self._width = len(header)  # of a row; names of empty columns at the end are dropped
         self._drop_empty_end()
+        # Rows may be shorter than the first ones and take as many numbers.
         row_bytes = len(sample) // (sample.count(b"\n") + 1)
-        self._chunk_rows = min(CHUNK_ROWS, max(1, CHUNK_BYTES // max(row_bytes, 1)))
+        self._chunk_rows = rows_per_chunk(max(row_bytes, 8 * self._width))
 
     def _drop_empty_end(self) -> None:
         """A separator at the end of the lines makes no column."""
         rows = self._first_rows
         if {len(row) for row in rows} == {self._width + 1} and not any(row[-1].strip() for row in rows):
             self._width += 1
-        while rows and not self.names[-1] and not any("".join(row[len(self.names) - 1 :]).strip() for row in rows):
-            self.names.pop()
+        if rows:
+            filled = (i for row in (self.names, *rows) for i, cell in enumerate(row) if cell.strip())
+            del self.names[max(filled, default=0) + 1 :]
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`; a column of kind "any" becomes numbers if all of its values in the block are.
@@ -99,9 +103,7 @@ class DelimitedSource(Source):
         if tuple(map(int, pandas.__version__.split(".")[:2])) < (3, 1):
             options["float_precision"] = "round_trip"  # the default of later versions
         all_columns = len(kinds) == self._width
-        file = _RowLengthCheck(
-            self._file, self._width, self._dialect.delimiter, self.first_row, finds_long_rows=all_columns
-        )
+        file = _RowLengthCheck(self, self._file, finds_long_rows=all_columns)
         try:
             reader = pandas.read_csv(
                 file,
@@ -120,7 +122,10 @@ class DelimitedSource(Source):
                 **options,
             )
             with reader:
-                yield from (self._to_block(frame, kinds, file.empty_rows) for frame in reader if len(frame))
+                for frame in reader:
+                    self.input.budget.spent = 0
+                    if len(frame):
+                        yield self._to_block(frame, kinds, file.empty_rows)
         except pandas.errors.ParserError as error:
             if "Calling read(" in str(error):  # pandas passes on errors of the file, but replaces Ctrl-C
                 raise KeyboardInterrupt from None
@@ -131,6 +136,7 @@ class DelimitedSource(Source):
         # Converted at once: a call for each of 10,000 columns is slow.
         matrix = (frame if len(numeric) == frame.shape[1] else frame[numeric]).to_numpy(np.float64)
         columns = dict(zip(numeric, matrix.T, strict=True))
+        self._check_text_columns(frame.shape[1] - len(numeric))
         columns |= {i: self._convert_texts(frame[i], kinds[i]) for i in frame.columns.difference(numeric)}
         block = make_frame({i: columns[i] for i in kinds}, int(frame.index[0]) + self.first_row)
         if empty_rows:  # which pandas does not count
@@ -140,7 +146,7 @@ class DelimitedSource(Source):
     def _convert_texts(self, column: Any, kind: Kind) -> NDArray[Any]:
         if column.dtype == bool:
             return np.asarray(column)
-        cells: NDArray[Any] = column.to_numpy(dtype=object)
+        cells = unguard_cells(column.to_numpy(dtype=object, copy=True))
         if kind == "text" or self._dialect.decimal == ".":
             return cells
         with suppress(TypeError, ValueError):
@@ -157,14 +163,13 @@ class _RowLengthCheck:
     ``empty_rows`` has the number of filled rows before every empty one.
     """
 
-    def __init__(
-        self, file: io.BufferedReader, width: int, delimiter: str, first_row: int, *, finds_long_rows: bool
-    ) -> None:
-        self._file, self._width, self._delimiter = file, width, delimiter.encode()
+    def __init__(self, table: DelimitedSource, file: io.BufferedReader, *, finds_long_rows: bool) -> None:
+        self._file, self._width, self._delimiter = file, table._width, table._dialect.delimiter.encode()
         self._finds_long_rows = finds_long_rows
-        self._is_checked = width > 1 and len(self._delimiter) == 1
-        self._rest, self._row = b"", first_row
-        self._first_row, self.empty_rows = first_row, list[int]()
+        self._is_checked = self._width > 1 and len(self._delimiter) == 1
+        self._rest, self._row = b"", table.first_row
+        self._first_row, self.empty_rows = table.first_row, list[int]()
+        self._budget = table.input.budget
 
     def __iter__(self) -> Iterator[bytes]:  # pandas asks whether there is such a method
         raise NotImplementedError
@@ -172,8 +177,10 @@ class _RowLengthCheck:
     def read(self, size: int = -1) -> bytes:
         """Read and check some bytes."""
         block = self._file.read(size)
+        self._budget.spend(len(block))  # until pandas gives rows away
         if self._is_checked:
             self._check(self._rest + (block or b"\n"))
+            self._is_checked &= len(self._rest) < _LONGEST_ROW
         return block
 
     def _check(self, text: bytes) -> None:
@@ -185,7 +192,7 @@ class _RowLengthCheck:
             is_quoted = np.bitwise_xor.accumulate(is_quote)
             openings = np.flatnonzero(is_quote & is_quoted)
             before = values[openings[openings > 0] - 1]
-            self._is_checked = bool(np.isin(before, (delimiter, _NEWLINE, _QUOTE)).all()) and len(text) < _LONGEST_ROW
+            self._is_checked = bool(np.isin(before, (delimiter, _NEWLINE, _QUOTE)).all())
             if not self._is_checked:
                 return
             is_end, is_delimiter = is_end & ~is_quoted, is_delimiter & ~is_quoted
@@ -386,12 +393,20 @@ def write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> 
     special = re.compile(f'["\\n\\r\\0{delimiter}]')
     options = arrow_csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
     for k, table in enumerate(tables):
+        if not output.raw:
+            table = {guard(name): _guard_cells(column) for name, column in table.items()}
         if k == 0:  # not by Arrow, which puts every name in quotes
             quoted = ['"' + name.replace('"', '""') + '"' if special.search(name) else name for name in table]
             output.file.write((delimiter.join(quoted) + "\n").encode())
         # A float32 has fewer digits than the float64 that it is read back as.
         columns = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in table.items()}
         arrow_csv.write_csv(to_arrow_table(columns), output.file, options)
+
+
+def _guard_cells(column: NDArray[Any]) -> NDArray[Any]:
+    if column.dtype.kind not in "OU":
+        return column
+    return np.array([guard(cell) if isinstance(cell, str) else cell for cell in column.tolist()], dtype=object)
 
 
 def _delimited_format(delimiter: str) -> Format:

@@ -42,6 +42,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "source": model.facts.get("source", {}),
         "labels": list(model.labels),
         "id": model.id,
+        "groups": model.groups,
         "preprocessing": list(PREPROCESSING_STEPS),
         "strongest_features": strongest_features(model),
         "degrees": training_degrees(model),
@@ -121,9 +122,8 @@ def _verdict(description: dict[str, Any]) -> dict[str, str]:
     if held is None:
         return {"class": "unknown", "text": "Not validated on held-out rows: its degrees may be unreliable."}
     text = describe_signal(held)
-    better = [warning for warning in description["warnings"] if warning.startswith("A plain classifier")]
-    if better or not held["better_than_baselines"]:
-        return {"class": "bad", "text": " ".join([text, *better])}
+    if not held["better_than_baselines"]:
+        return {"class": "bad", "text": text}
     if description["warnings"]:
         return {"class": "unknown", "text": text + " Read the warnings first."}
     return {"class": "good", "text": text}

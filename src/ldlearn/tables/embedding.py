@@ -39,7 +39,10 @@ class NamedEmbedding:
         # Loose enough for another processor, which rounds otherwise.
         if not np.allclose(self._embed(_PROBE), self.probe, rtol=1e-3, atol=1e-5):
             raise TableError(f"the embedding {self.name!r} gives other numbers than at the fit; install that version.")
-        return self._embed(texts)
+        # Equal texts get equal numbers, which batches of different lengths would round differently.
+        position = {text: k for k, text in enumerate(dict.fromkeys(texts))}
+        rows = np.array([position[text] for text in texts], dtype=np.intp)
+        return np.asarray(self._embed(list(position))[rows])
 
     def get_feature_names_out(self) -> list[str]:
         """Numbers have no names."""

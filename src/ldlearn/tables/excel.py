@@ -6,6 +6,7 @@ import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import zip_longest
 from typing import Any
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
-from ldlearn.tables.files import Input, Output, check_memory_limit, convert_os_errors
+from ldlearn.tables.files import STREAMED, Budget, Input, Output, convert_os_errors
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import Kind, RowSource, as_column
 from ldlearn.tables.values import repr_cell
@@ -24,8 +25,15 @@ Row = Sequence[Any]
 _MOST_CHARACTERS = 32_767  # of a cell, by Excel's specification
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 _DOCTYPE = re.compile(rb"<!DOCTYPE", re.IGNORECASE)
-_ROW, _CELL, _SHARED_TEXT = (re.compile(rb"<(?:[\w.-]+:)?%s(?=[\s/>])" % tag) for tag in (b"row", b"c", b"si"))
-_VALUE = re.compile(rb"<(?:[\w.-]+:)?v(?:\s[^<>]*)?>\s*\+?0*(\d{1,9})\s*<")  # perhaps the number of a shared text
+_ROW, _CELL, _SHARED_TEXT, _SHEET = (
+    re.compile(rb"<(?:[\w.-]+:)?%s(?=[\s/>])" % tag) for tag in (b"row", b"c", b"si", b"sheet")
+)
+_REFERENCE = re.compile(rb"""\br\s*=\s*["']([A-Za-z]{0,3})(\d{1,18})""")
+_PIECE_BYTES = 1 << 20
+_CELL_BYTES = 32  # of calamine
+_VALUE = re.compile(
+    rb"<(?:[\w.-]+:)?v(?:\s[^<>]*)?>\s*\+?0*(\d{1,9})\s*(?:<|\Z)"
+)  # perhaps the number of a shared text
 
 
 class ExcelSource(RowSource):
@@ -87,24 +95,63 @@ def _check_size(input: Input) -> None:
     Calamine makes a matrix that reaches to the last row and column of a sheet, in which every cell has its own copy of
     a shared text, and ends the process if that does not fit: a file with two cells could ask for 500 GB.
     """
-    limit = min(input.max_bytes, 2 << 30)
+    budget = input.budget
     values: Counter[bytes] = Counter()
     text_sizes: list[int] = []
     with zipfile.ZipFile(input.path) as archive:
-        input.check_size(sum(member.file_size for member in archive.infolist()))
-        for member in archive.infolist():
-            xml = archive.read(member)
-            if _DOCTYPE.search(xml):
+        members = archive.infolist()
+        budget.check(sum(member.file_size for member in members), 2)
+        n_sheets = 0
+        for member in members:
+            found = _scan_member(archive, member, budget)
+            n_sheets += found.n_sheets
+            values.update(found.values)
+            text_sizes = [max(pair) for pair in zip_longest(text_sizes, found.text_sizes, fillvalue=0)]
+        # Each may be read, and several may be one part.
+        budget.check(n_sheets * max((member.file_size for member in members), default=0), STREAMED)
+    budget.check(sum(n * text_sizes[int(k)] for k, n in values.items() if int(k) < len(text_sizes)))
+
+
+@dataclass
+class _Scan:
+    """What a part of a workbook asks for: sheets, and shared texts by their numbers; or sizes of shared texts."""
+
+    n_sheets: int = 0
+    values: Counter[bytes] = field(default_factory=Counter)
+    text_sizes: list[int] = field(default_factory=list)
+
+
+def _scan_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget) -> _Scan:
+    """Read a part piece by piece."""
+    found = _Scan()
+    n_rows = n_row_tags = n_columns = n_cells = 0
+    with archive.open(member) as file:
+        rest = b""
+        while piece := file.read(_PIECE_BYTES):
+            xml = rest + piece
+            # A piece ends before a tag, which may be incomplete.
+            end = xml.rfind(b"<") if len(piece) == _PIECE_BYTES else len(xml)
+            end = end if end > 0 else len(xml)
+            xml, rest = xml[:end], xml[end:]
+            if b"<!" in xml and _DOCTYPE.search(xml):
                 raise TableError("it has a document type declaration, which no workbook needs; it is refused.")
-            columns = set(re.findall(rb"""\br\s*=\s*["']([A-Za-z]{1,3})\d""", xml))
-            n_cells = max(len(_CELL.findall(row)) for row in _ROW.split(xml))  # cells may have no reference
-            n_columns = max([n_cells, *map(_column_number, columns)])
-            n_rows = max(map(int, set(re.findall(rb"""\br\s*=\s*["'][A-Za-z]*(\d{1,18})""", xml))), default=0)
-            check_memory_limit(32 * n_rows * n_columns, limit)
-            values.update(_VALUE.findall(xml))
-            sizes = map(len, _SHARED_TEXT.split(xml)[1:])
-            text_sizes = [max(pair) for pair in zip_longest(text_sizes, sizes, fillvalue=0)]
-    check_memory_limit(sum(n * text_sizes[int(k)] for k, n in values.items() if int(k) < len(text_sizes)), limit)
+            # Cells may have no reference; the first part continues a row.
+            counts = [len(_CELL.findall(row)) for row in _ROW.split(xml)]
+            counts[0] += n_cells
+            n_cells = counts[-1]
+            references = set(_REFERENCE.findall(xml))
+            n_columns = max([n_columns, *counts, *(_column_number(letters) for letters, _ in references)])
+            n_row_tags += len(counts) - 1
+            n_rows = max([n_rows, n_row_tags, *(int(number) for _, number in references)])
+            budget.check(_CELL_BYTES * n_rows * n_columns)
+            found.values.update(_VALUE.findall(xml))
+            found.n_sheets += len(_SHEET.findall(xml))
+            sizes = list(map(len, _SHARED_TEXT.split(xml)))
+            if found.text_sizes:
+                found.text_sizes[-1] += sizes[0]
+            found.text_sizes += sizes[1:]
+            budget.spend(64 * (len(sizes) - 1))
+    return found
 
 
 def _invalid_cell_error(cell: str, where: str | None = None) -> TableError:

@@ -5,13 +5,15 @@ import errno
 import gzip
 import hashlib
 import io
+import json
+import math
 import os
 import secrets
 import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,11 +25,17 @@ from ldlearn.exceptions import FileError, LDLearnError, ParameterError, TableErr
 PIPE = "-"
 BUFFER_BYTES = 4 << 20  # of a file that is read: what can be looked at before it is parsed
 
-DEFAULT_MAX_BYTES = 16 << 30
+MAX_BYTES_VARIABLE = "LDLEARN_MAX_BYTES"
+_MAX_BYTES = 16 << 30
+_SMALL_FILE = 10 << 20
+# Twice this and the 240 MB of the process itself are 500 MB. The largest of the usual data sets, Movie, takes 116 MB.
+_SMALL_TABLE = 128 << 20
 # Deflate reaches 1,032 to 1; real data of mostly zeros stay below 200 (the Movie set has 170).
-MOST_EXPANSION = 250
-ALWAYS_ALLOWED = 64 << 20  # bytes, whatever the ratio: a small file may hold nothing but zeros
-MOST_NAMES = 1_000_000  # a column costs a name even where a file stores no number of it
+_MOST_EXPANSION = 250
+_COLUMN_BYTES = 1 << 10  # measured: a name in all places where it is kept, and 75 microseconds of work
+_ARRAY_BYTES = 16 << 10  # not of memory: opening each takes up to 0.3 ms
+_JSON_VALUE_BYTES = 90  # an empty object in a list
+STREAMED = 4  # times the limit: what is read in pieces that are not kept, or overestimated
 _SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
 
 FilePath = str | os.PathLike[str]
@@ -57,18 +65,75 @@ def warn(sentence: str) -> None:
     warnings.warn(sentence, UserWarning, stacklevel=2)
 
 
-def check_declared_size(declared: int, stored: int) -> None:
-    """Refuse a file that announces far more bytes than it can hold, before anything is allocated."""
-    if declared > max(ALWAYS_ALLOWED, MOST_EXPANSION * stored):
-        problem = f"it announces {declared:,} bytes of data in {stored:,} bytes of file"
-        raise TableError(f"{problem}; it is refused as broken or malicious.")
+@dataclass(eq=False)
+class Budget:
+    """The memory that a table may take, which follows from the size of its file.
 
+    A file of up to 10 MB may become a table of 128 MB, and every further byte 250 bytes. Whoever reads a file asks
+    here *before* memory is allocated.
 
-def check_memory_limit(declared: int, max_bytes: int) -> None:
-    """Refuse a file whose arrays would not fit into what the caller allows."""
-    if declared > max_bytes:
-        problem = f"it would take {declared:,} bytes of memory, more than the limit {max_bytes:,}"
-        raise TableError(f"{problem}; raise max_bytes if that is intended.")
+    Attributes
+    ----------
+    size : int
+        Bytes of the file, as far as they are known.
+    max_bytes : int or None
+        The limit that the user gives, instead of the one that follows from the size.
+    spent : int
+        Bytes of what has been read and is kept.
+    """
+
+    size: int = 0
+    max_bytes: int | None = None
+    spent: int = 0
+
+    @property
+    def limit(self) -> int:
+        """Bytes."""
+        if self.max_bytes is not None:
+            return self.max_bytes
+        if given := os.environ.get(MAX_BYTES_VARIABLE):
+            if not given.isdecimal():
+                raise ParameterError(f"{MAX_BYTES_VARIABLE} must be a number of bytes, got {given!r}.")
+            return int(given)
+        return min(_MAX_BYTES, _SMALL_TABLE + _MOST_EXPANSION * max(0, self.size - _SMALL_FILE))
+
+    def check(self, needed: int, times: int = 1) -> None:
+        """Refuse to take so many bytes, if they are more than some times the limit."""
+        if needed > times * self.limit:
+            problem = f"it would take {needed:,} bytes of memory, more than the limit {times * self.limit:,}"
+            remedy = f"raise max_bytes (in a shell: {MAX_BYTES_VARIABLE}={needed}) if that is intended"
+            raise TableError(f"{problem} of a file of {self.size:,} bytes; {remedy}.")
+
+    def spend(self, needed: int) -> None:
+        """Refuse to take so many bytes beside those that were spent before."""
+        self.spent += needed
+        self.check(self.spent)
+
+    def spend_array(self, shape: Sequence[int], item_bytes: int = 8) -> None:
+        """Refuse an array of this shape beside what was spent before."""
+        # An empty array costs nothing itself, but what is made of it would; numbers become floats.
+        cells = math.prod(max(1, length) for length in shape)
+        self.spend(_ARRAY_BYTES + max(8, item_bytes) * cells)
+
+    def check_columns(self, count: int, more_bytes: int = 0) -> None:
+        """Refuse so many columns; ``more_bytes`` if they cost more than others, such as the length of their names."""
+        try:
+            self.check(count * (_COLUMN_BYTES + more_bytes))
+        except TableError as error:
+            raise TableError(f"it has {count:,} columns; {error}") from None
+
+    def check_table(self, n_rows: int, n_columns: int) -> None:
+        """Refuse a table of Python objects of this size."""
+        self.check_columns(n_columns)
+        self.check(16 * n_rows * n_columns)
+
+    def parse_json(self, text: str | bytes) -> Any:
+        """What a JSON text holds, after its values have been counted."""
+        marks = ",[{" if isinstance(text, str) else (b",", b"[", b"{")
+        self.spent += _JSON_VALUE_BYTES * sum(map(text.count, marks))  # type: ignore[arg-type]
+        self.check(self.spent, STREAMED)
+        # Integers of more than 300 digits become infinite floats, which later checks refuse; pandas cannot hold them.
+        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 300 else float(digits))
 
 
 @dataclass(frozen=True)
@@ -126,8 +191,8 @@ class Input:
         A file of labels, which are joined to the columns of a NumPy array.
     list_column : str, optional
         The only label column, which may hold lists: 2,9 is no number there.
-    max_bytes : int
-        The largest number of bytes that arrays may take.
+    max_bytes : int, optional
+        The largest number of bytes that the table may take; by default it follows from the size of the file.
     title : str
         What the format is called in messages.
     on_progress : callable
@@ -144,7 +209,7 @@ class Input:
     likely_decimal: str = "."
     label_file: str | None = None
     list_column: str | None = None
-    max_bytes: int = DEFAULT_MAX_BYTES
+    max_bytes: int | None = None
     title: str = "a table"
     on_progress: OnProgress = report_nothing
     stack: ExitStack = field(default_factory=ExitStack, init=False)
@@ -169,18 +234,33 @@ class Input:
     @cached_property
     def file(self) -> io.BufferedReader:
         """The bytes, from the first to the last; those of a packed file are unpacked."""
+        if not self.has_path and sys.stdin is None:
+            raise FileError("standard input: it is closed; name a file.")
         raw = self.stack.enter_context(self.path.open("rb", buffering=0)) if self.has_path else sys.stdin.buffer
-        file = count_reads(cast(IO[bytes], raw), self.on_progress)
-        if not is_gzip(self.table):
-            return file
+        read = 0
         unpacked = 0
 
-        def check(amount: int) -> None:
+        def count_bytes(amount: int) -> None:
+            nonlocal read
+            read += amount
+            self.budget.size = max(self.budget.size, read)  # which is not known of a pipe
+            self.on_progress(amount)
+
+        def check_unpacked(amount: int) -> None:
             nonlocal unpacked
             unpacked += amount
-            check_declared_size(unpacked, self.size)
+            self.budget.check(unpacked, STREAMED)
 
-        return count_reads(cast(IO[bytes], gzip.GzipFile(fileobj=file)), check)
+        file = count_reads(cast(IO[bytes], raw), count_bytes)
+        return (
+            count_reads(cast(IO[bytes], gzip.GzipFile(fileobj=file)), check_unpacked) if is_gzip(self.table) else file
+        )
+
+    @cached_property
+    def budget(self) -> Budget:
+        """What the table may take."""
+        is_known = self.has_path and os.path.isfile(self.table)
+        return Budget(os.path.getsize(self.table) if is_known else 0, self.max_bytes)
 
     @cached_property
     def path(self) -> Path:
@@ -196,20 +276,10 @@ class Input:
         spooled.flush()
         return Path(spooled.name)
 
-    @property
-    def size(self) -> int:
-        """Bytes of the file."""
-        return self.path.stat().st_size
-
     def log(self, message: str) -> None:
         """Report something unusual about a file."""
         if isinstance(self.table, str):
             (self.on_message or warn)(f"{self.where}: {message}.")
-
-    def check_size(self, declared: int) -> None:
-        """Refuse arrays of so many bytes if the file cannot hold them, or if they are more than the caller allows."""
-        check_declared_size(declared, self.size)
-        check_memory_limit(declared, self.max_bytes)
 
     @contextmanager
     def convert_errors(self) -> Iterator[None]:
@@ -293,12 +363,15 @@ class Output:
         The file, or "-" for standard output.
     meta : str, optional
         Names and origin of a data set, for formats of rows that can keep them.
+    raw : bool
+        Whether names and texts are written unchanged, formulas too.
     stack : ExitStack
         What was opened.
     """
 
     name: str
     meta: str | None = None
+    raw: bool = False
     stack: ExitStack = field(default_factory=ExitStack)
 
     @cached_property
@@ -363,7 +436,8 @@ def atomic_write(path: FilePath) -> Iterator[IO[bytes]]:
 def write_file(path: FilePath, content: str | bytes) -> Path:
     """Write a whole file, or leave what was there; a text is written as UTF-8."""
     with atomic_write(path) as file:
-        file.write(content.encode() if isinstance(content, str) else content)
+        # Names of files that are no UTF-8 hold halves of characters.
+        file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
     return Path(path)
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import FileError, TableError, format_list
+from ldlearn.exceptions import FileError, TableError, escape_commands, format_list
 from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
-from ldlearn.tables.files import PIPE, Dialect, Input, Output, is_gzip, prefix_errors
+from ldlearn.tables.files import PIPE, Budget, Dialect, Input, Output, is_gzip, prefix_errors
 from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
@@ -121,9 +121,9 @@ def content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> DatasetC
     )
 
 
-def parse_meta(text: str) -> dict[str, Any]:
+def parse_meta(text: str, budget: Budget) -> dict[str, Any]:
     """Inverse of `DatasetContent.meta`, on text of unknown origin."""
-    meta = json.loads(text)
+    meta = budget.parse_json(text)
     if not isinstance(meta, dict):
         raise TableError("its description of itself is no JSON object.")
     names = {key: [str(name) for name in meta.get(key, ())] for key in ("feature_names", "label_names", "fields")}
@@ -210,6 +210,7 @@ def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Ite
         input.on_progress = on_progress
         with input.convert_errors():
             source = format.source(input)
+            input.budget.check_columns(len(source.names))
             if by_name:
                 _check_names(source)
         # Errors of the caller are not errors of the file: only a `TableError` gets the name of the file.
@@ -264,7 +265,9 @@ def _is_same_file(path: Path, given: str) -> bool:
         return False
 
 
-def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), format: str | None = None) -> None:
+def write_table(
+    name: str, tables: Iterable[Any], labels: Sequence[str] = (), format: str | None = None, *, raw: bool = False
+) -> None:
     """Write a table, complete or not at all; to standard output for "-".
 
     Parameters
@@ -277,9 +280,25 @@ def write_table(name: str, tables: Iterable[Any], labels: Sequence[str] = (), fo
         The columns that hold degrees of labels, for formats that keep them apart.
     format : str, optional
         The format, if it cannot be inferred from the name.
+    raw : bool, default=False
+        Whether names and texts are written unchanged: also those that a spreadsheet would run as formulas, to CSV and
+        TSV, and control characters, to standard output.
     """
-    chunks = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
-    _write(Output(name), format, chunks, lambda: content_of_table(chunks, labels))
+    chunks: Iterator[Table] = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
+    if name == PIPE and not raw:
+        chunks = map(_escape_texts, chunks)
+    _write(Output(name, raw=raw), format, chunks, lambda: content_of_table(chunks, labels))
+
+
+def _escape_texts(table: Table) -> Table:
+    """Names and texts as a terminal may show them."""
+
+    def escape(column: NDArray[Any]) -> NDArray[Any]:
+        if column.dtype.kind not in "OU":
+            return column
+        return np.array([escape_commands(v) if isinstance(v, str) else v for v in column.tolist()], dtype=object)
+
+    return {escape_commands(name): escape(column) for name, column in table.items()}
 
 
 def write_content(name: str, content: DatasetContent) -> None:

@@ -6,7 +6,7 @@ Lines are parsed by Python's json module: pandas converts values (dates, long nu
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from numpy.typing import NDArray
@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError
 from ldlearn.tables.annotation_formats import is_task
 from ldlearn.tables.columns import find_marked_labels
-from ldlearn.tables.files import Input, Output, check_memory_limit
+from ldlearn.tables.files import Input, Output
 from ldlearn.tables.formats import Format, Table
-from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column
+from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column, take_rows
 
 _LONGEST_LINE = 64 << 20
 
@@ -30,13 +30,14 @@ class JsonSource(RowSource):
     def __init__(self, input: Input, parse: Callable[[Input], Iterable[dict[str, Any]]]) -> None:
         super().__init__(input)
         rows = iter(parse(input))
-        first = list(islice(rows, CHUNK_ROWS))  # an object may leave out keys, so that one alone does not have all
+        # An object may leave out keys, so that one alone does not have all.
+        first = take_rows(rows, CHUNK_ROWS, input.budget)
         if not first:
             raise TableError("the file is empty; one JSON object per line is needed.")
         if is_task(first[0]):
             from ldlearn.tables.annotations import count_tasks
 
-            found = count_tasks([*first, *rows])
+            found = count_tasks([*first, *rows], input.budget)
             input.log("; ".join(found.messages))
             first = found.table.to_dict("records")
         self.names = list(dict.fromkeys(name for row in first for name in row))
@@ -61,7 +62,7 @@ def parse_lines(input: Input) -> Iterator[dict[str, Any]]:
             raise TableError(f"the line is longer than {_LONGEST_LINE >> 20} MB.", row=number + 1)
         if line.strip():
             number += 1
-            row = _parse_json(line, "line", number)
+            row = _parse_json(input, line, "line", number)
             if not isinstance(row, dict):
                 raise TableError('the line is no JSON object such as {"age": 3}.', row=number)
             yield row
@@ -69,19 +70,19 @@ def parse_lines(input: Input) -> Iterator[dict[str, Any]]:
 
 def parse_list(input: Input) -> list[dict[str, Any]]:
     """The objects of a JSON file: a list of them, or one."""
-    if input.has_path:  # the size of standard input is known only when it has been read
-        check_memory_limit(input.size, input.max_bytes)
-    found = _parse_json(input.file.read(), "file")
+    input.budget.check(input.budget.size)
+    found = _parse_json(input, input.file.read(), "file")
     rows = [found] if isinstance(found, dict) else found
     if not isinstance(rows, list) or not any(rows) or not all(isinstance(row, dict) for row in rows):
         raise TableError('a list of JSON objects is needed, such as [{"id": 1, "label": "joy"}].')
     return rows
 
 
-def _parse_json(text: bytes, what: str, row: int | None = None) -> Any:
+def _parse_json(input: Input, text: bytes, what: str, row: int | None = None) -> Any:
     try:
-        # Integers of more than 300 digits become infinite floats, which later checks refuse; pandas cannot hold them.
-        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 300 else float(digits))
+        return input.budget.parse_json(text)
+    except TableError:
+        raise
     except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", "it is not UTF-8 text or nested too deeply")
         raise TableError(f"the {what} is no JSON ({reason}).", row=row) from None

@@ -7,6 +7,7 @@ from typing import Any, Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn.core.row_groups import Groups, join_groups, row_keys
 from ldlearn.exceptions import TableError
 from ldlearn.tables.column_types import (
     CellReport,
@@ -23,6 +24,7 @@ from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.source import Kind, SparseTable
 from ldlearn.tables.table_labels import TableLabels
+from ldlearn.tables.values import read_groups
 
 Rows = NDArray[np.intp]
 
@@ -79,6 +81,12 @@ class LabelledTable:
     label_list: LabelList | None
     input: Input
 
+    @property
+    def named_groups(self) -> Groups | None:
+        """The groups that a column names; None if there is no such column."""
+        name = self.columns.groups
+        return None if name is None else read_groups(self.frame[name])
+
     def take(self, rows: Rows) -> Self:
         """Some of the rows."""
         return replace(self, frame=self.frame.iloc[rows], labels=self.labels.take(rows))
@@ -121,8 +129,8 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
         columns = replace(columns, kept=find_columns_to_keep(source, keep, columns.id, named))
         # As text: codes keep leading zeros, and dates their form.
         as_text = [name for kind in ("categorical", "date", "text") for name in columns.types.get(kind, ())]
-        as_text += [] if columns.id is None else [columns.id]
-        # The last one counts: a kept column that is a feature is read as a feature, and the id always as text.
+        as_text += [name for name in (columns.id, columns.groups) if name is not None]
+        # The last one counts: a kept column that is a feature is read as a feature, and id and groups always as text.
         kinds: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
         kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
         table = source.read(kinds | dict.fromkeys(as_text, "text"), sparse=True)
@@ -173,6 +181,22 @@ def _read_labels(
     return LabelledTable(kept, replace(columns, labels=names), read, listed, input)
 
 
+def find_groups(X: Any, named: Groups | None = None) -> tuple[Groups, int]:
+    """Groups of rows that splits keep together: equal rows, and those that a column names.
+
+    Also returns the number of rows that repeat an earlier row.
+    """
+    keys = row_keys(X)
+    n_repeated = len(keys) - len(np.unique(keys))
+    return join_groups(keys, *([] if named is None else [named])), n_repeated
+
+
+def describe_repeated_rows(n_repeated: int, n_rows: int) -> list[str]:
+    """A sentence about rows that repeat an earlier one; none if all differ."""
+    repeated = f"{n_repeated:,} of {n_rows:,} rows have the same features as an earlier row"
+    return [f"{repeated}; equal rows stay together in splits."] if n_repeated else []
+
+
 @dataclass(frozen=True)
 class PreparedTable:
     """A cleaned table with its labels, not yet numeric features: preprocessing is fitted on training rows only.
@@ -189,6 +213,10 @@ class PreparedTable:
         0/1 labels, NaN where unknown; or degrees, and the votes that they are shares of.
     report : CellReport
         Cells that count as missing.
+    groups : ndarray of shape (n,) or None
+        Rows of a group stay together in splits; None if each row is a group.
+    repeated_rows : int
+        How many rows have the features of an earlier row.
     """
 
     name: str
@@ -199,6 +227,8 @@ class PreparedTable:
     D: NDArray[Any] | None = None
     counts: NDArray[Any] | None = None
     report: CellReport = field(default_factory=CellReport)
+    groups: Groups | None = None
+    repeated_rows: int = 0
 
     @property
     def n_samples(self) -> int:
@@ -207,8 +237,9 @@ class PreparedTable:
 
     def take(self, rows: Rows) -> Self:
         """Some of the rows."""
-        Y, D, counts = (None if values is None else values[rows] for values in (self.Y, self.D, self.counts))
-        return replace(self, frame=self.frame.iloc[rows], Y=Y, D=D, counts=counts)
+        of_rows = {name: getattr(self, name) for name in ("Y", "D", "counts", "groups")}
+        taken = {name: values[rows] for name, values in of_rows.items() if values is not None}
+        return replace(self, frame=self.frame.iloc[rows], **taken)
 
     def features(self, train: Rows, *others: Rows, sparse: bool = False) -> list[Any]:
         """The features of several sets of rows, by a preprocessing fitted on the first.
@@ -234,7 +265,7 @@ def prepare_table(
     ----------
     data : str
         The table.
-    labels, blank, empty_rows, features, numeric, categorical, date, text, ignore, id, dialect, on_message
+    labels, blank, empty_rows, features, numeric, categorical, date, text, ignore, id, groups, dialect, on_message
         As for `fit_table`.
     kind : {"auto", "distribution", "votes", "logical"}, default="auto"
         What the labels are; see `ldlearn.datasets.read_dataset`.
@@ -249,4 +280,6 @@ def prepare_table(
     with prefix_errors(data):
         frame, types, report = table.clean(sparse=True)
         fields = table.labels.to_fields(kind)
-    return PreparedTable(name, frame, types, list(table.labels.names), **fields, report=report)
+        groups, n_repeated = find_groups(TablePreprocessing.fit(frame, types, sparse=True)[1], table.named_groups)
+    names = list(table.labels.names)
+    return PreparedTable(name, frame, types, names, **fields, report=report, groups=groups, repeated_rows=n_repeated)

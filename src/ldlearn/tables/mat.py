@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError, import_optional
 from ldlearn.tables.arrays import ArraySource, to_arrays
-from ldlearn.tables.files import Input, Output, check_declared_size, check_memory_limit
+from ldlearn.tables.files import Budget, Input, Output
 from ldlearn.tables.formats import DatasetContent, Format
 
 _HDF5, _PREFACE = b"\x89HDF\r\n\x1a\n", 512
-_FILTERS = {"gzip", "lzf", None}  # others may be plugins that HDF5 loads, which is foreign code
+_FILTERS = {"gzip", None}  # others may be plugins that HDF5 loads, which is foreign code
 _MATRIX, _COMPRESSED = 14, 15
 _DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
 _CHAR, _SPARSE = 4, 5
@@ -68,18 +68,17 @@ def read_mat5(input: Input) -> dict[str, Any]:
             raise TableError("this is no MATLAB file of version 5")
         while tag := file.read(8):
             kind, length = _read_tag(tag, endian)
-            if file.tell() + length > input.size:
+            if file.tell() + length > input.budget.size:
                 raise TableError("the file is cut off")
-            content = file.read(length)
+            content: bytes | memoryview = file.read(length)
             if kind == _COMPRESSED:
                 # Decompressed to at most the size that the tag of the matrix announces.
                 kind, length = _read_tag(zlib.decompressobj().decompress(content, 8), endian)
-                input.check_size(length)
-                content = zlib.decompressobj().decompress(content, 8 + length)[8:]
+                input.budget.check(length)
+                content = memoryview(zlib.decompressobj().decompress(content, 8 + length))[8:]
             if kind != _MATRIX:
                 raise TableError("the file is not made of matrices")
-            check_memory_limit(len(content), input.max_bytes)
-            if content and (named := _read_matrix(_ElementReader(content, endian), input.size)):
+            if content and (named := _read_matrix(_ElementReader(content, endian), input.budget)):
                 name, arrays[name] = named
     return arrays
 
@@ -92,7 +91,7 @@ def _read_tag(tag: bytes, endian: str) -> tuple[int, int]:
     return kind, length
 
 
-def _read_matrix(parts: _ElementReader, size: int) -> tuple[str, Any] | None:
+def _read_matrix(parts: _ElementReader, budget: Budget) -> tuple[str, Any] | None:
     """Name and values of a matrix; None for cells, structures and objects."""
     flags = parts.numbers()
     if len(flags) != 2:
@@ -109,19 +108,27 @@ def _read_matrix(parts: _ElementReader, size: int) -> tuple[str, Any] | None:
         raise TableError(f"the array {name!r}: complex numbers are no data.")
     if array_class == _CHAR:
         kind, content = parts.next()
+        budget.spend_array((len(content),))
         if kind not in _DTYPES:
             return name, bytes(content).decode("utf-8", "replace")
-        return name, "".join(map(chr, np.frombuffer(content, parts.endian + _DTYPES[kind]).tolist()))
+        return name, _to_text(np.frombuffer(content, parts.endian + _DTYPES[kind]))
     if array_class == _SPARSE:
         # Rows without entries take memory, too, once the matrix is stored by rows.
-        check_declared_size(8 * shape[0], size)
+        budget.spend_array(shape[:1])
         rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
+        budget.spend(32 * len(values))
         n_stored = int(starts[-1])  # there may be more room than entries (MATLAB's nzmax)
         return name, checked_csr(values[:n_stored].astype(np.float64), rows[:n_stored], starts, shape)
     values = parts.numbers()
+    budget.spend_array(values.shape)
     if len(values) != math.prod(shape):
         raise TableError(f"the array {name!r} of shape {shape} holds {len(values)} numbers.")
     return name, values.astype(_CLASSES[array_class]).reshape(shape, order="F")
+
+
+def _to_text(codes: NDArray[Any]) -> str:
+    """The characters of these numbers."""
+    return np.ravel(codes).astype("<u4").tobytes().decode("utf-32-le", "replace")
 
 
 def checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> Any:
@@ -181,7 +188,7 @@ def _load_item(h5py: Any, item: Any, input: Input) -> Any:
             raise TableError(f"{item.name!r} is marked as empty, but would be an array of shape {shape}.")
         return np.zeros(shape)
     if matlab_class in (b"char", "char"):
-        return "".join(map(chr, np.ravel(values).tolist()))
+        return _to_text(values)
     return values.T  # MATLAB stores columns first, HDF5 rows first
 
 
@@ -189,14 +196,27 @@ def _load_numbers(item: Any, input: Input) -> Any:
     """Values of an array, after its declared size and where its bytes come from have been looked at."""
     if item.external or item.is_virtual or item.compression not in _FILTERS:
         raise TableError(f"{item.name!r} lies in another file or is packed in an unusual way.")
-    input.check_size(item.size * item.dtype.itemsize if item.shape is not None else 0)
+    input.budget.spend_array(item.shape or ())
+    if item.compression is not None:
+        _check_chunks(item, input.budget)
     return np.asarray(item[()])
+
+
+def _check_chunks(item: Any, budget: Budget) -> None:
+    """Refuse chunks of more numbers than they announce: HDF5 takes whatever memory they unpack to."""
+    chunk_bytes = math.prod(item.chunks) * item.dtype.itemsize
+    budget.check(chunk_bytes)  # may be larger than the array
+    for k in range(item.id.get_num_chunks()):
+        _, packed = item.id.read_direct_chunk(item.id.get_chunk_info(k).chunk_offset)
+        unpacked = zlib.decompressobj().decompress(packed, chunk_bytes + 1)
+        if len(unpacked) != chunk_bytes:
+            raise TableError(f"{item.name!r} has a chunk of another size than it announces.")
 
 
 def _load_sparse(h5py: Any, group: Any, input: Input) -> Any:
     n_rows = int(group.attrs["MATLAB_sparse"])
     # Rows without entries take memory, too, once the matrix is stored by rows.
-    check_declared_size(8 * n_rows, input.size)
+    input.budget.spend_array((n_rows,))
     items = [_get_item(h5py, group, key) for key in ("data", "ir", "jc")]
     if not isinstance(items[2], h5py.Dataset):
         raise TableError(f"the sparse array {group.name!r} has no columns.")

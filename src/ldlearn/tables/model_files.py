@@ -13,7 +13,6 @@ import os
 import re
 import warnings
 from collections import UserList
-from contextlib import suppress
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
@@ -363,14 +362,16 @@ def _made_up_table(model: TableModel) -> Any:
 
 
 def _check_probe_predictions(model: Any, expected: Any, made_with: Any, path: Path) -> None:
-    # A model that cannot even predict is refused in the same sentence, with the versions that may be the cause.
-    with suppress(Exception):
+    problem = "gives other predictions than when it was saved"
+    try:
         found = _probe_predictions(model, expected["X"])
         # Another processor or BLAS sums in another order; a wrong model is farther off.
         same = [np.allclose(found[name], expected[name], rtol=1e-6, atol=1e-9) for name in found]
         if found.keys() == expected.keys() and all(same):
             return
+    except Exception as error:
+        problem = f"cannot predict ({type(error).__name__})"
     raise ModelFileError(
-        f"{path} cannot be loaded: the model gives other predictions than when it was saved, so that it is damaged, or "
+        f"{path} cannot be loaded: the model {problem}, so that it is damaged, or "
         f"was saved with other versions ({made_with!r:.200}, here {installed_versions()}): install them, or fit again."
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -13,15 +12,13 @@ from sklearn.preprocessing import StandardScaler
 
 from ldlearn.compose import StackedLDL
 from ldlearn.core.scaling import to_dense
+from ldlearn.core.trees import Trees
 from ldlearn.exceptions import ModelFileError, import_optional
 from ldlearn.learning import MLPLDL, BoostedLDL
-from ldlearn.learning.boosted_ldl import read_trees
 from ldlearn.tables.description import linear_softmax
 from ldlearn.tables.files import write_file
 from ldlearn.tables.table_model import TableModel
 from ldlearn.tables.values import TRUTH_SPELLINGS
-
-_NODE_FIELDS = ("split_feature", "threshold", "left_child", "right_child")
 
 
 def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
@@ -101,8 +98,8 @@ def _add_prediction(graph: _Graph, estimator: Any, X: str) -> str:
         return graph.weighted_sum([(1.0 / len(networks), P) for P in networks])
     if isinstance(estimator, BoostedLDL) and estimator.categorical_features is None:
         scores = graph.affine(X, np.zeros((estimator.n_features_in_, len(estimator.intercept_))), estimator.intercept_)
-        if len(estimator.trees_):
-            scores = graph.node("Add", [scores, _add_trees(graph, estimator, X)])
+        if estimator.trees_ is not None:
+            scores = graph.node("Add", [scores, _add_trees(graph, estimator, estimator.trees_, X)])
         return graph.softmax(scores)
     raise ModelFileError(
         f"{type(estimator).__name__} predicts by something else than a softmax of linear scores, RBF kernels, networks "
@@ -127,29 +124,32 @@ def _map_features(graph: _Graph, steps: list[Any], X: str) -> str:
     return X
 
 
-def _add_trees(graph: _Graph, model: BoostedLDL, X: str) -> str:
-    """Sums of the trees' leaves, by one operator for all trees; the leaves of a tree are numbered after its nodes."""
-    text = model.trees_.tobytes().decode("ascii")
-    lists: dict[str, list[Any]] = defaultdict(list)
-    for t, tree in enumerate(read_trees(text, model.n_features_in_, len(model.intercept_))):
-        n = len(tree["leaf_value"]) - 1
-        features, thresholds, left, right = (tree[name] if n else np.empty(0) for name in _NODE_FIELDS)
-        thresholds = thresholds + model.data_min_[features.astype(int)]
-        left, right = (np.where(child < 0, n - 1 - child, child) for child in (left, right))  # leaves are -1, -2, ...
-        ints = {"featureids": features, "truenodeids": left, "falsenodeids": right}
-        padded = {name: np.append(values, np.zeros(n + 1)).astype(int) for name, values in ints.items()}
-        padded |= {"treeids": np.full(2 * n + 1, t), "nodeids": np.arange(2 * n + 1)}
-        for name, values in padded.items():
-            lists[f"nodes_{name}"] += values.tolist()
-        lists["nodes_modes"] += ["BRANCH_LEQ"] * n + ["LEAF"] * (n + 1)
-        lists["nodes_values_as_tensor"] += [*thresholds, *np.zeros(n + 1)]
-        lists["target_treeids"] += [t] * (n + 1)
-        lists["target_nodeids"] += range(n, 2 * n + 1)
-        lists["target_ids"] += [t % len(model.intercept_)] * (n + 1)
-        lists["target_weights_as_tensor"] += tree["leaf_value"].tolist()
-    attributes: dict[str, Any] = {**lists, "n_targets": len(model.intercept_)}
-    for name in ("nodes_values_as_tensor", "target_weights_as_tensor"):
-        attributes[name] = graph.tensor(lists[name])
+def _add_trees(graph: _Graph, model: BoostedLDL, trees: Trees, X: str) -> str:
+    """Sums of the trees' leaves, by one operator for all trees."""
+    is_split = trees.feature >= 0
+    n_nodes = len(is_split)
+    left = np.where(is_split, trees.children, 0)
+    tree = np.arange(n_nodes)
+    for node in np.flatnonzero(is_split):
+        tree[left[node] : left[node] + 2] = tree[node]
+    order = np.argsort(tree, kind="stable")  # the nodes of a tree belong together, its root first
+    leaves = order[~is_split[order]]
+    threshold = np.where(is_split, trees.value + model.data_min_[trees.feature], 0.0)
+    attributes: dict[str, Any] = {
+        "n_targets": len(model.intercept_),
+        "nodes_treeids": tree[order],
+        "nodes_nodeids": order,
+        "nodes_modes": np.where(is_split, "BRANCH_LEQ", "LEAF")[order],
+        "nodes_featureids": np.maximum(trees.feature, 0)[order],
+        "nodes_truenodeids": left[order],
+        "nodes_falsenodeids": np.where(is_split, left + 1, 0)[order],
+        "target_treeids": tree[leaves],
+        "target_nodeids": leaves,
+        "target_ids": tree[leaves] % len(model.intercept_),
+    }
+    attributes = {name: np.asarray(values).tolist() for name, values in attributes.items()}
+    attributes["nodes_values_as_tensor"] = graph.tensor(threshold[order])
+    attributes["target_weights_as_tensor"] = graph.tensor(trees.value[leaves])
     scores = graph.node("TreeEnsembleRegressor", [X], "ai.onnx.ml", **attributes)
     return graph.as_double(scores)
 

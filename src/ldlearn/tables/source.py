@@ -7,18 +7,23 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import Columns, check_distinct, find_columns, find_marked_labels
-from ldlearn.tables.files import Input, check_memory_limit
+from ldlearn.tables.files import STREAMED, Budget, Input
 from ldlearn.tables.values import import_pandas, to_numbers
 
 CHUNK_ROWS = 8192
 CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk on its columns
+ROW_BYTES = 16  # beside its cells: its number, and its degrees
+_TEXT_COLUMN_BYTES = 32 << 10  # not of memory: each takes about 3 ms of work, so that 4,000 take 12 s
+
+_NO_LIMIT = Budget(max_bytes=1 << 62)
 
 Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
 
@@ -46,6 +51,10 @@ class Source:
     first_row : int
         Number of the first row in messages. A spreadsheet shows the header as row 1, so the first row below it is row
         2; rows of formats without a header, such as arrays, count from 1.
+    cell_bytes : int
+        What a cell of a frame takes, with the object that it may refer to.
+    text_bytes : int
+        Length of the texts so far, if several cells refer to one: it is in memory once, but work on it is not.
     """
 
     names: list[str]
@@ -55,6 +64,8 @@ class Source:
     unnamed: frozenset[int] = frozenset()
     decimal: str | None
     texts: Mapping[str, str] = {}
+    cell_bytes: ClassVar[int] = 8
+    text_bytes: int = 0
 
     def __init__(self, input: Input) -> None:
         self.input, self.decimal = input, input.decimal
@@ -72,7 +83,6 @@ class Source:
         matrices: dict[str, NDArray[Any]] = {}
         n_rows, wanted = 0, [i for positions in groups.values() for i in positions]
         for block in self._read_blocks(dict.fromkeys(wanted, "any")):
-            check_memory_limit((n_rows + len(block)) * len(wanted) * 8, self.input.max_bytes)
             for field, positions in groups.items():
                 piece = to_matrix(block[positions], [self.names[i] for i in positions])
                 matrix = matrices.setdefault(field, np.empty((0, len(positions)), dtype=piece.dtype))
@@ -83,23 +93,27 @@ class Source:
 
     def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
         """The columns in ``kinds`` in tables of a limited number of rows: frames, or a `SparseTable` each."""
-        for table in self._read_tables(kinds):
-            for start in range(0, len(table), CHUNK_ROWS):
-                yield table.iloc[start : start + CHUNK_ROWS]
+        step = rows_per_chunk(8 * len(kinds))
+        for table in self._read_tables(kinds, times=STREAMED):
+            for start in range(0, len(table), step):
+                yield table.iloc[start : start + step]
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
         """All rows in one frame, or in a `SparseTable` where there is one and ``sparse`` allows it; at least one."""
         tables = [table for table in self._read_tables(kinds) if len(table)]
         if not tables:
             raise TableError("the table has no rows.")
-        if len(tables) == 1:
-            return tables[0].to_frame() if isinstance(tables[0], SparseTable) and not sparse else tables[0]
-        return import_pandas().concat(tables)
+        if sparse and all(isinstance(table, SparseTable) for table in tables):
+            matrix = scipy.sparse.vstack([table.matrix for table in tables], format="csr")
+            frame = import_pandas().concat([table.frame for table in tables])
+            return replace(tables[0], frame=frame, matrix=matrix)
+        frames = [table.to_frame() if isinstance(table, SparseTable) else table for table in tables]
+        return frames[0] if len(frames) == 1 else import_pandas().concat(frames)
 
-    def _read_tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+    def _read_tables(self, kinds: Mapping[str, Kind], times: int = 1) -> Iterator[Any]:
         # Reversed, so that of two columns of one name the first is taken.
         place = {name: i for i, name in reversed(list(enumerate(self.names)))}
-        for block in self._read_blocks({place[name]: kind for name, kind in kinds.items()}):
+        for block in self._read_blocks({place[name]: kind for name, kind in kinds.items()}, times):
             yield rename_columns(block, self.names)
 
     def find(self, choice: Columns, option: str = "labels") -> list[int]:
@@ -112,18 +126,32 @@ class Source:
         other = {i for positions in self.labels.values() for i in positions} | taken
         return [i for i in known if i not in other]
 
-    def _read_blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
-        """The blocks; only errors while a block is read are errors of the file."""
+    def _read_blocks(self, kinds: Mapping[int, Kind], times: int = 1) -> Iterator[Any]:
+        """The blocks; only errors while a block is read are errors of the file.
+
+        All of them together may take some ``times`` the limit: more if they are not kept.
+        """
+        budget = self.input.budget
         blocks = self.blocks(kinds)
+        needed = 0
         while True:
             with self.input.convert_errors():
                 block = next(blocks, None)
             if block is None:
                 return
+            dense = block.frame if isinstance(block, SparseTable) else block
+            needed += ROW_BYTES * len(dense) + self.cell_bytes * dense.size
+            self._check_text_columns(sum(dtype.kind == "O" for dtype in dense.dtypes))
+            budget.check(needed + self.text_bytes, times)
             yield block
+
+    def _check_text_columns(self, count: int) -> None:
+        """Refuse so many columns of texts, each of which takes work of its own."""
+        self.input.budget.check_columns(count, _TEXT_COLUMN_BYTES)
 
     def _set_names(self, names: list[str]) -> None:
         """Take the names of a header without spaces around them, and find those that mark labels."""
+        self.input.budget.check_columns(len(names))
         self.names = [name.strip() for name in names]
         self.labels = find_marked_labels(self.names)
 
@@ -132,17 +160,34 @@ class RowSource(Source):
     """A table of a format that gives one row after the other; it sets ``_rows`` and implements `_column`."""
 
     _rows: Iterator[Any]
+    cell_bytes = 16  # a number, and where it is
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`."""
         first = 1
-        while rows := list(islice(self._rows, CHUNK_ROWS)):
+        while rows := take_rows(self._rows, rows_per_chunk(128 * len(kinds)), self.input.budget):
             yield make_frame({i: self._column(rows, i, kind, first) for i, kind in kinds.items()}, first)
             first += len(rows)
 
     def _column(self, rows: list[Any], position: int, kind: Kind, first: int) -> NDArray[Any]:
         """A column of some rows; ``first`` is the number of the first of them, for messages."""
         raise NotImplementedError
+
+
+def take_rows(rows: Iterator[Any], count: int, budget: Budget) -> list[Any]:
+    """The next rows; fewer than ``count`` if these spend more than half of the budget."""
+    budget.spent = 0
+    taken = []
+    for row in islice(rows, count):
+        taken.append(row)
+        if 2 * budget.spent > budget.limit:
+            break
+    return taken
+
+
+def rows_per_chunk(row_bytes: int) -> int:
+    """How many rows of so many bytes are read at a time."""
+    return min(CHUNK_ROWS, max(1, CHUNK_BYTES // max(1, row_bytes)))
 
 
 def as_column(cells: list[Any], kind: Kind) -> NDArray[Any]:
@@ -165,9 +210,14 @@ def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
     frame = pandas.DataFrame(block, index=index, columns=numbers)
     if len(numbers) == len(columns):
         return frame
-    types = {i: object if values.dtype.kind in "OU" else values.dtype for i, values in columns.items()}
-    others = {i: pandas.Series(columns[i], index, types[i]) for i in columns if i not in frame.columns}
-    return pandas.concat([frame, pandas.DataFrame(others)], axis=1)[list(columns)]
+    texts = {i: values for i, values in columns.items() if values.dtype.kind in "OU"}
+    objects = np.empty((len(texts), len(index)), dtype=object)
+    for place, values in zip(objects, texts.values(), strict=True):
+        place[:] = values
+    parts = [frame, pandas.DataFrame(objects.T, index, list(texts), dtype=object)]
+    known = {*numbers, *texts}
+    others = {i: pandas.Series(values, index) for i, values in columns.items() if i not in known}
+    return pandas.concat([*parts, pandas.DataFrame(others, index)], axis=1)[list(columns)]
 
 
 def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
@@ -190,11 +240,14 @@ class SparseTable:
     matrix : csr_array of shape (n, k)
     names : list of str
         The columns of the matrix.
+    budget : Budget
+        What all columns as a frame may take.
     """
 
     frame: Any
     matrix: Any
     names: list[Any]
+    budget: Budget = _NO_LIMIT
 
     @property
     def columns(self) -> list[str]:
@@ -244,6 +297,7 @@ class SparseTable:
     def to_frame(self) -> Any:
         """All columns as a frame, zeros included."""
         pandas = import_pandas()
+        self.budget.check(8 * len(self) * len(self.names))
         # Names as Python objects: those of Arrow's kind are slow to go through.
         names = pandas.Index(self.names, dtype=object)
         dense = pandas.DataFrame(self.matrix.toarray(), index=self.index, columns=names)
@@ -258,7 +312,7 @@ class FrameSource(Source):
         self._frame = as_frame(input.table)
         self.names = list(self._frame.columns)
 
-    def _read_tables(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
+    def _read_tables(self, kinds: Mapping[str, Kind], times: int = 1) -> Iterator[Any]:
         yield self._frame
 
 

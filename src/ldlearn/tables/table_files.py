@@ -1,5 +1,6 @@
 """Fitted models on tables: predict, enhance and evaluate, as the commands of these names do, and rows to look at."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
+from ldlearn.core.row_groups import Groups, Keys, join_groups, row_keys
 from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_weights, profile_log_rate, vote_losses
 from ldlearn.exceptions import ParameterError, TableError
@@ -21,13 +23,15 @@ from ldlearn.tables.formats import check_output, open_table, write_table
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, ReadingOptions, read_labelled, split_options
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.source import Kind, Source
-from ldlearn.tables.table_fit import describe_classifier
+from ldlearn.tables.table_fit import describe_classifier, describe_origin, held_out_scores
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import describe_repeated, import_pandas
+from ldlearn.tables.training_rows import share_in_training
+from ldlearn.tables.values import describe_repeated, import_pandas, read_groups
 from ldlearn.tables.writing import Writer, WritingOptions, WrittenTable, as_strings
 
 Matrix = NDArray[np.float64]
+_LARGE_OVERLAP = 0.1  # share of training rows in a table that an evaluation mentions
 _MAX_SHOWN = 5  # feature columns, if a table has neither texts nor columns to keep
 
 
@@ -44,7 +48,8 @@ class Evaluation:
     better_than_baselines : bool
         Whether the model beats the mean distribution by more than chance.
     warnings : list of str
-        If it does not, or if the classifier is better by more than chance.
+        If it does not, if the classifier is better by more than chance, or if a tenth of the rows or more are training
+        rows.
     messages : list of str
         What the user should know.
     """
@@ -94,8 +99,9 @@ def predict_table(
         Write also ``far``: 1 for rows far from those of the fit.
     keep : str or sequence, optional
         Columns of the table that are written too, between the id and the degrees.
-    safe_csv : bool, default=False
-        Put an apostrophe before names of columns, ids and kept texts that a spreadsheet would take for a formula.
+    raw : bool, default=False
+        Write names and texts unchanged. By default, those that a spreadsheet would run as formulas get an apostrophe
+        in CSV and TSV, which is removed when ldlearn reads them, and control characters are escaped on standard output.
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
@@ -138,7 +144,7 @@ def enhance_table(
         the labels, if the table is one of features only.
     blank, empty_rows
         As for `fit_table`.
-    id, format, to, dialect, on_message, round, interval, raters, flag_far, keep, safe_csv, overwrite, progress
+    id, format, to, dialect, on_message, round, interval, raters, flag_far, keep, raw, overwrite, progress
         As for `predict_table`.
     """
     label_file = labels if _is_label_file(labels) else None
@@ -214,16 +220,20 @@ def evaluate_table(
         raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
     loaded = load_table_model(model)
     input = loaded.make_input(data, **reading, label_file=labels)
-    truths, predictions, rows, by_classifier = [], [], [], list[Any]()
+    truths, predictions, rows, key_chunks = [], [], [], []
+    by_classifier, named = list[Any](), list[Any]()
     with open_table(input) as source:
         report = CellReport(source.decimal)
-        for frame in source.chunks(columns_to_read(source, loaded, loaded.labels)):
+        grouped = find_groups_column(source, loaded)
+        for frame in source.chunks(columns_to_read(source, loaded, loaded.labels, kept=grouped)):
             truths.append(loaded.read_labels(frame, blank, kind).values)
             X = loaded.transform(frame, report)
             predictions.append(np.asarray(loaded.estimator.predict(X)))
             if loaded.classifier is not None:
                 by_classifier.append(loaded.classifier.predict(X))
             rows.extend(frame.index)
+            key_chunks.append(row_keys(X))
+            named += [frame[name] for name in grouped]
         if not rows:
             raise TableError("the table has no rows.")
         truth, weights, logical, left_out = TableLabels(loaded.labels, np.concatenate(truths), rows, kind).to_truth()
@@ -231,12 +241,34 @@ def evaluate_table(
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
     classifier = np.concatenate(by_classifier) if by_classifier else None
     P, mean = np.concatenate(predictions), np.asarray(loaded.facts["mean_distribution"])
-    found = score_with_baselines(truth, P, mean, classifier, logical, metrics, weights)
+    of_column = [read_groups(import_pandas().concat(named))] if named else []
+    keys = np.concatenate(key_chunks)
+    groups = join_groups(keys, *of_column)
+    found = score_with_baselines(truth, P, mean, classifier, logical, metrics, weights, groups)
     better = found["better_than_baselines"]
     warnings = [] if better else ["The predictions are no better than one prediction for all rows."]
-    warnings += filter(None, [describe_classifier(found, loaded.estimator)])
+    warnings += filter(None, [describe_classifier(found, logical)])
+    warnings += _describe_training_rows(loaded, input, keys, found["scores"])
     truth_kind = "0/1 labels" if logical else "true degrees"
     return Evaluation(found["rows"], truth_kind, found["scores"], better, warnings, left_out + report.messages())
+
+
+def _describe_training_rows(model: TableModel, input: Input, keys: Keys, scores: list[Score]) -> list[str]:
+    """A sentence on scores of training rows, with the scores of held-out rows; none if there are few such rows."""
+    checksum = describe_origin(input.where).get("sha256")
+    share = share_in_training(model.training_keys, keys)
+    repeated = (model.facts.get("repeated_rows") or 0) / model.facts["rows"]
+    if checksum is not None and checksum == model.facts.get("source", {}).get("sha256"):
+        finding = f"{input.where} is the table that the model was fitted on, so these scores are not those of new rows"
+    elif share >= repeated + _LARGE_OVERLAP:  # where training rows are alike, new rows are like them, too
+        rows = f"{round(share * len(keys)):,} of {len(keys):,} rows have the features of training rows"
+        finding = f"{rows}, so these scores may be better than those of new rows"
+    else:
+        return []
+    held_out = {score.name: score.model for score in held_out_scores(model.facts)}
+    common = [f"{score.title} {held_out[score.name]:.4f}" for score in scores if score.name in held_out]
+    compared = f"on held-out rows the model had {', '.join(common)}" if common else "it has none of held-out rows"
+    return [f"{finding}; {compared}."]
 
 
 def _is_label_file(labels: Columns) -> TypeGuard[str]:
@@ -257,7 +289,7 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) ->
     degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
     degrees = degrees.assign(**uncertainty.columns(model.estimator, X, targets.y))
     rows = writer.arrange_columns(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
-    write_table(writer.output, [rows], columns.labels, writer.format)
+    write_table(writer.output, [rows], columns.labels, writer.format, raw=writer.raw)
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
 
 
@@ -275,7 +307,9 @@ def _write_in_chunks(
     uncertainty = writer.uncertainty(model.labels)
     uncertainty.check(model.estimator, "enhance" if labels else "predict")
     ids: list[Any] = []
-    with open_table(input) as source:
+    # What an estimator warns of for every chunk is reported once.
+    warned = warnings.catch_warnings(record=True, action="always", category=UserWarning)
+    with warned as caught, open_table(input) as source:
         report, id = CellReport(source.decimal), find_id_column(source, model, id)
         kept = find_columns_to_keep(source, writer.keep, id, model.labels)
         kinds = columns_to_read(source, model, labels, id, kept)
@@ -291,9 +325,10 @@ def _write_in_chunks(
                 frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
                 yield writer.arrange_columns(frame, nothing, id, kept, n_labels)
 
-        write_table(writer.output, tables(), model.labels, writer.format)
+        write_table(writer.output, tables(), model.labels, writer.format, raw=writer.raw)
     repeated = describe_repeated(import_pandas().concat(ids)) if ids else []
-    return WrittenTable(count, list(model.labels), writer.output, report.messages() + repeated)
+    of_estimator = list(dict.fromkeys(str(each.message) for each in caught or ()))
+    return WrittenTable(count, list(model.labels), writer.output, report.messages() + repeated + of_estimator)
 
 
 def columns_to_read(
@@ -317,6 +352,14 @@ def find_id_column(source: Source, model: TableModel, id: str | None) -> str | N
             raise TableError(f"the column {id!r} is a label and cannot be the id.")
         return id
     return model.id if model.id in source.names else None
+
+
+def find_groups_column(source: Source, model: TableModel, groups: str | None = None) -> list[str]:
+    """The column that names groups of rows, if any: that which is given, or that of the model if the table has it."""
+    if groups is not None:
+        check_columns(source.names, [groups], "groups")
+        return [groups]
+    return [model.groups] if model.groups in source.names else []
 
 
 @dataclass(frozen=True)
@@ -345,6 +388,8 @@ class ModelRows:
         How many votes each row has, if the labels are counts of votes.
     recovered : boolean ndarray of shape (n_samples,)
         Rows whose degrees are recovered from 0/1 labels.
+    groups : integer ndarray of shape (n_samples,) or None
+        The groups that a column names.
     messages : list of str
         What the user should know.
     """
@@ -360,6 +405,7 @@ class ModelRows:
     degrees: Matrix | None
     n_votes: Matrix | None
     recovered: NDArray[np.bool_]
+    groups: Groups | None
     messages: list[str]
 
 
@@ -373,7 +419,9 @@ class ModelRowOptions(ReadingOptions, total=False):
     overwrite: bool
 
 
-def read_model_rows(data: Any, model: str | TableModel, output: str, **options: Unpack[ModelRowOptions]) -> ModelRows:
+def read_model_rows(
+    data: Any, model: str | TableModel, output: str, *, groups: str | None = None, **options: Unpack[ModelRowOptions]
+) -> ModelRows:
     """Read all rows of a file or a data frame, and apply a model; refuses an ``output`` that cannot be written."""
     given, reading = split_options(options, ModelRowOptions, ReadingOptions)
     inputs = [name for name in (data, model) if isinstance(name, str)]
@@ -389,6 +437,7 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
         shown = find_columns_to_keep(source, given.get("keep"), id, model.labels)
         shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
         others = [name for name in shown if name not in model.features]
+        others += (grouped := find_groups_column(source, model, groups))
         frame = source.read(columns_to_read(source, model, model.labels if has_labels else (), id, others))
         X = model.transform(frame, report)
         predicted = np.asarray(model.estimator.predict(X), dtype=np.float64)
@@ -409,7 +458,8 @@ def read_model_rows(data: Any, model: str | TableModel, output: str, **options: 
                 if recovered.any():
                     degrees[recovered] = model.estimator.enhance(X[recovered], labels[recovered])
     names = as_strings(frame.index.to_series() if id is None else frame[id])
-    known = (X, predicted, labels, degrees, n_votes, recovered, messages + report.messages())
+    named = read_groups(frame[grouped[0]]) if grouped else None
+    known = (X, predicted, labels, degrees, n_votes, recovered, named, messages + report.messages())
     return ModelRows(input.where, model, id or "row", names, frame[shown], *known)
 
 

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from ldlearn.base.discovery import installed_versions
 from ldlearn.compose.from_classifier import FromClassifier, plain_classifier
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
+from ldlearn.core.row_groups import Groups, count_groups, rows_of_groups
 from ldlearn.exceptions import ParameterError, format_list
 from ldlearn.metrics.against_baselines import Score, clearly_better, scorable_rows, score_with_baselines
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns
 from ldlearn.tables.files import prefix_errors, sha256_of
 from ldlearn.tables.formats import check_output
-from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
+from ldlearn.tables.labelled_table import FitOptions, LabelledTable, find_groups, read_labelled
 from ldlearn.tables.model_files import save_model
 from ldlearn.tables.table_labels import TrainingTargets, are_logical, mean_distribution
 from ldlearn.tables.table_model import TableModel
@@ -64,6 +65,11 @@ def fit_table(
         What makes numbers of prose; see `TableModel.fit` and `import_embedding`.
     id : str, optional
         The identifier column.
+    groups : str, optional
+        A column that names groups of rows that belong together, such as the patient, the author or the photo; it is no
+        feature. A group is held out as a whole, standard errors are those of independent groups, and methods that take
+        ``groups`` get them. A missing value is an error. Rows with equal features are kept together in any case, so
+        that groups with such rows count as one.
     method : str or estimator, default="DLDL"
         See `ldlearn.compose.method_names`; or anything of the library that predicts, unfitted.
     params : mapping, optional
@@ -141,7 +147,8 @@ def describe_origin(name: str) -> dict[str, str]:
     """Name and checksum of a table file, date and version of ldlearn: for the card of a model."""
     path, today, version = Path(name), f"{datetime.now(UTC):%Y-%m-%d}", installed_versions()["ldlearn"]
     checksum = {"sha256": sha256_of(path)} if path.is_file() else {}
-    return {"file": path.name, "date": today, "ldlearn": version} | checksum
+    name = path.name.encode(errors="backslashreplace").decode()  # it need not be UTF-8
+    return {"file": name, "date": today, "ldlearn": version} | checksum
 
 
 def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int) -> TableModel:
@@ -149,13 +156,17 @@ def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, hold
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model, X, targets = TableModel.fit_labelled(table, estimator, embedding)
+    named = table.named_groups
+    groups, _ = find_groups(X, named)
     if holdout > 0 and targets.kind == "0/1":
-        model.classifier = _fit_classifier(model.estimator, X, targets.truth)
-    held = _score_held_out(table, model, targets, embedding, holdout, seed) if holdout > 0 else "none were asked for"
+        model.classifier = _fit_classifier(model.estimator, X, targets.truth, named)
+    held: dict[str, Any] | str = "none were asked for"
+    if holdout > 0:
+        held = _score_held_out(table, model, targets, groups, embedding, holdout, seed)
     if isinstance(held, dict):
         model.facts["holdout"] = held
         scores = [] if held["better_than_baselines"] else [describe_signal(held)]
-        scores += [describe_classifier(held, model.estimator)]
+        scores += [describe_classifier(held)]
     else:
         scores = [f"The model was not validated on held-out rows: {held}."]
     model.facts["warnings"] = [
@@ -168,15 +179,24 @@ def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, hold
 
 
 def _score_held_out(
-    table: LabelledTable, model: TableModel, targets: TrainingTargets, embedding: Any, share: float, seed: int
+    table: LabelledTable,
+    model: TableModel,
+    targets: TrainingTargets,
+    groups: Groups,
+    embedding: Any,
+    share: float,
+    seed: int,
 ) -> dict[str, Any] | str:
-    """Scores of a model fitted without some of the rows on these rows, or why there are none."""
-    n = len(targets.y)
-    if n < 30:
-        return f"{n} rows are too few to hold some out"
-    order = np.random.default_rng(seed).permutation(n)
-    n_test = max(1, round(share * n))
-    test, train = np.sort(order[:n_test]), np.sort(order[n_test:])
+    """Scores of a model fitted without some groups of rows on these rows, or why there are none."""
+    n_rows, n_groups = len(groups), count_groups(groups)
+    if n_rows < 30:
+        return f"{n_rows} rows are too few to hold some out"
+    # One group has no standard error.
+    n_test = min(max(2, round(share * n_groups)), n_groups - 1)
+    if n_test < 2:
+        return f"with equal rows taken together there are {n_groups} groups, and no more than one can be held out"
+    order = np.random.default_rng(seed).permutation(n_groups)
+    test, train = (np.sort(rows_of_groups(groups, part)) for part in (order[:n_test], order[n_test:]))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -189,22 +209,23 @@ def _score_held_out(
     except ValueError as error:
         return f"a fit without them failed ({error})"
     logical, T, T_test = targets.kind == "0/1", targets.truth[train], targets.truth[test]
-    # A single row has no standard error.
-    if scorable_rows(T_test, logical).sum() < 2:
+    if len(np.unique(groups[test][scorable_rows(T_test, logical)])) < 2:
         return "hardly any of them has a label that is known"
-    fitted = None if model.classifier is None else _fit_classifier(model.estimator, X, T)
+    named = table.take(train).named_groups
+    fitted = None if model.classifier is None else _fit_classifier(model.estimator, X, T, named)
     classifier = None if fitted is None else np.asarray(fitted.predict(X_test))
-    found = score_with_baselines(T_test, P, mean_distribution(T), classifier, logical)
+    found = score_with_baselines(T_test, P, mean_distribution(T), classifier, logical, groups=groups[test])
     found["scores"] = [score.as_dict() for score in found["scores"]]
     return found | {"share": float(share), "seed": seed}
 
 
-def _fit_classifier(estimator: Any, X: Any, T: Matrix, max_size: int = 3_000_000) -> Any:
+def _fit_classifier(estimator: Any, X: Any, T: Matrix, groups: Groups | None = None, max_size: int = 3_000_000) -> Any:
     """The plain classifier that a method is compared with, for the same meaning of 0.
 
     None if it is the method itself, would be slow (numbers times labels above ``max_size``) or fails: validation does
     not depend on it.
     """
+    zeros: Literal["none", "less"] = "none" if estimator.capabilities().keeps_zeros else "less"
     # A classifier refuses rows without a positive label.
     rows = np.nansum(T, axis=1) > 0
     if isinstance(estimator, FromClassifier) or rows.sum() * X.shape[1] * T.shape[1] > max_size:
@@ -212,32 +233,32 @@ def _fit_classifier(estimator: Any, X: Any, T: Matrix, max_size: int = 3_000_000
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = plain_classifier(_meaning_of_zeros(estimator)).fit(X[rows], T[rows])
+            found = plain_classifier(zeros).fit(X[rows], T[rows], groups=None if groups is None else groups[rows])
     except ValueError:
         return None
     del found.label_distributions_  # only its predictions are needed
     return found
 
 
-def _meaning_of_zeros(estimator: Any) -> Literal["none", "less"]:
-    return "none" if estimator.capabilities().keeps_zeros else "less"
-
-
-def describe_classifier(found: dict[str, Any], estimator: Any) -> str:
-    """That a plain classifier is better (see `score_with_baselines`), if it is by more than chance; or nothing."""
+def describe_classifier(found: dict[str, Any], logical: bool = True) -> str:
+    """That a plain classifier has the better scores (see `score_with_baselines`), if it has by more than chance."""
     gain, error = found["classifier_gain"], found["classifier_error"]
-    if gain is None or not clearly_better(gain, error):
+    if gain is None or not clearly_better(gain, error, found["groups"]):
         return ""
-    option = "--zeros less" if _meaning_of_zeros(estimator) == "less" else "--set link=votes"
+    interval = f"{gain:.3g} per row, 95 % interval {gain - 1.96 * error:.3g} to {gain + 1.96 * error:.3g}"
+    if not logical:
+        return f"A plain classifier predicts the degrees better (by {interval})."
     return (
-        f"A plain classifier predicts held-out labels better (by {gain:.3g} per row, 95 % interval "
-        f"{gain - 1.96 * error:.3g} to {gain + 1.96 * error:.3g}): use `--method FromClassifier` with `{option}`."
+        f"A plain classifier predicts 0/1 labels better (log-likelihood higher by {interval}); this does not show "
+        "that its degrees are better."
     )
 
 
 def describe_signal(held: dict[str, Any]) -> str:
     """Whether the features are informative, by the scores on held-out rows, as a sentence."""
     rows, gain, error = f"{held['rows']:,} held-out rows", held["advantage"], held["standard_error"]
+    if held["groups"] < held["rows"]:
+        rows += f" in {held['groups']:,} groups"
     likelihood_gain, likelihood_error = held["likelihood_gain"], held["likelihood_error"]
     less_likely = ""
     if likelihood_gain is None:
@@ -245,14 +266,14 @@ def describe_signal(held: dict[str, Any]) -> str:
     else:
         finding = "labels are{} likelier if one prediction for all rows is moved towards the predictions"
         finding += f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
-        if clearly_better(-likelihood_gain, likelihood_error):
+        if clearly_better(-likelihood_gain, likelihood_error, held["groups"]):
             less_likely = "less likely under the predictions than under the mean of the training rows"
             less_likely += f" (log-likelihood per row {likelihood_gain:+.3f}, standard error {likelihood_error:.3f})"
     if held["better_than_baselines"]:
         return f"Informative features: on {rows} {finding.format('')}."
     if gain == error == 0:
         return f"No evidence: the labels of {rows} fit every prediction equally well."
-    if clearly_better(gain, error):
+    if clearly_better(gain, error, held["groups"]):
         exaggerated = "Differences between rows may be exaggerated."
         return f"Informative features, but: on {rows} {finding.format('')} and {less_likely}. {exaggerated}"
     also = f" Labels are {less_likely}." if less_likely else ""

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.negative_labels import PositiveLabels, count_moments
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.core.targets import (
     SUM_TOLERANCE,
@@ -173,11 +172,14 @@ class TableLabels:
         """Report that a 0 is interpreted as degree 0, if the method assumes that, and how many labels are positive."""
         if not (self.is_logical and estimator.capabilities().keeps_zeros):
             return
-        found = PositiveLabels.from_moments(*count_moments(*split_observed(_to_logical(self.values))))
+        labels = fill_unknown(*split_observed(_to_logical(self.values)))
         n_labels = len(self.names)
-        counts = f"rows have {found.per_row:.2g} of {n_labels} labels positive on average"
-        if found.is_selection or 4 * found.per_row <= n_labels:
-            reason = "and their number hardly varies" if found.is_selection else "which is few"
+        n_positives = labels.sum(axis=1)
+        counts = f"rows have {n_positives.mean():.2g} of {n_labels} labels positive on average"
+        # Less than half of the variance that independent labels with the same frequencies would give their number.
+        hardly_varies = n_positives.var() < 0.5 * labels.var(axis=0).sum()
+        if hardly_varies or 4 * n_positives.mean() <= n_labels:
+            reason = "and their number hardly varies" if hardly_varies else "which is few"
             counts += f", {reason}; use --zeros less if a 0 only means 'not a main label'"
         on_message(f"a 0 is interpreted as degree 0; {counts}.")
 

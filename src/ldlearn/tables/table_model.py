@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
+from ldlearn.core.row_groups import Keys, row_keys
 from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
 from ldlearn.solvers.default_gamma import ScaleWarning
@@ -20,6 +21,7 @@ from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.source import as_frame
 from ldlearn.tables.table_labels import TableLabels, TrainingTargets, mean_distribution
+from ldlearn.tables.training_rows import sample_keys
 from ldlearn.tables.values import describe_repeated, import_pandas
 from ldlearn.tables.writing import Uncertainty
 
@@ -52,8 +54,12 @@ class TableModel:
         Numeric columns whose numbers have a unit, a currency or percent signs, and which.
     decimal : {".", ","}
         The decimal mark of the training table.
+    groups : str or None
+        The column that names groups of rows that belong together; it is no feature.
     classifier : FromClassifier or None
         A plain classifier fitted to the same rows, which evaluations compare the estimator with.
+    training_keys : ndarray or None
+        Keys of some training rows, by which evaluations recognise them: see `ldlearn.tables.training_rows`.
 
     Examples
     --------
@@ -84,7 +90,9 @@ class TableModel:
     texts: tuple[str, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     decimal: str = "."
+    groups: str | None = None
     classifier: Any = None
+    training_keys: Keys | None = None
 
     @classmethod
     def fit(
@@ -111,8 +119,8 @@ class TableModel:
         embedding : transformer, optional
             What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which takes a series of
             texts. By default TF-IDF. A model file can hold only that and what `import_embedding` gives.
-        id : str, optional
-            The identifier column.
+        id, groups : str, optional
+            The identifier column, and that of groups of rows that belong together: see `fit_table`.
         kind : {"auto", "votes", "mixed"}, default="auto"
             What the label columns hold; counts of votes, and 0/1 labels with degrees of some rows, must be declared.
         separator : str, optional
@@ -130,10 +138,16 @@ class TableModel:
         model, X, targets = cls.learn_columns(table, estimator, embedding, types)
         # A frame gives the estimator the names of the labels.
         y = import_pandas().DataFrame(targets.y, columns=list(model.labels))
+        row_data = dict(targets.row_data)
+        if table.columns.groups is not None and model.estimator.capabilities().groups:
+            row_data["groups"] = table.named_groups
         with warnings.catch_warnings():
             # Numbers are standardised; words, categories and embeddings have another scale on purpose.
             warnings.simplefilter("ignore", ScaleWarning)
-            model.estimator.fit(X, y, **targets.row_data)
+            model.estimator.fit(X, y, **row_data)
+        keys = row_keys(X)
+        model.training_keys = sample_keys(keys)
+        model.facts["repeated_rows"] = len(keys) - len(np.unique(keys))
         return model, X, targets
 
     @classmethod
@@ -149,7 +163,8 @@ class TableModel:
         targets, labels = table.labels.for_estimator(estimator), tuple(table.labels.names)
         preprocessing, X = TablePreprocessing.fit(cleaned, types, sparse=sparse, embedding=embedding)
         T, columns = targets.truth, summarize_columns(cleaned, types, report)
-        repeated = [] if table.columns.id is None else describe_repeated(table.frame[table.columns.id])
+        ids = table.columns.id
+        repeated = [] if ids in (None, table.columns.groups) else describe_repeated(table.frame[ids])
         facts = {
             "rows": len(T),
             "transformed_features": X.shape[1],
@@ -165,7 +180,7 @@ class TableModel:
             facts["label_list"] = table.label_list._asdict()
         names = (types.numeric, types.categorical, labels, table.columns.id)
         formats = (dict(types.dates), types.texts, dict(types.units or {}), table.input.decimal or ".")
-        return cls(estimator, preprocessing, *names, facts, *formats), X, targets
+        return cls(estimator, preprocessing, *names, facts, *formats, table.columns.groups), X, targets
 
     @property
     def features(self) -> tuple[str, ...]:

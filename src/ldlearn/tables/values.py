@@ -207,6 +207,16 @@ def describe_repeated(ids: Any) -> list[str]:
     return [f"Column {str(ids.name)!r}: the identifier {repeated[0]!r} is not unique: {rows}{others}."]
 
 
+def read_groups(column: Any) -> NDArray[np.intp]:
+    """The groups that a column names, as numbers; a missing value is an error, as its row may belong to any group."""
+    groups, _ = import_pandas().factorize(np.array(to_texts(column, str(column.name)), dtype=object))
+    if (groups < 0).any():
+        row = column.index[int(np.argmax(groups < 0))]
+        problem = "the group is missing; fill it in, with a value of its own if the row belongs to no group."
+        raise TableError(problem, row=row, column=str(column.name))
+    return np.asarray(groups, dtype=np.intp)
+
+
 def is_label_word(value: Any) -> bool:
     """Whether a text is one of the words that stand for 0 and 1."""
     return str(value).strip().lower() in _LABEL_WORDS

@@ -9,10 +9,10 @@ import numpy as np
 from ldlearn.core.simplex import round_rows
 from ldlearn.exceptions import ParameterError, TableError, format_list
 from ldlearn.tables.columns import Columns
+from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, format_of
 from ldlearn.tables.values import import_pandas
 
-_FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r")  # at the beginning of a text that spreadsheets run
 _TEXT_FORMATS = ("csv", "tsv")
 
 
@@ -25,7 +25,7 @@ class WritingOptions(TypedDict, total=False):
     raters: float | None
     flag_far: bool
     keep: Columns | None
-    safe_csv: bool
+    raw: bool
     overwrite: bool
 
 
@@ -123,7 +123,7 @@ class Writer:
         The table to write.
     inputs : list
         What it is made from: files are never overwritten.
-    to, round, interval, raters, flag_far, keep, safe_csv, overwrite
+    to, round, interval, raters, flag_far, keep, raw, overwrite
         See `WritingOptions`.
     """
 
@@ -135,15 +135,15 @@ class Writer:
     raters: float | None = None
     flag_far: bool = False
     keep: Columns = None
-    safe_csv: bool = False
+    raw: bool = False
     overwrite: bool = True
     format: str = field(init=False)
 
     def __post_init__(self) -> None:
         check_output(self.output, [name for name in self.inputs if isinstance(name, str)], overwrite=self.overwrite)
         self.format = format_of(self.output, self.to)
-        if self.safe_csv and self.format not in _TEXT_FORMATS:
-            raise ParameterError(f"safe_csv is for CSV and TSV; {self.format} does not need it; leave it out.")
+        if self.raw and self.format not in _TEXT_FORMATS and self.output != PIPE:
+            raise ParameterError(f"raw is for CSV, TSV and standard output; leave it out for {self.format}.")
         if self.round is not None and not 0 <= self.round <= np.finfo(np.float64).precision:
             raise ParameterError(f"round must be from 0 to 15 decimals, got {self.round}.")
 
@@ -162,24 +162,14 @@ class Writer:
         for place, name in enumerate([*([] if id is None else [id]), *kept]):
             values = frame[name]
             if name == id or values.dtype.kind not in "iuf":
-                column = self._format_texts(values)
+                # As objects: an array of texts gives each the room of the longest.
+                column = import_pandas().Series(as_strings(values), dtype=object).to_numpy()
             else:  # in files with types, chunks of a column must not differ in them
                 column = values.to_numpy(dtype=None if self.format in _TEXT_FORMATS else np.float64)
             degrees.insert(place, name, column)
-        return degrees.rename(columns=_without_formula) if self.safe_csv else degrees
-
-    def _format_texts(self, values: Any) -> Any:
-        texts = as_strings(values)
-        if self.safe_csv:
-            texts = [_without_formula(text) for text in texts]
-        # As objects: an array of texts gives each the room of the longest.
-        return import_pandas().Series(texts, dtype=object).to_numpy()
+        return degrees
 
 
 def as_strings(values: Any) -> list[str]:
     """The cells of a column as texts, empty where a value is missing."""
     return ["" if missing else str(value) for value, missing in zip(values.tolist(), values.isna(), strict=True)]
-
-
-def _without_formula(text: str) -> str:
-    return "'" + text if text.startswith(_FORMULA_MARKS) else text

@@ -1,5 +1,6 @@
 """Credible intervals of degrees, and detection of rows far from the training rows, for linear joint models."""
 
+import warnings
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, Self
@@ -12,7 +13,7 @@ from ldlearn.base import JointModel
 from ldlearn.base.estimator import wrap_output
 from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.kernels import make_feature_map
-from ldlearn.core.simplex import Array, Mask
+from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.solvers.default_gamma import default_gamma
@@ -35,6 +36,7 @@ class TrainingRows:
     labels: RowTargets
     offset: float | Array = 0.0  # known part of ln(lambda) of each row
     features: Features | None = None  # of the fit; kept only if made by `reduce_to_row_space`: small, and slow to make
+    groups: Indices | None = None
 
     def __post_init__(self) -> None:
         if self.features is not None and self.features.original is self.features:
@@ -128,13 +130,15 @@ class IntervalMixin(JointModel):
     def predict_interval(self, X: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
         """Intervals for the degrees that ``predict`` gives.
 
-        They have the nominal coverage if 0/1 labels are votes (see `VoteLDL`) and the linear model holds. Without
-        ``n_raters`` they are for p(x), the mean degrees of rows with these features. How much a single row differs from
-        this mean cannot be estimated from 0/1 labels alone, but with the number of raters: if the raters of a row
-        agree, the same p(x) gives fewer positive labels. So with ``n_raters`` intervals are for the degrees of the
-        individual row, and are wider. `ConformalIntervals` are for these too, if some true degrees are known.
-        With ``zeros="less"`` they are always for the individual row, whose degrees are Dirichlet distributed around
-        the prediction with concentration ``kappa_``.
+        They have the nominal coverage if 0/1 labels are votes (see `VoteLDL`), the linear model holds, rows
+        have about equally many raters and are independent, or dependent only within ``groups`` of `fit`. Tests
+        of these assumptions warn where one is clearly wrong. Without ``n_raters`` intervals are for p(x), the
+        mean degrees of rows with these features. How much a single row differs from this mean cannot be
+        estimated from 0/1 labels alone, but with the number of raters: if the raters of a row agree, the same
+        p(x) gives fewer positive labels. So with ``n_raters`` intervals are for the degrees of the individual
+        row, and are wider. `ConformalIntervals` are for these too, if some true degrees are known.
+        With ``zeros="less"`` they are always for the individual row. Without numbers of raters its degrees are assumed
+        to be Dirichlet distributed around the prediction with concentration ``kappa_``.
 
         Parameters
         ----------
@@ -152,12 +156,18 @@ class IntervalMixin(JointModel):
         check_is_fitted(self)
         check_fraction("coverage", coverage)
         features = self._validate_features(X)
-        concentration = None if n_raters is None else self._find_concentration(n_raters)
+        of_rows = self.kappa_ or n_raters is not None
+        concentration = self._find_concentration(n_raters) if of_rows else None
         P = self._predict(features)
-        if self.kappa_:
-            bounds = beta_bounds(P, concentration or self.kappa_, coverage)
+        if self.kappa_ and concentration is None:
+            bounds = beta_bounds(P, self.kappa_, coverage)
         else:
-            bounds = self._find_posterior().degree_intervals(self._apply_feature_map(features), coverage, concentration)
+            posterior = self._find_posterior()
+            bounds = posterior.degree_intervals(self._apply_feature_map(features), coverage, concentration)
+            reasons = posterior.misfit.reasons()
+            if reasons and concentration is None:
+                message = f"Intervals of predictions may be too narrow: {'; '.join(reasons)}."
+                warnings.warn(message, UserWarning, stacklevel=3)
         return _extend_to_point(P, bounds, features.dtype)
 
     @wrap_output
@@ -168,7 +178,8 @@ class IntervalMixin(JointModel):
         interval [0, 0], the only positive label of a row [1, 1]. The more overdispersed votes are, the more these
         shares vary. Overdispersion cannot be estimated from 0/1 labels alone, but with the number of raters; without
         it, votes are assumed to be slightly overdispersed. With ``zeros="less"`` intervals are for the degrees of the
-        row, which are Dirichlet distributed around ``enhance(X, y)`` with concentration ``kappa_ + n_votes_``.
+        row. Without numbers of raters these are assumed to be Dirichlet distributed around ``enhance(X, y)`` with
+        concentration ``kappa_ + n_votes_``; with them, intervals are those of ``predict_interval``.
 
         Parameters
         ----------
@@ -223,11 +234,14 @@ class IntervalMixin(JointModel):
         check_fraction("coverage", coverage)
         features, Y, labels = self._validate_new_rows(X, y)
         D = self._enhance(features, Y, **labels, **row_data)
-        if self.kappa_:
-            bounds = beta_bounds(D, (concentration or self.kappa_) + self.n_votes_, coverage)
+        if self.kappa_ and concentration is None:
+            bounds = beta_bounds(D, self.kappa_ + self.n_votes_, coverage)
         else:
             posterior, mapped = self._find_posterior(), self._apply_feature_map(features)
-            bounds = posterior.vote_intervals(mapped, Y, coverage, offset, labels.get("observed"), concentration)
+            if self.kappa_:
+                bounds = posterior.degree_intervals(mapped, coverage, concentration)
+            else:
+                bounds = posterior.vote_intervals(mapped, Y, coverage, offset, labels.get("observed"), concentration)
         return _extend_to_point(D, bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
@@ -262,7 +276,9 @@ class IntervalMixin(JointModel):
         plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=sample_weight)
         posterior = None
         if Y.shape[1] <= _MAX_LABELS:
-            posterior = vote_posterior(features, Y, l2=l2, observed=observed, offset=rows.offset)
+            posterior = vote_posterior(
+                features, Y, l2=l2, observed=observed, offset=rows.offset, groups=rows.groups, unmapped=plain
+            )
         return PosteriorState(posterior, LeverageModel.from_features(plain))
 
     def _fit_feature_map(self, X: Any) -> tuple[Any, Any]:

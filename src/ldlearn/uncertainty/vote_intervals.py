@@ -3,7 +3,9 @@
 In short comments n, m and c are n_samples, n_features and n_labels; scores are logits.
 """
 
-from dataclasses import dataclass
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +19,7 @@ from ldlearn.core.targets import possible_labels
 from ldlearn.core.votes import LARGEST_THETA, log_expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.features import centred_blocks
+from ldlearn.uncertainty.vote_misfit import Misfit
 
 Bounds = tuple[Array, Array]
 _SMALLEST = 1e-12  # value of 1 - p, and of an expected number of votes
@@ -45,6 +48,11 @@ class KroneckerCovariance:
         V = np.einsum("jk,nk,lk->njl", self.directions, parts, self.directions, optimize=True)
         return np.asarray(V + self.intercept)
 
+    def times(self, factor: float) -> KroneckerCovariance:
+        """A multiple of the covariance."""
+        variances = factor * self.variances
+        return replace(self, variances=variances, prior=factor * self.prior, intercept=factor * self.intercept)
+
     @property
     def numbers_per_row(self) -> int:
         """How many numbers a row needs."""
@@ -63,6 +71,10 @@ class FullCovariance:
         rows = np.hstack([centred, np.ones((len(centred), k - centred.shape[1]))])
         half = (rows @ self.matrix.reshape(k, -1)).reshape(len(rows), c, k, c)
         return np.asarray(np.einsum("njkl,nk->njl", half, rows, optimize=True))
+
+    def times(self, factor: float) -> FullCovariance:
+        """A multiple of the covariance."""
+        return FullCovariance(self.matrix * self.matrix.dtype.type(factor))
 
     @property
     def numbers_per_row(self) -> int:
@@ -88,6 +100,7 @@ class VotePosterior:
     degree_quantiles: Array  # of the predictions for the training rows
     score_variance: float  # mean posterior variance of the scores of the training rows
     negative_frequency: float  # of the training labels
+    misfit: Misfit
 
     def concentration(self, n_raters: float, offset: float = 0.0) -> float:
         """Concentration of the votes of a row, given the number of raters: see `find_concentration`."""
@@ -127,9 +140,6 @@ class VotePosterior:
             odds = log_degrees(P_links) - np.log(np.maximum(1.0 - P_links, _SMALLEST))
             centre, variance = self._average_links(odds, spread)
             bounds[:, rows] = (_normal_bounds if concentration is None else _beta_bounds)(centre, variance, coverage)
-        if concentration is not None:
-            # Where raters agree, a label may have no vote at all; a degree below 0.01 counts as 0 (see `binarize`).
-            bounds[0][bounds[0] < 0.01] = 0.0
         return bounds[0], bounds[1]
 
     def vote_intervals(
@@ -251,12 +261,17 @@ def _beta_bounds(centre: Array, variance: Array, coverage: float) -> Bounds:
 
 
 def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> Bounds:
-    """Quantiles of Beta distributions, the marginals of a Dirichlet distribution with this mean and concentration."""
+    """Quantiles of Beta distributions, the marginals of a Dirichlet distribution with this mean and concentration.
+
+    A lower bound below 0.01 is 0: such a degree counts as 0 (see `binarize`), and small quantiles are sensitive to
+    errors of the mean.
+    """
     m = np.clip(np.asarray(mean, dtype=np.float64), _SMALLEST, 1.0 - _SMALLEST)
     size = np.clip(concentration, 0.5, 1e8)  # between nearly all of [0, 1] and a point
     tail = 0.5 - 0.5 * coverage
     a, b = size * m, size * (1.0 - m)
-    return np.asarray(betaincinv(a, b, tail)), np.asarray(betaincinv(a, b, 1.0 - tail))
+    lower = betaincinv(a, b, tail)
+    return np.where(lower < 0.01, 0.0, lower), np.asarray(betaincinv(a, b, 1.0 - tail))
 
 
 # lambda / kappa if the number of raters is unknown: clusters have 1.17 votes on average. With this assumption the

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Indices, Mask, log_softmax
@@ -18,6 +19,7 @@ from ldlearn.core.votes import LARGEST_THETA, label_weights, log_expected_votes,
 from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
 from ldlearn.solvers.vote_regression import VoteFit, vote_curvature, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
+from ldlearn.uncertainty.vote_misfit import Misfit, VoteRows, measure_misfit, take_labels, vote_residuals
 
 _MAX_ROWS = 2000  # for the penalty and the curvature; coefficients are fitted on all rows
 _MAX_COEFFICIENTS = 400  # up to which the information matrix is inverted without an approximation
@@ -31,6 +33,8 @@ def vote_posterior(
     l2: float,
     observed: Mask | None = None,
     offset: float | Array = 0.0,
+    groups: Indices | None = None,
+    unmapped: Features | None = None,
 ) -> VotePosterior:
     """Posterior distribution of the coefficients of a vote regression.
 
@@ -46,24 +50,35 @@ def vote_posterior(
         Start of the search for the penalty; positive.
     observed, offset
         As for `vote_regression`.
+    groups : ndarray of int, default=None
+        Which rows are dependent. The log-likelihood is then divided by the design effect: see `_design_effect`.
+    unmapped : Features, default=None
+        The features before a feature map, if there is one: for tests of the assumptions.
     """
     exact = (features.original.m + 1) * Y.shape[1] < _MAX_COEFFICIENTS
     features = features.original if exact else features
-    rows = features.original.sample_rows(_MAX_ROWS)
+    rows = features.original.sample_rows(_MAX_ROWS) if groups is None else _sample_groups(groups)
     sample = features.subset(rows) if len(rows) < features.n else features
     labels: dict[str, Any] = {"Y": Y, "observed": observed, "offset": offset}
-    part = {name: value if value is None or np.ndim(value) == 0 else value[rows] for name, value in labels.items()}
+    part = take_labels(labels, rows)
     options: dict[str, Any] = {"weak_prior": True, "tol": 1e-4, **part}
     penalty, fit = l2, vote_regression(sample, l2=l2, **options)
+    design_effect = 1.0
     for _ in range(3):
-        penalty = _improve_penalty(_Information.from_fit(sample, fit, False, part), fit, penalty, l2)
+        information = _Information.from_fit(sample, fit, False, part)
+        if groups is not None:
+            design_effect = _design_effect(information, fit, part, groups[rows], penalty)
+        penalty = _improve_penalty(information, fit, penalty, l2, design_effect)
         fit = vote_regression(sample, l2=penalty, start=fit, **options)
     fits = {}
     for fixed in (False, True):  # each fit starts from the one before
         options = {"l2": penalty, "fixed_raters": fixed, "weak_prior": True, "tol": 0.01 / features.n, **labels}
         fit = fits[fixed] = vote_regression(features, start=fit, **options)
     scale = features.total / sample.total
-    losses = {fixed: _negative_log_evidence(fit, fixed, penalty, sample, part, scale) for fixed, fit in fits.items()}
+    losses = {
+        fixed: _negative_log_evidence(fit, fixed, penalty, sample, part, scale, design_effect)
+        for fixed, fit in fits.items()
+    }
     best = min(losses, key=losses.__getitem__)
     # A link whose log-evidence is lower by 7 or more is left out.
     links = [fixed for fixed in sorted(fits, key=losses.__getitem__) if losses[fixed] - losses[best] < 7.0]
@@ -75,8 +90,15 @@ def vote_posterior(
         covariance = information.row_space_covariance(features, penalty)
     else:
         covariance = information.kronecker_covariance(features, penalty)
+    covariance = covariance.times(design_effect)
     n_labels, entry_weights = Y.shape[1], label_weights(sample.sample_weight, part["observed"])
     entry_weights = None if entry_weights is None else np.broadcast_to(entry_weights, part["Y"].shape)
+    score_variance = _mean_score_variance(covariance, features.original, rows, n_labels)
+    negative_frequency = float(np.average(~part["Y"], weights=entry_weights))
+    misfit = Misfit(0.0, 0.0, 0.0)
+    if score_variance <= negative_frequency:  # else there are no intervals
+        rest: dict[str, Any] = {"l2": penalty, "groups": groups, "unmapped": unmapped or features.original}
+        misfit = measure_misfit(features, fits[best], labels, fixed_raters=best, **rest)
     return VotePosterior(
         mean=features.original.mean,
         coefs=np.stack([features.to_original(fits[fixed].coef, fits[fixed].intercept)[0] for fixed in links]),
@@ -86,9 +108,42 @@ def vote_posterior(
         link_probabilities=probabilities / probabilities.sum(),
         covariance=covariance,
         degree_quantiles=np.quantile(np.maximum(information.P, 1e-12), (np.arange(400) + 0.5) / 400),
-        score_variance=_mean_score_variance(covariance, features.original, rows, n_labels),
-        negative_frequency=float(np.average(~part["Y"], weights=entry_weights)),
+        score_variance=score_variance,
+        negative_frequency=negative_frequency,
+        misfit=misfit,
     )
+
+
+def _sample_groups(groups: Indices) -> Indices:
+    """All rows of some groups: at least of 20, and of so many that there are about 2,000 rows."""
+    names, number = np.unique(groups, return_inverse=True)
+    n_drawn = max(20, len(names) * _MAX_ROWS // len(groups))
+    drawn = np.random.default_rng(0).permutation(len(names))[:n_drawn]
+    return np.flatnonzero(np.isin(number, drawn))
+
+
+def _design_effect(information: _Information, fit: VoteFit, labels: VoteRows, groups: Indices, l2: float) -> float:
+    """Variance of the coefficients if rows of a group are dependent, over that if all rows are independent; at least 1.
+
+    The trace of the sandwich covariance over groups and of that over rows, in the metric of the posterior.
+    """
+    features = information.features
+    weights = np.ones(features.n) if features.sample_weight is None else features.sample_weight
+    values, directions = information.label_directions()
+    column, basis, scatter, identity = features.spectrum(ridge=2.0 * l2 * len(values))
+    variances = reciprocal(np.outer(scatter, values) + 2.0 * l2 * identity[:, None])
+    of_intercepts = reciprocal(features.total * values) * features.fit_intercept
+    rows = np.concatenate([block * column for _, block in centred_blocks(features.X, features.mean, features.m)])
+    rows = np.column_stack([rows if basis is None else rows @ basis, np.ones(features.n)])
+    slopes = vote_residuals(fit.scores, fit.log_rate, labels, False)[0] @ directions
+    _, number = np.unique(groups, return_inverse=True)
+    in_group = sparse.csr_array((weights, (number, np.arange(features.n))))
+    by_group = by_row = 0.0
+    for variance, slope in zip(np.vstack([variances, of_intercepts]).T, slopes.T, strict=True):
+        products = rows * slope[:, None]
+        by_group += float(((in_group @ products) ** 2 @ variance).sum())
+        by_row += float(weights @ (products**2 @ variance))
+    return max(by_group / by_row, 1.0) if by_row > 0.0 else 1.0
 
 
 def _mean_score_variance(
@@ -104,7 +159,13 @@ def _mean_score_variance(
 
 
 def _negative_log_evidence(
-    fit: VoteFit, fixed_raters: bool, l2: float, some: Features, part: dict[str, Any], scale: float
+    fit: VoteFit,
+    fixed_raters: bool,
+    l2: float,
+    some: Features,
+    part: dict[str, Any],
+    scale: float,
+    design_effect: float = 1.0,
 ) -> float:
     """Negative log-evidence of a link, up to a constant: loss plus half the log-determinant of the Hessian matrix.
 
@@ -114,11 +175,11 @@ def _negative_log_evidence(
     values, _ = information.label_directions()
     _, _, scatter, identity = some.spectrum(ridge=2.0 * l2 * len(values))
     curvature = scale * np.outer(scatter, values) + 2.0 * l2 * identity[:, None]
-    value = fit.loss + 0.5 * float(np.log(np.maximum(curvature, np.finfo(float).tiny)).sum())
+    loss = fit.loss
     if part["Y"].any(axis=1).all():
         any_vote = np.log(-np.expm1(-information.votes.sum(axis=1)))
-        value += scale * float(any_vote.sum() if some.sample_weight is None else any_vote @ some.sample_weight)
-    return value
+        loss += scale * float(any_vote.sum() if some.sample_weight is None else any_vote @ some.sample_weight)
+    return loss / design_effect + 0.5 * float(np.log(np.maximum(curvature, np.finfo(float).tiny)).sum())
 
 
 @dataclass(frozen=True)
@@ -219,11 +280,12 @@ class _Information:
         return FullCovariance(matrix.reshape(size // c, c, size // c, c))
 
 
-def _improve_penalty(information: _Information, fit: VoteFit, l2: float, first: float) -> float:
+def _improve_penalty(information: _Information, fit: VoteFit, l2: float, first: float, design_effect: float) -> float:
     """A step towards the largest evidence, where ``2 l2 |W|^2`` is the effective number of coefficients."""
     values, _ = information.label_directions()
     _, _, scatter, identity = information.features.spectrum(ridge=2.0 * l2 * len(values))
     curvature = np.outer(scatter, values)
     determined = float((curvature / np.maximum(curvature + 2.0 * l2 * identity[:, None], np.finfo(float).tiny)).sum())
+    determined *= design_effect
     size, least, most = 2.0 * float(np.sum(fit.coef**2)), 1e-4 * first, 1e4 * first
     return most if determined >= most * size else max(determined / size, least)

@@ -202,6 +202,10 @@ function openRow(row) {
 }
 
 const quoted = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+/** As guard in tables/formulas.py: a text that a spreadsheet would run as a formula gets an apostrophe. */
+const formula = /^'*(?:[\t\r\n]|[\s\x00-\x1f\ufeff]*[=+\-@＝＋－＠])/;
+const numeric = /^\s*[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?\s*$/;
+const guarded = (value) => (formula.test(value) && !numeric.test(value) ? `'${value}` : value);
 
 function csv(rows) {
   const heads = [data.id, ...data.columns, ...(given ? data.labels : [])];
@@ -217,7 +221,7 @@ function csv(rows) {
     }
     return [...fields, ...scores.map(({ values }) => (Number.isNaN(values[row]) ? "" : String(values[row])))];
   });
-  return [[...heads, ...scores.map(({ name }) => name)], ...lines].map((fields) => `${fields.map(quoted).join(",")}\r\n`).join("");
+  return [[...heads, ...scores.map(({ name }) => name)], ...lines].map((fields) => `${fields.map(guarded).map(quoted).join(",")}\r\n`).join("");
 }
 
 function download() {

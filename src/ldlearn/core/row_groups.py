@@ -1,0 +1,87 @@
+"""Equal rows, and groups of rows that belong together in splits and standard errors."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse.csgraph import connected_components
+
+Groups = NDArray[np.intp]
+Keys = NDArray[np.uint64]
+_BLOCK = 1 << 20  # numbers that are hashed at once
+
+
+def row_keys(X: Any) -> Keys:
+    """64-bit keys of rows: equal for equal rows, and different for others (but for one pair of rows in 1e19).
+
+    They depend on nothing but the values: a dense and a sparse matrix of the same values have the same keys, and 0.0
+    and -0.0 are equal.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> keys = row_keys(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0]]))
+    >>> keys[0] == keys[2], keys[0] == keys[1]
+    (np.True_, np.False_)
+    """
+    multipliers = _mix_bits(np.arange(1, X.shape[1] + 1, dtype=np.uint64)) | np.uint64(1)
+    if scipy.sparse.issparse(X):
+        rows = X.tocsr()
+        summands = _mix_bits(_bits_of(rows.data)) * multipliers[rows.indices]
+        sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(summands, dtype=np.uint64)])
+        return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
+    X = np.asarray(X)
+    keys = np.empty(len(X), dtype=np.uint64)
+    step = max(1, _BLOCK // max(1, X.shape[1]))
+    for start in range(0, len(X), step):
+        block = slice(start, start + step)
+        keys[block] = (_mix_bits(_bits_of(X[block])) * multipliers).sum(axis=1, dtype=np.uint64)
+    return keys
+
+
+def _bits_of(values: Any) -> Keys:
+    """The bits of floats; those of -0.0 are those of 0.0."""
+    return np.asarray(np.ascontiguousarray(values + 0.0, dtype=np.float64).view(np.uint64))
+
+
+def _mix_bits(bits: Keys) -> Keys:
+    """A bijection in which every bit depends on every other, 0 staying 0: the finalizer of SplitMix64."""
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(bits ^ (bits >> np.uint64(31)))
+
+
+def join_groups(*columns: ArrayLike) -> Groups:
+    """Groups of rows that are equal in one of the columns, directly or through other rows, in order of appearance.
+
+    Examples
+    --------
+    >>> join_groups([7, 8, 7, 9, 9])
+    array([0, 1, 0, 2, 2])
+    >>> join_groups([7, 8, 7, 9, 9], [1, 1, 2, 3, 4])
+    array([0, 0, 0, 1, 1])
+    """
+    partners = []
+    for column in columns:
+        _, first_row, value = np.unique(np.asarray(column), return_index=True, return_inverse=True)
+        partners.append(first_row[value])
+    n = len(partners[0])
+    rows = np.tile(np.arange(n), len(partners))
+    links = scipy.sparse.coo_array((np.ones(len(rows)), (rows, np.concatenate(partners))), shape=(n, n))
+    _, component = connected_components(links, directed=False)
+    _, first_row, value = np.unique(component, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first_row))[value], dtype=np.intp)
+
+
+def count_groups(groups: Groups) -> int:
+    """The number of groups, which are numbered from 0."""
+    return int(groups.max(initial=-1)) + 1
+
+
+def rows_of_groups(groups: Groups, chosen: Groups) -> Groups:
+    """The rows of some groups, in the order in which the groups are given."""
+    place = np.full(count_groups(groups), -1, dtype=np.intp)
+    place[chosen] = np.arange(len(chosen))
+    rows = np.flatnonzero(place[groups] >= 0)
+    return np.asarray(rows[np.argsort(place[groups[rows]], kind="stable")])

@@ -1,0 +1,33 @@
+"""Texts that a spreadsheet would run as formulas, which text tables hold behind an apostrophe."""
+
+import re
+from typing import Any
+
+from numpy.typing import NDArray
+
+# Also behind blanks, and in the full width of East Asian fonts; behind apostrophes, so that `unguard` is the inverse.
+_FORMULA = re.compile(r"'*(?:[\t\r\n]|[\s\x00-\x1f\ufeff]*[=+\-@＝＋－＠])")
+_NUMBER = re.compile(r"\s*[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?\s*")
+
+
+def guard(text: str) -> str:
+    """The text behind an apostrophe if it begins like a formula and is no number.
+
+    Examples
+    --------
+    >>> [guard(text) for text in ("=1+1", "-1.5", "a=b")]
+    ["'=1+1", '-1.5', 'a=b']
+    """
+    return "'" + text if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def unguard(text: str) -> str:
+    """The text that `guard` was given; of other texts, only those that it would have changed lose an apostrophe."""
+    return text[1:] if text[:1] == "'" and guard(text[1:]) == text else text
+
+
+def unguard_cells(cells: NDArray[Any]) -> NDArray[Any]:
+    """The cells of a column of texts without these apostrophes."""
+    guarded = [i for i, cell in enumerate(cells) if isinstance(cell, str) and cell[:1] == "'"]
+    cells[guarded] = [unguard(cells[i]) for i in guarded]
+    return cells

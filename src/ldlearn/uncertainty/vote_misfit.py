@@ -1,0 +1,173 @@
+"""Tests of what intervals of p(x) assume: linear scores, equally many raters of each row, independent rows."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ldlearn.core.kernels import squared_distances
+from ldlearn.core.simplex import Array, Indices, SampleWeight, log_softmax
+from ldlearn.core.votes import log_expected_votes, vote_slopes
+from ldlearn.solvers.features import Features, centred_blocks
+from ldlearn.solvers.folds import validation_folds
+from ldlearn.solvers.vote_regression import VoteFit, vote_regression
+
+VoteRows = dict[str, Any]  # Y, observed and offset of rows, by the names of `vote_regression`
+_MAX_ROWS = 2000  # for the test of linear scores
+_CRITICAL_Z = 2.33  # benchmarks/intervals.py has the rates of false alarms and of detection
+
+
+@dataclass(frozen=True)
+class Misfit:
+    """Evidence against the vote model as z-scores: about standard normal, or smaller, if the assumption holds."""
+
+    nonlinear: float  # the features determine held-out labels in a way that the linear scores lack
+    varying_raters: float  # labels of a row are positive together
+    dependent_rows: float  # rows that follow each other, or are equal, have similar labels
+
+    def reasons(self) -> list[str]:
+        """A clause for each assumption that is significantly wrong."""
+        clauses = {
+            f"the labels depend on the features in another way than the linear model says (z = {self.nonlinear:.1f}), "
+            "so add features, or use ConformalIntervals if some true degrees are known": self.nonlinear,
+            f"the number of positive labels of a row varies more than the model says (z = {self.varying_raters:.1f}), "
+            "so give n_raters to VoteLDL.fit if it differs between rows": self.varying_raters,
+            f"labels of rows that follow each other, or are equal, are more alike than the model says (z = "
+            f"{self.dependent_rows:.1f}), so give groups to fit if such rows belong together": self.dependent_rows,
+        }
+        return [clause for clause, z in clauses.items() if z > _CRITICAL_Z]
+
+
+def measure_misfit(
+    features: Features,
+    fit: VoteFit,
+    labels: VoteRows,
+    *,
+    l2: float,
+    fixed_raters: bool,
+    groups: Indices | None,
+    unmapped: Features,
+) -> Misfit:
+    """Test the assumptions of a vote regression.
+
+    Parameters
+    ----------
+    features : Features
+    fit : VoteFit
+        Of all rows.
+    labels : dict
+        Of all rows: Y, observed and offset, as for `vote_regression`.
+    l2, fixed_raters
+        Of the fit.
+    groups : ndarray of int or None
+        Which rows belong together; None tests whether any do.
+    unmapped : Features
+        The features before any feature map.
+    """
+    slopes, excess = vote_residuals(fit.scores, fit.log_rate, labels, fixed_raters)
+    together = excess.sum(axis=1) ** 2 - (excess**2).sum(axis=1)
+    dependence = 0.0
+    if groups is None:
+        order, starts = unmapped.sort_rows()
+        equal = np.ones(features.n, dtype=bool)
+        equal[starts] = False
+        after = np.append(np.arange(1, features.n), order[equal])
+        before = np.append(np.arange(features.n - 1), order[np.flatnonzero(equal) - 1])
+        dependence = _z_score((slopes[after] * slopes[before]).sum(axis=1))
+    return Misfit(
+        nonlinear=_test_linearity(features, fit, labels, l2, fixed_raters, groups, unmapped),
+        varying_raters=_z_score(together, features.sample_weight),
+        dependent_rows=dependence,
+    )
+
+
+def vote_residuals(Z: Array, log_rate: float, labels: VoteRows, fixed_raters: bool) -> tuple[Array, Array]:
+    """Derivatives of the log-likelihood of each row in its scores Z, and labels minus their probabilities."""
+    logP = log_softmax(Z)
+    theta, dtheta, _ = log_expected_votes(logP, fixed_raters)
+    theta = theta + np.reshape(log_rate + labels["offset"], (-1, 1))
+    known = 1.0 if labels["observed"] is None else labels["observed"]
+    slopes = -vote_slopes(theta, labels["Y"].astype(np.float64))[0] * dtheta * known
+    excess = known * (labels["Y"] + np.expm1(-np.exp(theta)))
+    return slopes - np.exp(logP) * slopes.sum(axis=1, keepdims=True), excess
+
+
+def take_labels(labels: VoteRows, rows: Any) -> VoteRows:
+    """The labels of some rows."""
+    return {name: value if value is None or np.ndim(value) == 0 else value[rows] for name, value in labels.items()}
+
+
+def _test_linearity(
+    features: Features,
+    fit: VoteFit,
+    labels: VoteRows,
+    l2: float,
+    fixed_raters: bool,
+    groups: Indices | None,
+    unmapped: Features,
+) -> float:
+    """Whether the residuals of held-out rows resemble those of training rows that a kernel says are similar.
+
+    Up to a factor this is the derivative of the held-out likelihood, at 0, in the non-linear part that a gradient step
+    from the training rows adds to the scores. The kernel is orthogonal to the features, so that shrunken coefficients
+    are not taken for a lack of fit.
+    """
+    rows = unmapped.sample_rows(_MAX_ROWS)
+    sample = features.subset(rows)
+    original = unmapped.subset(rows)
+    labels = take_labels(labels, rows)
+    groups = None if groups is None else groups[rows]
+    if 2 * original.m >= original.n:
+        return 0.0
+    products = np.zeros((sample.n, sample.n))
+    for train, test in validation_folds(original, groups):
+        options: dict[str, Any] = {"l2": l2, "fixed_raters": fixed_raters, "weak_prior": True, "tol": 1e-4}
+        part = vote_regression(sample.subset(train), **take_labels(labels, train), start=fit, **options)
+        Z = np.asarray(sample.X @ part.coef + part.intercept, dtype=np.float64)
+        slopes, _ = vote_residuals(Z, part.log_rate, labels, fixed_raters)
+        products[np.ix_(test, train)] = slopes[test] @ slopes[train].T
+    pairs = _nonlinear_kernel(original) * (products + products.T)
+    weights = np.ones(sample.n) if sample.sample_weight is None else sample.sample_weight
+    squares = pairs**2
+    if groups is not None:
+        in_group = sparse.csr_array((weights, (groups, np.arange(sample.n))))
+        pairs = in_group @ pairs @ in_group.T
+        squares = pairs**2
+        weights = np.ones(len(pairs))
+    variance = 2.0 * float(weights @ squares @ weights)  # every pair is there twice
+    return float(weights @ pairs @ weights) / float(np.sqrt(variance)) if variance > 0.0 else 0.0
+
+
+def _nonlinear_kernel(features: Features) -> Array:
+    """Similarity of pairs of rows: the sum of three kernels without their linear parts, all of the same size.
+
+    They are sensitive to functions of several features, to odd ones among them, and to curves of single features.
+    """
+    deviations = np.sqrt(features.spread / features.total)
+    scale = np.where(deviations > 0.0, 1.0 / np.where(deviations > 0.0, deviations, 1.0), 0.0)
+    blocks = centred_blocks(features.X, features.mean, features.m)
+    X = np.concatenate([centred * scale for _, centred in blocks])
+    distances = squared_distances(X, X)
+    directions = X / np.sqrt(np.maximum((X**2).sum(axis=1, keepdims=True), np.finfo(float).tiny))
+    curves = np.column_stack([np.abs(X), np.tanh(2.0 * X)])
+    kernels = (
+        np.exp(distances * (-4.0 / (float(distances.mean()) or 1.0))),
+        (directions @ directions.T) ** 3,
+        curves @ curves.T,
+    )
+    linear, _ = np.linalg.qr(np.column_stack([X, np.ones(len(X))]))
+    total = np.zeros_like(distances)
+    for kernel in kernels:
+        half = kernel - linear @ (linear.T @ kernel)
+        residual = half - (half @ linear) @ linear.T
+        np.fill_diagonal(residual, 0.0)
+        total += residual / max(float(np.linalg.norm(residual)), np.finfo(float).tiny)
+    return total
+
+
+def _z_score(values: Array, weights: SampleWeight | None = None) -> float:
+    """The sum of independent numbers of mean 0 over its standard deviation."""
+    weights = np.ones(len(values)) if weights is None else weights
+    deviation = float(np.sqrt(weights @ values**2))
+    return float(weights @ values) / deviation if deviation > 0.0 else 0.0
