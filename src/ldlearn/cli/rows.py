@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import numpy as np
 from typer import BadParameter, Option
 
 from ldlearn import tables
@@ -57,7 +56,7 @@ def explain(
     if as_json:
         console.print_json(found.as_dict())
         return
-    rows: list[tuple[str, np.ndarray]] = list(zip(found.parts, found.contributions, strict=True))
+    rows = list(zip(found.parts, found.contributions, strict=True))
     if n_others := len(rows[top:]):
         rows[top:] = [(f"({n_others} others)", found.contributions[top:].sum(axis=0))]
     rows.append(("sum", found.contributions.sum(axis=0)))

@@ -56,7 +56,7 @@ def fit(
     # Model files have their own suffix, so that a slip does not overwrite the data.
     if Path(output).suffix != ".ldl":
         raise BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
-    wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "params": dict(set or ()), **vars(features)}
+    wanted = {"method": method or DEFAULT_METHOD, "params": dict(set or ()), **vars(features)}
     wanted["overwrite"] = not no_clobber
     local = vars(label_cells) | {"kind": kind, "separator": separator, "intervals": intervals}
     if scheduler is not None:
@@ -78,7 +78,9 @@ def fit(
     if as_json:
         console.print_json({"model": output} | tables.describe_model(model))
         return
-    n, m, c = model.facts["rows"], len(model.features), len(model.labels)
+    n = model.facts["rows"]
+    m = len(model.features)
+    c = len(model.labels)
     name = method_name(model.estimator)
     console.print_result(f"{name} fitted on {n:,} rows, {plural(m, 'feature')}, {c} labels: {output}")
     for line in describe_types(model.facts["columns"]):
@@ -252,7 +254,8 @@ def inspect(
 
 
 def _model_overview(known: dict[str, Any]) -> dict[str, str]:
-    data, gap = known["data"], known["certified_gap"]
+    data = known["data"]
+    gap = known["certified_gap"]
     learned = {name: f"{v:.4g}" if isinstance(v, float) else v for name, v in known["learned"].items()}
     found = {
         "method": known["method"],

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,7 +61,9 @@ def difference(results: Results, table: TaskTable, method: str, other: str, data
     values = [sign * (a - b) for a, b in shared if is_number(a) and is_number(b)]
     if not values:
         return None
-    n, margin = len(values), math.nan  # one repeat has no spread, and no comparison with NaN holds
+    n = len(values)
+    # one repeat has no spread, and no comparison with NaN holds
+    margin = math.nan
     if n > 1:
         deviation = float(np.std(values, ddof=1)) * math.sqrt(1 / n + _ratio_of_scored_rows(finished[0][0], table.task))
         margin = deviation * float(student.ppf(0.5 + CONFIDENCE / 2, n - 1))
@@ -186,7 +188,7 @@ class Curve:
         return [float(index) for index in range(len(self.values))]
 
 
-Trial: TypeAlias = tuple[Mapping[str, Any], float | None, float]  # parameters, score, its standard deviation
+Trial = tuple[Mapping[str, Any], float | None, float]  # parameters, score, its standard deviation
 
 
 def sensitivity_curves(results: Results, dataset: str, method: str, task: Task) -> list[Curve]:

@@ -8,7 +8,6 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,8 +17,8 @@ from ldlearn.exceptions import InputError
 
 __all__ = ["ranks", "friedman", "FriedmanResult", "TooFewDatasetsWarning"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-Names: TypeAlias = Sequence[str] | None
+FloatArray = NDArray[np.float64]
+Names = Sequence[str] | None
 
 
 class TooFewDatasetsWarning(UserWarning):
@@ -221,12 +220,14 @@ def friedman(
     if lowest_p > alpha:
         reason = f"even if they all agreed, Friedman's p-value would be {lowest_p:.3g}, above alpha = {alpha:g}"
         warn_too_few_datasets(n, f"{k} methods", reason)
-    r, middle = table.ranks, (k + 1) / 2
+    r = table.ranks
+    middle = (k + 1) / 2
     # (k - 1) times the spread of the rank sums over the spread of the ranks is Friedman's statistic with ties.
     # If every data set ties all methods, nothing differs. Sums of mid-ranks are exact in floats.
     spread = float(((r - middle) ** 2).sum())
     chi2 = float((k - 1) * ((r.sum(axis=0) - n * middle) ** 2).sum() / spread) if spread else 0.0
     # If all data sets agree, p is 0 by convention.
     f = (n - 1) * chi2 / (largest - chi2) if chi2 < largest else math.inf
-    p_value, f_p_value = float(stats.chi2.sf(chi2, k - 1)), float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
+    p_value = float(stats.chi2.sf(chi2, k - 1))
+    f_p_value = float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
     return FriedmanResult(table.average_ranks, n, chi2, p_value, f, f_p_value, alpha)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, TypeGuard
+from typing import Any, Literal, Self, TypeGuard
 
 from ldlearn.evaluation.json_types import LARGEST, parse_json, read_value
 from ldlearn.exceptions import FileError, InputError, format_list
@@ -22,16 +22,18 @@ from ldlearn.tables.files import FilePath, convert_os_errors
 __all__ = ["Record", "GridPoint", "SampleRows", "Convergence", "Task", "TASKS"]
 __all__ += ["read_records", "append_records", "RunFolderError"]
 
-Task: TypeAlias = Literal["recovery", "prediction"]
-Status: TypeAlias = Literal["ok", "failed", "missing"]
+Task = Literal["recovery", "prediction"]
+Status = Literal["ok", "failed", "missing"]
 TASKS: tuple[Task, Task] = ("recovery", "prediction")
 PHASES = ("select", "fit", "predict")  # what the seconds of a record are spent on
-Scores: TypeAlias = Mapping[str, float | None]
-Params: TypeAlias = Mapping[str, Any]
-Matrix: TypeAlias = list[list[float]]
-RECORDS, CELLS = "records.jsonl", "cells.json"
+Scores = Mapping[str, float | None]
+Params = Mapping[str, Any]
+Matrix = list[list[float]]
+RECORDS = "records.jsonl"
+CELLS = "cells.json"
 # A packed file may expand to the larger of these; records of real runs are packed by a factor of at most 30.
-_ALWAYS_UNPACKED, _MOST_EXPANSION = 16 << 20, 50
+_ALWAYS_UNPACKED = 16 << 20
+_MOST_EXPANSION = 50
 _MOST_UNPACKED = 1 << 30
 _LONGEST_NAME = 1000
 _UNPACK: dict[str, Callable[[], Any]] = {

@@ -161,7 +161,8 @@ class Results:
         if all(method.is_reference for method in self.methods.values()):
             # A comparison of learners: all of them have the same advantage.
             self.methods = {name: replace(method, is_reference=False) for name, method in self.methods.items()}
-        self._headline, self._subject = tuple(headline), subject
+        self._headline = tuple(headline)
+        self._subject = subject
 
     @classmethod
     def from_records(cls, records: "Results | Iterable[Record]") -> "Results":
@@ -252,7 +253,7 @@ class Results:
     def table(self, task: Task, metric: Metric) -> TaskTable | None:
         """The table of a task and a metric; None if no record has it."""
         # A method need not have been run on every data set.
-        scores: dict[tuple[str, str], Score] = defaultdict(Score)
+        scores = defaultdict(Score)
         for (m, d), records in self.by_method_and_dataset.items():
             n_failed = sum(record.status == "failed" for record in records)
             scores[m, d] = Score(self.spread(m, d, task, metric.name), n_failed)

@@ -84,7 +84,8 @@ def combined_table(tables: Sequence[TaskTable], results: Results, names: Mapping
 
 def _score_cell(table: TaskTable, method: str, dataset: str, results: Results | None) -> Cell:
     """A score with • if the subject is significantly better than the method on the data set, ◦ if it is worse."""
-    score, gap = table.score(method, dataset), None
+    score = table.score(method, dataset)
+    gap = None
     if results is not None and results.subject not in (None, method):
         gap = difference(results, table, str(results.subject), method, dataset)
     mark = "" if gap is None or not gap.is_significant else " •" if gap.mean > 0 else " ◦"

@@ -25,7 +25,9 @@ from ldlearn.tables.files import FilePath, Input, write_file
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.mat import read_mat
 
-PREDICTION, RECOVERY = "prediction", "recovery"  # the arrays that are imported
+# The arrays that are imported.
+PREDICTION = "prediction"
+RECOVERY = "recovery"
 
 
 def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
@@ -56,7 +58,8 @@ def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
             arrays |= {} if rows.D is None else {f"{part}Distribution": rows.D}
         place = Path(folder) / spec.name
         place.mkdir(parents=True, exist_ok=True)
-        packed, matlab = io.BytesIO(), io.BytesIO()
+        packed = io.BytesIO()
+        matlab = io.BytesIO()
         np.savez_compressed(packed, **arrays)
         from_one = {name: array + 1 for name, array in arrays.items() if name.endswith("Index")}
         names = {"label_names": np.array(data.label_names, dtype=object)}
@@ -124,7 +127,7 @@ def _iterate_splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, 
 def _read_scores(stem: Path, split: Split, labels: list[str]) -> dict[str, Any]:
     """Fields of the record about the degrees in the file with this stem."""
     arrays, where = _read_arrays(stem, labels)
-    outcome: dict[str, Any] = {}
+    outcome = {}
     for task, part in ((RECOVERY, split.train), (PREDICTION, split.test)):
         if task not in arrays:
             continue

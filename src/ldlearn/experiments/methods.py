@@ -189,7 +189,8 @@ def _published_settings(name: str, table: TomlTable) -> TomlTable:
         return table
     table.get("grid", valid=["paper"])
     plan = files("ldlearn.experiments").joinpath("plans", "paper.toml").read_text(encoding="utf-8")
-    published, estimator = tomllib.loads(plan)["methods"], table.get("estimator", name)
+    published = tomllib.loads(plan)["methods"]
+    estimator = table.get("estimator", name)
     entries = (published.get(key) for key in (f"{estimator} (paper)", f"{estimator} on truth (paper)", estimator))
     settings = next(filter(None, entries), None)
     if settings is None:
@@ -201,7 +202,8 @@ def _published_settings(name: str, table: TomlTable) -> TomlTable:
 
 def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -> MethodSpec:
     table = _published_settings(name, _inherit_settings(table, others))
-    estimator, learner = _read_estimator(table, "estimator", name), _read_estimator(table, "learner")
+    estimator = _read_estimator(table, "estimator", name)
+    learner = _read_estimator(table, "learner")
     if learner is not None and find_estimator(learner).kind != LEARNER:
         table.check_name("learner", learner, _learners())
     if learner is not None and find_estimator(estimator).kind == LEARNER:
@@ -259,7 +261,8 @@ def _discover_methods(table: TomlTable) -> Iterator[MethodSpec]:
     kinds = table.get_texts("kinds", KINDS, KINDS, "kind")
     followers = table.get_texts("then", (), _learners(), LEARNER)
     exclude = table.get_texts("exclude", (), estimators(), "estimator")
-    params, grids = _settings_by_estimator(table, "params"), _settings_by_estimator(table, "grids", lists=True)
+    params = _settings_by_estimator(table, "params")
+    grids = _settings_by_estimator(table, "grids", lists=True)
     table.check_all_read()
     for kind in kinds:
         for name in (entry for entry, cls in estimators().items() if cls.kind == kind and entry not in exclude):

@@ -76,7 +76,8 @@ def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Re
 
 def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[FittedPoint]:
     """Models of the grid points; those of a path are fitted together, others one by one, so that one may fail."""
-    method, grid = cells[0].method, grid_points(cells[0].method.grid)
+    method = cells[0].method
+    grid = grid_points(cells[0].method.grid)
     fixed = resolve_params(method.params, split.sizes)
     T = split.train.Y if method.trained_on == "logical" else split.train.truth
     paths: dict[Any, list[int]] = {}
@@ -105,7 +106,8 @@ class ValidationRowsError(InputError):
 
 def validation_scores(task: Task, model: Any, split: Split, selection: Selection) -> dict[str, float]:
     """Scores of a fitted model on the validation rows, by the metrics that select hyperparameters for a task."""
-    validation, metrics = split.validation, selection.metrics_for(task)
+    validation = split.validation
+    metrics = selection.metrics_for(task)
     if selection.mode == "logical":
         return _label_scores(model, split, metrics)
     if task == "prediction":
@@ -124,7 +126,8 @@ def validation_scores(task: Task, model: Any, split: Split, selection: Selection
 
 def _label_scores(model: Any, split: Split, metrics: list[str]) -> dict[str, float]:
     """Scores of predictions against 0/1 labels, or against equal degrees of the positive labels, for both tasks."""
-    train, validation = split.train, split.validation
+    train = split.train
+    validation = split.validation
     # The same learner with its defaults for every enhancer, so that only what they recover can differ.
     learner = model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
     P = learner.predict(validation.X)
@@ -143,7 +146,9 @@ class _CellSearch:
     """Scores the fitted models for one cell and keeps the best for each task and metric."""
 
     def __init__(self, cell: Cell, split: Split) -> None:
-        self.cell, self.method, self.split = cell, cell.method, split
+        self.cell = cell
+        self.method = cell.method
+        self.split = split
         self.warnings: list[str] = []
         self._points: list[tuple[GridIndex, GridPoint]] = []
         # By task and metric: order, score and fit.
@@ -255,12 +260,14 @@ class _CellSearch:
         return outcome | {"selected": shown.params, "validation": self._best[task][first][1]}
 
     def _describe_recovery(self, model: Any) -> dict[str, Any]:
-        train, shown = self.split.train, slice(None, N_SHOWN)
+        train = self.split.train
+        shown = slice(None, N_SHOWN)
         D = np.asarray(model.label_distributions_, dtype=np.float64)
         truth = None if train.D is None else train.D[shown].round(4).tolist()
         # Pictures have no sign for labels that are not observed.
         labels = None if np.isnan(train.Y[shown]).any() else train.Y[shown].astype(int).tolist()
-        degrees, texts = D[shown].round(4).tolist(), list(self.split.texts)
+        degrees = D[shown].round(4).tolist()
+        texts = list(self.split.texts)
         samples = SampleRows(train.rows[shown].tolist(), truth, labels, degrees, texts)
         return describe_degrees(train, D, "recovery") | {"samples": samples, "convergence": _convergence(model)}
 
@@ -284,7 +291,8 @@ def describe_degrees(part: SplitPart, degrees: NDArray[np.float64], task: str) -
 
 
 def _convergence(model: Any) -> Convergence | None:
-    path, gap = getattr(model, "objective_path_", None), getattr(model, "gap_", None)
+    path = getattr(model, "objective_path_", None)
+    gap = getattr(model, "gap_", None)
     if path is None:
         return None
     return Convergence([float(value) for value in path], None if gap is None else float(np.sum(gap)))

@@ -86,7 +86,8 @@ def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
     folds = np.array_split(np.random.default_rng(protocol.seed + shuffle).permutation(n), protocol.folds)
     test = folds.pop(fold)
     # Shuffled again: the folds are in one order, and the last rows of it would be validation rows in every fold.
-    rest, shares = np.concatenate(folds), (1.0 - protocol.validation, protocol.validation)
+    rest = np.concatenate(folds)
+    shares = (1.0 - protocol.validation, protocol.validation)
     return [*(rest[rows] for rows in split_rows(len(rest), shares, [protocol.seed, repeat])), test]
 
 
@@ -139,7 +140,8 @@ def _describe_rows(data: AnyDataset, rows: Rows) -> list[str]:
         if shown.texts:
             return list(shown.texts)
         X = shown.X[:, :_FEATURES_SHOWN]
-        names, cells = data.feature_names[:_FEATURES_SHOWN], (X.toarray() if sparse.issparse(X) else X).tolist()
+        names = data.feature_names[:_FEATURES_SHOWN]
+        cells = (X.toarray() if sparse.issparse(X) else X).tolist()
     return [", ".join(f"{name} {format_value(cell)}" for name, cell in zip(names, row, strict=True)) for row in cells]
 
 

@@ -69,7 +69,8 @@ def write_browse_page(
     if not 0 < interval < 1:
         raise ParameterError(f"interval must be above 0 and below 1, for example 0.9, got {interval:g}.")
     rows = read_model_rows(data, model, output, **options)
-    loaded, title = rows.model, Path(rows.table).name
+    loaded = rows.model
+    title = Path(rows.table).name
     if (n := len(rows.names)) > MAX_ROWS:
         raise TableError(f"a page holds at most {MAX_ROWS:,} rows, this table has {n:,}; use a part of it.")
     series, scores, messages = _series_and_scores(rows, loaded.estimator, interval, raters)
@@ -109,7 +110,9 @@ def _series_and_scores(
     rows: ModelRows, estimator: Any, interval: float, raters: float | None
 ) -> tuple[list[_Series], dict[str, NDArray[np.float64]], list[str]]:
     """Recovered or given and predicted degrees, scores to sort rows by, and messages about missing intervals."""
-    posterior, series, messages = _posterior(estimator), list[_Series](), list[str]()
+    posterior = _posterior(estimator)
+    series = list[_Series]()
+    messages = list[str]()
 
     def find_bounds(verb: str, *inputs: Any) -> Any:
         try:
@@ -123,7 +126,8 @@ def _series_and_scores(
             return None
 
     if rows.degrees is not None:
-        known, bounds = rows.recovered, None
+        known = rows.recovered
+        bounds = None
         if known.any():
             found = find_bounds("enhance", rows.X[known], rows.labels[known])  # type: ignore[index]
             if found is not None:

@@ -50,14 +50,17 @@ def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> s
 
 def summarize(results: Results, table: TaskTable) -> list[str]:
     """Differences to the best baseline, average ranks, the second method, the subject of the plan, and baselines."""
-    names, ranks, n = [method.name for method in table.ranked], table.average_ranks, len(table.datasets)
+    names = [method.name for method in table.ranked]
+    ranks = table.average_ranks
+    n = len(table.datasets)
     if all(method.is_reference for method in table.methods):
         return ["Only methods that were fitted on true distributions have results here, and these are not ranked."]
     if n == 1:
         return summarize_dataset(results, table, table.datasets[0])
     if len(names) < 2:
         return ["Fewer than two methods have a result on every data set, so none is ranked."]
-    best, baselines = _names_tied_for_first(names, ranks), ev.best_baselines(table)
+    best = _names_tied_for_first(names, ranks)
+    baselines = ev.best_baselines(table)
     sentences = []
     for name in _names_tied_for_first([m.name for m in table.ranked if not m.is_baseline], ranks) if baselines else ():
         sentences.append(_count_better(results, table, name, "the best baseline", baselines))
@@ -81,7 +84,8 @@ def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[
     if len(means) < 2:
         return [f"Fewer than two methods have a result on {dataset}, so there is nothing to compare."]
     names = sorted(means, key=lambda name: table.metric.sort_key(means[name]))
-    best, baseline = _names_tied_for_first(names, means), ev.best_baselines(table).get(dataset)
+    best = _names_tied_for_first(names, means)
+    baseline = ev.best_baselines(table).get(dataset)
     sentences = [f"{_has_or_share(best)} the best mean on {dataset}, {means[best[0]]:.4f}."]
     if baseline in best:
         sentences.append("No method is better than this baseline." if len(best) == 1 else "A baseline is among them.")
@@ -128,7 +132,8 @@ def _describe_difference(results: Results, table: TaskTable, name: str, other: s
 def _compare_baselines(table: TaskTable) -> list[str]:
     if not table.baselines:
         return []
-    baseline, ranks = table.baselines[0].name, table.average_ranks
+    baseline = table.baselines[0].name
+    ranks = table.average_ranks
     # ">=": a method that equals a baseline is not better.
     worse = [m.name for m in table.ranked if not m.is_baseline and ranks[m.name] >= ranks[baseline]]
     others = f"no better: {enumerate_names(worse)}" if worse else "all other methods are better"

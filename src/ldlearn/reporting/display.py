@@ -22,7 +22,7 @@ Records = Results | Iterable[Record]  # what `from_records` takes: the result of
 
 # Text stays text in SVG and PDF, and the same figure gives the same file.
 _FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
-_NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+_NO_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 class Panels(NamedTuple):
@@ -129,7 +129,8 @@ def _panel_axes(ax: Any, panels: Panels) -> list[Axes]:
     if not panels.n_panels:
         raise InputError("There is nothing to show: the figure has no panel.")
     if ax is None:
-        n_columns, n_rows = panels.n_columns, math.ceil(panels.n_panels / panels.n_columns)
+        n_columns = panels.n_columns
+        n_rows = math.ceil(panels.n_panels / panels.n_columns)
         figure = Figure(figsize=(panels.width * n_columns, panels.height * n_rows), layout="constrained")
         ax = figure.subplots(n_rows, n_columns)
     axes: list[Axes] = np.ravel(ax).tolist()  # one, a list, or the array of `subplots`

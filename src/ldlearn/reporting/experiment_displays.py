@@ -123,7 +123,8 @@ class CriticalDifferenceDisplay(Display):
 
     def _draw_critical_difference(self, ax: Axes, low: int, high: int) -> None:
         """The critical difference as a ruler and, around a control, as a band."""
-        control, limit = self.result.control, self.result.critical_difference
+        control = self.result.control
+        limit = self.result.critical_difference
         if limit is None:
             return
         text = f"critical difference {limit:.2f}" + (" (longer than the axis)" if limit > high - low else "")
@@ -140,19 +141,25 @@ class CriticalDifferenceDisplay(Display):
         gap = "\N{NO-BREAK SPACE}"
         left, right = ax.get_xlim()
         ordered = self.result.methods_by_rank
-        self.names_: dict[str, Any] = {}
+        self.names_ = {}
         for place, method in enumerate(ordered):
-            rank, name = self.result.average_ranks[method], strip_control_chars(method)
+            rank = self.result.average_ranks[method]
+            name = strip_control_chars(method)
             if place < len(self._name_heights):
-                edge, side, y, text = left, "right", self._name_heights[place], f"{name}{gap * 3}{rank:.2f}{gap}"
+                edge = left
+                side = "right"
+                y = self._name_heights[place]
+                text = f"{name}{gap * 3}{rank:.2f}{gap}"
             else:
                 y = self._name_heights[len(ordered) - 1 - place]
-                edge, side, text = right, "left", f"{gap}{rank:.2f}{gap * 3}{name}"
+                edge = right
+                side = "left"
+                text = f"{gap}{rank:.2f}{gap * 3}{name}"
             color = style.MUTED if method in self.muted else style.INK
             weight = "bold" if method == self.result.control else "normal"
             # the first of the three points, on the axis, is marked
             ax.plot([rank, rank, edge], [0, y, y], color=color, linewidth=0.8, marker="o", ms=3.2, markevery=[0])
-            options: dict[str, Any] = {"color": color, "ha": side, "va": "center", "fontweight": weight}
+            options = {"color": color, "ha": side, "va": "center", "fontweight": weight}
             self.names_[method] = style.put_text(ax, edge, y, text, size=style.NORMAL, **options)
 
 
@@ -226,14 +233,14 @@ class DifferencesDisplay(Display):
         if table is None or not (baselines := ev.best_baselines(table)):
             raise InputError(f"No baseline has a {task} score of {metric} on every data set.")
         names = [method.name for method in table.ranked if not method.is_baseline] if methods is None else methods
-        found: dict[str, dict[str, ev.Difference]] = {}
+        found = {}
         for dataset, baseline in baselines.items():
             pairs = {name: ev.difference(results, table, name, baseline, dataset) for name in names}
             found[dataset] = {name: pair for name, pair in pairs.items() if pair is not None}
         return cls(found, baselines, table.metric.title).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.dots_: dict[tuple[str, str], Any] = {}
+        self.dots_ = {}
         for place, (ax, (dataset, found)) in enumerate(zip(axes, self.differences.items(), strict=True)):
             ax.axvline(0, color=style.INK, linewidth=1.0)
             # A method may lack a data set; its row stays, so that rows of all panels are the same methods.
@@ -384,7 +391,8 @@ class ConvergenceDisplay(Display):
         ConvergenceDisplay
         """
         name = name or type(estimator).__name__
-        path, gap = getattr(estimator, "objective_path_", None), getattr(estimator, "gap_", None)
+        path = getattr(estimator, "objective_path_", None)
+        gap = getattr(estimator, "gap_", None)
         if path is None:
             raise InputError(f"{name} has no objective_path_; fit it first, or use a method that records it.")
         # DLDL certifies each row: it is the sum that bounds how far the objective is from its minimum.
@@ -417,7 +425,7 @@ class ConvergenceDisplay(Display):
 
     def _draw(self, ax: Axes) -> None:
         single = len(self.objectives) == 1
-        self.lines_: dict[str, Any] = {}
+        self.lines_ = {}
         for i, (name, values) in enumerate(self.objectives.items()):
             # Relative to the last value; "or 1": that may be exactly 0; 1e-16: no change at all has no logarithm.
             heights = values if single else np.maximum(np.abs(np.diff(values)) / (abs(values[-1]) or 1.0), 1e-16)
@@ -511,7 +519,7 @@ class SensitivityDisplay(Display):
         return cls({"search": curves}, heading=type(search).__name__).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.lines_: dict[tuple[str, str], Any] = {}
+        self.lines_ = {}
         grid = np.reshape(np.array(axes, dtype=object), (-1, len(self.parameters)))
         for i, (row, (task, curves)) in enumerate(zip(grid, self.curves.items(), strict=True)):
             score = f"validation {next(iter(curves.values())).heading}"
@@ -533,7 +541,8 @@ def _draw_curve(ax: Axes, curve: ev.Curve, look: dict[str, Any]) -> Any:
     (line,) = ax.plot(curve.positions, curve.mean, linewidth=1.6, markersize=3.5, **look)
     # one repeat has no spread
     if np.isfinite(curve.std).any():
-        low, high = curve.mean - curve.std, curve.mean + curve.std
+        low = curve.mean - curve.std
+        high = curve.mean + curve.std
         ax.fill_between(curve.positions, low, high, color=look["color"], alpha=0.15, linewidth=0)
     chosen = [i for i, value in enumerate(curve.values) if value in curve.selected]
     ring: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 9, "markerfacecolor": "none"}

@@ -145,7 +145,8 @@ class DistributionBarsDisplay(Display):
         DistributionBarsDisplay
         """
         n_samples = np.shape(X)[0]
-        found, ends = dict[str, Any](), dict[str, Any]()
+        found = dict[str, Any]()
+        ends = dict[str, Any]()
         recovered = getattr(estimator, "label_distributions_", None)
         # Recovered degrees belong to the rows of the fit; other rows can only be predicted.
         if recovered is not None and len(recovered) == n_samples:
@@ -305,7 +306,7 @@ class TernaryDisplay(Display):
         # else equal differences of degrees would have different lengths
         ax.set_aspect("equal")
         ax.set_axis_off()
-        self.points_: dict[str, Any] = {}
+        self.points_ = {}
         for i, (name, matrix) in enumerate(self.distributions.items()):
             look = {key: style.series_style(i)[key] for key in ("color", "marker")}
             x, y = (matrix @ _CORNERS).T
@@ -359,7 +360,7 @@ class ArtificialPictureDisplay(Display):
         return cls({name or type(estimator).__name__: predicted}).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.images_: dict[str, Any] = {}
+        self.images_ = {}
         for ax, (name, matrix) in zip(axes, self.distributions.items(), strict=True):
             picture = artificial_picture(matrix)
             self.images_[name] = ax.imshow(picture, origin="lower", extent=(-1, 1, -1, 1), interpolation="nearest")
@@ -405,7 +406,8 @@ class ReliabilityDisplay(Display):
     _panels = Panels(1, 3.6, 3.5)
 
     def __init__(self, D_true: ArrayLike, D_pred: ArrayLike, *, n_bins: int = 10) -> None:
-        true, predicted = np.asarray(D_true, dtype=float), np.asarray(D_pred, dtype=float)
+        true = np.asarray(D_true, dtype=float)
+        predicted = np.asarray(D_pred, dtype=float)
         if true.shape != predicted.shape:
             raise InputError(f"D_true and D_pred must have one shape, got {true.shape} and {predicted.shape}.")
         cuts = np.linspace(0, 1, n_bins + 1)
@@ -447,7 +449,8 @@ class ReliabilityDisplay(Display):
     def _draw(self, ax: Axes) -> None:
         lower, upper = self.edges.T
         # The histogram stays in the lowest quarter, out of the way of the curve.
-        heights, width = 0.25 * self.fraction / self.fraction.max(), 0.96 * (upper - lower)
+        heights = 0.25 * self.fraction / self.fraction.max()
+        width = 0.96 * (upper - lower)
         color = style.PALETTE[0]
         self.bars_ = ax.bar(lower, heights, width=width, align="edge", color=color, alpha=0.15)
         ax.plot([0, 1], [0, 1], color=style.MUTED, linewidth=0.9, linestyle="--")
@@ -591,7 +594,8 @@ class FeatureInfluenceDisplay(Display):
         if found is None:
             problem = "does not predict a softmax of linear scores; use a linear model without a feature map."
             raise InputError(f"{type(model).__name__} {problem}")
-        coef, labels = found[0], [str(name) for name in model.label_names_]
+        coef = found[0]
+        labels = [str(name) for name in model.label_names_]
         # -1 is no column, and a label whose name is a number is found below.
         column = label if isinstance(label, (int, np.integer)) else -1
         if not 0 <= column < len(labels):

@@ -56,7 +56,7 @@ def template_environment() -> Any:
     made = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), **options)
     made.filters |= {"number": format_number, "rank": format_rank, "duration": format_duration}
     made.filters |= {"markdown": escape_markdown, "latex": escape_latex}
-    functions: list[Any] = [compare_with_baseline, summarize, summarize_dataset, plural, score_table, agreement_table]
+    functions = [compare_with_baseline, summarize, summarize_dataset, plural, score_table, agreement_table]
     functions += [cost_table, grid_sizes, selected_parameters, summarize_convergence]
     made.globals |= {function.__name__: function for function in functions} | {"tasks": TASKS}
     return made

@@ -16,7 +16,8 @@ BAND = "#e4eaf2"
 # Okabe and Ito's colours, distinguishable with any kind of colour vision; without yellow and black.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
-SMALL, NORMAL = 8.0, 9.0
+SMALL = 8.0
+NORMAL = 9.0
 
 # Names come from files: a dollar sign or a backslash in them is not a formula.
 _VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}
