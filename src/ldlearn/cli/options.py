@@ -170,8 +170,8 @@ class WritingOptions:
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of functions of `ldlearn.tables`."""
-        given = {"overwrite" if name == "no_clobber" else name: value for name, value in vars(self).items()}
-        return given | {"overwrite": not self.no_clobber}
+        given = dict(vars(self))
+        return given | {"overwrite": not given.pop("no_clobber")}
 
 
 def split_names(names: str | None) -> list[str] | None:

@@ -111,9 +111,16 @@ def compare_methods(
     if data == PIPE:
         raise BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
     columns = vars(features) | vars(dialect) | {"blank": label_cells.blank, "empty_rows": label_cells.empty_rows}
-    how: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": console.log}
-    how |= {"methods": opt.split_names(methods), "zeros": label_cells.zeros}
-    plan, table = experiments.plan_for_table(data, labels, **how)
+    plan, table = experiments.plan_for_table(
+        data,
+        labels,
+        methods=opt.split_names(methods),
+        zeros=label_cells.zeros,
+        repeats=repeats,
+        seed=seed,
+        columns=columns,
+        on_message=console.log,
+    )
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:
         for line in [*describe_types(table.types.describe()), *table.report.messages()]:

@@ -127,9 +127,20 @@ def enhance(
         trusted = method if ":" in (method or "") else None  # beside a model, any other method is refused
         opt.import_trusted_code(model, embedding, trusted)
         method = None if trusted else method
-    wanted: dict[str, Any] = {"labels": labels, "method": method, "params": dict(set or ()), "separator": separator}
-    wanted |= vars(label_cells) | vars(features) | writing.arguments() | reading.arguments(output)
-    console.report_written(tables.enhance_table(data, output, model=model, **wanted), as_json)
+    written = tables.enhance_table(
+        data,
+        output,
+        model=model,
+        labels=labels,
+        method=method,
+        params=dict(set or ()),
+        separator=separator,
+        **vars(label_cells),
+        **vars(features),
+        **writing.arguments(),
+        **reading.arguments(output),
+    )
+    console.report_written(written, as_json)
 
 
 def predict(
@@ -183,8 +194,8 @@ def evaluate(
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
-    wanted: dict[str, Any] = {"metrics": opt.split_names(metrics), "labels": labels, "kind": kind, "blank": blank}
-    found = tables.evaluate_table(data, **wanted, **model.arguments())
+    names = opt.split_names(metrics)
+    found = tables.evaluate_table(data, metrics=names, labels=labels, kind=kind, blank=blank, **model.arguments())
     for message in found.messages:
         console.log(message)
     if as_json:
@@ -216,8 +227,15 @@ def compare(
     ldlearn compare truth.csv predicted.csv --id key
     ldlearn compare truth.csv predicted.csv -l 'emo_*' --metrics clark,cosine
     """
-    wanted: dict[str, Any] = {"labels": labels, "id": id, "metrics": opt.split_names(metrics), "convention": convention}
-    found = tables.compare_tables(truth, other, **wanted, **reading.arguments())
+    found = tables.compare_tables(
+        truth,
+        other,
+        labels=labels,
+        id=id,
+        metrics=opt.split_names(metrics),
+        convention=convention,
+        **reading.arguments(),
+    )
     if as_json:
         console.print_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": found.scores})
         return

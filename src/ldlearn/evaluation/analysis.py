@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from ldlearn.evaluation.record import PHASES, Record, Task, is_number
+from ldlearn.evaluation.record import PHASES, Task, is_number
 from ldlearn.evaluation.summary import Method, Results, Spread, TaskTable
 from ldlearn.metrics import get_metric, intersection
 from ldlearn.metrics.registry import mean_of_defined
@@ -65,17 +65,14 @@ def difference(results: Results, table: TaskTable, method: str, other: str, data
     # one repeat has no spread, and no comparison with NaN holds
     margin = math.nan
     if n > 1:
-        deviation = float(np.std(values, ddof=1)) * math.sqrt(1 / n + _ratio_of_scored_rows(finished[0][0], table.task))
+        sizes = finished[0][0].sizes
+        rows = {part: sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test")}
+        scored = rows["test" if table.task == "prediction" else "train"]
+        others = sum(rows.values()) - scored
+        ratio = scored / others if others else 1.0  # 1 if the record has no sizes
+        deviation = float(np.std(values, ddof=1)) * math.sqrt(1 / n + ratio)
         margin = deviation * float(student.ppf(0.5 + CONFIDENCE / 2, n - 1))
     return Difference(float(np.mean(values)), margin, n)
-
-
-def _ratio_of_scored_rows(record: Record, task: Task) -> float:
-    """Number of rows that are scored over that of all others; 1 if the record has no sizes."""
-    rows = {part: record.sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test")}
-    scored = rows["test" if task == "prediction" else "train"]
-    others = sum(rows.values()) - scored
-    return scored / others if others else 1.0
 
 
 def best_baselines(table: TaskTable) -> dict[str, str]:

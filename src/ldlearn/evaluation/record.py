@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, Self, TypeGuard
 
+import numpy as np
+
 from ldlearn.evaluation.json_types import LARGEST, parse_json, read_value
 from ldlearn.exceptions import FileError, InputError, format_list
 from ldlearn.metrics import HEADLINE_METRICS
@@ -69,6 +71,16 @@ class Convergence:
 
     objective: list[float | None]
     gap: float | None = None
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> Self | None:
+        """What a fitted estimator recorded; None if it records no objective."""
+        path = getattr(estimator, "objective_path_", None)
+        gap = getattr(estimator, "gap_", None)
+        if path is None:
+            return None
+        # DLDL certifies each row: it is the sum that bounds how far the objective is from its minimum.
+        return cls([float(value) for value in path], None if gap is None else float(np.sum(gap)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -70,7 +70,7 @@ def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
 
 
 def import_predictions(
-    run_dir: FilePath, method: str, folder: FilePath, *, trained_on: str = "logical", trust_plan: bool = False
+    run_dir: FilePath, method: str, folder: FilePath, *, trained_on: Any = "logical", trust_plan: bool = False
 ) -> list[Record]:
     """Score predictions made elsewhere, and add them to a run as records, which are ranked, tested and reported.
 
@@ -105,11 +105,23 @@ def import_predictions(
     found = []
     for spec, data, repeat, split in _iterate_splits(plan):
         outcome = _read_scores(Path(folder) / spec.name / str(repeat), split, list(data.label_names))
-        alone = "learner" if trained_on == "truth" else "two-step"
-        kind = alone if RECOVERY not in outcome else "joint" if PREDICTION in outcome else "enhancer"
-        facts: dict[str, Any] = {"method": name, "kind": kind, "external": True, "trained_on": trained_on}
-        facts |= {"dataset": spec.name, "repeat": repeat, "sizes": split.sizes, "label_names": list(data.label_names)}
-        found.append(Record(cell=split_key(spec, plan.protocol, repeat, method=name), status="ok", **facts, **outcome))
+        kind = "learner" if trained_on == "truth" else "two-step"
+        if RECOVERY in outcome:
+            kind = "joint" if PREDICTION in outcome else "enhancer"
+        record = Record(
+            cell=split_key(spec, plan.protocol, repeat, method=name),
+            status="ok",
+            method=name,
+            kind=kind,
+            external=True,
+            trained_on=trained_on,
+            dataset=spec.name,
+            repeat=repeat,
+            sizes=split.sizes,
+            label_names=list(data.label_names),
+            **outcome,
+        )
+        found.append(record)
     with lock_folder(path), append_records(path / RECORDS) as append:
         for record in found:
             append(record)

@@ -178,6 +178,7 @@ class Plan:
         if not trusted:
             refuse_imports(table)
         methods = read_methods(table)
+        metrics = table.get_texts("metrics", valid={**METRICS, **LABEL_METRICS}, what="metric")
         subject = table.get("subject", "")
         if subject:  # a resolved plan has subject = "" where it has none
             table.check_name("subject", subject, [method.name for method in methods], "method")
@@ -189,7 +190,7 @@ class Plan:
             methods=methods,
             protocol=_read_protocol(table.get_table("protocol")),
             selection=_read_selection(table.get_table("selection")),
-            metrics=_read_metrics(table),
+            metrics=tuple(dict.fromkeys(metrics)) or HEADLINE_METRICS,
         )
         if plan.selection.per_metric and plan.selection.mode == "oracle":
             for name in filter(LABEL_METRICS.__contains__, plan.metrics):
@@ -202,9 +203,11 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The resolved plan: what `from_dict` reads, with every method and default written out."""
-        named: dict[str, Any] = {"datasets": self.datasets, "methods": self.methods}
-        tables = {key: {each.name: each.to_dict() for each in entries} for key, entries in named.items()}
-        return asdict(self) | tables | {"metrics": list(self.metrics)}
+        return asdict(self) | {
+            "datasets": {dataset.name: dataset.to_dict() for dataset in self.datasets},
+            "methods": {method.name: method.to_dict() for method in self.methods},
+            "metrics": list(self.metrics),
+        }
 
     def to_toml(self) -> str:
         """The resolved plan as a file that can be run again."""
@@ -270,11 +273,6 @@ def _without_none(content: Any) -> Any:
     if not isinstance(content, dict):
         return content
     return {key: _without_none(value) for key, value in content.items() if value is not None}
-
-
-def _read_metrics(table: TomlTable) -> tuple[str, ...]:
-    names = table.get_texts("metrics", valid={**METRICS, **LABEL_METRICS}, what="metric")
-    return tuple(dict.fromkeys(names)) or HEADLINE_METRICS
 
 
 def _read_protocol(table: TomlTable) -> Protocol:

@@ -269,7 +269,10 @@ class _CellSearch:
         degrees = D[shown].round(4).tolist()
         texts = list(self.split.texts)
         samples = SampleRows(train.rows[shown].tolist(), truth, labels, degrees, texts)
-        return describe_degrees(train, D, "recovery") | {"samples": samples, "convergence": _convergence(model)}
+        return describe_degrees(train, D, "recovery") | {
+            "samples": samples,
+            "convergence": Convergence.from_estimator(model),
+        }
 
     def _describe_prediction(self, model: Any) -> dict[str, Any]:
         test = self.split.test
@@ -288,14 +291,6 @@ def describe_degrees(part: SplitPart, degrees: NDArray[np.float64], task: str) -
     zeros: Convention = "dldl-recovery" if task == "recovery" else "dldl"
     paper = score_all(part.D, degrees, _DIVIDING_METRICS, convention=zeros)
     return {"scores": score_all(part.D, degrees, list(METRICS)) | scores, "paper_zeros": paper}
-
-
-def _convergence(model: Any) -> Convergence | None:
-    path = getattr(model, "objective_path_", None)
-    gap = getattr(model, "gap_", None)
-    if path is None:
-        return None
-    return Convergence([float(value) for value in path], None if gap is None else float(np.sum(gap)))
 
 
 @contextmanager

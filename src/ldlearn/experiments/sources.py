@@ -161,20 +161,17 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
         raise table.error("preprocess", problem)
     if path is not None:
         file = (folder / path).expanduser().resolve()
+        given = options.get("sha256")
+        # The checksum of the file, so that records of other content do not count for the plan.
+        checksum = sha256_of(file) if file.is_file() else given
+        if given not in (None, checksum):
+            raise table.error("sha256", f"the file {file} has changed; remove the key to use it as it is.")
         read_keys = _READ_KEYS + (_TABLE_KEYS if preprocess else ())
         read = {key: table.get_raw(key) for key in read_keys if key in table}
-        options |= {"path": str(file), "sha256": _check_checksum(table, file, options.get("sha256")), "read": read}
+        options |= {"path": str(file), "sha256": checksum, "read": read}
     parameters = inspect.signature(GENERATORS[generator]).parameters if generator else {}
     params = table.get_table("params").entries(parameters, "parameter")
     # As written, which is part of a cell's key.
     binarisation = {key: table.get_raw(key) for key in table.get_options(Binarisation)}
     table.check_all_read()
     return DatasetSpec(name, params=params, binarisation=binarisation, **options)
-
-
-def _check_checksum(table: TomlTable, file: Path, given: str | None) -> str | None:
-    """The checksum of the file, so that records of other content do not count for the plan."""
-    found = sha256_of(file) if file.is_file() else given
-    if given not in (None, found):
-        raise table.error("sha256", f"the file {file} has changed; remove the key to use it as it is.")
-    return found

@@ -74,7 +74,14 @@ def summarize(results: Results, table: TaskTable) -> list[str]:
     if subject is not None and subject in ranks and subject not in best:
         place = 1 + sum(ranks[name] < ranks[subject] for name in ranks)
         sentences.append(f"{subject} is not first: number {place} of {len(ranks)}, average rank {ranks[subject]:.2f}.")
-    return [*sentences, *_compare_baselines(table)]
+    if table.baselines:
+        baseline = table.baselines[0].name
+        # ">=": a method that equals a baseline is not better.
+        worse = [m.name for m in table.ranked if not m.is_baseline and ranks[m.name] >= ranks[baseline]]
+        verdict = f"no better: {enumerate_names(worse)}" if worse else "all other methods are better"
+        average = f"has average rank {ranks[baseline]:.2f}"
+        sentences.append(f"The best baseline, {baseline}, {average}; {verdict}.")
+    return sentences
 
 
 def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[str]:
@@ -129,24 +136,13 @@ def _describe_difference(results: Results, table: TaskTable, name: str, other: s
     return f"{means}, {size} ± {gap.margin:.4f}{'' if gap.is_significant or not gap.mean else ', not significant'}"
 
 
-def _compare_baselines(table: TaskTable) -> list[str]:
-    if not table.baselines:
-        return []
-    baseline = table.baselines[0].name
-    ranks = table.average_ranks
-    # ">=": a method that equals a baseline is not better.
-    worse = [m.name for m in table.ranked if not m.is_baseline and ranks[m.name] >= ranks[baseline]]
-    others = f"no better: {enumerate_names(worse)}" if worse else "all other methods are better"
-    return [f"The best baseline, {baseline}, has average rank {ranks[baseline]:.2f}; {others}."]
-
-
 def compare_methods(table: TaskTable, subject: str | None) -> Conclusion:
     """Test if methods differ (Friedman), which differ from the subject (Bonferroni-Dunn), and which pairs (Nemenyi)."""
     (scores, names), n = table.matrix(), len(table.datasets)
     counted = f"{plural(len(names), 'ranked method')} on {plural(n, 'data set')}"
     if len(names) < 2 or n < 2:
         return Conclusion([f"{counted}: too few for a test over data sets."])
-    options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names}
+    options: Any = {"greater_is_better": table.metric.greater_is_better, "methods": names}
     with warnings.catch_warnings(record=True, action="always", category=ev.TooFewDatasetsWarning) as too_few:
         omnibus = ev.friedman(scores, **options)
         if too_few or n < _MIN_DATASETS:

@@ -7,7 +7,6 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from numpy.typing import ArrayLike
 
 from ldlearn import evaluation as ev
 from ldlearn.evaluation.formatting import format_value, strip_control_chars
@@ -51,10 +50,18 @@ class CriticalDifferenceDisplay(Display):
     def __init__(self, result: ev.PostHocResult, *, muted: Sequence[str] = ()) -> None:
         self.result = result
         self.muted = tuple(muted)
-        self._bars, n_lines = _place_bars(result)
+        # Start, end and height of the bar of every group, each on the first line where it touches no other.
+        self._bars = []
+        ends: list[float] = []  # of the last bar on each line
+        for group in result.groups:
+            start, end = (result.average_ranks[group[i]] for i in (0, -1))
+            # With 0.05 ranks between them: the round ends of two bars would else meet and look like one group.
+            line = next((i for i, taken in enumerate(ends) if start > taken + 0.05), len(ends))
+            ends[line : line + 1] = [end]
+            self._bars.append((start, end, 0.28 + 0.34 * line))
         # Heights below the axis, in units of about one line of text.
         n_left = math.ceil(len(result.methods_by_rank) / 2)
-        self._name_heights = 0.65 + 0.34 * n_lines + 0.62 * np.arange(n_left)
+        self._name_heights = 0.65 + 0.34 * len(ends) + 0.62 * np.arange(n_left)
         self._depth = float(self._name_heights[-1]) + 0.42
         self._panels = Panels(1, 7.4, 0.9 + 0.42 * self._depth)
 
@@ -98,7 +105,7 @@ class CriticalDifferenceDisplay(Display):
         if table is None:
             raise InputError(f"No record holds a {task} score of {metric}.")
         scores, names = table.matrix(methods)
-        how: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": alpha}
+        how: Any = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": alpha}
         result = ev.nemenyi(scores, **how) if control is None else ev.bonferroni_dunn(scores, control, **how)
         return cls(result, muted=[name for name in names if results.methods[name].is_baseline]).plot(ax=ax)
 
@@ -117,8 +124,10 @@ class CriticalDifferenceDisplay(Display):
         ax.tick_params(color=style.INK, labelcolor=style.MUTED, labelsize=style.SMALL)
         ax.yaxis.set_visible(False)
         self._draw_critical_difference(ax, low, high)
-        bar: dict[str, Any] = {"color": style.PALETTE[0], "linewidth": 3.2, "solid_capstyle": "round"}
-        self.bars_ = [ax.plot([start, end], [y, y], **bar)[0] for start, end, y in self._bars]
+        self.bars_ = [
+            ax.plot([start, end], [y, y], color=style.PALETTE[0], linewidth=3.2, solid_capstyle="round")[0]
+            for start, end, y in self._bars
+        ]
         self._draw_names(ax)
 
     def _draw_critical_difference(self, ax: Axes, low: int, high: int) -> None:
@@ -159,21 +168,9 @@ class CriticalDifferenceDisplay(Display):
             weight = "bold" if method == self.result.control else "normal"
             # the first of the three points, on the axis, is marked
             ax.plot([rank, rank, edge], [0, y, y], color=color, linewidth=0.8, marker="o", ms=3.2, markevery=[0])
-            options = {"color": color, "ha": side, "va": "center", "fontweight": weight}
-            self.names_[method] = style.put_text(ax, edge, y, text, size=style.NORMAL, **options)
-
-
-def _place_bars(result: ev.PostHocResult) -> tuple[list[tuple[float, float, float]], int]:
-    """Start, end and height of the bar of every group, each on the first line where it touches no other; the lines."""
-    ends: list[float] = []  # of the last bar on each line
-    bars = []
-    for group in result.groups:
-        start, end = (result.average_ranks[group[i]] for i in (0, -1))
-        # With 0.05 ranks between them: the round ends of two bars would else meet and look like one group.
-        line = next((i for i, taken in enumerate(ends) if start > taken + 0.05), len(ends))
-        ends[line : line + 1] = [end]
-        bars.append((start, end, 0.28 + 0.34 * line))
-    return bars, len(ends)
+            self.names_[method] = style.put_text(
+                ax, edge, y, text, size=style.NORMAL, color=color, ha=side, va="center", fontweight=weight
+            )
 
 
 class DifferencesDisplay(Display):
@@ -245,12 +242,16 @@ class DifferencesDisplay(Display):
             ax.axvline(0, color=style.INK, linewidth=1.0)
             # A method may lack a data set; its row stays, so that rows of all panels are the same methods.
             for name, pair in found.items():
-                color = style.PALETTE[0] if pair.is_significant else style.MUTED
-                look: dict[str, Any] = {"color": color, "linewidth": 1.4}
-                # one repeat has no interval
-                margin = None if math.isnan(pair.margin) else pair.margin
-                row = self.methods.index(name)
-                self.dots_[dataset, name] = ax.errorbar(pair.mean, row, xerr=margin, marker="o", markersize=4, **look)
+                self.dots_[dataset, name] = ax.errorbar(
+                    pair.mean,
+                    self.methods.index(name),
+                    # one repeat has no interval
+                    xerr=None if math.isnan(pair.margin) else pair.margin,
+                    marker="o",
+                    markersize=4,
+                    linewidth=1.4,
+                    color=style.PALETTE[0] if pair.is_significant else style.MUTED,
+                )
             style.name_rows(ax, self.methods, ruled=True)
             ax.tick_params(labelleft=place % self._panels.n_columns == 0)
             style.set_labels(ax, f"{self.score}, better than\n{self.baselines[dataset]}")
@@ -369,7 +370,7 @@ class ConvergenceDisplay(Display):
     _panels = Panels(1, 4.8, 3.0)
 
     def __init__(
-        self, objectives: Mapping[str, ArrayLike], gaps: Mapping[str, float] | None = None, heading: str = ""
+        self, objectives: Mapping[str, Any], gaps: Mapping[str, float] | None = None, heading: str = ""
     ) -> None:
         self.objectives = {name: np.asarray(values, dtype=float) for name, values in objectives.items()}
         self.gaps = gaps or {}
@@ -391,12 +392,10 @@ class ConvergenceDisplay(Display):
         ConvergenceDisplay
         """
         name = name or type(estimator).__name__
-        path = getattr(estimator, "objective_path_", None)
-        gap = getattr(estimator, "gap_", None)
-        if path is None:
+        found = ev.Convergence.from_estimator(estimator)
+        if found is None:
             raise InputError(f"{name} has no objective_path_; fit it first, or use a method that records it.")
-        # DLDL certifies each row: it is the sum that bounds how far the objective is from its minimum.
-        return cls({name: path}, {} if gap is None else {name: float(np.sum(gap))}).plot(ax=ax)
+        return cls({name: found.objective}, {} if found.gap is None else {name: found.gap}).plot(ax=ax)
 
     @classmethod
     def from_records(cls, records: Records, dataset: str, *, methods: Names = None, ax: Axes | None = None) -> Self:
@@ -420,7 +419,7 @@ class ConvergenceDisplay(Display):
         if not first:
             raise InputError(f"No record of data set {dataset!r} holds an objective.")
         gaps = {name: run.gap for name, run in first.items() if run.gap is not None}
-        objectives = {name: np.array(run.objective, dtype=np.float64) for name, run in first.items()}
+        objectives = {name: run.objective for name, run in first.items()}
         return cls(objectives, gaps, heading=dataset).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -545,8 +544,15 @@ def _draw_curve(ax: Axes, curve: ev.Curve, look: dict[str, Any]) -> Any:
         high = curve.mean + curve.std
         ax.fill_between(curve.positions, low, high, color=look["color"], alpha=0.15, linewidth=0)
     chosen = [i for i, value in enumerate(curve.values) if value in curve.selected]
-    ring: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 9, "markerfacecolor": "none"}
-    ax.plot(np.asarray(curve.positions)[chosen], curve.mean[chosen], markeredgecolor=look["color"], **ring)
+    ax.plot(
+        np.asarray(curve.positions)[chosen],
+        curve.mean[chosen],
+        linestyle="none",
+        marker="o",
+        markersize=9,
+        markerfacecolor="none",
+        markeredgecolor=look["color"],
+    )
     names = [format_value(value) for value in curve.values]
     style.name_ticks(ax.xaxis, names, curve.positions, rotation=45 if len(names) > 4 else 0)
     return line

@@ -24,9 +24,9 @@ __all__ = ["ArtificialPictureDisplay", "BarsPanel", "CooccurrenceDisplay", "Dist
 __all__ += ["FeatureInfluenceDisplay", "ReliabilityDisplay", "TernaryDisplay"]
 
 _GROUP = 0.78  # fraction of the height of a label that its bars take
-_TRUTH: dict[str, Any] = {"color": style.INK, "linewidth": 1.6}
-_INTERVAL: dict[str, Any] = {"color": style.INK, "linewidth": 1.0}
-_DOT: dict[str, Any] = {"marker": "o", "markersize": 4, "color": style.MUTED, "linestyle": "none"}
+_TRUTH: Any = {"color": style.INK, "linewidth": 1.6}
+_INTERVAL: Any = {"color": style.INK, "linewidth": 1.0}
+_DOT: Any = {"marker": "o", "markersize": 4, "color": style.MUTED, "linestyle": "none"}
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 
 
@@ -145,8 +145,8 @@ class DistributionBarsDisplay(Display):
         DistributionBarsDisplay
         """
         n_samples = np.shape(X)[0]
-        found = dict[str, Any]()
-        ends = dict[str, Any]()
+        found = {}
+        ends = {}
         recovered = getattr(estimator, "label_distributions_", None)
         # Recovered degrees belong to the rows of the fit; other rows can only be predicted.
         if recovered is not None and len(recovered) == n_samples:
@@ -454,9 +454,17 @@ class ReliabilityDisplay(Display):
         color = style.PALETTE[0]
         self.bars_ = ax.bar(lower, heights, width=width, align="edge", color=color, alpha=0.15)
         ax.plot([0, 1], [0, 1], color=style.MUTED, linewidth=0.9, linestyle="--")
-        # Two standard errors: about 95 per cent.
-        look: dict[str, Any] = {"color": color, "marker": "o", "markersize": 4.5, "linewidth": 1.6, "elinewidth": 1.0}
-        self.line_ = ax.errorbar(self.predicted, self.true, yerr=2 * self.error, **look).lines[0]
+        drawn = ax.errorbar(
+            self.predicted,
+            self.true,
+            yerr=2 * self.error,  # two standard errors: about 95 per cent
+            color=color,
+            marker="o",
+            markersize=4.5,
+            linewidth=1.6,
+            elinewidth=1.0,
+        )
+        self.line_ = drawn.lines[0]
         text = f"calibration error {self.calibration_error:.3f}"
         style.put_text(ax, 0.03, 0.97, text, transform=ax.transAxes, ha="left", va="top")
         style.style_axes(ax, grid="both")
@@ -507,9 +515,12 @@ class CooccurrenceDisplay(Display):
         self.texts_ = []
         for (i, j), value in np.ndenumerate(self.conditional):
             if len(self.conditional) <= 12:  # more would not be readable
+                text = f"{value:.2f}"
                 # Beyond 0.6 the blue of the map is too dark for ink.
-                color = style.MUTED if np.isnan(value) else "white" if value > 0.6 else style.INK
-                text = "-" if np.isnan(value) else f"{value:.2f}"
+                color = "white" if value > 0.6 else style.INK
+                if np.isnan(value):
+                    text = "-"
+                    color = style.MUTED
                 self.texts_.append(style.put_text(ax, j, i, text, size=7, color=color, ha="center", va="center"))
         style.style_axes(ax, grid=None)
         ax.spines[:].set_visible(False)

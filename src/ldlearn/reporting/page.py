@@ -74,14 +74,20 @@ def escape_latex(text: str) -> str:
 
 def page_data(results: Results) -> dict[str, Any]:
     """Data that the scripts of the page draw: samples, sensitivity and convergence, each by data set."""
-    runs = {dataset.name: results.convergence(dataset.name) for dataset in results.present_datasets}
-    # Of the first repeat. Significant digits, not decimals: objectives are of any size and change little at the end.
-    convergence = {
-        dataset: {method: _round_all(repeats[0].objective, ".8g") for method, repeats in found.items()}
-        for dataset, found in runs.items()
-        if found
-    }
-    return {"samples": sample_data(results), "sensitivity": sensitivity_data(results), "convergence": convergence}
+    convergence = {}
+    for dataset in results.present_datasets:
+        if runs := results.convergence(dataset.name):
+            # Of the first repeat. Significant digits, not decimals: objectives are of any size and change little at the
+            # end.
+            objectives = {method: _round_all(runs[method][0].objective, ".8g") for method in runs}
+            convergence[dataset.name] = objectives
+    # By data set and method: the curves of every parameter for both tasks.
+    sensitivity: dict[str, Any] = {}
+    for method, name in results.by_method_and_dataset:
+        curves = {task: sensitivity_curves(results, name, method, task) for task in TASKS}
+        if entry := {task: list(map(_curve_data, drawn)) for task, drawn in curves.items() if drawn}:
+            sensitivity.setdefault(name, {})[method] = entry
+    return {"samples": sample_data(results), "sensitivity": sensitivity, "convergence": convergence}
 
 
 def sample_data(results: Results) -> dict[str, Any]:
@@ -126,16 +132,6 @@ def example_row(results: Results, stored: Mapping[str, Any]) -> dict[str, Any] |
     largest = sorted(labels, key=lambda label: -max(label["degree"], label["truth"] or 0.0))[:_LABELS_SHOWN]
     shown = [label for label in labels if label in largest]
     return {"dataset": dataset, "method": method, "row": row["row"], "text": row["text"], "labels": shown}
-
-
-def sensitivity_data(results: Results) -> dict[str, Any]:
-    """By data set and method: the curves of every parameter for both tasks."""
-    found: dict[str, Any] = {}
-    for method, dataset in results.by_method_and_dataset:
-        curves = {task: sensitivity_curves(results, dataset, method, task) for task in TASKS}
-        if entry := {task: [_curve_data(curve) for curve in drawn] for task, drawn in curves.items() if drawn}:
-            found.setdefault(dataset, {})[method] = entry
-    return found
 
 
 def _curve_data(curve: Curve) -> dict[str, Any]:
