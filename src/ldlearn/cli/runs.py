@@ -10,7 +10,17 @@ from typer import Argument, BadParameter, Option
 
 from ldlearn import experiments
 from ldlearn.cli import console
-from ldlearn.cli import options as opt
+from ldlearn.cli.options import (
+    Data,
+    DialectOptions,
+    FeatureOptions,
+    Jobs,
+    LabelOptions,
+    Labels,
+    Log,
+    Quiet,
+    split_names,
+)
 from ldlearn.evaluation import Record, Results, TextTable, score_tables
 from ldlearn.evaluation.text_tables import describe_unreported
 from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_control_chars
@@ -27,10 +37,10 @@ def run(
     export_to: Annotated[
         Path | None, Option("--export-splits", metavar="DIR", help="Write splits (.npz, .mat) for other tools.")
     ] = None,
-    jobs: opt.Jobs = 1,
+    jobs: Jobs = 1,
     scheduler: Annotated[str | None, Option(help="Address of a Dask scheduler that runs the cells.")] = None,
-    quiet: opt.Quiet = False,
-    log: opt.Log = False,
+    quiet: Quiet = False,
+    log: Log = False,
 ) -> None:
     """Run an experiment; records are written to OUTPUT/records.jsonl.
 
@@ -81,8 +91,8 @@ def import_predictions(
 
 
 def compare_methods(
-    data: opt.Data,
-    labels: opt.Labels,
+    data: Data,
+    labels: Labels,
     output: Annotated[
         Path | None, Option("--output", "-o", metavar="DIR", help="Folder of the run; default: DATA-methods.")
     ] = None,
@@ -92,12 +102,12 @@ def compare_methods(
     repeats: Annotated[int, Option(min=1, help="Random splits into training and test rows.")] = 5,
     seed: Annotated[int, Option(help="Random seed of the splits.")] = 0,
     *,
-    features: opt.FeatureOptions,
-    label_cells: opt.LabelOptions,
-    dialect: opt.DialectOptions,
-    jobs: opt.Jobs = 1,
-    quiet: opt.Quiet = False,
-    log: opt.Log = False,
+    features: FeatureOptions,
+    label_cells: LabelOptions,
+    dialect: DialectOptions,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    log: Log = False,
 ) -> None:
     """Compare several methods on a table: held-out scores, and how much they differ.
 
@@ -114,7 +124,7 @@ def compare_methods(
     plan, table = experiments.plan_for_table(
         data,
         labels,
-        methods=opt.split_names(methods),
+        methods=split_names(methods),
         zeros=label_cells.zeros,
         repeats=repeats,
         seed=seed,

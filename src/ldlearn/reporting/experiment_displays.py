@@ -8,12 +8,41 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from ldlearn import evaluation as ev
+from ldlearn.evaluation import (
+    TASKS,
+    Convergence,
+    Curve,
+    PostHocResult,
+    Results,
+    Task,
+    best_baselines,
+    bonferroni_dunn,
+    costs,
+    difference,
+    nemenyi,
+    search_curves,
+    sensitivity_curves,
+)
 from ldlearn.evaluation.formatting import format_value, strip_control_chars
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
-from ldlearn.reporting import style
 from ldlearn.reporting.display import Display, Names, Panels, Records
+from ldlearn.reporting.style import (
+    BAND,
+    INK,
+    MUTED,
+    NORMAL,
+    PALETTE,
+    SMALL,
+    add_legend,
+    name_rows,
+    name_ticks,
+    put_text,
+    series_style,
+    set_labels,
+    set_title,
+    style_axes,
+)
 
 __all__ = ["ConvergenceDisplay", "CriticalDifferenceDisplay", "DifferencesDisplay"]
 __all__ += ["SensitivityDisplay", "TimeMemoryDisplay"]
@@ -47,7 +76,7 @@ class CriticalDifferenceDisplay(Display):
         CriticalDifferenceDisplay(result).plot().save("critical_difference.svg")
     """
 
-    def __init__(self, result: ev.PostHocResult, *, muted: Sequence[str] = ()) -> None:
+    def __init__(self, result: PostHocResult, *, muted: Sequence[str] = ()) -> None:
         self.result = result
         self.muted = tuple(muted)
         # Start, end and height of the bar of every group, each on the first line where it touches no other.
@@ -71,7 +100,7 @@ class CriticalDifferenceDisplay(Display):
         records: Records,
         metric: str,
         *,
-        task: ev.Task = "prediction",
+        task: Task = "prediction",
         methods: Names = None,
         control: str | None = None,
         alpha: float = 0.05,
@@ -100,13 +129,13 @@ class CriticalDifferenceDisplay(Display):
         -------
         CriticalDifferenceDisplay
         """
-        results = ev.Results.from_records(records)
+        results = Results.from_records(records)
         table = results.table(task, get_metric(metric))
         if table is None:
             raise InputError(f"No record holds a {task} score of {metric}.")
         scores, names = table.matrix(methods)
         how: Any = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": alpha}
-        result = ev.nemenyi(scores, **how) if control is None else ev.bonferroni_dunn(scores, control, **how)
+        result = nemenyi(scores, **how) if control is None else bonferroni_dunn(scores, control, **how)
         return cls(result, muted=[name for name in names if results.methods[name].is_baseline]).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -118,14 +147,14 @@ class CriticalDifferenceDisplay(Display):
         # The vertical axis points down, as the names are read; the axis of ranks is the upper one, at 0.
         ax.set(xlim=(low - margin, high + margin), ylim=(self._depth, -1.5), facecolor="none")
         ax.spines[["left", "right", "bottom"]].set_visible(False)
-        ax.spines["top"].set(position=("data", 0), bounds=(low, high), color=style.INK)
+        ax.spines["top"].set(position=("data", 0), bounds=(low, high), color=INK)
         ax.xaxis.tick_top()
         ax.xaxis.set_major_locator(MaxNLocator(12, integer=True, steps=[1, 2, 5, 10]))
-        ax.tick_params(color=style.INK, labelcolor=style.MUTED, labelsize=style.SMALL)
+        ax.tick_params(color=INK, labelcolor=MUTED, labelsize=SMALL)
         ax.yaxis.set_visible(False)
         self._draw_critical_difference(ax, low, high)
         self.bars_ = [
-            ax.plot([start, end], [y, y], color=style.PALETTE[0], linewidth=3.2, solid_capstyle="round")[0]
+            ax.plot([start, end], [y, y], color=PALETTE[0], linewidth=3.2, solid_capstyle="round")[0]
             for start, end, y in self._bars
         ]
         self._draw_names(ax)
@@ -138,11 +167,11 @@ class CriticalDifferenceDisplay(Display):
             return
         text = f"critical difference {limit:.2f}" + (" (longer than the axis)" if limit > high - low else "")
         end = min(low + limit, high)
-        ax.plot([low, end], [-0.95, -0.95], color=style.MUTED, linewidth=1.4, marker="|", markersize=6)
-        style.put_text(ax, low, -1.08, text, color=style.MUTED, ha="left", va="bottom")
+        ax.plot([low, end], [-0.95, -0.95], color=MUTED, linewidth=1.4, marker="|", markersize=6)
+        put_text(ax, low, -1.08, text, color=MUTED, ha="left", va="bottom")
         if control is not None:
             middle = self.result.average_ranks[control]
-            ax.axvspan(middle - limit, middle + limit, color=style.BAND, zorder=0, linewidth=0)
+            ax.axvspan(middle - limit, middle + limit, color=BAND, zorder=0, linewidth=0)
 
     def _draw_names(self, ax: Axes) -> None:
         """The better half at the left, the best at the top; the worse half at the right, the worst at the top."""
@@ -164,12 +193,12 @@ class CriticalDifferenceDisplay(Display):
                 edge = right
                 side = "left"
                 text = f"{gap}{rank:.2f}{gap * 3}{name}"
-            color = style.MUTED if method in self.muted else style.INK
+            color = MUTED if method in self.muted else INK
             weight = "bold" if method == self.result.control else "normal"
             # the first of the three points, on the axis, is marked
             ax.plot([rank, rank, edge], [0, y, y], color=color, linewidth=0.8, marker="o", ms=3.2, markevery=[0])
-            self.names_[method] = style.put_text(
-                ax, edge, y, text, size=style.NORMAL, color=color, ha=side, va="center", fontweight=weight
+            self.names_[method] = put_text(
+                ax, edge, y, text, size=NORMAL, color=color, ha=side, va="center", fontweight=weight
             )
 
 
@@ -206,7 +235,7 @@ class DifferencesDisplay(Display):
 
     @classmethod
     def from_records(
-        cls, records: Records, metric: str, *, task: ev.Task = "prediction", methods: Names = None, ax: Any = None
+        cls, records: Records, metric: str, *, task: Task = "prediction", methods: Names = None, ax: Any = None
     ) -> Self:
         """Compare methods with the best baseline of each data set, paired over repeats.
 
@@ -225,21 +254,21 @@ class DifferencesDisplay(Display):
         -------
         DifferencesDisplay
         """
-        results = ev.Results.from_records(records)
+        results = Results.from_records(records)
         table = results.table(task, get_metric(metric))
-        if table is None or not (baselines := ev.best_baselines(table)):
+        if table is None or not (baselines := best_baselines(table)):
             raise InputError(f"No baseline has a {task} score of {metric} on every data set.")
         names = [method.name for method in table.ranked if not method.is_baseline] if methods is None else methods
         found = {}
         for dataset, baseline in baselines.items():
-            pairs = {name: ev.difference(results, table, name, baseline, dataset) for name in names}
+            pairs = {name: difference(results, table, name, baseline, dataset) for name in names}
             found[dataset] = {name: pair for name, pair in pairs.items() if pair is not None}
         return cls(found, baselines, table.metric.title).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
         self.dots_ = {}
         for place, (ax, (dataset, found)) in enumerate(zip(axes, self.differences.items(), strict=True)):
-            ax.axvline(0, color=style.INK, linewidth=1.0)
+            ax.axvline(0, color=INK, linewidth=1.0)
             # A method may lack a data set; its row stays, so that rows of all panels are the same methods.
             for name, pair in found.items():
                 self.dots_[dataset, name] = ax.errorbar(
@@ -250,12 +279,12 @@ class DifferencesDisplay(Display):
                     marker="o",
                     markersize=4,
                     linewidth=1.4,
-                    color=style.PALETTE[0] if pair.is_significant else style.MUTED,
+                    color=PALETTE[0] if pair.is_significant else MUTED,
                 )
-            style.name_rows(ax, self.methods, ruled=True)
+            name_rows(ax, self.methods, ruled=True)
             ax.tick_params(labelleft=place % self._panels.n_columns == 0)
-            style.set_labels(ax, f"{self.score}, better than\n{self.baselines[dataset]}")
-            style.set_title(ax, dataset)
+            set_labels(ax, f"{self.score}, better than\n{self.baselines[dataset]}")
+            set_title(ax, dataset)
 
 
 class TimeMemoryDisplay(Display):
@@ -306,7 +335,7 @@ class TimeMemoryDisplay(Display):
         -------
         TimeMemoryDisplay
         """
-        found = ev.costs(ev.Results.from_records(records), dataset)
+        found = costs(Results.from_records(records), dataset)
         if not found:
             raise InputError("No finished record to draw" + (f" for data set {dataset!r}." if dataset else "."))
         # a logarithmic axis has no place for 0
@@ -318,21 +347,21 @@ class TimeMemoryDisplay(Display):
         self.methods_ = sorted(self.seconds, key=lambda method: self.seconds[method].get("fit", math.inf))
         self.points_: dict[str, Any] = {}
         # Also a marker for each phase, for readers who cannot distinguish the colours.
-        for phase, marker, color in zip(("select", "fit", "predict"), "soD", style.PALETTE, strict=False):
+        for phase, marker, color in zip(("select", "fit", "predict"), "soD", PALETTE, strict=False):
             means = {method: phases[phase] for method, phases in self.seconds.items() if phase in phases}
             self._draw_points(axes[0], phase, means, marker=marker, color=color, alpha=0.9)
         axes[0].set_xscale("log")
         axes[0].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        style.name_rows(axes[0], self.methods_, ruled=True)
-        style.set_labels(axes[0], "seconds")
-        style.set_title(axes[0], self.heading)
+        name_rows(axes[0], self.methods_, ruled=True)
+        set_labels(axes[0], "seconds")
+        set_title(axes[0], self.heading)
         self._shared_legend(list(self.points_.values()), list(self.points_))
         for ax in axes[1:]:
-            self._draw_points(ax, "memory", self.memory, marker="o", color=style.PALETTE[3])
-            style.name_rows(ax, [""] * len(self.methods_), ruled=True)
+            self._draw_points(ax, "memory", self.memory, marker="o", color=PALETTE[3])
+            name_rows(ax, [""] * len(self.methods_), ruled=True)
             # From 0: memory is compared by its amount, and small differences must look small.
             ax.set_xlim(0, 1.08 * max(self.memory.values()))
-            style.set_labels(ax, "peak memory, MB")
+            set_labels(ax, "peak memory, MB")
 
     def _draw_points(self, ax: Axes, name: str, values: Mapping[str, float], **look: Any) -> None:
         rows = [row for row, method in enumerate(self.methods_) if method in values]
@@ -392,7 +421,7 @@ class ConvergenceDisplay(Display):
         ConvergenceDisplay
         """
         name = name or type(estimator).__name__
-        found = ev.Convergence.from_estimator(estimator)
+        found = Convergence.from_estimator(estimator)
         if found is None:
             raise InputError(f"{name} has no objective_path_; fit it first, or use a method that records it.")
         return cls({name: found.objective}, {} if found.gap is None else {name: found.gap}).plot(ax=ax)
@@ -414,7 +443,7 @@ class ConvergenceDisplay(Display):
         -------
         ConvergenceDisplay
         """
-        repeats = ev.Results.from_records(records).convergence(dataset)
+        repeats = Results.from_records(records).convergence(dataset)
         first = {name: runs[0] for name, runs in repeats.items() if methods is None or name in methods}
         if not first:
             raise InputError(f"No record of data set {dataset!r} holds an objective.")
@@ -430,14 +459,14 @@ class ConvergenceDisplay(Display):
             heights = values if single else np.maximum(np.abs(np.diff(values)) / (abs(values[-1]) or 1.0), 1e-16)
             # A change belongs to the step it was made in, so that changes begin at step 2.
             steps = np.arange(1 + len(values) - len(heights), 1 + len(values))
-            (self.lines_[name],) = ax.plot(steps, heights, linewidth=1.6, markersize=3.5, **style.series_style(i))
-        style.style_axes(ax)
+            (self.lines_[name],) = ax.plot(steps, heights, linewidth=1.6, markersize=3.5, **series_style(i))
+        style_axes(ax)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
         ax.set_yscale("linear" if single else "log")
-        style.set_labels(ax, "step", "objective" if single else "relative change of the objective")
-        style.set_title(ax, self.heading)
+        set_labels(ax, "step", "objective" if single else "relative change of the objective")
+        set_title(ax, self.heading)
         gaps = {name: f" (certified gap {gap:.1e})" for name, gap in self.gaps.items()}
-        style.add_legend(ax, list(self.lines_.values()), [name + gaps.get(name, "") for name in self.lines_])
+        add_legend(ax, list(self.lines_.values()), [name + gaps.get(name, "") for name in self.lines_])
 
 
 class SensitivityDisplay(Display):
@@ -465,7 +494,7 @@ class SensitivityDisplay(Display):
         SensitivityDisplay.from_records(records, "vader_tweets", "DLDL").save("sensitivity.svg")
     """
 
-    def __init__(self, curves: Mapping[str, Sequence[ev.Curve]], *, heading: str = "") -> None:
+    def __init__(self, curves: Mapping[str, Sequence[Curve]], *, heading: str = "") -> None:
         self.curves = {task: {curve.parameter: curve for curve in found} for task, found in curves.items() if found}
         self.heading = heading
         self.parameters = list(dict.fromkeys(parameter for found in self.curves.values() for parameter in found))
@@ -474,7 +503,7 @@ class SensitivityDisplay(Display):
 
     @classmethod
     def from_records(
-        cls, records: Records, dataset: str, method: str, *, tasks: Sequence[ev.Task] = ev.TASKS, ax: Any = None
+        cls, records: Records, dataset: str, method: str, *, tasks: Sequence[Task] = TASKS, ax: Any = None
     ) -> Self:
         """Draw the grid of a method on a data set.
 
@@ -492,8 +521,8 @@ class SensitivityDisplay(Display):
         -------
         SensitivityDisplay
         """
-        results = ev.Results.from_records(records)
-        curves = {str(task): ev.sensitivity_curves(results, dataset, method, task) for task in tasks}
+        results = Results.from_records(records)
+        curves = {str(task): sensitivity_curves(results, dataset, method, task) for task in tasks}
         if not any(curves.values()):
             raise InputError(f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter.")
         return cls(curves, heading=f"{method} on {dataset}").plot(ax=ax)
@@ -512,7 +541,7 @@ class SensitivityDisplay(Display):
         -------
         SensitivityDisplay
         """
-        curves = ev.search_curves(search.cv_results_, search.best_params_)
+        curves = search_curves(search.cv_results_, search.best_params_)
         if not curves:
             raise InputError(f"This {type(search).__name__} tried no parameter at two values: nothing to draw.")
         return cls({"search": curves}, heading=type(search).__name__).plot(ax=ax)
@@ -525,18 +554,18 @@ class SensitivityDisplay(Display):
             for ax, parameter in zip(row, self.parameters, strict=True):
                 # A parameter of one task only leaves an empty panel in the row of the other.
                 if parameter in curves:
-                    self.lines_[parameter, task] = _draw_curve(ax, curves[parameter], style.series_style(i))
-                style.style_axes(ax)
-                style.set_labels(ax, parameter if ax in grid[-1] else "", f"{task}\n{score}" if ax is row[0] else "")
+                    self.lines_[parameter, task] = _draw_curve(ax, curves[parameter], series_style(i))
+                style_axes(ax)
+                set_labels(ax, parameter if ax in grid[-1] else "", f"{task}\n{score}" if ax is row[0] else "")
             # One scale for all parameters of a task: which of them matters most is seen from the heights.
             ends = [end for ax in row for end in ax.get_ylim()]
             for ax in row:
                 ax.set_ylim(min(ends), max(ends))
                 ax.tick_params(labelleft=ax is row[0])
-        style.set_title(axes[0], self.heading)
+        set_title(axes[0], self.heading)
 
 
-def _draw_curve(ax: Axes, curve: ev.Curve, look: dict[str, Any]) -> Any:
+def _draw_curve(ax: Axes, curve: Curve, look: dict[str, Any]) -> Any:
     (line,) = ax.plot(curve.positions, curve.mean, linewidth=1.6, markersize=3.5, **look)
     # one repeat has no spread
     if np.isfinite(curve.std).any():
@@ -554,5 +583,5 @@ def _draw_curve(ax: Axes, curve: ev.Curve, look: dict[str, Any]) -> Any:
         markeredgecolor=look["color"],
     )
     names = [format_value(value) for value in curve.values]
-    style.name_ticks(ax.xaxis, names, curve.positions, rotation=45 if len(names) > 4 else 0)
+    name_ticks(ax.xaxis, names, curve.positions, rotation=45 if len(names) > 4 else 0)
     return line
