@@ -158,7 +158,9 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
         raise BadParameter("--jobs must be at least 1, or -1 for all cores.")
     if output.exists() and not output.is_dir():
         raise BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
-    progress = RunProgress() if quiet else LogProgress() if log or not sys.stdout.isatty() else LiveProgress()
+    progress = RunProgress()
+    if not quiet:
+        progress = LiveProgress() if sys.stdout.isatty() and not log else LogProgress()
     try:
         found = run_plan(plan, output, jobs=jobs, progress=progress, **options)
     except KeyboardInterrupt:

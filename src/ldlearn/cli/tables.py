@@ -101,8 +101,9 @@ def fit(
         refused = local | vars(reading) | {"embedding": embedding, "holdout": holdout}
         # 0 equals False, and is a value.
         unset = (None, "auto", "error")
-        for name in (name for name, value in refused.items() if value is not False and value not in unset):
-            raise BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
+        for name, value in refused.items():
+            if value is not False and value not in unset:
+                raise BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
         # only with a scheduler: it needs Dask
         from ldlearn.tables.dask_tables import fit_parts
 

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from ldlearn.core.simplex import Array
 from ldlearn.evaluation.pairwise_tests import Control
-from ldlearn.evaluation.ranking import FloatArray, Names, check_scores
+from ldlearn.evaluation.ranking import Names, check_scores
 from ldlearn.exceptions import InputError
 
 __all__ = ["bayesian_signed_rank", "BayesianComparison"]
@@ -111,7 +112,7 @@ def bayesian_signed_rank(
     return tuple(found)
 
 
-def _fractions_largest(weights: FloatArray, z: FloatArray, rope: float) -> list[float]:
+def _fractions_largest(weights: Array, z: Array, rope: float) -> list[float]:
     """Fraction of draws in which each of the three thetas is the largest; those that tie share a draw."""
     sums = np.add.outer(z, z)
     # equal up to rounding is inside the region

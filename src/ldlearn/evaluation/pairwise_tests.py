@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from ldlearn.core.simplex import Array
 from ldlearn.evaluation import ranking
-from ldlearn.evaluation.ranking import FloatArray, Names, ScoreMatrix, check_alpha, check_scores
+from ldlearn.evaluation.ranking import Names, ScoreMatrix, check_alpha, check_scores
 from ldlearn.exceptions import InputError, check_choice
 
 __all__ = ["critical_difference", "nemenyi", "bonferroni_dunn", "wilcoxon_holm", "PostHocResult", "Comparison"]
@@ -143,7 +144,7 @@ def maximal_runs(ordered: Sequence[str], differ: Callable[[str, str], bool]) -> 
     return tuple(runs)
 
 
-def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatArray:
+def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> Array:
     """Adjust p-values so that each can be compared with the level of the whole family.
 
     Parameters
@@ -164,7 +165,7 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatAr
     >>> adjust_p_values([0.01, 0.04, 0.03], "holm")
     array([0.03, 0.06, 0.06])
     """
-    p = np.asarray(p_values, dtype=np.float64)
+    p = np.asarray(p_values, dtype=float)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
         raise InputError(f"p_values must be a list of numbers between 0 and 1, got {p_values!r}.")
     check_choice("method", method, _NAMES)
@@ -413,16 +414,16 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> tuple[float, float]
     return (float(r.sum()) - difference) / 2, _two_sided_p(r[d != 0], difference)
 
 
-def paired_differences(first: ArrayLike, second: ArrayLike) -> FloatArray:
+def paired_differences(first: ArrayLike, second: ArrayLike) -> Array:
     """Return first - second, rounded so that 0.3 - 0.2 and 0.2 - 0.1 tie although their floats differ."""
-    a = np.asarray(first, dtype=np.float64)
-    b = np.asarray(second, dtype=np.float64)
+    a = np.asarray(first, dtype=float)
+    b = np.asarray(second, dtype=float)
     if a.shape != b.shape or a.ndim != 1:
         raise InputError(f"Paired scores must be two lists of the same length, got {a.shape} and {b.shape}.")
     return ranking.round_off(a - b, max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0)))
 
 
-def _two_sided_p(r: FloatArray, difference: float, exact_up_to: int = 200) -> float:
+def _two_sided_p(r: Array, difference: float, exact_up_to: int = 200) -> float:
     """Return P(|sum of r with random signs| >= difference).
 
     Exact p-values cost n^3 additions; beyond 200 ranks the normal approximation is good to three digits.

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
 
 __all__ = ["ranks", "friedman", "FriedmanResult", "TooFewDatasetsWarning"]
 
-FloatArray = NDArray[np.float64]
 Names = Sequence[str] | None
 
 
@@ -29,7 +29,7 @@ class TooFewDatasetsWarning(UserWarning):
 class ScoreMatrix:
     """Scores, one row per data set and one named column per method, with their direction."""
 
-    values: FloatArray
+    values: Array
     methods: tuple[str, ...]
     greater_is_better: bool
 
@@ -44,11 +44,11 @@ class ScoreMatrix:
         return [(int(column), j) for j in columns if j != column]
 
     @property
-    def ranks(self) -> FloatArray:
+    def ranks(self) -> Array:
         """Mid-ranks within each row; the best method has the smallest."""
         # Rounded by data set: a digit that is noise beside large scores may be all there is to those of another row.
         rounded = round_off(self.values, np.abs(self.values).max(axis=1, keepdims=True, initial=0.0))
-        return np.asarray(stats.rankdata(-rounded if self.greater_is_better else rounded, axis=1), dtype=np.float64)
+        return np.asarray(stats.rankdata(-rounded if self.greater_is_better else rounded, axis=1), dtype=float)
 
     @property
     def average_ranks(self) -> dict[str, float]:
@@ -58,7 +58,7 @@ class ScoreMatrix:
 
 def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Names = None) -> ScoreMatrix:
     """Validate scores; names come from ``methods``, else from the columns of a frame, else they are "0", "1", ..."""
-    values = np.asarray(scores, dtype=np.float64)
+    values = np.asarray(scores, dtype=float)
     if values.ndim != 2:
         raise InputError(f"scores must be 2-D (rows are data sets, columns are methods), got shape {values.shape}.")
     n_datasets, n_methods = values.shape
@@ -79,11 +79,11 @@ def check_alpha(alpha: float) -> None:
         raise InputError(f"alpha must lie between 0 and 1, got {alpha!r}.")
 
 
-def round_off(values: FloatArray, scale: FloatArray | float) -> FloatArray:
+def round_off(values: Array, scale: Array | float) -> Array:
     """Round to twelve digits of the scale, so that scores equal but for rounding errors tie."""
     # Scores that are all 0 have no scale, and are rounded as they are.
     safe = np.where(np.asarray(scale) > 0, scale, 1.0)
-    return np.asarray(np.round(values / safe, 12) * safe, dtype=np.float64)
+    return np.asarray(np.round(values / safe, 12) * safe, dtype=float)
 
 
 def warn_too_few_datasets(n_datasets: int, compared: str, reason: str, stacklevel: int = 3) -> None:
@@ -92,7 +92,7 @@ def warn_too_few_datasets(n_datasets: int, compared: str, reason: str, stackleve
     warnings.warn(message, TooFewDatasetsWarning, stacklevel=stacklevel)
 
 
-def ranks(scores: ArrayLike, *, greater_is_better: bool) -> FloatArray:
+def ranks(scores: ArrayLike, *, greater_is_better: bool) -> Array:
     """Rank the methods on every data set; the best one has rank 1, and equal scores share the mean of their ranks.
 
     Parameters

@@ -161,7 +161,9 @@ class _Run:
         absent: dict[str, tuple[Status, str]] = {}
         seed = self.plan.protocol.seed
         by_truth = self.plan.selection.mode == "oracle"
-        for spec in (spec for spec in self.plan.datasets if spec.name in names):
+        for spec in self.plan.datasets:
+            if spec.name not in names:
+                continue
             texts: list[str] = []
             try:
                 with captured_warnings(texts):

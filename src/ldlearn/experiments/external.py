@@ -17,7 +17,7 @@ from ldlearn.exceptions import FileError, InputError
 from ldlearn.experiments.cells import split_key
 from ldlearn.experiments.engine import lock_folder, write_cells
 from ldlearn.experiments.plan import Plan, load_plan
-from ldlearn.experiments.search import describe_degrees
+from ldlearn.experiments.search import Facts, describe_degrees
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.experiments.splits import Split, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
@@ -51,7 +51,7 @@ def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     written = []
     for spec, data, repeat, split in _iterate_splits(plan):
-        arrays: dict[str, Any] = {"label_names": np.array(data.label_names, dtype=str)}
+        arrays: Facts = {"label_names": np.array(data.label_names, dtype=str)}
         for part in ("train", "validation", "test"):
             rows = getattr(split, part)
             arrays |= {f"{part}Feature": to_dense(rows.X), f"{part}Logical": rows.Y, f"{part}Index": rows.rows}
@@ -136,7 +136,7 @@ def _iterate_splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, 
             yield spec, data, repeat, make_split(data, spec, plan.protocol, repeat)
 
 
-def _read_scores(stem: Path, split: Split, labels: list[str]) -> dict[str, Any]:
+def _read_scores(stem: Path, split: Split, labels: list[str]) -> Facts:
     """Fields of the record about the degrees in the file with this stem."""
     arrays, where = _read_arrays(stem, labels)
     outcome = {}

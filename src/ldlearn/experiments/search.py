@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ldlearn.core.simplex import normalize_rows
+from ldlearn.core.simplex import Array, normalize_rows
 from ldlearn.evaluation import Convergence, GridPoint, Record, SampleRows, Task
 from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import InputError
@@ -26,6 +25,7 @@ from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric, score_all
 from ldlearn.metrics.inputs import Convention
 from ldlearn.solvers.default_gamma import ScaleWarning
 
+Facts = dict[str, Any]  # fields of a record by their names
 _N_DEGREES_KEPT = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
 _DIVIDING_METRICS = ("clark", "canberra", "kl_divergence")  # they divide by degrees
 _CODE_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
@@ -179,7 +179,7 @@ class _CellSearch:
             self._points.append((fit.index, GridPoint(fit.params, error=error_message(error))))
 
     def _score(self, fit: FittedPoint, tasks: Iterable[Task]) -> None:
-        values: dict[str, Any] = {}
+        values: Facts = {}
         for task in tasks:
             try:
                 scores = validation_scores(task, fit.model, self.split, self.cell.selection) if self.cell.tuned else {}
@@ -198,7 +198,7 @@ class _CellSearch:
     def _fit_learners(self, fit: FittedPoint) -> None:
         """Train the learner of a pair, with every point of its grid, on the recovered degrees."""
         assert self.method.learner is not None
-        D = np.asarray(fit.model.label_distributions_, dtype=np.float64)
+        D = np.asarray(fit.model.label_distributions_, dtype=float)
         fixed = resolve_params(self.method.learner_params, self.split.sizes)
         grid = grid_points(self.method.learner_grid)
         for index in (index for index in self.cell.grid_indices if index[0] == fit.index[0]):
@@ -241,7 +241,7 @@ class _CellSearch:
         message = f"{plural(len(failed), 'grid point')} failed, the first with {failed[0]}" if failed else ""
         return self.cell.record("ok", message, **found)
 
-    def _describe_selected(self, task: Task) -> dict[str, Any]:
+    def _describe_selected(self, task: Task) -> Facts:
         """Fields of a record, by their names, about the models selected for a task; that of the first metric is shown.
 
         Metrics that selected for themselves have the scores of their own models.
@@ -259,10 +259,10 @@ class _CellSearch:
         outcome["seconds"] = {"fit": round(shown.seconds, 4)} | outcome.get("seconds", {})
         return outcome | {"selected": shown.params, "validation": self._best[task][first][1]}
 
-    def _describe_recovery(self, model: Any) -> dict[str, Any]:
+    def _describe_recovery(self, model: Any) -> Facts:
         train = self.split.train
         shown = slice(None, N_SHOWN)
-        D = np.asarray(model.label_distributions_, dtype=np.float64)
+        D = np.asarray(model.label_distributions_, dtype=float)
         truth = None if train.D is None else train.D[shown].round(4).tolist()
         # Pictures have no sign for labels that are not observed.
         labels = None if np.isnan(train.Y[shown]).any() else train.Y[shown].astype(int).tolist()
@@ -274,15 +274,15 @@ class _CellSearch:
             "convergence": Convergence.from_estimator(model),
         }
 
-    def _describe_prediction(self, model: Any) -> dict[str, Any]:
+    def _describe_prediction(self, model: Any) -> Facts:
         test = self.split.test
         started = time.process_time()
-        P = np.asarray(model.predict(test.X), dtype=np.float64)
+        P = np.asarray(model.predict(test.X), dtype=float)
         seconds = {"predict": round(time.process_time() - started, 4)}
         return {"seconds": seconds} | describe_degrees(test, P, "prediction")
 
 
-def describe_degrees(part: SplitPart, degrees: NDArray[np.float64], task: str) -> dict[str, Any]:
+def describe_degrees(part: SplitPart, degrees: Array, task: str) -> Facts:
     """Scores by every metric; where the true degrees are unknown, degrees to compare with those of other methods."""
     # Recovered degrees were learned from the 0/1 labels of the same rows.
     scores = score_all(part.Y, degrees, list(LABEL_METRICS)) if task == "prediction" else {}

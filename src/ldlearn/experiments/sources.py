@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -12,7 +11,7 @@ import scipy.sparse
 from ldlearn import datasets
 from ldlearn.core.logical import RULES
 from ldlearn.datasets import DatasetError, DatasetNotHereError, LabelDataset
-from ldlearn.experiments.toml_table import PlanError, TomlTable, option
+from ldlearn.experiments.toml_table import PlanError, Settings, TomlTable, option
 from ldlearn.tables import PreparedTable, prepare_table
 from ldlearn.tables.files import Dialect, OnMessage, sha256_of
 
@@ -62,13 +61,13 @@ class DatasetSpec:
     rows: int | None = option(None, kind=int, limit=10)
     path: str | None = option(None)
     sha256: str | None = option(None)
-    read: dict[str, Any] = field(default_factory=dict)
+    read: Settings = field(default_factory=dict)
     preprocess: bool = option(False, kind=bool)
     generator: str | None = option(None, valid=GENERATORS)
-    params: dict[str, Any] = field(default_factory=dict)
-    binarisation: dict[str, Any] = field(default_factory=dict)
+    params: Settings = field(default_factory=dict)
+    binarisation: Settings = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Settings:
         """The table of a plan that describes it."""
         content = asdict(self)
         content |= content.pop("read") | content.pop("binarisation")

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 
 from ldlearn.core.simplex import Array
@@ -108,7 +107,7 @@ class _Series(NamedTuple):
 
 def _series_and_scores(
     rows: ModelRows, estimator: Any, interval: float, raters: float | None
-) -> tuple[list[_Series], dict[str, NDArray[np.float64]], list[str]]:
+) -> tuple[list[_Series], dict[str, Array], list[str]]:
     """Recovered or given and predicted degrees, scores to sort rows by, and messages about missing intervals."""
     posterior = _posterior(estimator)
     series = list[_Series]()
@@ -169,7 +168,7 @@ def _posterior(estimator: Any) -> Any:
         return None
 
 
-def _first_known(columns: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _first_known(columns: list[Array]) -> Array:
     """The first value of each row that is known."""
     first, *others = columns
     return np.where(np.isnan(first), _first_known(others), first) if others else first

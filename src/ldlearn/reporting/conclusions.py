@@ -193,4 +193,6 @@ def _describe_subject(result: PostHocResult) -> str:
 def format_p(p: float) -> str:
     """A p-value, rounded."""
     # Digits below the precision of floats mean nothing, and p is exactly 0 where all data sets agree.
-    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.0e}" if p >= 1e-16 else "p < 1e-16"
+    if p < 1e-16:
+        return "p < 1e-16"
+    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.0e}"
