@@ -103,7 +103,8 @@ def fit(
         unset = (None, "auto", "error")
         for name, value in refused.items():
             if value is not False and value not in unset:
-                raise BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
+                problem = f"a cluster takes 0/1 labels and no {name}."
+                raise BadParameter(problem, param_hint="--scheduler")
         # only with a scheduler: it needs Dask
         from ldlearn.tables.dask_tables import fit_parts
 
@@ -231,8 +232,14 @@ def evaluate(
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
-    names = split_names(metrics)
-    found = tables.evaluate_table(data, metrics=names, labels=labels, kind=kind, blank=blank, **model.arguments())
+    found = tables.evaluate_table(
+        data,
+        metrics=split_names(metrics),
+        labels=labels,
+        kind=kind,
+        blank=blank,
+        **model.arguments(),
+    )
     for message in found.messages:
         log(message)
     if as_json:

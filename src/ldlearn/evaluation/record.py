@@ -79,7 +79,8 @@ class Convergence:
         gap = getattr(estimator, "gap_", None)
         if path is None:
             return None
-        # DLDL certifies each row: it is the sum that bounds how far the objective is from its minimum.
+        # DLDL certifies each row: it is the sum that bounds how far the objective is from its
+        # minimum.
         return cls([float(value) for value in path], None if gap is None else float(np.sum(gap)))
 
 

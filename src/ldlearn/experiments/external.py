@@ -70,7 +70,7 @@ def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
 
 
 def import_predictions(
-    run_dir: FilePath, method: str, folder: FilePath, *, trained_on: Any = "logical", trust_plan: bool = False
+    run_dir: FilePath, method: str, folder: FilePath, *, trained_on: str = "logical", trust_plan: bool = False
 ) -> list[Record]:
     """Score predictions made elsewhere, and add them to a run as records, which are ranked, tested and reported.
 
@@ -105,6 +105,7 @@ def import_predictions(
     found = []
     for spec, data, repeat, split in _iterate_splits(plan):
         outcome = _read_scores(Path(folder) / spec.name / str(repeat), split, list(data.label_names))
+        outcome["trained_on"] = trained_on
         kind = "learner" if trained_on == "truth" else "two-step"
         if RECOVERY in outcome:
             kind = "joint" if PREDICTION in outcome else "enhancer"
@@ -114,7 +115,6 @@ def import_predictions(
             method=name,
             kind=kind,
             external=True,
-            trained_on=trained_on,
             dataset=spec.name,
             repeat=repeat,
             sizes=split.sizes,

@@ -178,7 +178,6 @@ class Plan:
         if not trusted:
             refuse_imports(table)
         methods = read_methods(table)
-        metrics = table.get_texts("metrics", valid={**METRICS, **LABEL_METRICS}, what="metric")
         subject = table.get("subject", "")
         if subject:  # a resolved plan has subject = "" where it has none
             table.check_name("subject", subject, [method.name for method in methods], "method")
@@ -190,7 +189,7 @@ class Plan:
             methods=methods,
             protocol=_read_protocol(table.get_table("protocol")),
             selection=_read_selection(table.get_table("selection")),
-            metrics=tuple(dict.fromkeys(metrics)) or HEADLINE_METRICS,
+            metrics=_read_metrics(table),
         )
         if plan.selection.per_metric and plan.selection.mode == "oracle":
             for name in filter(LABEL_METRICS.__contains__, plan.metrics):
@@ -273,6 +272,11 @@ def _without_none(content: Any) -> Any:
     if not isinstance(content, dict):
         return content
     return {key: _without_none(value) for key, value in content.items() if value is not None}
+
+
+def _read_metrics(table: TomlTable) -> tuple[str, ...]:
+    names = table.get_texts("metrics", valid={**METRICS, **LABEL_METRICS}, what="metric")
+    return tuple(dict.fromkeys(names)) or HEADLINE_METRICS
 
 
 def _read_protocol(table: TomlTable) -> Protocol:

@@ -164,7 +164,8 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
         # The checksum of the file, so that records of other content do not count for the plan.
         checksum = sha256_of(file) if file.is_file() else given
         if given not in (None, checksum):
-            raise table.error("sha256", f"the file {file} has changed; remove the key to use it as it is.")
+            problem = f"the file {file} has changed; remove the key to use it as it is."
+            raise table.error("sha256", problem)
         read_keys = _READ_KEYS + (_TABLE_KEYS if preprocess else ())
         read = {key: table.get_raw(key) for key in read_keys if key in table}
         options |= {"path": str(file), "sha256": checksum, "read": read}

@@ -11,6 +11,7 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 
 from ldlearn.core.logical import binarize
 from ldlearn.core.row_groups import count_groups, join_groups, rows_of_groups
+from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions
 from ldlearn.datasets import make_logical_labels
@@ -140,9 +141,8 @@ def _describe_rows(data: AnyDataset, rows: Rows) -> list[str]:
         shown = data.take(rows)
         if shown.texts:
             return list(shown.texts)
-        X = shown.X[:, :_FEATURES_SHOWN]
         names = data.feature_names[:_FEATURES_SHOWN]
-        cells = (X.toarray() if sparse.issparse(X) else X).tolist()
+        cells = to_dense(shown.X[:, :_FEATURES_SHOWN]).tolist()
     return [", ".join(f"{name} {format_value(cell)}" for name, cell in zip(names, row, strict=True)) for row in cells]
 
 

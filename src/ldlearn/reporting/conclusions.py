@@ -70,8 +70,9 @@ def summarize(results: Results, table: TaskTable) -> list[str]:
         return ["Fewer than two methods have a result on every data set, so none is ranked."]
     best = _names_tied_for_first(names, ranks)
     baselines = best_baselines(table)
+    rivals = [method.name for method in table.ranked if not method.is_baseline]
     sentences = []
-    for name in _names_tied_for_first([m.name for m in table.ranked if not m.is_baseline], ranks) if baselines else ():
+    for name in _names_tied_for_first(rivals, ranks) if baselines else ():
         sentences.append(_count_better(results, table, name, "the best baseline", baselines))
     where = plural(n, "data set") + (", too few for a test of ranks" if n < _MIN_DATASETS else "")
     sentences.append(f"{_has_or_share(best)} the best average rank, {ranks[best[0]]:.2f} over {where}.")
@@ -86,7 +87,7 @@ def summarize(results: Results, table: TaskTable) -> list[str]:
     if table.baselines:
         baseline = table.baselines[0].name
         # ">=": a method that equals a baseline is not better.
-        worse = [m.name for m in table.ranked if not m.is_baseline and ranks[m.name] >= ranks[baseline]]
+        worse = [name for name in rivals if ranks[name] >= ranks[baseline]]
         verdict = f"no better: {enumerate_names(worse)}" if worse else "all other methods are better"
         average = f"has average rank {ranks[baseline]:.2f}"
         sentences.append(f"The best baseline, {baseline}, {average}; {verdict}.")

@@ -79,12 +79,14 @@ class CriticalDifferenceDisplay(Display):
     def __init__(self, result: PostHocResult, *, muted: Sequence[str] = ()) -> None:
         self.result = result
         self.muted = tuple(muted)
-        # Start, end and height of the bar of every group, each on the first line where it touches no other.
+        # Start, end and height of the bar of every group, each on the first line where it touches
+        # no other.
         self._bars = []
         ends: list[float] = []  # of the last bar on each line
         for group in result.groups:
             start, end = (result.average_ranks[group[i]] for i in (0, -1))
-            # With 0.05 ranks between them: the round ends of two bars would else meet and look like one group.
+            # With 0.05 ranks between them: the round ends of two bars would else meet and look like
+            # one group.
             line = next((i for i, taken in enumerate(ends) if start > taken + 0.05), len(ends))
             ends[line : line + 1] = [end]
             self._bars.append((start, end, 0.28 + 0.34 * line))
@@ -424,7 +426,8 @@ class ConvergenceDisplay(Display):
         found = Convergence.from_estimator(estimator)
         if found is None:
             raise InputError(f"{name} has no objective_path_; fit it first, or use a method that records it.")
-        return cls({name: found.objective}, {} if found.gap is None else {name: found.gap}).plot(ax=ax)
+        gaps = {} if found.gap is None else {name: found.gap}
+        return cls({name: found.objective}, gaps).plot(ax=ax)
 
     @classmethod
     def from_records(cls, records: Records, dataset: str, *, methods: Names = None, ax: Axes | None = None) -> Self:

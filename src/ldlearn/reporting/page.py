@@ -42,7 +42,7 @@ def page_assets(style: str, *scripts: str) -> dict[str, str]:
     sources = [template_environment().loader.get_source(template_environment(), name)[0] for name in (style, *scripts)]
     script = "\n".join(sources[1:])
     # The security policy of the page allows this script and no other, so that a name cannot inject one.
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {"style": sources[0], "script": script, "script_hash": f"sha256-{digest}"}
 
 
@@ -77,15 +77,16 @@ def page_data(results: Results) -> dict[str, Any]:
     convergence = {}
     for dataset in results.present_datasets:
         if runs := results.convergence(dataset.name):
-            # Of the first repeat. Significant digits, not decimals: objectives are of any size and change little at the
-            # end.
+            # Of the first repeat. Significant digits, not decimals: objectives are of any size and
+            # change little at the end.
             objectives = {method: _round_all(runs[method][0].objective, ".8g") for method in runs}
             convergence[dataset.name] = objectives
     # By data set and method: the curves of every parameter for both tasks.
     sensitivity: dict[str, Any] = {}
     for method, name in results.by_method_and_dataset:
         curves = {task: sensitivity_curves(results, name, method, task) for task in TASKS}
-        if entry := {task: list(map(_curve_data, drawn)) for task, drawn in curves.items() if drawn}:
+        entry = {task: list(map(_curve_data, drawn)) for task, drawn in curves.items() if drawn}
+        if entry:
             sensitivity.setdefault(name, {})[method] = entry
     return {"samples": sample_data(results), "sensitivity": sensitivity, "convergence": convergence}
 
@@ -152,7 +153,7 @@ def _round_all(values: Iterable[Any], form: str = ".4f") -> list[float | None]:
 
 def script_json(data: Any) -> str:
     """JSON for a script element, whatever its strings contain."""
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     # "</script>" in a name would end the element; JSON parsers decode the escapes.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
