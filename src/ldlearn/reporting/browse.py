@@ -110,14 +110,16 @@ def _series_and_scores(
 ) -> tuple[list[_Series], dict[str, Array], list[str]]:
     """Recovered or given and predicted degrees, scores to sort rows by, and messages about missing intervals."""
     posterior = _posterior(estimator)
-    series = list[_Series]()
+    series = []
     messages = list[str]()
 
     def find_bounds(verb: str, *inputs: Any) -> Any:
+        if posterior is None:
+            return None
+        compute = getattr(estimator, f"{verb}_interval")
         try:
-            options = {"coverage": interval, "n_raters": raters}
             with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
-                found = None if posterior is None else getattr(estimator, f"{verb}_interval")(*inputs, **options)
+                found = compute(*inputs, coverage=interval, n_raters=raters)
             messages.extend(str(each.message) for each in caught or ())
             return found
         except InputError as error:  # the model cannot give these
