@@ -17,6 +17,7 @@ from ldlearn.reporting import style
 from ldlearn.reporting.conclusions import compare_with_baseline, summarize, summarize_dataset
 from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summarize_convergence
 
+JsonObject = dict[str, Any]
 _LABELS_SHOWN = 9  # in the example at the top of the page
 
 # Colours of the displays, and their names in the style sheet of the page.
@@ -72,7 +73,7 @@ def escape_latex(text: str) -> str:
     return strip_control_chars(text).translate(_LATEX)
 
 
-def page_data(results: Results) -> dict[str, Any]:
+def page_data(results: Results) -> JsonObject:
     """Data that the scripts of the page draw: samples, sensitivity and convergence, each by data set."""
     convergence = {}
     for dataset in results.present_datasets:
@@ -82,7 +83,7 @@ def page_data(results: Results) -> dict[str, Any]:
             objectives = {method: _round_all(runs[method][0].objective, ".8g") for method in runs}
             convergence[dataset.name] = objectives
     # By data set and method: the curves of every parameter for both tasks.
-    sensitivity: dict[str, Any] = {}
+    sensitivity: JsonObject = {}
     for method, name in results.by_method_and_dataset:
         curves = {task: sensitivity_curves(results, name, method, task) for task in TASKS}
         entry = {task: list(map(_curve_data, drawn)) for task, drawn in curves.items() if drawn}
@@ -91,9 +92,9 @@ def page_data(results: Results) -> dict[str, Any]:
     return {"samples": sample_data(results), "sensitivity": sensitivity, "convergence": convergence}
 
 
-def sample_data(results: Results) -> dict[str, Any]:
+def sample_data(results: Results) -> JsonObject:
     """By data set: the stored rows of the first repeat with truth, logical labels and the degrees by each method."""
-    data: dict[str, Any] = {}
+    data: JsonObject = {}
     for dataset in results.present_datasets:
         stored: dict[str, SampleRows] = {}
         for record in results.finished_records(dataset.name):
@@ -114,7 +115,7 @@ def sample_data(results: Results) -> dict[str, Any]:
     return data
 
 
-def example_row(results: Results, stored: Mapping[str, Any]) -> dict[str, Any] | None:
+def example_row(results: Results, stored: Mapping[str, Any]) -> JsonObject | None:
     """A short row of the first data set with typical intersection, and its degrees by the subject of the plan."""
     if not stored:
         return None
@@ -135,7 +136,7 @@ def example_row(results: Results, stored: Mapping[str, Any]) -> dict[str, Any] |
     return {"dataset": dataset, "method": method, "row": row["row"], "text": row["text"], "labels": shown}
 
 
-def _curve_data(curve: Curve) -> dict[str, Any]:
+def _curve_data(curve: Curve) -> JsonObject:
     return {
         "parameter": curve.parameter,
         "score": curve.heading,
