@@ -93,7 +93,8 @@ def load_command(name: str) -> Any:
     """Import the file of a command, and make the command from its function or group."""
     found = find_command(name)
     if not isinstance(found, typer.Typer):
-        function, found = found, typer.Typer(add_completion=False)
+        function = found
+        found = typer.Typer(add_completion=False)
         found.command(name, context_settings=_SETTINGS)(_expand_options(function))
     command = typer.main.get_command(found)
     # Usage and errors show the command as typed, not the function.
@@ -105,7 +106,7 @@ def _expand_options(command: Callable[..., None]) -> Callable[..., None]:
     """Replace each parameter that is a dataclass by one parameter for each of its fields, which is what typer takes."""
     types = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
-    parameters: list[Parameter] = []
+    parameters = []
     for name, parameter in signature(command).parameters.items():
         members = signature(groups[name]).parameters.values() if name in groups else [parameter]
         annotations = get_type_hints(groups[name], include_extras=True) if name in groups else types

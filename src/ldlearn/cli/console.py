@@ -92,8 +92,14 @@ def progress_unless_printed(output: str) -> Callable[..., Any]:
 
 def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_numeric: int = 0, title: str = "") -> None:
     """Print a table, its cells verbatim; the last `n_numeric` columns are aligned to the right."""
-    look: dict[str, Any] = {"header_style": "bold", "title_style": "bold cyan", "title_justify": "left"}
-    table = Table(box=None, pad_edge=False, title=plain_text(title) if title else None, **look)
+    table = Table(
+        title=plain_text(title) if title else None,
+        box=None,
+        pad_edge=False,
+        header_style="bold",
+        title_style="bold cyan",
+        title_justify="left",
+    )
     for k, heading in enumerate(headings):
         table.add_column(plain_text(heading), justify="right" if k >= len(headings) - n_numeric else "left")
     for row in rows:

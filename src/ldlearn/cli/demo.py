@@ -60,7 +60,8 @@ def _write_tables(place: Path, rows: int) -> None:
     texts = pandas.DataFrame({"text": load_vader_texts()})
     degrees = pandas.DataFrame({label: data.D[:, ratings].sum(axis=1) for label, ratings in _LABELS.items()})
     # The test rows do not depend on the number of training rows.
-    test, train = slice(_N_TRAIN, None), slice(min(rows, _N_TRAIN))
+    test = slice(_N_TRAIN, None)
+    train = slice(min(rows, _N_TRAIN))
     labelled = texts.join((degrees > 0).astype(int))
     for name, table in {"train": labelled[train], "test": texts[test], "truth": texts.join(degrees)[test]}.items():
         write_table(str(place / f"{name}.csv"), [table])

@@ -31,9 +31,11 @@ def methods(kind: Annotated[str | None, Option(help="Only enhancer, learner or j
             continue
         if kind in (None, cls.kind):
             found.append((name, cls, entry.dist.name if entry.dist else entry.value))
-    # Docstrings wrap their first sentence, a table wraps by itself.
-    summaries = [" ".join((cls.__doc__ or "").strip().split("\n\n")[0].split()) for _, cls, _ in found]
-    rows = [(name, cls.kind, origin, text) for (name, cls, origin), text in zip(found, summaries, strict=True)]
+    rows = []
+    for name, cls, origin in found:
+        summary = (cls.__doc__ or "").strip().partition("\n\n")[0]
+        # Docstrings wrap their first sentence, a table wraps by itself.
+        rows.append((name, cls.kind, origin, " ".join(summary.split())))
     print_table(["Method", "Kind", "Origin", "Summary"], rows)
 
 
@@ -129,10 +131,11 @@ def cite(methods: Annotated[list[str], Argument(metavar="METHOD...", help="As `l
     \b
     ldlearn cite DLDL GLLE > methods.bib
     """
-    entries: dict[str, str] = {}
+    entries = {}
     for name in methods:
         found = references(find_estimator(name))
-        entries |= {reference.key: reference.to_bibtex() for reference in found}
+        for reference in found:
+            entries[reference.key] = reference.to_bibtex()
         if not found:
             print_message(f"{name} is not from a paper; cite the software (CITATION.cff).")
     print_result("\n\n".join(entries.values()))

@@ -82,7 +82,11 @@ def _run(arguments: list[str]) -> None:
 def _message_and_exit_code(error: BaseException) -> tuple[str, int]:
     """A message, empty if it was printed already, and the exit code."""
     # typer and compiled code may raise another exception instead of these two, which then are its cause or context.
-    causes = {type(cause): cause for cause in _exception_chain(error)}
+    causes = {}
+    cause: BaseException | None = error
+    while cause is not None:
+        causes[type(cause)] = cause
+        cause = cause.__cause__ or cause.__context__
     if KeyboardInterrupt in causes:
         return str(causes[KeyboardInterrupt]) or "interrupted.", _INTERRUPTED
     if isinstance(error, BrokenPipeError | SystemExit) and BrokenPipeError in causes:
@@ -99,9 +103,3 @@ def _message_and_exit_code(error: BaseException) -> tuple[str, int]:
         return f"{error.filename or 'standard output'}: {error.strerror}.", 2
     report = "please report it with `ldlearn --version` and the output of the same command with --debug"
     return f"this is a bug of ldlearn ({type(error).__name__}: {text}); {report}.", 1
-
-
-def _exception_chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

@@ -170,8 +170,8 @@ class WritingOptions:
 
     def arguments(self) -> dict[str, Any]:
         """Arguments of functions of `ldlearn.tables`."""
-        given = {"overwrite" if name == "no_clobber" else name: value for name, value in vars(self).items()}
-        return given | {"overwrite": not self.no_clobber}
+        given = dict(vars(self))
+        return given | {"overwrite": not given.pop("no_clobber")}
 
 
 def split_names(names: str | None) -> list[str] | None:
@@ -183,7 +183,7 @@ def import_trusted_code(model: str, embedding: str | None, method: str | None) -
     """Import the code that a model needs and the user names; an error if the model does without."""
     if embedding is not None:
         import_embedding(embedding)
-    if embedding is None and method is None:
+    elif method is None:
         return
     if not load_table_model(model, method).preprocessing.embedded and embedding is not None:
         raise BadParameter(f"{model} was fitted without an embedding; leave it out.", param_hint="--embedding")

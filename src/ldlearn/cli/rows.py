@@ -2,23 +2,22 @@
 
 from typing import Annotated
 
-import numpy as np
 from typer import BadParameter, Option
 
 from ldlearn import tables
-from ldlearn.cli import console
-from ldlearn.cli import options as opt
+from ldlearn.cli.console import check_one_stdout, log, print_json, print_table, report_written
+from ldlearn.cli.options import Data, Groups, Json, ModelOptions, Output, Raw, RowOptions, To
 from ldlearn.tables.files import PIPE
 
 
 def browse(
-    data: opt.Data,
+    data: Data,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Page to write, an .html file.")],
     interval: Annotated[float, Option(metavar="LEVEL", help="Nominal coverage of the intervals.")] = 0.9,
     raters: Annotated[float | None, Option(metavar="N", help="Number of raters of a row, if known.")] = None,
     *,
-    rows: opt.RowOptions,
-    as_json: opt.Json = False,
+    rows: RowOptions,
+    as_json: Json = False,
 ) -> None:
     """Write a page to browse rows: texts, labels, degrees; search, sort, select, export.
 
@@ -33,16 +32,16 @@ def browse(
     if not output.endswith((".html", ".htm")):
         raise BadParameter(f"a page ends in .html, {output!r} does not.", param_hint="-o")
     written = write_browse_page(data, output=output, interval=interval, raters=raters, **rows.arguments())
-    console.report_written(written, as_json)
+    report_written(written, as_json)
 
 
 def explain(
-    data: opt.Data,
+    data: Data,
     row: Annotated[int, Option(metavar="N", help="Number of the row; the header is row 1.")],
     top: Annotated[int, Option(metavar="N", help="How many contributions to print.", min=1)] = 10,
     *,
-    model: opt.ModelOptions,
-    as_json: opt.Json = False,
+    model: ModelOptions,
+    as_json: Json = False,
 ) -> None:
     """Explain one prediction: contributions of words and columns to each label.
 
@@ -53,30 +52,30 @@ def explain(
     """
     found = tables.explain_row(data, row=row, **model.arguments())
     for message in found.messages:
-        console.log(message)
+        log(message)
     if as_json:
-        console.print_json(found.as_dict())
+        print_json(found.as_dict())
         return
-    rows: list[tuple[str, np.ndarray]] = list(zip(found.parts, found.contributions, strict=True))
+    rows = list(zip(found.parts, found.contributions, strict=True))
     if n_others := len(rows[top:]):
         rows[top:] = [(f"({n_others} others)", found.contributions[top:].sum(axis=0))]
     rows.append(("sum", found.contributions.sum(axis=0)))
     lines = [[name, *(f"{value:+.3f}" for value in values)] for name, values in rows]
     for name, degrees in {"average row": found.average_degrees, "this row": found.degrees}.items():
         lines.append([f"degree, {name}", *(f"{value:.3f}" for value in degrees)])
-    console.print_table([f"Row {row}: contribution of", *found.labels], lines, n_numeric=len(found.labels))
+    print_table([f"Row {row}: contribution of", *found.labels], lines, n_numeric=len(found.labels))
 
 
 def ask(
-    data: opt.Data,
-    output: opt.Output = PIPE,
+    data: Data,
+    output: Output = PIPE,
     n: Annotated[int, Option("-n", metavar="N", help="How many rows to ask for.", min=1)] = 50,
-    groups: opt.Groups = None,
+    groups: Groups = None,
     *,
-    rows: opt.RowOptions,
-    to: opt.To = None,
-    raw: opt.Raw = False,
-    as_json: opt.Json = False,
+    rows: RowOptions,
+    to: To = None,
+    raw: Raw = False,
+    as_json: Json = False,
 ) -> None:
     """Choose rows to annotate next, and flag labels that look wrong.
 
@@ -85,19 +84,19 @@ def ask(
     \b
     ldlearn ask table.csv --model model.ldl -n 50 -o ask.csv
     """
-    console.check_one_stdout(output, as_json)
+    check_one_stdout(output, as_json)
     written = tables.ask_table(data, output=output, n=n, to=to, raw=raw, groups=groups, **rows.arguments(output))
-    console.report_written(written, as_json)
+    report_written(written, as_json)
 
 
 def suggest(
-    data: opt.Data,
+    data: Data,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="File to write: .json or .parquet.")],
     program: Annotated[str, Option("--for", metavar="NAME", help="argilla, label-studio or datasets.")],
     question: Annotated[str, Option(metavar="NAME", help="Question of the annotation tool.")] = "label",
     *,
-    rows: opt.RowOptions,
-    as_json: opt.Json = False,
+    rows: RowOptions,
+    as_json: Json = False,
 ) -> None:
     """Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face).
 
@@ -106,4 +105,4 @@ def suggest(
     ldlearn suggest table.csv -m model.ldl --for datasets -o soft.parquet
     """
     written = tables.write_suggestions(data, output=output, program=program, question=question, **rows.arguments())
-    console.report_written(written, as_json)
+    report_written(written, as_json)

@@ -10,7 +10,17 @@ from typer import Argument, BadParameter, Option
 
 from ldlearn import experiments
 from ldlearn.cli import console
-from ldlearn.cli import options as opt
+from ldlearn.cli.options import (
+    Data,
+    DialectOptions,
+    FeatureOptions,
+    Jobs,
+    LabelOptions,
+    Labels,
+    Log,
+    Quiet,
+    split_names,
+)
 from ldlearn.evaluation import Record, Results, TextTable, score_tables
 from ldlearn.evaluation.text_tables import describe_unreported
 from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_control_chars
@@ -27,10 +37,10 @@ def run(
     export_to: Annotated[
         Path | None, Option("--export-splits", metavar="DIR", help="Write splits (.npz, .mat) for other tools.")
     ] = None,
-    jobs: opt.Jobs = 1,
+    jobs: Jobs = 1,
     scheduler: Annotated[str | None, Option(help="Address of a Dask scheduler that runs the cells.")] = None,
-    quiet: opt.Quiet = False,
-    log: opt.Log = False,
+    quiet: Quiet = False,
+    log: Log = False,
 ) -> None:
     """Run an experiment; records are written to OUTPUT/records.jsonl.
 
@@ -81,8 +91,8 @@ def import_predictions(
 
 
 def compare_methods(
-    data: opt.Data,
-    labels: opt.Labels,
+    data: Data,
+    labels: Labels,
     output: Annotated[
         Path | None, Option("--output", "-o", metavar="DIR", help="Folder of the run; default: DATA-methods.")
     ] = None,
@@ -92,12 +102,12 @@ def compare_methods(
     repeats: Annotated[int, Option(min=1, help="Random splits into training and test rows.")] = 5,
     seed: Annotated[int, Option(help="Random seed of the splits.")] = 0,
     *,
-    features: opt.FeatureOptions,
-    label_cells: opt.LabelOptions,
-    dialect: opt.DialectOptions,
-    jobs: opt.Jobs = 1,
-    quiet: opt.Quiet = False,
-    log: opt.Log = False,
+    features: FeatureOptions,
+    label_cells: LabelOptions,
+    dialect: DialectOptions,
+    jobs: Jobs = 1,
+    quiet: Quiet = False,
+    log: Log = False,
 ) -> None:
     """Compare several methods on a table: held-out scores, and how much they differ.
 
@@ -111,9 +121,16 @@ def compare_methods(
     if data == PIPE:
         raise BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
     columns = vars(features) | vars(dialect) | {"blank": label_cells.blank, "empty_rows": label_cells.empty_rows}
-    how: dict[str, Any] = {"repeats": repeats, "seed": seed, "columns": columns, "on_message": console.log}
-    how |= {"methods": opt.split_names(methods), "zeros": label_cells.zeros}
-    plan, table = experiments.plan_for_table(data, labels, **how)
+    plan, table = experiments.plan_for_table(
+        data,
+        labels,
+        methods=split_names(methods),
+        zeros=label_cells.zeros,
+        repeats=repeats,
+        seed=seed,
+        columns=columns,
+        on_message=console.log,
+    )
     folder = output or Path(f"{plan.name}-methods")
     if not quiet:
         for line in [*describe_types(table.types.describe()), *table.report.messages()]:
@@ -141,7 +158,9 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
         raise BadParameter("--jobs must be at least 1, or -1 for all cores.")
     if output.exists() and not output.is_dir():
         raise BadParameter(f"{output} is a file; name a folder.", param_hint="-o")
-    progress = RunProgress() if quiet else LogProgress() if log or not sys.stdout.isatty() else LiveProgress()
+    progress = RunProgress()
+    if not quiet:
+        progress = LiveProgress() if sys.stdout.isatty() and not log else LogProgress()
     try:
         found = run_plan(plan, output, jobs=jobs, progress=progress, **options)
     except KeyboardInterrupt:

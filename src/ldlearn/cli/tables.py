@@ -6,8 +6,44 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Option
 
 from ldlearn import tables
-from ldlearn.cli import console
-from ldlearn.cli import options as opt
+from ldlearn.cli.console import (
+    check_one_stdout,
+    log,
+    print_json,
+    print_result,
+    print_scores,
+    print_table,
+    quote,
+    report_quality,
+    report_written,
+    warn,
+)
+from ldlearn.cli.options import (
+    Blank,
+    Data,
+    Embedding,
+    FeatureOptions,
+    Id,
+    Json,
+    LabelKind,
+    LabelOptions,
+    Labels,
+    Method,
+    Metrics,
+    ModelOptions,
+    NoClobber,
+    Output,
+    Raw,
+    ReadingOptions,
+    Scheduler,
+    Separator,
+    Settings,
+    To,
+    TrustedMethod,
+    WritingOptions,
+    import_trusted_code,
+    split_names,
+)
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer, method_name
 from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import format_list
@@ -23,24 +59,24 @@ ModelFile = Annotated[str, Argument(metavar="MODEL", help="Model file (.ldl).")]
 
 
 def fit(
-    data: opt.Data,
-    labels: opt.Labels,
+    data: Data,
+    labels: Labels,
     output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Model to write, an .ldl file.")],
     *,
-    features: opt.FeatureOptions,
-    embedding: opt.Embedding = None,
-    method: opt.Method = None,
-    set: opt.Settings = None,
-    kind: opt.LabelKind = "auto",
-    label_cells: opt.LabelOptions,
-    separator: opt.Separator = None,
+    features: FeatureOptions,
+    embedding: Embedding = None,
+    method: Method = None,
+    set: Settings = None,
+    kind: LabelKind = "auto",
+    label_cells: LabelOptions,
+    separator: Separator = None,
     holdout: Annotated[float | None, Option(metavar="F", help="Fraction of held-out rows; default 0.2.")] = None,
     intervals: Annotated[bool, Option("--intervals", help="Store what predict --interval, --flag-far need.")] = False,
-    reading: opt.ReadingOptions,
-    scheduler: opt.Scheduler = None,
+    reading: ReadingOptions,
+    scheduler: Scheduler = None,
     verbose: Annotated[bool, Option("--verbose", help="Explain how hyperparameters were selected.")] = False,
-    no_clobber: opt.NoClobber = False,
-    as_json: opt.Json = False,
+    no_clobber: NoClobber = False,
+    as_json: Json = False,
 ) -> None:
     """Fit a model on a table with 0/1 label columns, and score it on held-out rows.
 
@@ -56,7 +92,7 @@ def fit(
     # Model files have their own suffix, so that a slip does not overwrite the data.
     if Path(output).suffix != ".ldl":
         raise BadParameter(f"a model file ends in .ldl, {output!r} does not.", param_hint="-o")
-    wanted: dict[str, Any] = {"method": method or DEFAULT_METHOD, "params": dict(set or ()), **vars(features)}
+    wanted = {"method": method or DEFAULT_METHOD, "params": dict(set or ()), **vars(features)}
     wanted["overwrite"] = not no_clobber
     local = vars(label_cells) | {"kind": kind, "separator": separator, "intervals": intervals}
     if scheduler is not None:
@@ -65,8 +101,10 @@ def fit(
         refused = local | vars(reading) | {"embedding": embedding, "holdout": holdout}
         # 0 equals False, and is a value.
         unset = (None, "auto", "error")
-        for name in (name for name, value in refused.items() if value is not False and value not in unset):
-            raise BadParameter(f"a cluster takes 0/1 labels and no {name}.", param_hint="--scheduler")
+        for name, value in refused.items():
+            if value is not False and value not in unset:
+                problem = f"a cluster takes 0/1 labels and no {name}."
+                raise BadParameter(problem, param_hint="--scheduler")
         # only with a scheduler: it needs Dask
         from ldlearn.tables.dask_tables import fit_parts
 
@@ -76,41 +114,43 @@ def fit(
         local["holdout"] = 0.2 if holdout is None else holdout
         model = tables.fit_table(data, labels, output, **wanted, **local, **reading.arguments())
     if as_json:
-        console.print_json({"model": output} | tables.describe_model(model))
+        print_json({"model": output} | tables.describe_model(model))
         return
-    n, m, c = model.facts["rows"], len(model.features), len(model.labels)
+    n = model.facts["rows"]
+    m = len(model.features)
+    c = len(model.labels)
     name = method_name(model.estimator)
-    console.print_result(f"{name} fitted on {n:,} rows, {plural(m, 'feature')}, {c} labels: {output}")
+    print_result(f"{name} fitted on {n:,} rows, {plural(m, 'feature')}, {c} labels: {output}")
     for line in describe_types(model.facts["columns"]):
-        console.print_result(f"  {line}")
+        print_result(f"  {line}")
     if missing := model.facts["missing"]:
-        console.print_result(f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
+        print_result(f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
     for line in describe_repeated_rows(model.facts.get("repeated_rows") or 0, n):
-        console.print_result(f"  {line}")
+        print_result(f"  {line}")
     if selected := getattr(model.estimator, "selection_summary_", ""):
         values = {name: getattr(model.estimator, f"{name}_", None) for name in ("beta", "gamma")}
         chosen = ", ".join(f"{name}={value:.3g}" for name, value in values.items() if value is not None)
-        console.print_result(f"Hyperparameters selected by the 0/1 labels: {chosen} (--verbose explains how).")
+        print_result(f"Hyperparameters selected by the 0/1 labels: {chosen} (--verbose explains how).")
         if verbose:
-            console.print_result(f"  {selected}.")
-    console.report_quality(model.facts)
+            print_result(f"  {selected}.")
+    report_quality(model.facts)
 
 
 def enhance(
-    data: opt.Data,
+    data: Data,
     model: Annotated[str | None, Option("--model", "-m", metavar="FILE", help="A fitted model, or:")] = None,
     labels: Annotated[str | None, Option("--labels", "-l", metavar="COLS", help="Labels to fit on.")] = None,
-    output: opt.Output = PIPE,
+    output: Output = PIPE,
     *,
-    features: opt.FeatureOptions,
-    method: opt.Method = None,
-    set: opt.Settings = None,
-    label_cells: opt.LabelOptions,
-    separator: opt.Separator = None,
-    embedding: opt.Embedding = None,
-    reading: opt.ReadingOptions,
-    writing: opt.WritingOptions,
-    as_json: opt.Json = False,
+    features: FeatureOptions,
+    method: Method = None,
+    set: Settings = None,
+    label_cells: LabelOptions,
+    separator: Separator = None,
+    embedding: Embedding = None,
+    reading: ReadingOptions,
+    writing: WritingOptions,
+    as_json: Json = False,
 ) -> None:
     """Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.
 
@@ -118,27 +158,38 @@ def enhance(
     ldlearn enhance data.csv --model model.ldl -o degrees.csv
     ldlearn enhance data.csv --labels sky,sea --method PriorLE -o degrees.csv
     """
-    console.check_one_stdout(output, as_json)
+    check_one_stdout(output, as_json)
     if model is None and embedding is not None:
         raise BadParameter("only a model that was fitted with one takes it.", param_hint="--embedding")
     if model is not None:
         trusted = method if ":" in (method or "") else None  # beside a model, any other method is refused
-        opt.import_trusted_code(model, embedding, trusted)
+        import_trusted_code(model, embedding, trusted)
         method = None if trusted else method
-    wanted: dict[str, Any] = {"labels": labels, "method": method, "params": dict(set or ()), "separator": separator}
-    wanted |= vars(label_cells) | vars(features) | writing.arguments() | reading.arguments(output)
-    console.report_written(tables.enhance_table(data, output, model=model, **wanted), as_json)
+    written = tables.enhance_table(
+        data,
+        output,
+        model=model,
+        labels=labels,
+        method=method,
+        params=dict(set or ()),
+        separator=separator,
+        **vars(label_cells),
+        **vars(features),
+        **writing.arguments(),
+        **reading.arguments(output),
+    )
+    report_written(written, as_json)
 
 
 def predict(
-    data: opt.Data,
-    output: opt.Output = PIPE,
-    id: opt.Id = None,
+    data: Data,
+    output: Output = PIPE,
+    id: Id = None,
     *,
-    model: opt.ModelOptions,
-    writing: opt.WritingOptions,
-    scheduler: opt.Scheduler = None,
-    as_json: opt.Json = False,
+    model: ModelOptions,
+    writing: WritingOptions,
+    scheduler: Scheduler = None,
+    as_json: Json = False,
 ) -> None:
     """Predict the degrees of new rows, in constant memory.
 
@@ -150,7 +201,7 @@ def predict(
     ldlearn predict new.csv -m model.ldl --round 3 --keep city,price -o out.xlsx
     zcat new.csv.gz | ldlearn predict - -m model.ldl --to jsonl | head
     """
-    console.check_one_stdout(output, as_json)
+    check_one_stdout(output, as_json)
     wanted = {"id": id} | writing.arguments() | model.arguments(output)
     if scheduler is None:
         written = tables.predict_table(data, output=output, **wanted)
@@ -159,18 +210,18 @@ def predict(
         from ldlearn.tables.dask_tables import predict_parts
 
         written = predict_parts(data, output=output, scheduler=scheduler, **wanted)
-    console.report_written(written, as_json)
+    report_written(written, as_json)
 
 
 def evaluate(
-    data: opt.Data,
-    metrics: opt.Metrics = None,
+    data: Data,
+    metrics: Metrics = None,
     labels: Annotated[str | None, Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")] = None,
-    kind: opt.LabelKind = "auto",
-    blank: opt.Blank = None,
+    kind: LabelKind = "auto",
+    blank: Blank = None,
     *,
-    model: opt.ModelOptions,
-    as_json: opt.Json = False,
+    model: ModelOptions,
+    as_json: Json = False,
 ) -> None:
     """Score a model against true degrees or 0/1 labels; compare with baselines.
 
@@ -181,30 +232,36 @@ def evaluate(
     ldlearn evaluate test.csv --model model.ldl
     ldlearn evaluate test.parquet -m model.ldl --metrics cosine --json
     """
-    wanted: dict[str, Any] = {"metrics": opt.split_names(metrics), "labels": labels, "kind": kind, "blank": blank}
-    found = tables.evaluate_table(data, **wanted, **model.arguments())
+    found = tables.evaluate_table(
+        data,
+        metrics=split_names(metrics),
+        labels=labels,
+        kind=kind,
+        blank=blank,
+        **model.arguments(),
+    )
     for message in found.messages:
-        console.log(message)
+        log(message)
     if as_json:
-        console.print_json(found.as_dict())
+        print_json(found.as_dict())
         return
-    console.print_scores(found.scores, f"{found.rows:,} rows, {found.truth}")
+    print_scores(found.scores, f"{found.rows:,} rows, {found.truth}")
     for warning in found.warnings:
-        console.warn(warning)
+        warn(warning)
 
 
 def compare(
     truth: Annotated[str, Argument(metavar="TRUTH", help="Table of the true distributions.")],
     other: Annotated[str, Argument(metavar="OTHER", help="Table of other distributions.")],
     labels: Annotated[str | None, Option("--labels", "-l", metavar="COLS", help="Default: all columns.")] = None,
-    id: opt.Id = None,
-    metrics: opt.Metrics = None,
+    id: Id = None,
+    metrics: Metrics = None,
     convention: Annotated[
         str, Option(metavar="NAME", help="Treatment of zeros: exact, pyldl, dldl, dldl-recovery.")
     ] = "exact",
     *,
-    reading: opt.ReadingOptions,
-    as_json: opt.Json = False,
+    reading: ReadingOptions,
+    as_json: Json = False,
 ) -> None:
     """Compare two files of distributions row by row: mean of every metric.
 
@@ -214,23 +271,30 @@ def compare(
     ldlearn compare truth.csv predicted.csv --id key
     ldlearn compare truth.csv predicted.csv -l 'emo_*' --metrics clark,cosine
     """
-    wanted: dict[str, Any] = {"labels": labels, "id": id, "metrics": opt.split_names(metrics), "convention": convention}
-    found = tables.compare_tables(truth, other, **wanted, **reading.arguments())
+    found = tables.compare_tables(
+        truth,
+        other,
+        labels=labels,
+        id=id,
+        metrics=split_names(metrics),
+        convention=convention,
+        **reading.arguments(),
+    )
     if as_json:
-        console.print_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": found.scores})
+        print_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": found.scores})
         return
     rows = [(get_metric(name).heading, f"{value:.6g}") for name, value in found.scores.items()]
-    console.print_table(["Metric", "Mean"], rows, n_numeric=1)
+    print_table(["Metric", "Mean"], rows, n_numeric=1)
     matched = "in their order" if found.id is None else f"matched by {found.id}"
-    console.print_result(f"{found.rows:,} rows {matched}, {len(found.labels)} labels.")
+    print_result(f"{found.rows:,} rows {matched}, {len(found.labels)} labels.")
 
 
 def inspect(
     model: ModelFile,
     html: Annotated[str | None, Option(metavar="FILE", help="Write a model card: one HTML page.")] = None,
-    method: opt.TrustedMethod = None,
-    no_clobber: opt.NoClobber = False,
-    as_json: opt.Json = False,
+    method: TrustedMethod = None,
+    no_clobber: NoClobber = False,
+    as_json: Json = False,
 ) -> None:
     """Show the training data, parameters, scores and warnings of a model.
 
@@ -243,16 +307,17 @@ def inspect(
         check_output(html, [model], overwrite=not no_clobber)
         tables.write_card(known, html)
     if as_json:
-        console.print_json(known)
+        print_json(known)
         return
-    console.print_table(["Model", known["model"]], _model_overview(known).items())
-    console.report_quality(known)
+    print_table(["Model", known["model"]], _model_overview(known).items())
+    report_quality(known)
     if html is not None:
-        console.print_result(f"model card: {html}")
+        print_result(f"model card: {html}")
 
 
 def _model_overview(known: dict[str, Any]) -> dict[str, str]:
-    data, gap = known["data"], known["certified_gap"]
+    data = known["data"]
+    gap = known["certified_gap"]
     learned = {name: f"{v:.4g}" if isinstance(v, float) else v for name, v in known["learned"].items()}
     found = {
         "method": known["method"],
@@ -277,8 +342,8 @@ def _model_overview(known: dict[str, Any]) -> dict[str, str]:
 def export(
     model: ModelFile,
     output: Annotated[str, Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")],
-    method: opt.TrustedMethod = None,
-    no_clobber: opt.NoClobber = False,
+    method: TrustedMethod = None,
+    no_clobber: NoClobber = False,
 ) -> None:
     """Write a model as ONNX, its preprocessing included.
 
@@ -293,12 +358,12 @@ def export(
     tables.export_onnx(loaded, output)
     inputs = {"numbers": loaded.numeric, "texts": loaded.categorical}
     columns = ", ".join(f"{name} ({len(names)} columns)" for name, names in inputs.items() if names)
-    console.print_result(f"{output}: inputs {columns}; output degrees ({len(loaded.labels)} labels)")
+    print_result(f"{output}: inputs {columns}; output degrees ({len(loaded.labels)} labels)")
 
 
 def import_(
     files: Annotated[list[str], Argument(metavar="FILE...", help="Export: .json .jsonl .csv .xlsx ...")],
-    output: opt.Output = PIPE,
+    output: Output = PIPE,
     kind: Annotated[
         str, Option("--as", metavar="KIND", help="votes (numbers of raters), labels (0/1), or auto.")
     ] = "auto",
@@ -307,11 +372,11 @@ def import_(
     label: Annotated[str | None, Option(metavar="COL", help="Label column, 0/1 columns, or question.")] = None,
     zeros: Annotated[str | None, Option(metavar="none|less", help="0 means none, or less: for fit.")] = None,
     *,
-    reading: opt.ReadingOptions,
-    to: opt.To = None,
-    raw: opt.Raw = False,
-    no_clobber: opt.NoClobber = False,
-    as_json: opt.Json = False,
+    reading: ReadingOptions,
+    to: To = None,
+    raw: Raw = False,
+    no_clobber: NoClobber = False,
+    as_json: Json = False,
 ) -> None:
     """Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format.
 
@@ -323,23 +388,23 @@ def import_(
     ldlearn import ratings.csv --item photo --rater who --label tag -o table.csv
     ldlearn import raters.csv --item photo --rater who --label 'emo_*' -o t.csv
     """
-    console.check_one_stdout(output, as_json)
+    check_one_stdout(output, as_json)
     check_output(output, files, overwrite=not no_clobber)
     how = {name: value for name, value in reading.arguments().items() if name in ("format", "dialect")}
     found = read_annotations(files, kind, item=item, rater=rater, label=label, **how)
     write_table(output, [found.table], found.labels, to, raw=raw)
     for message in found.messages:
-        console.log(f"{message}.")
+        log(f"{message}.")
     if zeros is None and found.kind == "labels":
         labels = TableLabels.from_columns(found.table, found.labels)
-        labels.report_zeros(make_enhancer(), console.log)
+        labels.report_zeros(make_enhancer(), log)
     if as_json:
         facts = {"id": found.id, "labels": found.labels, "kind": found.kind, "output": output}
-        console.print_json({"rows": len(found.table)} | facts)
+        print_json({"rows": len(found.table)} | facts)
     elif output != PIPE:
-        console.print_result(f"{len(found.table):,} rows, {len(found.labels)} labels: {output}")
+        print_result(f"{len(found.table):,} rows, {len(found.labels)} labels: {output}")
         # quoted: the line is meant to be pasted into a shell
-        columns = f"--labels {console.quote(found.labels_option)} --id {console.quote(found.id)}"
+        columns = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
         # Counts of 0 and 1 look like 0/1 labels.
         columns += " --kind votes" * (found.kind == "votes") + (f" --zeros {zeros}" if zeros else "")
-        console.print_result(f"Next: ldlearn fit {console.quote(output)} {columns} -o model.ldl")
+        print_result(f"Next: ldlearn fit {quote(output)} {columns} -o model.ldl")

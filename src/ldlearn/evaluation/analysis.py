@@ -1,15 +1,15 @@
 """Analyses of a run: differences with confidence intervals, agreement, costs, sensitivity to hyperparameters."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from ldlearn.evaluation.record import PHASES, Record, Task, is_number
+from ldlearn.core.simplex import Array
+from ldlearn.evaluation.record import PHASES, Params, Task, is_number
 from ldlearn.evaluation.summary import Method, Results, Spread, TaskTable
 from ldlearn.metrics import get_metric, intersection
 from ldlearn.metrics.registry import mean_of_defined
@@ -61,19 +61,18 @@ def difference(results: Results, table: TaskTable, method: str, other: str, data
     values = [sign * (a - b) for a, b in shared if is_number(a) and is_number(b)]
     if not values:
         return None
-    n, margin = len(values), math.nan  # one repeat has no spread, and no comparison with NaN holds
+    n = len(values)
+    # one repeat has no spread, and no comparison with NaN holds
+    margin = math.nan
     if n > 1:
-        deviation = float(np.std(values, ddof=1)) * math.sqrt(1 / n + _ratio_of_scored_rows(finished[0][0], table.task))
+        sizes = finished[0][0].sizes
+        rows = {part: sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test")}
+        scored = rows["test" if table.task == "prediction" else "train"]
+        others = sum(rows.values()) - scored
+        ratio = scored / others if others else 1.0  # 1 if the record has no sizes
+        deviation = float(np.std(values, ddof=1)) * math.sqrt(1 / n + ratio)
         margin = deviation * float(student.ppf(0.5 + CONFIDENCE / 2, n - 1))
     return Difference(float(np.mean(values)), margin, n)
-
-
-def _ratio_of_scored_rows(record: Record, task: Task) -> float:
-    """Number of rows that are scored over that of all others; 1 if the record has no sizes."""
-    rows = {part: record.sizes.get(f"n_{part}", 0) for part in ("train", "validation", "test")}
-    scored = rows["test" if task == "prediction" else "train"]
-    others = sum(rows.values()) - scored
-    return scored / others if others else 1.0
 
 
 def best_baselines(table: TaskTable) -> dict[str, str]:
@@ -104,7 +103,7 @@ class Agreement:
     dataset: str
     task: Task
     methods: list[Method]
-    matrix: NDArray[np.float64]
+    matrix: Array
     means: dict[str, float]
 
 
@@ -174,8 +173,8 @@ class Curve:
     parameter: str
     heading: str
     values: list[Any]
-    mean: NDArray[np.float64]
-    std: NDArray[np.float64]
+    mean: Array
+    std: Array
     selected: list[Any]
 
     @property
@@ -186,7 +185,7 @@ class Curve:
         return [float(index) for index in range(len(self.values))]
 
 
-Trial: TypeAlias = tuple[Mapping[str, Any], float | None, float]  # parameters, score, its standard deviation
+Trial = tuple[Params, float | None, float]  # parameters, score, its standard deviation
 
 
 def sensitivity_curves(results: Results, dataset: str, method: str, task: Task) -> list[Curve]:
@@ -199,7 +198,7 @@ def sensitivity_curves(results: Results, dataset: str, method: str, task: Task) 
     return _make_curves(runs, [record.selected.get(task) or {} for record in mine], metric.heading, metric.sort_key)
 
 
-def search_curves(cv_results: Mapping[str, Any], best: Mapping[str, Any]) -> list[Curve]:
+def search_curves(cv_results: Params, best: Params) -> list[Curve]:
     """A curve for every hyperparameter that took several values in a search of scikit-learn (``cv_results_``)."""
     keys = ("params", "mean_test_score", "std_test_score")
     trials = list(zip(*(cv_results[key] for key in keys), strict=True))
@@ -207,7 +206,7 @@ def search_curves(cv_results: Mapping[str, Any], best: Mapping[str, Any]) -> lis
 
 
 def _make_curves(
-    runs: Sequence[Sequence[Trial]], selected: Sequence[Mapping[str, Any]], heading: str, cost: Callable[[float], Any]
+    runs: Sequence[Sequence[Trial]], selected: Sequence[Params], heading: str, cost: Callable[[float], Any]
 ) -> list[Curve]:
     curves = []
     for parameter in dict.fromkeys(name for run in runs for params, *_ in run for name in params):

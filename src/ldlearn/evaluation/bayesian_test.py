@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from ldlearn.core.simplex import Array
 from ldlearn.evaluation.pairwise_tests import Control
-from ldlearn.evaluation.ranking import FloatArray, Names, check_scores
+from ldlearn.evaluation.ranking import Names, check_scores
 from ldlearn.exceptions import InputError
 
 __all__ = ["bayesian_signed_rank", "BayesianComparison"]
@@ -111,9 +112,11 @@ def bayesian_signed_rank(
     return tuple(found)
 
 
-def _fractions_largest(weights: FloatArray, z: FloatArray, rope: float) -> list[float]:
+def _fractions_largest(weights: Array, z: Array, rope: float) -> list[float]:
     """Fraction of draws in which each of the three thetas is the largest; those that tie share a draw."""
-    sums, width = np.add.outer(z, z), 2 * rope + 1e-12  # equal up to rounding is inside the region
+    sums = np.add.outer(z, z)
+    # equal up to rounding is inside the region
+    width = 2 * rope + 1e-12
     better, worse = (((weights @ found) * weights).sum(axis=1) for found in (sums > width, sums < -width))
     theta = np.column_stack([better, 1.0 - better - worse, worse])
     first = theta == theta.max(axis=1, keepdims=True)

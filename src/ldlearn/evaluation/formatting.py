@@ -30,7 +30,9 @@ def format_duration(seconds: float) -> str:
 
 def format_value(value: Any) -> str:
     """A value of a hyperparameter as text: 0.001, 10, 1e-05; None is the default of the method."""
-    return "default" if value is None else f"{value:g}" if is_number(value) else str(value)
+    if value is None:
+        return "default"
+    return f"{value:g}" if is_number(value) else str(value)
 
 
 def strip_control_chars(name: object) -> str:

@@ -77,22 +77,29 @@ def read_value(value: Any, kind: Any) -> Any:
 @cache
 def _reader(kind: Any) -> Callable[[Any], Any]:
     """The function that checks values of a type; made once, since files have many values."""
+    origin = get_origin(kind)
     arguments = get_args(kind)
     if is_dataclass(kind):
         return _dataclass_reader(kind)
     if kind is Any:
         return _read_anything
-    if get_origin(kind) is UnionType:
+    if origin is UnionType:
         return _union_reader(arguments)
-    if get_origin(kind) is list:
+    if origin is list:
         read_entry = _reader(arguments[0])
         return lambda value: [read_entry(entry) for entry in _check(value, list)]
-    if get_origin(kind) is Mapping:
+    if origin is Mapping:
         read_entry = _reader(arguments[1])
         return lambda value: {_check(key, str): read_entry(entry) for key, entry in _check(value, dict).items()}
-    if get_origin(kind) is Literal:
-        return lambda value: _check(value, str, f"one of {', '.join(arguments)}", arguments.__contains__)
+    if origin is Literal:
+        return lambda value: _check_choice(value, arguments)
     return lambda value: _check(value, kind)
+
+
+def _check_choice(value: Any, choices: tuple[str, ...]) -> Any:
+    if value not in choices:
+        raise InputError(f"expected one of {', '.join(choices)}")
+    return value
 
 
 def _dataclass_reader(kind: Any) -> Callable[[Any], Any]:
@@ -150,11 +157,11 @@ _EXPECTED = {
 }
 
 
-def _check(value: Any, kind: type, expected: str = "", is_valid: Callable[[Any], bool] = lambda value: True) -> Any:
+def _check(value: Any, kind: type) -> Any:
     """The value, if it has this type, which JSON or TOML has, and is valid."""
     # A whole number is a number, but true and false are none.
     given = float if kind is float and type(value) is int else type(value)
     too_large = given in (int, float) and not abs(value) <= (LARGEST if type(value) is float else _LARGEST_INTEGER)
-    if given is not kind or too_large or (given is str and _SURROGATE.search(value)) or not is_valid(value):
-        raise InputError(f"expected {expected or _EXPECTED.get(kind, 'a value of JSON')}")
+    if given is not kind or too_large or (given is str and _SURROGATE.search(value)):
+        raise InputError(f"expected {_EXPECTED.get(kind, 'a value of JSON')}")
     return value

@@ -7,23 +7,24 @@ have both.
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from ldlearn.core.simplex import Array
 from ldlearn.evaluation import ranking
-from ldlearn.evaluation.ranking import FloatArray, Names, ScoreMatrix, check_alpha, check_scores
+from ldlearn.evaluation.ranking import Names, ScoreMatrix, check_alpha, check_scores
 from ldlearn.exceptions import InputError, check_choice
 
 __all__ = ["critical_difference", "nemenyi", "bonferroni_dunn", "wilcoxon_holm", "PostHocResult", "Comparison"]
 __all__ += ["adjust_p_values", "effect_sizes", "Effect", "maximal_runs"]
 
-Adjustment: TypeAlias = Literal["bonferroni", "holm"]
-Control: TypeAlias = str | int | None
-Groups: TypeAlias = tuple[tuple[str, ...], ...]
-_NAMES: dict[Adjustment, str] = {"bonferroni": "Bonferroni-Dunn", "holm": "Holm"}
+Adjustment = Literal["bonferroni", "holm"]
+Control = str | int | None
+Groups = tuple[tuple[str, ...], ...]
+_NAMES = {"bonferroni": "Bonferroni-Dunn", "holm": "Holm"}
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,7 @@ class PostHocResult:
 
 def maximal_runs(ordered: Sequence[str], differ: Callable[[str, str], bool]) -> Groups:
     """Return the longest runs of the ordered methods in which no two differ: bars of a diagram."""
-    runs: list[tuple[str, ...]] = []
+    runs = []
     last_end = 0
     for start in range(len(ordered)):
         end = start + 1
@@ -143,7 +144,7 @@ def maximal_runs(ordered: Sequence[str], differ: Callable[[str, str], bool]) -> 
     return tuple(runs)
 
 
-def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatArray:
+def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> Array:
     """Adjust p-values so that each can be compared with the level of the whole family.
 
     Parameters
@@ -164,11 +165,12 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> FloatAr
     >>> adjust_p_values([0.01, 0.04, 0.03], "holm")
     array([0.03, 0.06, 0.06])
     """
-    p = np.asarray(p_values, dtype=np.float64)
+    p = np.asarray(p_values, dtype=float)
     if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
         raise InputError(f"p_values must be a list of numbers between 0 and 1, got {p_values!r}.")
     check_choice("method", method, _NAMES)
-    order, adjusted = np.argsort(p), np.empty_like(p)
+    order = np.argsort(p)
+    adjusted = np.empty_like(p)
     factors = np.arange(p.size, 0, -1) if method == "holm" else p.size
     # An adjusted p-value must not fall below that of a smaller raw one, or the order of the tests would change.
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
@@ -320,9 +322,11 @@ def _compare_ranks(
     z = np.array([average[i] - average[j] for i, j in table.pairs(control)]) / _standard_error(k, n)
     p = 2 * stats.norm.sf(np.abs(z))
     if adjust is None:
-        name, adjusted = "Nemenyi", np.minimum(stats.studentized_range.sf(np.abs(z) * math.sqrt(2), k, np.inf), 1.0)
+        name = "Nemenyi"
+        adjusted = np.minimum(stats.studentized_range.sf(np.abs(z) * math.sqrt(2), k, np.inf), 1.0)
     else:
-        name, adjusted = _NAMES[adjust], adjust_p_values(p, adjust)
+        name = _NAMES[adjust]
+        adjusted = adjust_p_values(p, adjust)
     # Holm's procedure compares each difference with a limit of its own, so that no band can be drawn.
     return _post_hoc_result(name, table, alpha, control, (z, p, adjusted), None if adjust == "holm" else limit)
 
@@ -334,9 +338,11 @@ def _post_hoc_result(
 
     The critical difference decides where there is one, so that text and diagram never disagree.
     """
-    average, comparisons = table.average_ranks, []
+    average = table.average_ranks
+    comparisons = []
     for (i, j), (statistic, p_value, adjusted) in zip(table.pairs(control), np.array(outcomes).T.tolist(), strict=True):
-        first, second = table.methods[i], table.methods[j]
+        first = table.methods[i]
+        second = table.methods[j]
         difference = average[first] - average[second]
         significant = adjusted <= alpha if limit is None else abs(difference) > limit
         comparisons.append(Comparison(first, second, difference, statistic, p_value, adjusted, significant))
@@ -408,15 +414,16 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> tuple[float, float]
     return (float(r.sum()) - difference) / 2, _two_sided_p(r[d != 0], difference)
 
 
-def paired_differences(first: ArrayLike, second: ArrayLike) -> FloatArray:
+def paired_differences(first: ArrayLike, second: ArrayLike) -> Array:
     """Return first - second, rounded so that 0.3 - 0.2 and 0.2 - 0.1 tie although their floats differ."""
-    a, b = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    a = np.asarray(first, dtype=float)
+    b = np.asarray(second, dtype=float)
     if a.shape != b.shape or a.ndim != 1:
         raise InputError(f"Paired scores must be two lists of the same length, got {a.shape} and {b.shape}.")
     return ranking.round_off(a - b, max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0)))
 
 
-def _two_sided_p(r: FloatArray, difference: float, exact_up_to: int = 200) -> float:
+def _two_sided_p(r: Array, difference: float, exact_up_to: int = 200) -> float:
     """Return P(|sum of r with random signs| >= difference).
 
     Exact p-values cost n^3 additions; beyond 200 ranks the normal approximation is good to three digits.
@@ -497,7 +504,8 @@ def effect_sizes(
     >>> print(*effect_sizes(scores, greater_is_better=False, methods=["A", "B"]))
     A - B: wins 2, ties 1, losses 1, rank-biserial +0.667, median advantage +0.1
     """
-    table, effects = check_scores(scores, greater_is_better, methods), []
+    table = check_scores(scores, greater_is_better, methods)
+    effects = []
     sign = 1.0 if greater_is_better else -1.0
     for i, j in table.pairs(control):
         # Rounded as in the test, so that a tie is the same thing in both.

@@ -8,18 +8,17 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
 
 __all__ = ["ranks", "friedman", "FriedmanResult", "TooFewDatasetsWarning"]
 
-FloatArray: TypeAlias = NDArray[np.float64]
-Names: TypeAlias = Sequence[str] | None
+Names = Sequence[str] | None
 
 
 class TooFewDatasetsWarning(UserWarning):
@@ -30,7 +29,7 @@ class TooFewDatasetsWarning(UserWarning):
 class ScoreMatrix:
     """Scores, one row per data set and one named column per method, with their direction."""
 
-    values: FloatArray
+    values: Array
     methods: tuple[str, ...]
     greater_is_better: bool
 
@@ -45,11 +44,11 @@ class ScoreMatrix:
         return [(int(column), j) for j in columns if j != column]
 
     @property
-    def ranks(self) -> FloatArray:
+    def ranks(self) -> Array:
         """Mid-ranks within each row; the best method has the smallest."""
         # Rounded by data set: a digit that is noise beside large scores may be all there is to those of another row.
         rounded = round_off(self.values, np.abs(self.values).max(axis=1, keepdims=True, initial=0.0))
-        return np.asarray(stats.rankdata(-rounded if self.greater_is_better else rounded, axis=1), dtype=np.float64)
+        return np.asarray(stats.rankdata(-rounded if self.greater_is_better else rounded, axis=1), dtype=float)
 
     @property
     def average_ranks(self) -> dict[str, float]:
@@ -59,7 +58,7 @@ class ScoreMatrix:
 
 def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Names = None) -> ScoreMatrix:
     """Validate scores; names come from ``methods``, else from the columns of a frame, else they are "0", "1", ..."""
-    values = np.asarray(scores, dtype=np.float64)
+    values = np.asarray(scores, dtype=float)
     if values.ndim != 2:
         raise InputError(f"scores must be 2-D (rows are data sets, columns are methods), got shape {values.shape}.")
     n_datasets, n_methods = values.shape
@@ -80,11 +79,11 @@ def check_alpha(alpha: float) -> None:
         raise InputError(f"alpha must lie between 0 and 1, got {alpha!r}.")
 
 
-def round_off(values: FloatArray, scale: FloatArray | float) -> FloatArray:
+def round_off(values: Array, scale: Array | float) -> Array:
     """Round to twelve digits of the scale, so that scores equal but for rounding errors tie."""
     # Scores that are all 0 have no scale, and are rounded as they are.
     safe = np.where(np.asarray(scale) > 0, scale, 1.0)
-    return np.asarray(np.round(values / safe, 12) * safe, dtype=np.float64)
+    return np.asarray(np.round(values / safe, 12) * safe, dtype=float)
 
 
 def warn_too_few_datasets(n_datasets: int, compared: str, reason: str, stacklevel: int = 3) -> None:
@@ -93,7 +92,7 @@ def warn_too_few_datasets(n_datasets: int, compared: str, reason: str, stackleve
     warnings.warn(message, TooFewDatasetsWarning, stacklevel=stacklevel)
 
 
-def ranks(scores: ArrayLike, *, greater_is_better: bool) -> FloatArray:
+def ranks(scores: ArrayLike, *, greater_is_better: bool) -> Array:
     """Rank the methods on every data set; the best one has rank 1, and equal scores share the mean of their ranks.
 
     Parameters
@@ -221,12 +220,14 @@ def friedman(
     if lowest_p > alpha:
         reason = f"even if they all agreed, Friedman's p-value would be {lowest_p:.3g}, above alpha = {alpha:g}"
         warn_too_few_datasets(n, f"{k} methods", reason)
-    r, middle = table.ranks, (k + 1) / 2
+    r = table.ranks
+    middle = (k + 1) / 2
     # (k - 1) times the spread of the rank sums over the spread of the ranks is Friedman's statistic with ties.
     # If every data set ties all methods, nothing differs. Sums of mid-ranks are exact in floats.
     spread = float(((r - middle) ** 2).sum())
     chi2 = float((k - 1) * ((r.sum(axis=0) - n * middle) ** 2).sum() / spread) if spread else 0.0
     # If all data sets agree, p is 0 by convention.
     f = (n - 1) * chi2 / (largest - chi2) if chi2 < largest else math.inf
-    p_value, f_p_value = float(stats.chi2.sf(chi2, k - 1)), float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
+    p_value = float(stats.chi2.sf(chi2, k - 1))
+    f_p_value = float(stats.f.sf(f, k - 1, (k - 1) * (n - 1)))
     return FriedmanResult(table.average_ranks, n, chi2, p_value, f, f_p_value, alpha)

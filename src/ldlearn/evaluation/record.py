@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, TypeGuard
+from typing import Any, Literal, Self, TypeGuard
+
+import numpy as np
 
 from ldlearn.evaluation.json_types import LARGEST, parse_json, read_value
 from ldlearn.exceptions import FileError, InputError, format_list
@@ -22,16 +24,18 @@ from ldlearn.tables.files import FilePath, convert_os_errors
 __all__ = ["Record", "GridPoint", "SampleRows", "Convergence", "Task", "TASKS"]
 __all__ += ["read_records", "append_records", "RunFolderError"]
 
-Task: TypeAlias = Literal["recovery", "prediction"]
-Status: TypeAlias = Literal["ok", "failed", "missing"]
+Task = Literal["recovery", "prediction"]
+Status = Literal["ok", "failed", "missing"]
 TASKS: tuple[Task, Task] = ("recovery", "prediction")
 PHASES = ("select", "fit", "predict")  # what the seconds of a record are spent on
-Scores: TypeAlias = Mapping[str, float | None]
-Params: TypeAlias = Mapping[str, Any]
-Matrix: TypeAlias = list[list[float]]
-RECORDS, CELLS = "records.jsonl", "cells.json"
+Scores = Mapping[str, float | None]
+Params = Mapping[str, Any]
+Matrix = list[list[float]]
+RECORDS = "records.jsonl"
+CELLS = "cells.json"
 # A packed file may expand to the larger of these; records of real runs are packed by a factor of at most 30.
-_ALWAYS_UNPACKED, _MOST_EXPANSION = 16 << 20, 50
+_ALWAYS_UNPACKED = 16 << 20
+_MOST_EXPANSION = 50
 _MOST_UNPACKED = 1 << 30
 _LONGEST_NAME = 1000
 _UNPACK: dict[str, Callable[[], Any]] = {
@@ -67,6 +71,17 @@ class Convergence:
 
     objective: list[float | None]
     gap: float | None = None
+
+    @classmethod
+    def from_estimator(cls, estimator: Any) -> Self | None:
+        """What a fitted estimator recorded; None if it records no objective."""
+        path = getattr(estimator, "objective_path_", None)
+        gap = getattr(estimator, "gap_", None)
+        if path is None:
+            return None
+        # DLDL certifies each row: it is the sum that bounds how far the objective is from its
+        # minimum.
+        return cls([float(value) for value in path], None if gap is None else float(np.sum(gap)))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ldlearn.core.simplex import Array
 from ldlearn.evaluation.ranking import ScoreMatrix
 from ldlearn.evaluation.record import TASKS, Convergence, Record, Task, is_number, latest_records
 from ldlearn.exceptions import InputError
@@ -121,7 +121,7 @@ class TaskTable:
         """Most repeats behind a score."""
         return max((score.spread.n for score in self.scores.values() if score.spread), default=0)
 
-    def matrix(self, methods: Sequence[str] | None = None) -> tuple[NDArray[np.float64], list[str]]:
+    def matrix(self, methods: Sequence[str] | None = None) -> tuple[Array, list[str]]:
         """Mean scores, shape (n_datasets, n_methods), with the names of the columns.
 
         Parameters
@@ -132,7 +132,7 @@ class TaskTable:
         wanted = [method.name for method in self.ranked] if methods is None else methods
         complete = [m for m in wanted if all(self.score(m, d).spread for d in self.datasets)]
         means = [[self.score(m, d).mean for m in complete] for d in self.datasets]
-        return np.array(means, dtype=np.float64), complete
+        return np.array(means, dtype=float), complete
 
 
 class Results:
@@ -161,7 +161,8 @@ class Results:
         if all(method.is_reference for method in self.methods.values()):
             # A comparison of learners: all of them have the same advantage.
             self.methods = {name: replace(method, is_reference=False) for name, method in self.methods.items()}
-        self._headline, self._subject = tuple(headline), subject
+        self._headline = tuple(headline)
+        self._subject = subject
 
     @classmethod
     def from_records(cls, records: "Results | Iterable[Record]") -> "Results":
@@ -252,7 +253,7 @@ class Results:
     def table(self, task: Task, metric: Metric) -> TaskTable | None:
         """The table of a task and a metric; None if no record has it."""
         # A method need not have been run on every data set.
-        scores: dict[tuple[str, str], Score] = defaultdict(Score)
+        scores = defaultdict(Score)
         for (m, d), records in self.by_method_and_dataset.items():
             n_failed = sum(record.status == "failed" for record in records)
             scores[m, d] = Score(self.spread(m, d, task, metric.name), n_failed)

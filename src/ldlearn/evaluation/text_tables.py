@@ -15,7 +15,8 @@ from ldlearn.metrics import LABEL_HEADLINE, LABEL_METRICS, get_metric
 __all__ = ["TextTable", "score_tables"]
 
 DASH = "–"
-UNCHANGED: Mapping[str, str] = MappingProxyType({})  # display names equal to the names of the records
+Names = Mapping[str, str]  # display names by the names of the records
+UNCHANGED: Names = MappingProxyType({})  # display names equal to the names of the records
 
 
 class Cell(NamedTuple):
@@ -40,7 +41,7 @@ class TextTable:
         return any(not cells[0].text for _, cells in self.rows)
 
 
-def score_table(table: TaskTable, results: Results | None = None, names: Mapping[str, str] = UNCHANGED) -> TextTable:
+def score_table(table: TaskTable, results: Results | None = None, names: Names = UNCHANGED) -> TextTable:
     """One metric of one task: methods by data sets, the best of a column bold.
 
     Parameters
@@ -60,7 +61,7 @@ def score_table(table: TaskTable, results: Results | None = None, names: Mapping
     return TextTable(f"{table.task.capitalize()}: {table.metric.heading}", head, rows, _legend([table], results, names))
 
 
-def combined_table(tables: Sequence[TaskTable], results: Results, names: Mapping[str, str] = UNCHANGED) -> TextTable:
+def combined_table(tables: Sequence[TaskTable], results: Results, names: Names = UNCHANGED) -> TextTable:
     """Several metrics of one task: a group of rows for each data set, methods by metrics.
 
     Parameters
@@ -83,15 +84,29 @@ def combined_table(tables: Sequence[TaskTable], results: Results, names: Mapping
 
 
 def _score_cell(table: TaskTable, method: str, dataset: str, results: Results | None) -> Cell:
-    """A score with • if the subject is significantly better than the method on the data set, ◦ if it is worse."""
-    score, gap = table.score(method, dataset), None
+    """A score as ``0.1234 ± 0.0056 (2)``, or failed.
+
+    With • if the subject is significantly better than the method on the data set, ◦ if it is worse.
+    """
+    score = table.score(method, dataset)
+    if score.spread is None:
+        text = "failed" if score.n_failed else DASH
+    else:
+        text = f"{score.mean:.4f}"
+        if score.spread.n > 1:
+            text += f" ± {score.spread.std:.4f}"
+        if score.rank is not None:
+            text += f" ({format_rank(score.rank)})"
+        if score.n_failed:
+            text += f", {score.n_failed} failed"
     if results is not None and results.subject not in (None, method):
         gap = difference(results, table, str(results.subject), method, dataset)
-    mark = "" if gap is None or not gap.is_significant else " •" if gap.mean > 0 else " ◦"
-    return Cell(_score_text(score) + mark, score.best)
+        if gap is not None and gap.is_significant:
+            text += " •" if gap.mean > 0 else " ◦"
+    return Cell(text, score.best)
 
 
-def _legend(tables: Sequence[TaskTable], results: Results | None, names: Mapping[str, str]) -> str:
+def _legend(tables: Sequence[TaskTable], results: Results | None, names: Names) -> str:
     n_repeats = tables[0].n_repeats
     repeats = f"Mean ± standard deviation over {n_repeats} repeats" if n_repeats > 1 else "One repeat"
     legend = f"{repeats}, rank in parentheses, best in bold."
@@ -188,22 +203,13 @@ def format_rank(rank: float) -> str:
     return f"{rank:.1f}".removesuffix(".0")
 
 
-def _score_text(score: Score) -> str:
-    """A score as ``0.1234 ± 0.0056 (2)``, or failed."""
-    if score.spread is None:
-        return "failed" if score.n_failed else DASH
-    std = f" ± {score.spread.std:.4f}" if score.spread.n > 1 else ""
-    rank = "" if score.rank is None else f" ({format_rank(score.rank)})"
-    return f"{score.mean:.4f}{std}{rank}" + (f", {score.n_failed} failed" if score.n_failed else "")
-
-
 def _brief_cell(score: Score) -> Cell:
     """A score as ``0.1234 ±0.006``."""
     std = f" ±{score.spread.std:.3f}" if score.spread and score.spread.n > 1 else ""
     return Cell(format_number(score.mean) + std, score.best)
 
 
-def _method_row(method: Method, cells: Iterable[Cell], names: Mapping[str, str] = UNCHANGED) -> tuple[bool, list[Cell]]:
+def _method_row(method: Method, cells: Iterable[Cell], names: Names = UNCHANGED) -> tuple[bool, list[Cell]]:
     """The row of a method, shaded if it is a baseline: the method with its role, and the other cells."""
     roles = ["baseline"] * method.is_baseline + ["true distributions"] * method.is_reference
     name = names.get(method.name, method.name)

@@ -84,7 +84,8 @@ class Cell:
 
 def split_key(dataset: DatasetSpec, protocol: Protocol, repeat: int, **content: Any) -> str:
     """A stable name of a split, and of what else is given: equal for equal content."""
-    data, kept = {"name": dataset.name} | dataset.to_dict(), asdict(protocol)
+    data = {"name": dataset.name} | dataset.to_dict()
+    kept = asdict(protocol)
     if dataset.sha256 is not None:
         data.pop("path")  # the content of a file counts, wherever it lies
     # More repeats leave the first ones unchanged; settings that a kind of split does not use have no effect.

@@ -101,7 +101,8 @@ def run_plan(
     """
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     execute = partial(run_here, jobs=jobs) if scheduler is None else partial(run_on_dask, address=scheduler)
-    progress, path = progress or RunProgress(), Path(run_dir)
+    progress = progress or RunProgress()
+    path = Path(run_dir)
     # The writer opens first: it makes the file, and cuts off a torn last line, before records are read.
     with lock_folder(path), append_records(path / RECORDS) as append:
         run = _Run(plan, read_records(path, history=True), append, progress)
@@ -129,7 +130,9 @@ def write_cells(folder: Path, plan: Plan, records: list[Record]) -> None:
 
 class _Run:
     def __init__(self, plan: Plan, before: list[Record], append: Append, progress: RunProgress) -> None:
-        self.plan, self.append, self.progress = plan, append, progress
+        self.plan = plan
+        self.append = append
+        self.progress = progress
         self.records = {record.cell: record for record in before}  # the last of a cell counts
         self.cells = {cell.key: cell for cell in plan_cells(plan)}
         self.computed = 0
@@ -154,10 +157,13 @@ class _Run:
 
     def _load(self, names: set[str], loaded: Datasets) -> tuple[Datasets, dict[str, tuple[Status, str]]]:
         """The data sets that are needed and here, and status and reason for the records of the others."""
-        data: dict[str, AnyDataset] = {}
+        data = {}
         absent: dict[str, tuple[Status, str]] = {}
-        seed, by_truth = self.plan.protocol.seed, self.plan.selection.mode == "oracle"
-        for spec in (spec for spec in self.plan.datasets if spec.name in names):
+        seed = self.plan.protocol.seed
+        by_truth = self.plan.selection.mode == "oracle"
+        for spec in self.plan.datasets:
+            if spec.name not in names:
+                continue
             texts: list[str] = []
             try:
                 with captured_warnings(texts):
@@ -173,7 +179,8 @@ class _Run:
 
     def _record(self, record: Record) -> None:
         # As it will be read back, NaN as null, or a cell that fails as it did before would look new.
-        before, record = self.records.get(record.cell), record.as_stored()
+        before = self.records.get(record.cell)
+        record = record.as_stored()
         # The same failure is not recorded twice.
         if before is None or record.is_ok or before.without_timing != record.without_timing:
             self.append(record)

@@ -49,7 +49,7 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
         One for each cell; if all failed together, each has the reason.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
-    found: dict[str, Any] = {"started": started, "versions": installed_versions(), "threads": _THREADS}
+    found = {"started": started, "versions": installed_versions(), "threads": _THREADS}
     # Warnings, thread limits and the memory peak belong to the process: a worker with several threads waits here.
     with _one_at_a_time, threadpool_limits(limits=_THREADS):
         began = time.perf_counter()
@@ -138,7 +138,7 @@ def _compute_on_workers(client: Any, tasks: Iterable[Task]) -> Iterator[list[Rec
 
     from ldlearn.dask.cluster import ClusterError, WorkerWatch, ignore_size_warning
 
-    data: dict[int, Any] = {}
+    data = {}
     futures = []
     # The data travel once, inside a task, because what is scattered dies with the workers that hold it.
     with ignore_size_warning():
@@ -150,7 +150,8 @@ def _compute_on_workers(client: Any, tasks: Iterable[Task]) -> Iterator[list[Rec
             # Not pure: a task has a time and a memory of its own, so equal tasks are not one task.
             futures.append(client.submit(compute_cells, cells, data[id(dataset)], pure=False))
     try:
-        completed, watch = as_completed(futures, loop=client.loop), WorkerWatch(client)
+        completed = as_completed(futures, loop=client.loop)
+        watch = WorkerWatch(client)
         while not completed.is_empty():
             for future in completed.next_batch(block=False):
                 yield future.result()

@@ -17,7 +17,7 @@ from ldlearn.exceptions import FileError, InputError
 from ldlearn.experiments.cells import split_key
 from ldlearn.experiments.engine import lock_folder, write_cells
 from ldlearn.experiments.plan import Plan, load_plan
-from ldlearn.experiments.search import describe_degrees
+from ldlearn.experiments.search import Facts, describe_degrees
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.experiments.splits import Split, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
@@ -25,7 +25,9 @@ from ldlearn.tables.files import FilePath, Input, write_file
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.mat import read_mat
 
-PREDICTION, RECOVERY = "prediction", "recovery"  # the arrays that are imported
+# The arrays that are imported.
+PREDICTION = "prediction"
+RECOVERY = "recovery"
 
 
 def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
@@ -49,14 +51,15 @@ def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
     written = []
     for spec, data, repeat, split in _iterate_splits(plan):
-        arrays: dict[str, Any] = {"label_names": np.array(data.label_names, dtype=str)}
+        arrays: Facts = {"label_names": np.array(data.label_names, dtype=str)}
         for part in ("train", "validation", "test"):
             rows = getattr(split, part)
             arrays |= {f"{part}Feature": to_dense(rows.X), f"{part}Logical": rows.Y, f"{part}Index": rows.rows}
             arrays |= {} if rows.D is None else {f"{part}Distribution": rows.D}
         place = Path(folder) / spec.name
         place.mkdir(parents=True, exist_ok=True)
-        packed, matlab = io.BytesIO(), io.BytesIO()
+        packed = io.BytesIO()
+        matlab = io.BytesIO()
         np.savez_compressed(packed, **arrays)
         from_one = {name: array + 1 for name, array in arrays.items() if name.endswith("Index")}
         names = {"label_names": np.array(data.label_names, dtype=object)}
@@ -102,11 +105,23 @@ def import_predictions(
     found = []
     for spec, data, repeat, split in _iterate_splits(plan):
         outcome = _read_scores(Path(folder) / spec.name / str(repeat), split, list(data.label_names))
-        alone = "learner" if trained_on == "truth" else "two-step"
-        kind = alone if RECOVERY not in outcome else "joint" if PREDICTION in outcome else "enhancer"
-        facts: dict[str, Any] = {"method": name, "kind": kind, "external": True, "trained_on": trained_on}
-        facts |= {"dataset": spec.name, "repeat": repeat, "sizes": split.sizes, "label_names": list(data.label_names)}
-        found.append(Record(cell=split_key(spec, plan.protocol, repeat, method=name), status="ok", **facts, **outcome))
+        outcome["trained_on"] = trained_on
+        kind = "learner" if trained_on == "truth" else "two-step"
+        if RECOVERY in outcome:
+            kind = "joint" if PREDICTION in outcome else "enhancer"
+        record = Record(
+            cell=split_key(spec, plan.protocol, repeat, method=name),
+            status="ok",
+            method=name,
+            kind=kind,
+            external=True,
+            dataset=spec.name,
+            repeat=repeat,
+            sizes=split.sizes,
+            label_names=list(data.label_names),
+            **outcome,
+        )
+        found.append(record)
     with lock_folder(path), append_records(path / RECORDS) as append:
         for record in found:
             append(record)
@@ -121,10 +136,10 @@ def _iterate_splits(plan: Plan) -> Iterator[tuple[DatasetSpec, AnyDataset, int, 
             yield spec, data, repeat, make_split(data, spec, plan.protocol, repeat)
 
 
-def _read_scores(stem: Path, split: Split, labels: list[str]) -> dict[str, Any]:
+def _read_scores(stem: Path, split: Split, labels: list[str]) -> Facts:
     """Fields of the record about the degrees in the file with this stem."""
     arrays, where = _read_arrays(stem, labels)
-    outcome: dict[str, Any] = {}
+    outcome = {}
     for task, part in ((RECOVERY, split.train), (PREDICTION, split.test)):
         if task not in arrays:
             continue

@@ -16,7 +16,7 @@ from ldlearn.base.discovery import all_estimators, external_methods, find_estima
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.evaluation import TASKS, Task
 from ldlearn.exceptions import ParameterError
-from ldlearn.experiments.toml_table import TomlTable, option
+from ldlearn.experiments.toml_table import Settings, TomlTable, option
 
 ENHANCER, LEARNER, JOINT = KINDS
 TWO_STEP = "two-step"
@@ -56,14 +56,14 @@ class MethodSpec:
 
     name: str
     estimator: str
-    params: dict[str, Any] = field(default_factory=dict)
+    params: Settings = field(default_factory=dict)
     grid: dict[str, list[Any]] = field(default_factory=dict)
     learner: str | None = None
-    learner_params: dict[str, Any] = field(default_factory=dict)
+    learner_params: Settings = field(default_factory=dict)
     learner_grid: dict[str, list[Any]] = field(default_factory=dict)
     search: str = option("joint", valid=("joint", "stepwise"))
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Settings:
         """The table of a plan that describes it."""
         return {key: value for key, value in asdict(self).items() if key != "name" and value not in (None, {})}
 
@@ -108,12 +108,12 @@ class MethodSpec:
         return self.kind == TWO_STEP and self.search == "stepwise"
 
 
-def grid_points(grid: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+def grid_points(grid: Mapping[str, list[Any]]) -> list[Settings]:
     """All combinations, the last key running fastest; one empty point for an empty grid."""
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
-def resolve_params(params: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, Any]:
+def resolve_params(params: Settings, sizes: Mapping[str, int]) -> Settings:
     """Numbers for ``"0.03*m"`` and None for ``"default"``.
 
     Parameters
@@ -138,7 +138,7 @@ def _resolve_value(value: Any, sizes: Mapping[str, int]) -> Any:
     return int(product) if multiple[1].isdigit() else product  # counts of clusters or neighbours stay integers
 
 
-def build_estimator(name: str, params: Mapping[str, Any], seed: int | None = None) -> Any:
+def build_estimator(name: str, params: Settings, seed: int | None = None) -> Any:
     """An estimator by name; it gets the seed if it has a ``random_state`` that is not set."""
     estimator = find_estimator(name)(**params)
     if seed is not None and "random_state" not in params and "random_state" in estimator.get_params(deep=False):
@@ -189,7 +189,8 @@ def _published_settings(name: str, table: TomlTable) -> TomlTable:
         return table
     table.get("grid", valid=["paper"])
     plan = files("ldlearn.experiments").joinpath("plans", "paper.toml").read_text(encoding="utf-8")
-    published, estimator = tomllib.loads(plan)["methods"], table.get("estimator", name)
+    published = tomllib.loads(plan)["methods"]
+    estimator = table.get("estimator", name)
     entries = (published.get(key) for key in (f"{estimator} (paper)", f"{estimator} on truth (paper)", estimator))
     settings = next(filter(None, entries), None)
     if settings is None:
@@ -201,7 +202,8 @@ def _published_settings(name: str, table: TomlTable) -> TomlTable:
 
 def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -> MethodSpec:
     table = _published_settings(name, _inherit_settings(table, others))
-    estimator, learner = _read_estimator(table, "estimator", name), _read_estimator(table, "learner")
+    estimator = _read_estimator(table, "estimator", name)
+    learner = _read_estimator(table, "learner")
     if learner is not None and find_estimator(learner).kind != LEARNER:
         table.check_name("learner", learner, _learners())
     if learner is not None and find_estimator(estimator).kind == LEARNER:
@@ -237,7 +239,7 @@ def _learners() -> list[str]:
     return [name for name, cls in estimators().items() if cls.kind == LEARNER]
 
 
-def _read_settings(table: TomlTable, key: str, estimator: str | None, *, lists: bool = False) -> dict[str, Any]:
+def _read_settings(table: TomlTable, key: str, estimator: str | None, *, lists: bool = False) -> Settings:
     """Parameters of an estimator: values, or lists of values to select from."""
     settings = table.get_table(key)
     cls = None if estimator is None else find_estimator(estimator)
@@ -259,10 +261,13 @@ def _discover_methods(table: TomlTable) -> Iterator[MethodSpec]:
     kinds = table.get_texts("kinds", KINDS, KINDS, "kind")
     followers = table.get_texts("then", (), _learners(), LEARNER)
     exclude = table.get_texts("exclude", (), estimators(), "estimator")
-    params, grids = _settings_by_estimator(table, "params"), _settings_by_estimator(table, "grids", lists=True)
+    params = _settings_by_estimator(table, "params")
+    grids = _settings_by_estimator(table, "grids", lists=True)
     table.check_all_read()
     for kind in kinds:
-        for name in (entry for entry, cls in estimators().items() if cls.kind == kind and entry not in exclude):
+        for name, cls in estimators().items():
+            if cls.kind != kind or name in exclude:
+                continue
             first = (name, params.get(name, {}), grids.get(name, {}))
             yield MethodSpec(f"{name} on truth" if kind == LEARNER else name, *first)
             for learner in followers if kind == ENHANCER else ():
@@ -270,7 +275,7 @@ def _discover_methods(table: TomlTable) -> Iterator[MethodSpec]:
                 yield MethodSpec(f"{name} + {learner}", *first, *second)
 
 
-def _settings_by_estimator(table: TomlTable, key: str, *, lists: bool = False) -> dict[str, dict[str, Any]]:
+def _settings_by_estimator(table: TomlTable, key: str, *, lists: bool = False) -> dict[str, Settings]:
     """``discover.params`` and ``discover.grids``: for each estimator, wherever it is used."""
     inner = table.get_table(key)
     return {name: _read_settings(inner, name, name, lists=lists) for name in inner.entries(estimators(), "estimator")}

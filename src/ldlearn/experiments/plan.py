@@ -177,7 +177,8 @@ class Plan:
         table = TomlTable(content, "")
         if not trusted:
             refuse_imports(table)
-        methods, subject = read_methods(table), table.get("subject", "")
+        methods = read_methods(table)
+        subject = table.get("subject", "")
         if subject:  # a resolved plan has subject = "" where it has none
             table.check_name("subject", subject, [method.name for method in methods], "method")
         plan = cls(
@@ -201,9 +202,11 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """The resolved plan: what `from_dict` reads, with every method and default written out."""
-        named: dict[str, Any] = {"datasets": self.datasets, "methods": self.methods}
-        tables = {key: {each.name: each.to_dict() for each in entries} for key, entries in named.items()}
-        return asdict(self) | tables | {"metrics": list(self.metrics)}
+        return asdict(self) | {
+            "datasets": {dataset.name: dataset.to_dict() for dataset in self.datasets},
+            "methods": {method.name: method.to_dict() for method in self.methods},
+            "metrics": list(self.metrics),
+        }
 
     def to_toml(self) -> str:
         """The resolved plan as a file that can be run again."""
@@ -247,7 +250,9 @@ def load_plan(plan: FilePath, *, trusted: bool = True) -> Plan:
     PlanError
         Naming the file and the key that is wrong.
     """
-    path, name, shipped = Path(plan), os.fspath(plan), shipped_plans()
+    path = Path(plan)
+    name = os.fspath(plan)
+    shipped = shipped_plans()
     if not path.is_file() and name not in shipped:
         raise PlanError(f"There is no plan file and no shipped plan {name!r}; {suggest_name(name, shipped)}")
     content = (path if path.is_file() else _SHIPPED / f"{name}.toml").read_bytes()

@@ -40,7 +40,10 @@ class LogProgress(RunProgress):
 
     def begin(self, n_cells: int, n_recorded: int) -> None:
         """Log the number of cells."""
-        self._n_cells, self._n_before, self._n_computed, self._began = n_cells, n_recorded, 0, time.monotonic()
+        self._n_cells = n_cells
+        self._n_before = n_recorded
+        self._n_computed = 0
+        self._began = time.monotonic()
         self.message(f"{n_cells} cells, {n_recorded} of them recorded before")
 
     def message(self, text: str) -> None:

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ldlearn.core.simplex import normalize_rows
+from ldlearn.core.simplex import Array, normalize_rows
 from ldlearn.evaluation import Convergence, GridPoint, Record, SampleRows, Task
 from ldlearn.evaluation.formatting import plural
 from ldlearn.exceptions import InputError
@@ -26,6 +25,7 @@ from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric, score_all
 from ldlearn.metrics.inputs import Convention
 from ldlearn.solvers.default_gamma import ScaleWarning
 
+Facts = dict[str, Any]  # fields of a record by their names
 _N_DEGREES_KEPT = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
 _DIVIDING_METRICS = ("clark", "canberra", "kl_divergence")  # they divide by degrees
 _CODE_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
@@ -76,7 +76,8 @@ def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Re
 
 def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[FittedPoint]:
     """Models of the grid points; those of a path are fitted together, others one by one, so that one may fail."""
-    method, grid = cells[0].method, grid_points(cells[0].method.grid)
+    method = cells[0].method
+    grid = grid_points(cells[0].method.grid)
     fixed = resolve_params(method.params, split.sizes)
     T = split.train.Y if method.trained_on == "logical" else split.train.truth
     paths: dict[Any, list[int]] = {}
@@ -105,7 +106,8 @@ class ValidationRowsError(InputError):
 
 def validation_scores(task: Task, model: Any, split: Split, selection: Selection) -> dict[str, float]:
     """Scores of a fitted model on the validation rows, by the metrics that select hyperparameters for a task."""
-    validation, metrics = split.validation, selection.metrics_for(task)
+    validation = split.validation
+    metrics = selection.metrics_for(task)
     if selection.mode == "logical":
         return _label_scores(model, split, metrics)
     if task == "prediction":
@@ -124,7 +126,8 @@ def validation_scores(task: Task, model: Any, split: Split, selection: Selection
 
 def _label_scores(model: Any, split: Split, metrics: list[str]) -> dict[str, float]:
     """Scores of predictions against 0/1 labels, or against equal degrees of the positive labels, for both tasks."""
-    train, validation = split.train, split.validation
+    train = split.train
+    validation = split.validation
     # The same learner with its defaults for every enhancer, so that only what they recover can differ.
     learner = model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
     P = learner.predict(validation.X)
@@ -143,7 +146,9 @@ class _CellSearch:
     """Scores the fitted models for one cell and keeps the best for each task and metric."""
 
     def __init__(self, cell: Cell, split: Split) -> None:
-        self.cell, self.method, self.split = cell, cell.method, split
+        self.cell = cell
+        self.method = cell.method
+        self.split = split
         self.warnings: list[str] = []
         self._points: list[tuple[GridIndex, GridPoint]] = []
         # By task and metric: order, score and fit.
@@ -174,7 +179,7 @@ class _CellSearch:
             self._points.append((fit.index, GridPoint(fit.params, error=error_message(error))))
 
     def _score(self, fit: FittedPoint, tasks: Iterable[Task]) -> None:
-        values: dict[str, Any] = {}
+        values: Facts = {}
         for task in tasks:
             try:
                 scores = validation_scores(task, fit.model, self.split, self.cell.selection) if self.cell.tuned else {}
@@ -193,7 +198,7 @@ class _CellSearch:
     def _fit_learners(self, fit: FittedPoint) -> None:
         """Train the learner of a pair, with every point of its grid, on the recovered degrees."""
         assert self.method.learner is not None
-        D = np.asarray(fit.model.label_distributions_, dtype=np.float64)
+        D = np.asarray(fit.model.label_distributions_, dtype=float)
         fixed = resolve_params(self.method.learner_params, self.split.sizes)
         grid = grid_points(self.method.learner_grid)
         for index in (index for index in self.cell.grid_indices if index[0] == fit.index[0]):
@@ -236,7 +241,7 @@ class _CellSearch:
         message = f"{plural(len(failed), 'grid point')} failed, the first with {failed[0]}" if failed else ""
         return self.cell.record("ok", message, **found)
 
-    def _describe_selected(self, task: Task) -> dict[str, Any]:
+    def _describe_selected(self, task: Task) -> Facts:
         """Fields of a record, by their names, about the models selected for a task; that of the first metric is shown.
 
         Metrics that selected for themselves have the scores of their own models.
@@ -254,25 +259,30 @@ class _CellSearch:
         outcome["seconds"] = {"fit": round(shown.seconds, 4)} | outcome.get("seconds", {})
         return outcome | {"selected": shown.params, "validation": self._best[task][first][1]}
 
-    def _describe_recovery(self, model: Any) -> dict[str, Any]:
-        train, shown = self.split.train, slice(None, N_SHOWN)
-        D = np.asarray(model.label_distributions_, dtype=np.float64)
+    def _describe_recovery(self, model: Any) -> Facts:
+        train = self.split.train
+        shown = slice(None, N_SHOWN)
+        D = np.asarray(model.label_distributions_, dtype=float)
         truth = None if train.D is None else train.D[shown].round(4).tolist()
         # Pictures have no sign for labels that are not observed.
         labels = None if np.isnan(train.Y[shown]).any() else train.Y[shown].astype(int).tolist()
-        degrees, texts = D[shown].round(4).tolist(), list(self.split.texts)
+        degrees = D[shown].round(4).tolist()
+        texts = list(self.split.texts)
         samples = SampleRows(train.rows[shown].tolist(), truth, labels, degrees, texts)
-        return describe_degrees(train, D, "recovery") | {"samples": samples, "convergence": _convergence(model)}
+        return describe_degrees(train, D, "recovery") | {
+            "samples": samples,
+            "convergence": Convergence.from_estimator(model),
+        }
 
-    def _describe_prediction(self, model: Any) -> dict[str, Any]:
+    def _describe_prediction(self, model: Any) -> Facts:
         test = self.split.test
         started = time.process_time()
-        P = np.asarray(model.predict(test.X), dtype=np.float64)
+        P = np.asarray(model.predict(test.X), dtype=float)
         seconds = {"predict": round(time.process_time() - started, 4)}
         return {"seconds": seconds} | describe_degrees(test, P, "prediction")
 
 
-def describe_degrees(part: SplitPart, degrees: NDArray[np.float64], task: str) -> dict[str, Any]:
+def describe_degrees(part: SplitPart, degrees: Array, task: str) -> Facts:
     """Scores by every metric; where the true degrees are unknown, degrees to compare with those of other methods."""
     # Recovered degrees were learned from the 0/1 labels of the same rows.
     scores = score_all(part.Y, degrees, list(LABEL_METRICS)) if task == "prediction" else {}
@@ -281,13 +291,6 @@ def describe_degrees(part: SplitPart, degrees: NDArray[np.float64], task: str) -
     zeros: Convention = "dldl-recovery" if task == "recovery" else "dldl"
     paper = score_all(part.D, degrees, _DIVIDING_METRICS, convention=zeros)
     return {"scores": score_all(part.D, degrees, list(METRICS)) | scores, "paper_zeros": paper}
-
-
-def _convergence(model: Any) -> Convergence | None:
-    path, gap = getattr(model, "objective_path_", None), getattr(model, "gap_", None)
-    if path is None:
-        return None
-    return Convergence([float(value) for value in path], None if gap is None else float(np.sum(gap)))
 
 
 @contextmanager

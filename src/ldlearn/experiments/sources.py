@@ -4,7 +4,6 @@ import inspect
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -12,7 +11,7 @@ import scipy.sparse
 from ldlearn import datasets
 from ldlearn.core.logical import RULES
 from ldlearn.datasets import DatasetError, DatasetNotHereError, LabelDataset
-from ldlearn.experiments.toml_table import PlanError, TomlTable, option
+from ldlearn.experiments.toml_table import PlanError, Settings, TomlTable, option
 from ldlearn.tables import PreparedTable, prepare_table
 from ldlearn.tables.files import Dialect, OnMessage, sha256_of
 
@@ -62,13 +61,13 @@ class DatasetSpec:
     rows: int | None = option(None, kind=int, limit=10)
     path: str | None = option(None)
     sha256: str | None = option(None)
-    read: dict[str, Any] = field(default_factory=dict)
+    read: Settings = field(default_factory=dict)
     preprocess: bool = option(False, kind=bool)
     generator: str | None = option(None, valid=GENERATORS)
-    params: dict[str, Any] = field(default_factory=dict)
-    binarisation: dict[str, Any] = field(default_factory=dict)
+    params: Settings = field(default_factory=dict)
+    binarisation: Settings = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Settings:
         """The table of a plan that describes it."""
         content = asdict(self)
         content |= content.pop("read") | content.pop("binarisation")
@@ -161,20 +160,18 @@ def _read_dataset(name: str, table: TomlTable, folder: Path) -> DatasetSpec:
         raise table.error("preprocess", problem)
     if path is not None:
         file = (folder / path).expanduser().resolve()
+        given = options.get("sha256")
+        # The checksum of the file, so that records of other content do not count for the plan.
+        checksum = sha256_of(file) if file.is_file() else given
+        if given not in (None, checksum):
+            problem = f"the file {file} has changed; remove the key to use it as it is."
+            raise table.error("sha256", problem)
         read_keys = _READ_KEYS + (_TABLE_KEYS if preprocess else ())
         read = {key: table.get_raw(key) for key in read_keys if key in table}
-        options |= {"path": str(file), "sha256": _check_checksum(table, file, options.get("sha256")), "read": read}
+        options |= {"path": str(file), "sha256": checksum, "read": read}
     parameters = inspect.signature(GENERATORS[generator]).parameters if generator else {}
     params = table.get_table("params").entries(parameters, "parameter")
     # As written, which is part of a cell's key.
     binarisation = {key: table.get_raw(key) for key in table.get_options(Binarisation)}
     table.check_all_read()
     return DatasetSpec(name, params=params, binarisation=binarisation, **options)
-
-
-def _check_checksum(table: TomlTable, file: Path, given: str | None) -> str | None:
-    """The checksum of the file, so that records of other content do not count for the plan."""
-    found = sha256_of(file) if file.is_file() else given
-    if given not in (None, found):
-        raise table.error("sha256", f"the file {file} has changed; remove the key to use it as it is.")
-    return found

@@ -11,6 +11,8 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScale
 
 from ldlearn.core.logical import binarize
 from ldlearn.core.row_groups import count_groups, join_groups, rows_of_groups
+from ldlearn.core.scaling import to_dense
+from ldlearn.core.simplex import Array
 from ldlearn.core.targets import check_distributions
 from ldlearn.datasets import make_logical_labels
 from ldlearn.datasets.dataset import split_rows
@@ -35,10 +37,10 @@ class SplitPart:
     rows: Rows
     X: Any
     Y: NDArray[Any]
-    D: NDArray[np.float64] | None
+    D: Array | None
 
     @property
-    def truth(self) -> NDArray[np.float64]:
+    def truth(self) -> Array:
         """The true degrees; an error if they are unknown."""
         if self.D is None:
             raise InputError("There are only 0/1 labels, and no true degrees to learn from or to select by.")
@@ -86,7 +88,8 @@ def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
     folds = np.array_split(np.random.default_rng(protocol.seed + shuffle).permutation(n), protocol.folds)
     test = folds.pop(fold)
     # Shuffled again: the folds are in one order, and the last rows of it would be validation rows in every fold.
-    rest, shares = np.concatenate(folds), (1.0 - protocol.validation, protocol.validation)
+    rest = np.concatenate(folds)
+    shares = (1.0 - protocol.validation, protocol.validation)
     return [*(rest[rows] for rows in split_rows(len(rest), shares, [protocol.seed, repeat])), test]
 
 
@@ -138,8 +141,8 @@ def _describe_rows(data: AnyDataset, rows: Rows) -> list[str]:
         shown = data.take(rows)
         if shown.texts:
             return list(shown.texts)
-        X = shown.X[:, :_FEATURES_SHOWN]
-        names, cells = data.feature_names[:_FEATURES_SHOWN], (X.toarray() if sparse.issparse(X) else X).tolist()
+        names = data.feature_names[:_FEATURES_SHOWN]
+        cells = to_dense(shown.X[:, :_FEATURES_SHOWN]).tolist()
     return [", ".join(f"{name} {format_value(cell)}" for name, cell in zip(names, row, strict=True)) for row in cells]
 
 
@@ -153,7 +156,7 @@ def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
     return Y if np.isnan(Y).any() else Y.astype(np.int8)
 
 
-def _binarize_degrees(D: NDArray[np.float64], spec: DatasetSpec, protocol: Protocol, repeat: int) -> NDArray[np.int8]:
+def _binarize_degrees(D: Array, spec: DatasetSpec, protocol: Protocol, repeat: int) -> NDArray[np.int8]:
     rule = replace(protocol, **spec.binarisation)  # a data set may have its own
     if rule.rule == VOTES:
         return make_logical_labels(D, VOTES, n_raters=rule.k or 0, random_state=protocol.seed + repeat)
@@ -166,7 +169,7 @@ def _binarize_degrees(D: NDArray[np.float64], spec: DatasetSpec, protocol: Proto
 
 def _copy_floats(X: Any) -> Any:
     """A copy, so that results cannot depend on the memory layout in which data reached this process."""
-    return X.astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=np.float64, order="C")
+    return X.astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=float, order="C")
 
 
 def _make_scaler(scaling: str, X: Any) -> Any:

@@ -85,7 +85,8 @@ def plan_for_table(
     if on_message is not None:
         for message in describe_repeated_rows(table.repeated_rows, table.n_samples):
             on_message(message)
-    has_truth, protocol = table.D is not None, plan.protocol
+    has_truth = table.D is not None
+    protocol = plan.protocol
     if has_truth and table.counts is not None:
         protocol = replace(protocol, threshold=0.0)  # a label with any vote is positive
     # The enhancers of pairs are methods of their own, to compare what they recover.

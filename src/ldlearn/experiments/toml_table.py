@@ -7,6 +7,7 @@ from typing import Any, Self
 from ldlearn.exceptions import InputError, suggest_name
 
 Names = Collection[str]
+Settings = dict[str, Any]  # values by their keys in a plan
 
 
 class PlanError(InputError):
@@ -89,7 +90,7 @@ class TomlTable:
             self.check_name(key, value, valid, what)
         return kind(value)
 
-    def get_options(self, cls: type) -> dict[str, Any]:
+    def get_options(self, cls: type) -> Settings:
         """Checked values of the keys that are options of a dataclass; those that are absent keep their defaults."""
         options = {each.name: each.metadata for each in fields(cls) if each.metadata}
         self._read += options
@@ -109,7 +110,7 @@ class TomlTable:
         """A table inside this one, empty if absent."""
         return type(self)(self.get_raw(key, {}), self.full_key(key))
 
-    def entries(self, valid: Names | None = None, what: str = "") -> dict[str, Any]:
+    def entries(self, valid: Names | None = None, what: str = "") -> Settings:
         """All keys and values, which count as read; keys must be among the valid ones, if these are given."""
         for key in self._content:
             self._read.append(key)

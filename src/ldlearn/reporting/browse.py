@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import entr
 
 from ldlearn.core.simplex import Array
@@ -69,7 +68,8 @@ def write_browse_page(
     if not 0 < interval < 1:
         raise ParameterError(f"interval must be above 0 and below 1, for example 0.9, got {interval:g}.")
     rows = read_model_rows(data, model, output, **options)
-    loaded, title = rows.model, Path(rows.table).name
+    loaded = rows.model
+    title = Path(rows.table).name
     if (n := len(rows.names)) > MAX_ROWS:
         raise TableError(f"a page holds at most {MAX_ROWS:,} rows, this table has {n:,}; use a part of it.")
     series, scores, messages = _series_and_scores(rows, loaded.estimator, interval, raters)
@@ -107,15 +107,19 @@ class _Series(NamedTuple):
 
 def _series_and_scores(
     rows: ModelRows, estimator: Any, interval: float, raters: float | None
-) -> tuple[list[_Series], dict[str, NDArray[np.float64]], list[str]]:
+) -> tuple[list[_Series], dict[str, Array], list[str]]:
     """Recovered or given and predicted degrees, scores to sort rows by, and messages about missing intervals."""
-    posterior, series, messages = _posterior(estimator), list[_Series](), list[str]()
+    posterior = _posterior(estimator)
+    series = []
+    messages = list[str]()
 
     def find_bounds(verb: str, *inputs: Any) -> Any:
+        if posterior is None:
+            return None
+        compute = getattr(estimator, f"{verb}_interval")
         try:
-            options = {"coverage": interval, "n_raters": raters}
             with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
-                found = None if posterior is None else getattr(estimator, f"{verb}_interval")(*inputs, **options)
+                found = compute(*inputs, coverage=interval, n_raters=raters)
             messages.extend(str(each.message) for each in caught or ())
             return found
         except InputError as error:  # the model cannot give these
@@ -123,7 +127,8 @@ def _series_and_scores(
             return None
 
     if rows.degrees is not None:
-        known, bounds = rows.recovered, None
+        known = rows.recovered
+        bounds = None
         if known.any():
             found = find_bounds("enhance", rows.X[known], rows.labels[known])  # type: ignore[index]
             if found is not None:
@@ -165,7 +170,7 @@ def _posterior(estimator: Any) -> Any:
         return None
 
 
-def _first_known(columns: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+def _first_known(columns: list[Array]) -> Array:
     """The first value of each row that is known."""
     first, *others = columns
     return np.where(np.isnan(first), _first_known(others), first) if others else first

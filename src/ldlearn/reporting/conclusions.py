@@ -5,8 +5,17 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ldlearn import evaluation as ev
-from ldlearn.evaluation import Results, TaskTable
+from ldlearn.evaluation import (
+    PostHocResult,
+    Results,
+    TaskTable,
+    TooFewDatasetsWarning,
+    best_baselines,
+    bonferroni_dunn,
+    difference,
+    friedman,
+    nemenyi,
+)
 from ldlearn.evaluation.analysis import CONFIDENCE
 from ldlearn.evaluation.formatting import enumerate_names, plural
 
@@ -25,14 +34,14 @@ class Conclusion(NamedTuple):
     """
 
     sentences: list[str]
-    pairs: ev.PostHocResult | None = None
+    pairs: PostHocResult | None = None
 
 
 def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> str:
     """One sentence on the intersection of the subject of the plan, or of the best method, and of the best baseline."""
     means = {m.name: table.score(m.name, dataset).mean for m in table.methods if table.score(m.name, dataset).spread}
     own = [m.name for m in table.methods if m.name in means and not (m.is_baseline or m.is_reference)]
-    baseline = ev.best_baselines(table).get(dataset)
+    baseline = best_baselines(table).get(dataset)
     rows = f"{'labelled' if table.task == 'recovery' else 'new'} rows of {dataset}"
     if not own:
         return f"No method has a result on {rows} beside baselines."
@@ -40,7 +49,7 @@ def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> s
     sentence = f"On {rows} {method} shares {100 * means[method]:.0f} % of the mass with the truth"
     if baseline is None:
         return f"{sentence}."
-    gap = ev.difference(results, table, method, baseline, dataset)
+    gap = difference(results, table, method, baseline, dataset)
     if gap is None or math.isnan(gap.margin):
         test = "one repeat is too few for a test of the difference"
     else:
@@ -50,16 +59,20 @@ def compare_with_baseline(results: Results, table: TaskTable, dataset: str) -> s
 
 def summarize(results: Results, table: TaskTable) -> list[str]:
     """Differences to the best baseline, average ranks, the second method, the subject of the plan, and baselines."""
-    names, ranks, n = [method.name for method in table.ranked], table.average_ranks, len(table.datasets)
+    names = [method.name for method in table.ranked]
+    ranks = table.average_ranks
+    n = len(table.datasets)
     if all(method.is_reference for method in table.methods):
         return ["Only methods that were fitted on true distributions have results here, and these are not ranked."]
     if n == 1:
         return summarize_dataset(results, table, table.datasets[0])
     if len(names) < 2:
         return ["Fewer than two methods have a result on every data set, so none is ranked."]
-    best, baselines = _names_tied_for_first(names, ranks), ev.best_baselines(table)
+    best = _names_tied_for_first(names, ranks)
+    baselines = best_baselines(table)
+    rivals = [method.name for method in table.ranked if not method.is_baseline]
     sentences = []
-    for name in _names_tied_for_first([m.name for m in table.ranked if not m.is_baseline], ranks) if baselines else ():
+    for name in _names_tied_for_first(rivals, ranks) if baselines else ():
         sentences.append(_count_better(results, table, name, "the best baseline", baselines))
     where = plural(n, "data set") + (", too few for a test of ranks" if n < _MIN_DATASETS else "")
     sentences.append(f"{_has_or_share(best)} the best average rank, {ranks[best[0]]:.2f} over {where}.")
@@ -71,7 +84,14 @@ def summarize(results: Results, table: TaskTable) -> list[str]:
     if subject is not None and subject in ranks and subject not in best:
         place = 1 + sum(ranks[name] < ranks[subject] for name in ranks)
         sentences.append(f"{subject} is not first: number {place} of {len(ranks)}, average rank {ranks[subject]:.2f}.")
-    return [*sentences, *_compare_baselines(table)]
+    if table.baselines:
+        baseline = table.baselines[0].name
+        # ">=": a method that equals a baseline is not better.
+        worse = [name for name in rivals if ranks[name] >= ranks[baseline]]
+        verdict = f"no better: {enumerate_names(worse)}" if worse else "all other methods are better"
+        average = f"has average rank {ranks[baseline]:.2f}"
+        sentences.append(f"The best baseline, {baseline}, {average}; {verdict}.")
+    return sentences
 
 
 def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[str]:
@@ -81,7 +101,8 @@ def summarize_dataset(results: Results, table: TaskTable, dataset: str) -> list[
     if len(means) < 2:
         return [f"Fewer than two methods have a result on {dataset}, so there is nothing to compare."]
     names = sorted(means, key=lambda name: table.metric.sort_key(means[name]))
-    best, baseline = _names_tied_for_first(names, means), ev.best_baselines(table).get(dataset)
+    best = _names_tied_for_first(names, means)
+    baseline = best_baselines(table).get(dataset)
     sentences = [f"{_has_or_share(best)} the best mean on {dataset}, {means[best[0]]:.4f}."]
     if baseline in best:
         sentences.append("No method is better than this baseline." if len(best) == 1 else "A baseline is among them.")
@@ -106,7 +127,7 @@ def _has_or_share(names: Sequence[str]) -> str:
 
 def _count_better(results: Results, table: TaskTable, name: str, role: str, others: Mapping[str, str]) -> str:
     """Count the data sets on which a method is better than another one, which may depend on the data set."""
-    gaps = [ev.difference(results, table, name, other, dataset) for dataset, other in others.items()]
+    gaps = [difference(results, table, name, other, dataset) for dataset, other in others.items()]
     better = [gap for gap in gaps if gap and gap.mean > 0]
     return (
         f"{name} is better than {role} on {len(better)} of {plural(len(gaps), 'data set')}; the {CONFIDENCE:.0%} "
@@ -116,7 +137,7 @@ def _count_better(results: Results, table: TaskTable, name: str, role: str, othe
 
 def _describe_difference(results: Results, table: TaskTable, name: str, other: str, dataset: str) -> str:
     means = f"{table.score(name, dataset).mean:.4f} against {table.score(other, dataset).mean:.4f}"
-    gap = ev.difference(results, table, name, other, dataset)
+    gap = difference(results, table, name, other, dataset)
     if gap is None:
         return means
     size = f"{'better' if gap.mean > 0 else 'worse'} by {abs(gap.mean):.4f}" if gap.mean else "equal"
@@ -125,25 +146,15 @@ def _describe_difference(results: Results, table: TaskTable, name: str, other: s
     return f"{means}, {size} ± {gap.margin:.4f}{'' if gap.is_significant or not gap.mean else ', not significant'}"
 
 
-def _compare_baselines(table: TaskTable) -> list[str]:
-    if not table.baselines:
-        return []
-    baseline, ranks = table.baselines[0].name, table.average_ranks
-    # ">=": a method that equals a baseline is not better.
-    worse = [m.name for m in table.ranked if not m.is_baseline and ranks[m.name] >= ranks[baseline]]
-    others = f"no better: {enumerate_names(worse)}" if worse else "all other methods are better"
-    return [f"The best baseline, {baseline}, has average rank {ranks[baseline]:.2f}; {others}."]
-
-
 def compare_methods(table: TaskTable, subject: str | None) -> Conclusion:
     """Test if methods differ (Friedman), which differ from the subject (Bonferroni-Dunn), and which pairs (Nemenyi)."""
     (scores, names), n = table.matrix(), len(table.datasets)
     counted = f"{plural(len(names), 'ranked method')} on {plural(n, 'data set')}"
     if len(names) < 2 or n < 2:
         return Conclusion([f"{counted}: too few for a test over data sets."])
-    options: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names}
-    with warnings.catch_warnings(record=True, action="always", category=ev.TooFewDatasetsWarning) as too_few:
-        omnibus = ev.friedman(scores, **options)
+    options: Any = {"greater_is_better": table.metric.greater_is_better, "methods": names}
+    with warnings.catch_warnings(record=True, action="always", category=TooFewDatasetsWarning) as too_few:
+        omnibus = friedman(scores, **options)
         if too_few or n < _MIN_DATASETS:
             return Conclusion([f"{counted}: too few data sets for a significant difference; no test."])
         tested = (
@@ -154,8 +165,8 @@ def compare_methods(table: TaskTable, subject: str | None) -> Conclusion:
         if not omnibus.significant:
             return Conclusion([f"{tested} no significant difference between methods."])
         # A post-hoc test on too few data sets finds no significant pair, which is reported.
-        control = ev.bonferroni_dunn(scores, subject, **options) if subject in names else None
-        pairs = ev.nemenyi(scores, **options)
+        control = bonferroni_dunn(scores, subject, **options) if subject in names else None
+        pairs = nemenyi(scores, **options)
     significant = sum(pair.significant for pair in pairs.comparisons)
     shown = significant or (control and any(pair.significant for pair in control.comparisons))
     which = "" if shown else ", but the tests of pairs, which have less power, do not show which of them differ"
@@ -169,7 +180,7 @@ def compare_methods(table: TaskTable, subject: str | None) -> Conclusion:
     return Conclusion(sentences, pairs if significant else None)
 
 
-def _describe_subject(result: ev.PostHocResult) -> str:
+def _describe_subject(result: PostHocResult) -> str:
     groups: dict[str, list[str]] = {"better than": [], "worse than": []}
     for pair in result.comparisons:
         if pair.significant:
@@ -183,4 +194,6 @@ def _describe_subject(result: ev.PostHocResult) -> str:
 def format_p(p: float) -> str:
     """A p-value, rounded."""
     # Digits below the precision of floats mean nothing, and p is exactly 0 where all data sets agree.
-    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.0e}" if p >= 1e-16 else "p < 1e-16"
+    if p < 1e-16:
+        return "p < 1e-16"
+    return f"p = {p:.3f}" if p >= 0.001 else f"p = {p:.0e}"

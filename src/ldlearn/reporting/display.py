@@ -22,7 +22,7 @@ Records = Results | Iterable[Record]  # what `from_records` takes: the result of
 
 # Text stays text in SVG and PDF, and the same figure gives the same file.
 _FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
-_NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+_NO_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
 class Panels(NamedTuple):
@@ -70,11 +70,24 @@ class Display:
         Display
             Itself.
         """
-        self.axes_ = _panel_axes(ax, self._panels)
-        self.ax_ = self.axes_[0]
-        self.figure_ = self.ax_.figure.figure  # of a subfigure, the whole
+        n_panels, width, height, n_columns = self._panels
+        if not n_panels:
+            raise InputError("There is nothing to show: the figure has no panel.")
         # A legend outside the axes needs the layout engine of our own figure.
         self._owns_figure = ax is None
+        if ax is None:
+            n_rows = math.ceil(n_panels / n_columns)
+            # Not by pyplot, which would keep the figure.
+            figure = Figure(figsize=(width * n_columns, height * n_rows), layout="constrained")
+            ax = figure.subplots(n_rows, n_columns)
+        axes = np.ravel(ax).tolist()  # one, a list, or the array of `subplots`
+        if len(axes) < n_panels:
+            raise InputError(f"The figure has {n_panels} panels, but {len(axes)} axes were given.")
+        for unused in axes[n_panels:]:
+            unused.set_axis_off()
+        self.axes_ = axes[:n_panels]
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure.figure  # of a subfigure, the whole
         self._draw(*self.axes_)
         return self
 
@@ -122,19 +135,3 @@ class Display:
     def _repr_html_(self) -> str:
         picture = base64.b64encode(self.to_bytes("png", dpi=110)).decode()
         return f'<img alt="{type(self).__name__}" src="data:image/png;base64,{picture}">'
-
-
-def _panel_axes(ax: Any, panels: Panels) -> list[Axes]:
-    """Axes of the panels: in a new figure that pyplot does not know, or those given."""
-    if not panels.n_panels:
-        raise InputError("There is nothing to show: the figure has no panel.")
-    if ax is None:
-        n_columns, n_rows = panels.n_columns, math.ceil(panels.n_panels / panels.n_columns)
-        figure = Figure(figsize=(panels.width * n_columns, panels.height * n_rows), layout="constrained")
-        ax = figure.subplots(n_rows, n_columns)
-    axes: list[Axes] = np.ravel(ax).tolist()  # one, a list, or the array of `subplots`
-    if len(axes) < panels.n_panels:
-        raise InputError(f"The figure has {panels.n_panels} panels, but {len(axes)} axes were given.")
-    for unused in axes[panels.n_panels :]:
-        unused.set_axis_off()
-    return axes[: panels.n_panels]

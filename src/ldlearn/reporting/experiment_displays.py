@@ -7,14 +7,42 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from numpy.typing import ArrayLike
 
-from ldlearn import evaluation as ev
+from ldlearn.evaluation import (
+    TASKS,
+    Convergence,
+    Curve,
+    PostHocResult,
+    Results,
+    Task,
+    best_baselines,
+    bonferroni_dunn,
+    costs,
+    difference,
+    nemenyi,
+    search_curves,
+    sensitivity_curves,
+)
 from ldlearn.evaluation.formatting import format_value, strip_control_chars
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import get_metric
-from ldlearn.reporting import style
 from ldlearn.reporting.display import Display, Names, Panels, Records
+from ldlearn.reporting.style import (
+    BAND,
+    INK,
+    MUTED,
+    NORMAL,
+    PALETTE,
+    SMALL,
+    add_legend,
+    name_rows,
+    name_ticks,
+    put_text,
+    series_style,
+    set_labels,
+    set_title,
+    style_axes,
+)
 
 __all__ = ["ConvergenceDisplay", "CriticalDifferenceDisplay", "DifferencesDisplay"]
 __all__ += ["SensitivityDisplay", "TimeMemoryDisplay"]
@@ -48,13 +76,23 @@ class CriticalDifferenceDisplay(Display):
         CriticalDifferenceDisplay(result).plot().save("critical_difference.svg")
     """
 
-    def __init__(self, result: ev.PostHocResult, *, muted: Sequence[str] = ()) -> None:
+    def __init__(self, result: PostHocResult, *, muted: Sequence[str] = ()) -> None:
         self.result = result
         self.muted = tuple(muted)
-        self._bars, n_lines = _place_bars(result)
+        # Start, end and height of the bar of every group, each on the first line where it touches
+        # no other.
+        self._bars = []
+        ends: list[float] = []  # of the last bar on each line
+        for group in result.groups:
+            start, end = (result.average_ranks[group[i]] for i in (0, -1))
+            # With 0.05 ranks between them: the round ends of two bars would else meet and look like
+            # one group.
+            line = next((i for i, taken in enumerate(ends) if start > taken + 0.05), len(ends))
+            ends[line : line + 1] = [end]
+            self._bars.append((start, end, 0.28 + 0.34 * line))
         # Heights below the axis, in units of about one line of text.
         n_left = math.ceil(len(result.methods_by_rank) / 2)
-        self._name_heights = 0.65 + 0.34 * n_lines + 0.62 * np.arange(n_left)
+        self._name_heights = 0.65 + 0.34 * len(ends) + 0.62 * np.arange(n_left)
         self._depth = float(self._name_heights[-1]) + 0.42
         self._panels = Panels(1, 7.4, 0.9 + 0.42 * self._depth)
 
@@ -64,7 +102,7 @@ class CriticalDifferenceDisplay(Display):
         records: Records,
         metric: str,
         *,
-        task: ev.Task = "prediction",
+        task: Task = "prediction",
         methods: Names = None,
         control: str | None = None,
         alpha: float = 0.05,
@@ -93,13 +131,13 @@ class CriticalDifferenceDisplay(Display):
         -------
         CriticalDifferenceDisplay
         """
-        results = ev.Results.from_records(records)
+        results = Results.from_records(records)
         table = results.table(task, get_metric(metric))
         if table is None:
             raise InputError(f"No record holds a {task} score of {metric}.")
         scores, names = table.matrix(methods)
-        how: dict[str, Any] = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": alpha}
-        result = ev.nemenyi(scores, **how) if control is None else ev.bonferroni_dunn(scores, control, **how)
+        how: Any = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": alpha}
+        result = nemenyi(scores, **how) if control is None else bonferroni_dunn(scores, control, **how)
         return cls(result, muted=[name for name in names if results.methods[name].is_baseline]).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -111,28 +149,31 @@ class CriticalDifferenceDisplay(Display):
         # The vertical axis points down, as the names are read; the axis of ranks is the upper one, at 0.
         ax.set(xlim=(low - margin, high + margin), ylim=(self._depth, -1.5), facecolor="none")
         ax.spines[["left", "right", "bottom"]].set_visible(False)
-        ax.spines["top"].set(position=("data", 0), bounds=(low, high), color=style.INK)
+        ax.spines["top"].set(position=("data", 0), bounds=(low, high), color=INK)
         ax.xaxis.tick_top()
         ax.xaxis.set_major_locator(MaxNLocator(12, integer=True, steps=[1, 2, 5, 10]))
-        ax.tick_params(color=style.INK, labelcolor=style.MUTED, labelsize=style.SMALL)
+        ax.tick_params(color=INK, labelcolor=MUTED, labelsize=SMALL)
         ax.yaxis.set_visible(False)
         self._draw_critical_difference(ax, low, high)
-        bar: dict[str, Any] = {"color": style.PALETTE[0], "linewidth": 3.2, "solid_capstyle": "round"}
-        self.bars_ = [ax.plot([start, end], [y, y], **bar)[0] for start, end, y in self._bars]
+        self.bars_ = [
+            ax.plot([start, end], [y, y], color=PALETTE[0], linewidth=3.2, solid_capstyle="round")[0]
+            for start, end, y in self._bars
+        ]
         self._draw_names(ax)
 
     def _draw_critical_difference(self, ax: Axes, low: int, high: int) -> None:
         """The critical difference as a ruler and, around a control, as a band."""
-        control, limit = self.result.control, self.result.critical_difference
+        control = self.result.control
+        limit = self.result.critical_difference
         if limit is None:
             return
         text = f"critical difference {limit:.2f}" + (" (longer than the axis)" if limit > high - low else "")
         end = min(low + limit, high)
-        ax.plot([low, end], [-0.95, -0.95], color=style.MUTED, linewidth=1.4, marker="|", markersize=6)
-        style.put_text(ax, low, -1.08, text, color=style.MUTED, ha="left", va="bottom")
+        ax.plot([low, end], [-0.95, -0.95], color=MUTED, linewidth=1.4, marker="|", markersize=6)
+        put_text(ax, low, -1.08, text, color=MUTED, ha="left", va="bottom")
         if control is not None:
             middle = self.result.average_ranks[control]
-            ax.axvspan(middle - limit, middle + limit, color=style.BAND, zorder=0, linewidth=0)
+            ax.axvspan(middle - limit, middle + limit, color=BAND, zorder=0, linewidth=0)
 
     def _draw_names(self, ax: Axes) -> None:
         """The better half at the left, the best at the top; the worse half at the right, the worst at the top."""
@@ -140,33 +181,27 @@ class CriticalDifferenceDisplay(Display):
         gap = "\N{NO-BREAK SPACE}"
         left, right = ax.get_xlim()
         ordered = self.result.methods_by_rank
-        self.names_: dict[str, Any] = {}
+        self.names_ = {}
         for place, method in enumerate(ordered):
-            rank, name = self.result.average_ranks[method], strip_control_chars(method)
+            rank = self.result.average_ranks[method]
+            name = strip_control_chars(method)
             if place < len(self._name_heights):
-                edge, side, y, text = left, "right", self._name_heights[place], f"{name}{gap * 3}{rank:.2f}{gap}"
+                edge = left
+                side = "right"
+                y = self._name_heights[place]
+                text = f"{name}{gap * 3}{rank:.2f}{gap}"
             else:
                 y = self._name_heights[len(ordered) - 1 - place]
-                edge, side, text = right, "left", f"{gap}{rank:.2f}{gap * 3}{name}"
-            color = style.MUTED if method in self.muted else style.INK
+                edge = right
+                side = "left"
+                text = f"{gap}{rank:.2f}{gap * 3}{name}"
+            color = MUTED if method in self.muted else INK
             weight = "bold" if method == self.result.control else "normal"
             # the first of the three points, on the axis, is marked
             ax.plot([rank, rank, edge], [0, y, y], color=color, linewidth=0.8, marker="o", ms=3.2, markevery=[0])
-            options: dict[str, Any] = {"color": color, "ha": side, "va": "center", "fontweight": weight}
-            self.names_[method] = style.put_text(ax, edge, y, text, size=style.NORMAL, **options)
-
-
-def _place_bars(result: ev.PostHocResult) -> tuple[list[tuple[float, float, float]], int]:
-    """Start, end and height of the bar of every group, each on the first line where it touches no other; the lines."""
-    ends: list[float] = []  # of the last bar on each line
-    bars = []
-    for group in result.groups:
-        start, end = (result.average_ranks[group[i]] for i in (0, -1))
-        # With 0.05 ranks between them: the round ends of two bars would else meet and look like one group.
-        line = next((i for i, taken in enumerate(ends) if start > taken + 0.05), len(ends))
-        ends[line : line + 1] = [end]
-        bars.append((start, end, 0.28 + 0.34 * line))
-    return bars, len(ends)
+            self.names_[method] = put_text(
+                ax, edge, y, text, size=NORMAL, color=color, ha=side, va="center", fontweight=weight
+            )
 
 
 class DifferencesDisplay(Display):
@@ -202,7 +237,7 @@ class DifferencesDisplay(Display):
 
     @classmethod
     def from_records(
-        cls, records: Records, metric: str, *, task: ev.Task = "prediction", methods: Names = None, ax: Any = None
+        cls, records: Records, metric: str, *, task: Task = "prediction", methods: Names = None, ax: Any = None
     ) -> Self:
         """Compare methods with the best baseline of each data set, paired over repeats.
 
@@ -221,33 +256,37 @@ class DifferencesDisplay(Display):
         -------
         DifferencesDisplay
         """
-        results = ev.Results.from_records(records)
+        results = Results.from_records(records)
         table = results.table(task, get_metric(metric))
-        if table is None or not (baselines := ev.best_baselines(table)):
+        if table is None or not (baselines := best_baselines(table)):
             raise InputError(f"No baseline has a {task} score of {metric} on every data set.")
         names = [method.name for method in table.ranked if not method.is_baseline] if methods is None else methods
-        found: dict[str, dict[str, ev.Difference]] = {}
+        found = {}
         for dataset, baseline in baselines.items():
-            pairs = {name: ev.difference(results, table, name, baseline, dataset) for name in names}
+            pairs = {name: difference(results, table, name, baseline, dataset) for name in names}
             found[dataset] = {name: pair for name, pair in pairs.items() if pair is not None}
         return cls(found, baselines, table.metric.title).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.dots_: dict[tuple[str, str], Any] = {}
+        self.dots_ = {}
         for place, (ax, (dataset, found)) in enumerate(zip(axes, self.differences.items(), strict=True)):
-            ax.axvline(0, color=style.INK, linewidth=1.0)
+            ax.axvline(0, color=INK, linewidth=1.0)
             # A method may lack a data set; its row stays, so that rows of all panels are the same methods.
             for name, pair in found.items():
-                color = style.PALETTE[0] if pair.is_significant else style.MUTED
-                look: dict[str, Any] = {"color": color, "linewidth": 1.4}
-                # one repeat has no interval
-                margin = None if math.isnan(pair.margin) else pair.margin
-                row = self.methods.index(name)
-                self.dots_[dataset, name] = ax.errorbar(pair.mean, row, xerr=margin, marker="o", markersize=4, **look)
-            style.name_rows(ax, self.methods, ruled=True)
+                self.dots_[dataset, name] = ax.errorbar(
+                    pair.mean,
+                    self.methods.index(name),
+                    # one repeat has no interval
+                    xerr=None if math.isnan(pair.margin) else pair.margin,
+                    marker="o",
+                    markersize=4,
+                    linewidth=1.4,
+                    color=PALETTE[0] if pair.is_significant else MUTED,
+                )
+            name_rows(ax, self.methods, ruled=True)
             ax.tick_params(labelleft=place % self._panels.n_columns == 0)
-            style.set_labels(ax, f"{self.score}, better than\n{self.baselines[dataset]}")
-            style.set_title(ax, dataset)
+            set_labels(ax, f"{self.score}, better than\n{self.baselines[dataset]}")
+            set_title(ax, dataset)
 
 
 class TimeMemoryDisplay(Display):
@@ -298,7 +337,7 @@ class TimeMemoryDisplay(Display):
         -------
         TimeMemoryDisplay
         """
-        found = ev.costs(ev.Results.from_records(records), dataset)
+        found = costs(Results.from_records(records), dataset)
         if not found:
             raise InputError("No finished record to draw" + (f" for data set {dataset!r}." if dataset else "."))
         # a logarithmic axis has no place for 0
@@ -310,21 +349,21 @@ class TimeMemoryDisplay(Display):
         self.methods_ = sorted(self.seconds, key=lambda method: self.seconds[method].get("fit", math.inf))
         self.points_: dict[str, Any] = {}
         # Also a marker for each phase, for readers who cannot distinguish the colours.
-        for phase, marker, color in zip(("select", "fit", "predict"), "soD", style.PALETTE, strict=False):
+        for phase, marker, color in zip(("select", "fit", "predict"), "soD", PALETTE, strict=False):
             means = {method: phases[phase] for method, phases in self.seconds.items() if phase in phases}
             self._draw_points(axes[0], phase, means, marker=marker, color=color, alpha=0.9)
         axes[0].set_xscale("log")
         axes[0].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        style.name_rows(axes[0], self.methods_, ruled=True)
-        style.set_labels(axes[0], "seconds")
-        style.set_title(axes[0], self.heading)
+        name_rows(axes[0], self.methods_, ruled=True)
+        set_labels(axes[0], "seconds")
+        set_title(axes[0], self.heading)
         self._shared_legend(list(self.points_.values()), list(self.points_))
         for ax in axes[1:]:
-            self._draw_points(ax, "memory", self.memory, marker="o", color=style.PALETTE[3])
-            style.name_rows(ax, [""] * len(self.methods_), ruled=True)
+            self._draw_points(ax, "memory", self.memory, marker="o", color=PALETTE[3])
+            name_rows(ax, [""] * len(self.methods_), ruled=True)
             # From 0: memory is compared by its amount, and small differences must look small.
             ax.set_xlim(0, 1.08 * max(self.memory.values()))
-            style.set_labels(ax, "peak memory, MB")
+            set_labels(ax, "peak memory, MB")
 
     def _draw_points(self, ax: Axes, name: str, values: Mapping[str, float], **look: Any) -> None:
         rows = [row for row, method in enumerate(self.methods_) if method in values]
@@ -362,7 +401,7 @@ class ConvergenceDisplay(Display):
     _panels = Panels(1, 4.8, 3.0)
 
     def __init__(
-        self, objectives: Mapping[str, ArrayLike], gaps: Mapping[str, float] | None = None, heading: str = ""
+        self, objectives: Mapping[str, Any], gaps: Mapping[str, float] | None = None, heading: str = ""
     ) -> None:
         self.objectives = {name: np.asarray(values, dtype=float) for name, values in objectives.items()}
         self.gaps = gaps or {}
@@ -384,11 +423,11 @@ class ConvergenceDisplay(Display):
         ConvergenceDisplay
         """
         name = name or type(estimator).__name__
-        path, gap = getattr(estimator, "objective_path_", None), getattr(estimator, "gap_", None)
-        if path is None:
+        found = Convergence.from_estimator(estimator)
+        if found is None:
             raise InputError(f"{name} has no objective_path_; fit it first, or use a method that records it.")
-        # DLDL certifies each row: it is the sum that bounds how far the objective is from its minimum.
-        return cls({name: path}, {} if gap is None else {name: float(np.sum(gap))}).plot(ax=ax)
+        gaps = {} if found.gap is None else {name: found.gap}
+        return cls({name: found.objective}, gaps).plot(ax=ax)
 
     @classmethod
     def from_records(cls, records: Records, dataset: str, *, methods: Names = None, ax: Axes | None = None) -> Self:
@@ -407,30 +446,30 @@ class ConvergenceDisplay(Display):
         -------
         ConvergenceDisplay
         """
-        repeats = ev.Results.from_records(records).convergence(dataset)
+        repeats = Results.from_records(records).convergence(dataset)
         first = {name: runs[0] for name, runs in repeats.items() if methods is None or name in methods}
         if not first:
             raise InputError(f"No record of data set {dataset!r} holds an objective.")
         gaps = {name: run.gap for name, run in first.items() if run.gap is not None}
-        objectives = {name: np.array(run.objective, dtype=np.float64) for name, run in first.items()}
+        objectives = {name: run.objective for name, run in first.items()}
         return cls(objectives, gaps, heading=dataset).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         single = len(self.objectives) == 1
-        self.lines_: dict[str, Any] = {}
+        self.lines_ = {}
         for i, (name, values) in enumerate(self.objectives.items()):
             # Relative to the last value; "or 1": that may be exactly 0; 1e-16: no change at all has no logarithm.
             heights = values if single else np.maximum(np.abs(np.diff(values)) / (abs(values[-1]) or 1.0), 1e-16)
             # A change belongs to the step it was made in, so that changes begin at step 2.
             steps = np.arange(1 + len(values) - len(heights), 1 + len(values))
-            (self.lines_[name],) = ax.plot(steps, heights, linewidth=1.6, markersize=3.5, **style.series_style(i))
-        style.style_axes(ax)
+            (self.lines_[name],) = ax.plot(steps, heights, linewidth=1.6, markersize=3.5, **series_style(i))
+        style_axes(ax)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
         ax.set_yscale("linear" if single else "log")
-        style.set_labels(ax, "step", "objective" if single else "relative change of the objective")
-        style.set_title(ax, self.heading)
+        set_labels(ax, "step", "objective" if single else "relative change of the objective")
+        set_title(ax, self.heading)
         gaps = {name: f" (certified gap {gap:.1e})" for name, gap in self.gaps.items()}
-        style.add_legend(ax, list(self.lines_.values()), [name + gaps.get(name, "") for name in self.lines_])
+        add_legend(ax, list(self.lines_.values()), [name + gaps.get(name, "") for name in self.lines_])
 
 
 class SensitivityDisplay(Display):
@@ -458,7 +497,7 @@ class SensitivityDisplay(Display):
         SensitivityDisplay.from_records(records, "vader_tweets", "DLDL").save("sensitivity.svg")
     """
 
-    def __init__(self, curves: Mapping[str, Sequence[ev.Curve]], *, heading: str = "") -> None:
+    def __init__(self, curves: Mapping[str, Sequence[Curve]], *, heading: str = "") -> None:
         self.curves = {task: {curve.parameter: curve for curve in found} for task, found in curves.items() if found}
         self.heading = heading
         self.parameters = list(dict.fromkeys(parameter for found in self.curves.values() for parameter in found))
@@ -467,7 +506,7 @@ class SensitivityDisplay(Display):
 
     @classmethod
     def from_records(
-        cls, records: Records, dataset: str, method: str, *, tasks: Sequence[ev.Task] = ev.TASKS, ax: Any = None
+        cls, records: Records, dataset: str, method: str, *, tasks: Sequence[Task] = TASKS, ax: Any = None
     ) -> Self:
         """Draw the grid of a method on a data set.
 
@@ -485,8 +524,8 @@ class SensitivityDisplay(Display):
         -------
         SensitivityDisplay
         """
-        results = ev.Results.from_records(records)
-        curves = {str(task): ev.sensitivity_curves(results, dataset, method, task) for task in tasks}
+        results = Results.from_records(records)
+        curves = {str(task): sensitivity_curves(results, dataset, method, task) for task in tasks}
         if not any(curves.values()):
             raise InputError(f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter.")
         return cls(curves, heading=f"{method} on {dataset}").plot(ax=ax)
@@ -505,39 +544,47 @@ class SensitivityDisplay(Display):
         -------
         SensitivityDisplay
         """
-        curves = ev.search_curves(search.cv_results_, search.best_params_)
+        curves = search_curves(search.cv_results_, search.best_params_)
         if not curves:
             raise InputError(f"This {type(search).__name__} tried no parameter at two values: nothing to draw.")
         return cls({"search": curves}, heading=type(search).__name__).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.lines_: dict[tuple[str, str], Any] = {}
+        self.lines_ = {}
         grid = np.reshape(np.array(axes, dtype=object), (-1, len(self.parameters)))
         for i, (row, (task, curves)) in enumerate(zip(grid, self.curves.items(), strict=True)):
             score = f"validation {next(iter(curves.values())).heading}"
             for ax, parameter in zip(row, self.parameters, strict=True):
                 # A parameter of one task only leaves an empty panel in the row of the other.
                 if parameter in curves:
-                    self.lines_[parameter, task] = _draw_curve(ax, curves[parameter], style.series_style(i))
-                style.style_axes(ax)
-                style.set_labels(ax, parameter if ax in grid[-1] else "", f"{task}\n{score}" if ax is row[0] else "")
+                    self.lines_[parameter, task] = _draw_curve(ax, curves[parameter], series_style(i))
+                style_axes(ax)
+                set_labels(ax, parameter if ax in grid[-1] else "", f"{task}\n{score}" if ax is row[0] else "")
             # One scale for all parameters of a task: which of them matters most is seen from the heights.
             ends = [end for ax in row for end in ax.get_ylim()]
             for ax in row:
                 ax.set_ylim(min(ends), max(ends))
                 ax.tick_params(labelleft=ax is row[0])
-        style.set_title(axes[0], self.heading)
+        set_title(axes[0], self.heading)
 
 
-def _draw_curve(ax: Axes, curve: ev.Curve, look: dict[str, Any]) -> Any:
+def _draw_curve(ax: Axes, curve: Curve, look: dict[str, Any]) -> Any:
     (line,) = ax.plot(curve.positions, curve.mean, linewidth=1.6, markersize=3.5, **look)
     # one repeat has no spread
     if np.isfinite(curve.std).any():
-        low, high = curve.mean - curve.std, curve.mean + curve.std
+        low = curve.mean - curve.std
+        high = curve.mean + curve.std
         ax.fill_between(curve.positions, low, high, color=look["color"], alpha=0.15, linewidth=0)
     chosen = [i for i, value in enumerate(curve.values) if value in curve.selected]
-    ring: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 9, "markerfacecolor": "none"}
-    ax.plot(np.asarray(curve.positions)[chosen], curve.mean[chosen], markeredgecolor=look["color"], **ring)
+    ax.plot(
+        np.asarray(curve.positions)[chosen],
+        curve.mean[chosen],
+        linestyle="none",
+        marker="o",
+        markersize=9,
+        markerfacecolor="none",
+        markeredgecolor=look["color"],
+    )
     names = [format_value(value) for value in curve.values]
-    style.name_ticks(ax.xaxis, names, curve.positions, rotation=45 if len(names) > 4 else 0)
+    name_ticks(ax.xaxis, names, curve.positions, rotation=45 if len(names) > 4 else 0)
     return line

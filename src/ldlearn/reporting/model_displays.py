@@ -16,17 +16,31 @@ from ldlearn.datasets import artificial_picture, make_artificial
 from ldlearn.evaluation import Results
 from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError
-from ldlearn.reporting import style
 from ldlearn.reporting.display import Display, Names, Panels, Records
+from ldlearn.reporting.style import (
+    INK,
+    MUTED,
+    NORMAL,
+    PALETTE,
+    RULE,
+    add_legend,
+    name_rows,
+    name_ticks,
+    put_text,
+    series_style,
+    set_labels,
+    set_title,
+    style_axes,
+)
 from ldlearn.tables.description import linear_softmax
 
 __all__ = ["ArtificialPictureDisplay", "BarsPanel", "CooccurrenceDisplay", "DistributionBarsDisplay"]
 __all__ += ["FeatureInfluenceDisplay", "ReliabilityDisplay", "TernaryDisplay"]
 
 _GROUP = 0.78  # fraction of the height of a label that its bars take
-_TRUTH: dict[str, Any] = {"color": style.INK, "linewidth": 1.6}
-_INTERVAL: dict[str, Any] = {"color": style.INK, "linewidth": 1.0}
-_DOT: dict[str, Any] = {"marker": "o", "markersize": 4, "color": style.MUTED, "linestyle": "none"}
+_TRUTH: Any = {"color": INK, "linewidth": 1.6}
+_INTERVAL: Any = {"color": INK, "linewidth": 1.0}
+_DOT: Any = {"marker": "o", "markersize": 4, "color": MUTED, "linestyle": "none"}
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 
 
@@ -145,7 +159,8 @@ class DistributionBarsDisplay(Display):
         DistributionBarsDisplay
         """
         n_samples = np.shape(X)[0]
-        found, ends = dict[str, Any](), dict[str, Any]()
+        found = {}
+        ends = {}
         recovered = getattr(estimator, "label_distributions_", None)
         # Recovered degrees belong to the rows of the fit; other rows can only be predicted.
         if recovered is not None and len(recovered) == n_samples:
@@ -213,19 +228,19 @@ class DistributionBarsDisplay(Display):
         bars = {}
         for i, (name, degrees) in enumerate(panel.degrees.items()):
             y = places - _GROUP / 2 + (i + 0.5) * thickness
-            bars[name] = ax.barh(y, degrees, height=0.9 * thickness, color=style.series_style(i)["color"])
+            bars[name] = ax.barh(y, degrees, height=0.9 * thickness, color=series_style(i)["color"])
             if name in panel.intervals:
                 ax.hlines(y, *panel.intervals[name], **_INTERVAL)
         if panel.truth is not None:
             ax.vlines(panel.truth, places - _GROUP / 2, places + _GROUP / 2, **_TRUTH)
         for place, label in enumerate(() if panel.logical is None else panel.logical):
-            face = style.MUTED if label > 0 else "none"
+            face = MUTED if label > 0 else "none"
             # Left of the axis, between the bars and the names of the labels, in fractions of the panel's width.
             ax.plot(-6 / 170, place, markerfacecolor=face, clip_on=False, transform=ax.get_yaxis_transform(), **_DOT)
-        style.name_rows(ax, self.label_names)
+        name_rows(ax, self.label_names)
         # room for these dots
         ax.tick_params(axis="y", pad=10 if panel.logical is not None else 3)
-        style.set_title(ax, *panel.heading_lines())
+        set_title(ax, *panel.heading_lines())
         return bars
 
     def _legend_entries(self) -> Iterator[tuple[Any, str]]:
@@ -297,20 +312,20 @@ class TernaryDisplay(Display):
         for degree in (0.25, 0.5, 0.75):
             # Lines along which one of the three degrees is constant.
             for corner, others in zip(_CORNERS, _CORNERS[[[1, 2], [2, 0], [0, 1]]], strict=True):
-                ax.plot(*(degree * corner + (1 - degree) * others).T, color=style.RULE, linewidth=0.6, zorder=0)
-        ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=style.INK, linewidth=1.0)
+                ax.plot(*(degree * corner + (1 - degree) * others).T, color=RULE, linewidth=0.6, zorder=0)
+        ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=INK, linewidth=1.0)
         places = ((-0.04, "left", "top"), (-0.04, "right", "top"), (0.03, "center", "bottom"))
         for (x, y), name, (dy, ha, va) in zip(_CORNERS, self.label_names, places, strict=True):
-            style.put_text(ax, x, y + dy, strip_control_chars(name), size=style.NORMAL, ha=ha, va=va)
+            put_text(ax, x, y + dy, strip_control_chars(name), size=NORMAL, ha=ha, va=va)
         # else equal differences of degrees would have different lengths
         ax.set_aspect("equal")
         ax.set_axis_off()
-        self.points_: dict[str, Any] = {}
+        self.points_ = {}
         for i, (name, matrix) in enumerate(self.distributions.items()):
-            look = {key: style.series_style(i)[key] for key in ("color", "marker")}
+            look = {key: series_style(i)[key] for key in ("color", "marker")}
             x, y = (matrix @ _CORNERS).T
             self.points_[name] = ax.scatter(x, y, s=12, alpha=0.55, linewidths=0, **look)
-        style.add_legend(ax, list(self.points_.values()), list(self.points_), loc="upper right")
+        add_legend(ax, list(self.points_.values()), list(self.points_), loc="upper right")
 
 
 class ArtificialPictureDisplay(Display):
@@ -359,15 +374,15 @@ class ArtificialPictureDisplay(Display):
         return cls({name or type(estimator).__name__: predicted}).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.images_: dict[str, Any] = {}
+        self.images_ = {}
         for ax, (name, matrix) in zip(axes, self.distributions.items(), strict=True):
             picture = artificial_picture(matrix)
             self.images_[name] = ax.imshow(picture, origin="lower", extent=(-1, 1, -1, 1), interpolation="nearest")
-            style.style_axes(ax, grid=None)
+            style_axes(ax, grid=None)
             ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
             # Rows of the picture are x1, which is why it stands at the vertical axis.
-            style.set_labels(ax, "x2", "x1" if ax is axes[0] else "")
-            style.set_title(ax, name)
+            set_labels(ax, "x2", "x1" if ax is axes[0] else "")
+            set_title(ax, name)
 
 
 class ReliabilityDisplay(Display):
@@ -405,7 +420,8 @@ class ReliabilityDisplay(Display):
     _panels = Panels(1, 3.6, 3.5)
 
     def __init__(self, D_true: ArrayLike, D_pred: ArrayLike, *, n_bins: int = 10) -> None:
-        true, predicted = np.asarray(D_true, dtype=float), np.asarray(D_pred, dtype=float)
+        true = np.asarray(D_true, dtype=float)
+        predicted = np.asarray(D_pred, dtype=float)
         if true.shape != predicted.shape:
             raise InputError(f"D_true and D_pred must have one shape, got {true.shape} and {predicted.shape}.")
         cuts = np.linspace(0, 1, n_bins + 1)
@@ -447,18 +463,27 @@ class ReliabilityDisplay(Display):
     def _draw(self, ax: Axes) -> None:
         lower, upper = self.edges.T
         # The histogram stays in the lowest quarter, out of the way of the curve.
-        heights, width = 0.25 * self.fraction / self.fraction.max(), 0.96 * (upper - lower)
-        color = style.PALETTE[0]
+        heights = 0.25 * self.fraction / self.fraction.max()
+        width = 0.96 * (upper - lower)
+        color = PALETTE[0]
         self.bars_ = ax.bar(lower, heights, width=width, align="edge", color=color, alpha=0.15)
-        ax.plot([0, 1], [0, 1], color=style.MUTED, linewidth=0.9, linestyle="--")
-        # Two standard errors: about 95 per cent.
-        look: dict[str, Any] = {"color": color, "marker": "o", "markersize": 4.5, "linewidth": 1.6, "elinewidth": 1.0}
-        self.line_ = ax.errorbar(self.predicted, self.true, yerr=2 * self.error, **look).lines[0]
+        ax.plot([0, 1], [0, 1], color=MUTED, linewidth=0.9, linestyle="--")
+        drawn = ax.errorbar(
+            self.predicted,
+            self.true,
+            yerr=2 * self.error,  # two standard errors: about 95 per cent
+            color=color,
+            marker="o",
+            markersize=4.5,
+            linewidth=1.6,
+            elinewidth=1.0,
+        )
+        self.line_ = drawn.lines[0]
         text = f"calibration error {self.calibration_error:.3f}"
-        style.put_text(ax, 0.03, 0.97, text, transform=ax.transAxes, ha="left", va="top")
-        style.style_axes(ax, grid="both")
+        put_text(ax, 0.03, 0.97, text, transform=ax.transAxes, ha="left", va="top")
+        style_axes(ax, grid="both")
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
-        style.set_labels(ax, "predicted degree", "mean true degree")
+        set_labels(ax, "predicted degree", "mean true degree")
 
 
 class CooccurrenceDisplay(Display):
@@ -504,17 +529,20 @@ class CooccurrenceDisplay(Display):
         self.texts_ = []
         for (i, j), value in np.ndenumerate(self.conditional):
             if len(self.conditional) <= 12:  # more would not be readable
+                text = f"{value:.2f}"
                 # Beyond 0.6 the blue of the map is too dark for ink.
-                color = style.MUTED if np.isnan(value) else "white" if value > 0.6 else style.INK
-                text = "-" if np.isnan(value) else f"{value:.2f}"
-                self.texts_.append(style.put_text(ax, j, i, text, size=7, color=color, ha="center", va="center"))
-        style.style_axes(ax, grid=None)
+                color = "white" if value > 0.6 else INK
+                if np.isnan(value):
+                    text = "-"
+                    color = MUTED
+                self.texts_.append(put_text(ax, j, i, text, size=7, color=color, ha="center", va="center"))
+        style_axes(ax, grid=None)
         ax.spines[:].set_visible(False)
         rows = [f"{name} ({value:.0%})" for name, value in zip(self.label_names, self.frequencies, strict=True)]
-        style.name_ticks(ax.yaxis, rows)
-        style.name_ticks(ax.xaxis, self.label_names, rotation=45, ha="right", rotation_mode="anchor")
+        name_ticks(ax.yaxis, rows)
+        name_ticks(ax.xaxis, self.label_names, rotation=45, ha="right", rotation_mode="anchor")
         ax.tick_params(length=0)
-        style.set_labels(ax, "also have this label", "of the rows with this label")
+        set_labels(ax, "also have this label", "of the rows with this label")
 
 
 class FeatureInfluenceDisplay(Display):
@@ -591,7 +619,8 @@ class FeatureInfluenceDisplay(Display):
         if found is None:
             problem = "does not predict a softmax of linear scores; use a linear model without a feature map."
             raise InputError(f"{type(model).__name__} {problem}")
-        coef, labels = found[0], [str(name) for name in model.label_names_]
+        coef = found[0]
+        labels = [str(name) for name in model.label_names_]
         # -1 is no column, and a label whose name is a number is found below.
         column = label if isinstance(label, (int, np.integer)) else -1
         if not 0 <= column < len(labels):
@@ -607,13 +636,13 @@ class FeatureInfluenceDisplay(Display):
         # stable: of equal coefficients the same ones are shown on every machine
         largest = np.argsort(-np.abs(self.coef), kind="stable")[: self.top]
         order = largest[np.argsort(-self.coef[largest], kind="stable")]
-        colors = [style.PALETTE[0] if value >= 0 else style.PALETTE[1] for value in self.coef[order]]
+        colors = [PALETTE[0] if value >= 0 else PALETTE[1] for value in self.coef[order]]
         self.bars_ = ax.barh(range(len(order)), self.coef[order], height=0.7, color=colors)
         self.shown_ = [str(self.feature_names[i]) for i in order]
-        ax.axvline(0, color=style.MUTED, linewidth=0.9)
-        style.name_rows(ax, self.shown_)
-        style.set_labels(ax, "coefficient minus the mean of all labels")
-        style.set_title(ax, f"Features that increase (blue) or decrease (orange) {self.label}")
+        ax.axvline(0, color=MUTED, linewidth=0.9)
+        name_rows(ax, self.shown_)
+        set_labels(ax, "coefficient minus the mean of all labels")
+        set_title(ax, f"Features that increase (blue) or decrease (orange) {self.label}")
 
 
 def _feature_names(estimator: Any, model: Any, count: int) -> Sequence[str]:

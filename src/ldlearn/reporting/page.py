@@ -17,6 +17,7 @@ from ldlearn.reporting import style
 from ldlearn.reporting.conclusions import compare_with_baseline, summarize, summarize_dataset
 from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summarize_convergence
 
+JsonObject = dict[str, Any]
 _LABELS_SHOWN = 9  # in the example at the top of the page
 
 # Colours of the displays, and their names in the style sheet of the page.
@@ -42,7 +43,7 @@ def page_assets(style: str, *scripts: str) -> dict[str, str]:
     sources = [template_environment().loader.get_source(template_environment(), name)[0] for name in (style, *scripts)]
     script = "\n".join(sources[1:])
     # The security policy of the page allows this script and no other, so that a name cannot inject one.
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {"style": sources[0], "script": script, "script_hash": f"sha256-{digest}"}
 
 
@@ -56,7 +57,7 @@ def template_environment() -> Any:
     made = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), **options)
     made.filters |= {"number": format_number, "rank": format_rank, "duration": format_duration}
     made.filters |= {"markdown": escape_markdown, "latex": escape_latex}
-    functions: list[Any] = [compare_with_baseline, summarize, summarize_dataset, plural, score_table, agreement_table]
+    functions = [compare_with_baseline, summarize, summarize_dataset, plural, score_table, agreement_table]
     functions += [cost_table, grid_sizes, selected_parameters, summarize_convergence]
     made.globals |= {function.__name__: function for function in functions} | {"tasks": TASKS}
     return made
@@ -72,21 +73,28 @@ def escape_latex(text: str) -> str:
     return strip_control_chars(text).translate(_LATEX)
 
 
-def page_data(results: Results) -> dict[str, Any]:
+def page_data(results: Results) -> JsonObject:
     """Data that the scripts of the page draw: samples, sensitivity and convergence, each by data set."""
-    runs = {dataset.name: results.convergence(dataset.name) for dataset in results.present_datasets}
-    # Of the first repeat. Significant digits, not decimals: objectives are of any size and change little at the end.
-    convergence = {
-        dataset: {method: _round_all(repeats[0].objective, ".8g") for method, repeats in found.items()}
-        for dataset, found in runs.items()
-        if found
-    }
-    return {"samples": sample_data(results), "sensitivity": sensitivity_data(results), "convergence": convergence}
+    convergence = {}
+    for dataset in results.present_datasets:
+        if runs := results.convergence(dataset.name):
+            # Of the first repeat. Significant digits, not decimals: objectives are of any size and
+            # change little at the end.
+            objectives = {method: _round_all(runs[method][0].objective, ".8g") for method in runs}
+            convergence[dataset.name] = objectives
+    # By data set and method: the curves of every parameter for both tasks.
+    sensitivity: JsonObject = {}
+    for method, name in results.by_method_and_dataset:
+        curves = {task: sensitivity_curves(results, name, method, task) for task in TASKS}
+        entry = {task: list(map(_curve_data, drawn)) for task, drawn in curves.items() if drawn}
+        if entry:
+            sensitivity.setdefault(name, {})[method] = entry
+    return {"samples": sample_data(results), "sensitivity": sensitivity, "convergence": convergence}
 
 
-def sample_data(results: Results) -> dict[str, Any]:
+def sample_data(results: Results) -> JsonObject:
     """By data set: the stored rows of the first repeat with truth, logical labels and the degrees by each method."""
-    data: dict[str, Any] = {}
+    data: JsonObject = {}
     for dataset in results.present_datasets:
         stored: dict[str, SampleRows] = {}
         for record in results.finished_records(dataset.name):
@@ -107,7 +115,7 @@ def sample_data(results: Results) -> dict[str, Any]:
     return data
 
 
-def example_row(results: Results, stored: Mapping[str, Any]) -> dict[str, Any] | None:
+def example_row(results: Results, stored: Mapping[str, Any]) -> JsonObject | None:
     """A short row of the first data set with typical intersection, and its degrees by the subject of the plan."""
     if not stored:
         return None
@@ -128,17 +136,7 @@ def example_row(results: Results, stored: Mapping[str, Any]) -> dict[str, Any] |
     return {"dataset": dataset, "method": method, "row": row["row"], "text": row["text"], "labels": shown}
 
 
-def sensitivity_data(results: Results) -> dict[str, Any]:
-    """By data set and method: the curves of every parameter for both tasks."""
-    found: dict[str, Any] = {}
-    for method, dataset in results.by_method_and_dataset:
-        curves = {task: sensitivity_curves(results, dataset, method, task) for task in TASKS}
-        if entry := {task: [_curve_data(curve) for curve in drawn] for task, drawn in curves.items() if drawn}:
-            found.setdefault(dataset, {})[method] = entry
-    return found
-
-
-def _curve_data(curve: Curve) -> dict[str, Any]:
+def _curve_data(curve: Curve) -> JsonObject:
     return {
         "parameter": curve.parameter,
         "score": curve.heading,
@@ -156,7 +154,7 @@ def _round_all(values: Iterable[Any], form: str = ".4f") -> list[float | None]:
 
 def script_json(data: Any) -> str:
     """JSON for a script element, whatever its strings contain."""
-    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     # "</script>" in a name would end the element; JSON parsers decode the escapes.
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

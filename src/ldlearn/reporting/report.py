@@ -96,7 +96,8 @@ class Report:
         tested = {key: table for key, table in self.tables.items() if table.metric in self.results.headline_metrics}
         self.headline_tables = list(tested.values())
         self.conclusions = {key: compare_methods(table, self.results.subject) for key, table in tested.items()}
-        self.costs, self.run = costs(self.results), summarize_run(self.results)
+        self.costs = costs(self.results)
+        self.run = summarize_run(self.results)
         self.protocol = [*describe_evaluation(self.results), *describe_selection(self.results)]
         found = (
             agreement(self.results, dataset.name, task)

@@ -27,7 +27,8 @@ def describe_evaluation(results: Results) -> list[str]:
 
 def describe_selection(results: Results) -> list[str]:
     """Sentences about the selection of hyperparameters and the grid sizes; empty if nothing was computed."""
-    finished, sizes = results.finished_records(), grid_sizes(results)
+    finished = results.finished_records()
+    sizes = grid_sizes(results)
     if not finished:
         return []
     if list(sizes) == [1]:

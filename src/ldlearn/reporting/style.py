@@ -1,7 +1,7 @@
 """Shared by all displays: colours, frames, and text that is never parsed as a formula."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -16,10 +16,11 @@ BAND = "#e4eaf2"
 # Okabe and Ito's colours, distinguishable with any kind of colour vision; without yellow and black.
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 MARKERS = ("o", "s", "^", "D", "v", "P")
-SMALL, NORMAL = 8.0, 9.0
+SMALL = 8.0
+NORMAL = 9.0
 
 # Names come from files: a dollar sign or a backslash in them is not a formula.
-_VERBATIM: dict[str, Any] = {"parse_math": False, "usetex": False}
+_VERBATIM: Any = {"parse_math": False, "usetex": False}
 
 
 def series_style(index: int) -> dict[str, Any]:
@@ -32,7 +33,7 @@ def series_style(index: int) -> dict[str, Any]:
     }
 
 
-def style_axes(ax: Axes, *, grid: Literal["x", "y", "both"] | None = "y") -> None:
+def style_axes(ax: Axes, *, grid: Any = "y") -> None:
     """Light frame, small numbers, a faint grid along one axis."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(RULE)
@@ -57,14 +58,15 @@ def set_title(ax: Axes, *lines: str) -> None:
 def set_labels(ax: Axes, x: str = "", y: str = "") -> None:
     """Labels of both axes, of one or more lines."""
     for put, text in ((ax.set_xlabel, x), (ax.set_ylabel, y)):
-        put("\n".join(strip_control_chars(line) for line in text.splitlines()), fontsize=NORMAL, color=INK, **_VERBATIM)
+        lines = map(strip_control_chars, text.splitlines())
+        put("\n".join(lines), fontsize=NORMAL, color=INK, **_VERBATIM)
 
 
 def name_ticks(axis: Axis, names: Sequence[object], positions: Sequence[float] | None = None, **options: Any) -> None:
     """Put names at the ticks of one axis: at 0, 1, ... by default."""
-    labels = [strip_control_chars(name) for name in names]
-    options |= {"fontsize": SMALL, "color": INK, **_VERBATIM}
-    axis.set_ticks(range(len(names)) if positions is None else positions, labels=labels, **options)
+    labels = list(map(strip_control_chars, names))
+    places = range(len(names)) if positions is None else positions
+    axis.set_ticks(places, labels=labels, fontsize=SMALL, color=INK, **_VERBATIM, **options)
 
 
 def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None:
