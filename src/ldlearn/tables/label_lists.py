@@ -87,7 +87,9 @@ def _holds_lists(series: Any, separator: str | None = None) -> bool:
     if getattr(series.dtype, "kind", "O") in "biufc":
         return False
     others = series[~is_missing(series) & ~series.map(is_label_word).to_numpy(dtype=bool)]
-    return separator is not None or not is_numeric(others)
+    if separator is not None and others.astype(str).str.contains(separator, regex=False).any():
+        return True  # 2,9 may be a number
+    return not is_numeric(others)
 
 
 def _find_separator(series: Any) -> str:
