@@ -20,6 +20,7 @@ from ldlearn.core.targets import (
 from ldlearn.core.votes import label_weights, log_likelihood, profile_log_rate
 from ldlearn.exceptions import InputError
 from ldlearn.metrics import per_row
+from ldlearn.solvers.features import Features
 
 ENHANCER, LEARNER, JOINT = KINDS = ("enhancer", "learner", "joint")
 
@@ -156,7 +157,8 @@ class JointModel(Enhancer):
 
     def _fit_votes(self, X: Any, Y: Mask, observed: Mask | None, sample_weight: SampleWeight | None) -> None:
         """Learn the number of votes per row, on some of the rows if they are many."""
-        rows, weights = vote_rows(*Y.shape), label_weights(sample_weight, observed)
+        rows = Features(X, sample_weight=sample_weight).sample_rows(max_vote_rows(Y.shape[1]))
+        weights = label_weights(sample_weight, observed)
         weights = None if weights is None else weights[rows]
         log_rate = profile_log_rate(log_degrees(self._predict(X[rows])), Y[rows], weights=weights)
         self.votes_per_row_ = float(np.exp(log_rate))
@@ -229,10 +231,9 @@ def drop_zero_weight_rows(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, 
     return X[kept], T[kept], {name: value[kept] for name, value in row_data.items()}, kept
 
 
-def vote_rows(n_samples: int, n_labels: int, max_rows: int = 2000, max_labels: int = 2 * 10**6) -> slice:
-    """The training rows, evenly spaced, on which the number of votes is learned."""
-    n_rows = min(max_rows, max(1, max_labels // n_labels))
-    return slice(None, None, -(-n_samples // n_rows))
+def max_vote_rows(n_labels: int) -> int:
+    """On how many training rows at most the number of votes is learned; fewer if they have very many labels."""
+    return min(2000, max(1, 2 * 10**6 // n_labels))
 
 
 def weighted_mean(values: Array, sample_weight: Any) -> float:

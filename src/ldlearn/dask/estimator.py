@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import LabelEstimator
 from ldlearn.base.estimator import RowData
-from ldlearn.base.kinds import JointModel, vote_rows
+from ldlearn.base.kinds import JointModel, max_vote_rows
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.core.graph import subtract_offsets
 from ldlearn.core.kernels import make_feature_map
@@ -163,7 +163,8 @@ class DaskEstimator(LabelEstimator):
     def _fit_rows(self, X: Any, T: Any, row_data: RowData) -> None:
         self._fit(X)
         if isinstance(self, JointModel):  # votes are fitted on the same sample of rows as in memory
-            rows, targets = X.fetch_rows(np.arange(X.n)[vote_rows(X.n, len(self.label_names_))])
+            columns = BlockColumns(X, X.X, X.sums, fit_intercept=True)
+            rows, targets = X.fetch_rows(columns.sample_rows(max_vote_rows(len(self.label_names_))))
             self._fit_votes(rows, *targets)
             self._total_weight = float(X.total)  # of all rows, not only of the sample
         self.n_rounds_ = X.runner.n_rounds
