@@ -53,7 +53,8 @@ def _squared_distances(features: Features) -> Array:
     X = features.X
     if sparse.issparse(X):
         return np.asarray(X.astype(np.float64).multiply(X) @ (features.spread > 0.0))
-    centre = np.median(X[features.sample_rows(20_000)], axis=0)
+    sample = X if features.n <= 20_000 else X[features.sample_rows(20_000)]
+    centre = np.median(sample, axis=0)
     found = np.empty(features.n)
     for rows, centred in centred_blocks(X, centre, features.m):
         found[rows] = np.einsum("ij,ij->i", centred, centred)
