@@ -61,6 +61,18 @@ def test_number_of_votes_per_row_is_estimated_from_the_data():
     assert model.votes_per_row_ == pytest.approx(12, rel=0.25)
 
 
+def test_number_of_votes_is_that_of_all_kinds_of_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    X[::2] *= 0.2
+    n_raters = np.where(np.arange(4000) % 2 == 0, 1, 12)  # every second row is of another kind
+    Y = rng.multinomial(n_raters, np.full(4, 0.25)) > 0
+    order = rng.permutation(4000)
+    alternating = VoteLDL(gamma=1.0).fit(X, Y).votes_per_row_
+    shuffled = VoteLDL(gamma=1.0).fit(X[order], Y[order]).votes_per_row_
+    assert alternating == pytest.approx(shuffled, rel=0.1)
+
+
 def search(split, **grid):
     """The value selected by 0/1 labels, and the true prediction score of each value of the grid."""
     X, Y = split.X[:800], split.Y[:800]

@@ -135,3 +135,11 @@ def test_outliers_hardly_affect_the_fit_and_are_reported(model):
         assert intersection(truth, model.fit(X, Y).predict(new)) > plain - 0.12
     model.set_params(gamma=1.0).fit(X, Y)  # no penalty is selected: no warning
     model.set_params(gamma=None)
+
+
+def test_penalty_of_alternating_kinds_does_not_depend_on_the_order_of_rows():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40_002, 2))
+    X[::3] += 100.0
+    shuffled = rng.permutation(X)
+    assert default_gamma(Features(X)) == pytest.approx(default_gamma(Features(shuffled)))

@@ -8,6 +8,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ldlearn.base.estimator import LabelEstimator, RowData, raise_input_errors, validate_sample_weight, wrap_output
+from ldlearn.core.scaling import random_rows
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_degrees
 from ldlearn.core.targets import (
     check_distributions,
@@ -156,7 +157,8 @@ class JointModel(Enhancer):
 
     def _fit_votes(self, X: Any, Y: Mask, observed: Mask | None, sample_weight: SampleWeight | None) -> None:
         """Learn the number of votes per row, on some of the rows if they are many."""
-        rows, weights = vote_rows(*Y.shape), label_weights(sample_weight, observed)
+        rows = vote_rows(*Y.shape)
+        weights = label_weights(sample_weight, observed)
         weights = None if weights is None else weights[rows]
         log_rate = profile_log_rate(log_degrees(self._predict(X[rows])), Y[rows], weights=weights)
         self.votes_per_row_ = float(np.exp(log_rate))
@@ -229,10 +231,9 @@ def drop_zero_weight_rows(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, 
     return X[kept], T[kept], {name: value[kept] for name, value in row_data.items()}, kept
 
 
-def vote_rows(n_samples: int, n_labels: int, max_rows: int = 2000, max_labels: int = 2 * 10**6) -> slice:
-    """The training rows, evenly spaced, on which the number of votes is learned."""
-    n_rows = min(max_rows, max(1, max_labels // n_labels))
-    return slice(None, None, -(-n_samples // n_rows))
+def vote_rows(n_samples: int, n_labels: int) -> Indices:
+    """The training rows on which the number of votes is learned: some, if they or their labels are very many."""
+    return random_rows(n_samples, min(2000, max(1, 2 * 10**6 // n_labels)))
 
 
 def weighted_mean(values: Array, sample_weight: Any) -> float:

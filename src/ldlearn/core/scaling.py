@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from ldlearn.core.simplex import Array, SampleWeight
+from ldlearn.core.simplex import Array, Indices, SampleWeight
 
 _BLOCK_ENTRIES = 2**19  # of a block of rows: 2 MB in single precision
 
@@ -32,6 +32,13 @@ def to_dense(A: Any) -> Array:
 def row_batches(n: int, width: int, max_entries: int) -> Iterator[slice]:
     """Slices of n rows with at most ``max_entries`` numbers each, if a row needs ``width``; at least one row each."""
     return gen_batches(n, max(1, max_entries // max(width, 1)))
+
+
+def random_rows(n: int, max_rows: int) -> Indices:
+    """All of n rows, or a random sample of them, always the same; sorted."""
+    if n <= max_rows:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, max_rows, replace=False))
 
 
 def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:

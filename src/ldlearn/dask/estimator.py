@@ -164,7 +164,7 @@ class DaskEstimator(LabelEstimator):
     def _fit_rows(self, X: Any, T: Any, row_data: RowData) -> None:
         self._fit(X)
         if isinstance(self, JointModel):  # votes are fitted on the same sample of rows as in memory
-            rows, targets = X.fetch_rows(np.arange(X.n)[vote_rows(X.n, len(self.label_names_))])
+            rows, targets = X.fetch_rows(vote_rows(X.n, len(self.label_names_)))
             self._fit_votes(rows, *targets)
             self._total_weight = float(X.total)  # of all rows, not only of the sample
         self.n_rounds_ = X.runner.n_rounds

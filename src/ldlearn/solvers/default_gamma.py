@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 from scipy import sparse
 
+from ldlearn.core.scaling import random_rows
 from ldlearn.core.simplex import Array, Indices
 from ldlearn.solvers.features import Features, centred_blocks
 
@@ -53,7 +54,8 @@ def _squared_distances(features: Features) -> Array:
     X = features.X
     if sparse.issparse(X):
         return X.astype(np.float64).multiply(X) @ (features.spread > 0.0)
-    centre = np.median(X[:: -(-features.n // 20_000)], axis=0)
+    sample = X if features.n <= 20_000 else X[random_rows(features.n, 20_000)]
+    centre = np.median(sample, axis=0)
     found = np.empty(features.n)
     for rows, centred in centred_blocks(X, centre, features.m):
         found[rows] = np.einsum("ij,ij->i", centred, centred)

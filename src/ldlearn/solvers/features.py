@@ -342,20 +342,27 @@ def row_keys(X: Any, columns: CentredColumns) -> Array:
         raise OverflowError("The squares of the features overflow.")
     varying = columns.spread > 0.0
     scale = np.where(varying, np.sqrt(columns.total / np.where(varying, columns.spread, 1.0)), 0.0)
-    coefficients = np.stack([np.ones(columns.m), np.random.default_rng(0).standard_normal(columns.m)])
+    coef = np.random.default_rng(0).standard_normal(columns.m)
 
     def f(z: Array) -> Array:
         # Neither odd nor even: mirrored rows and mirrored columns have different keys.
-        return z / (1.0 + (z - 0.7318) ** 2)
+        divisor = z - 0.7318
+        divisor *= divisor
+        divisor += 1.0
+        return z / divisor
 
     if sparse.issparse(X):
         # Relative to a row of zeros, so that only stored entries count.
-        values = f((X.data - columns.mean[X.indices]) * scale[X.indices]) - f(-columns.mean * scale)[X.indices]
-        return sparse.csr_array((values, X.indices, X.indptr), shape=X.shape) @ coefficients.T
+        values = f((X.data - columns.mean[X.indices]) * scale[X.indices])
+        values -= f(-columns.mean * scale)[X.indices]
+        rows = sparse.csr_array((values, X.indices, X.indptr), shape=X.shape)
+        return np.column_stack([rows.sum(axis=1), rows @ coef])
     keys = np.empty((X.shape[0], 2))
-    for rows in row_blocks(X):
+    for block in row_blocks(X):
+        values = f((X[block] - columns.mean) * scale)
+        keys[block, 0] = values.sum(axis=1)
         # Not by BLAS, in which the same row may give another number at another place.
-        np.einsum("ij,kj->ik", f((X[rows] - columns.mean) * scale), coefficients, out=keys[rows])
+        keys[block, 1] = np.einsum("ij,j->i", values, coef)
     return keys
 
 
