@@ -134,6 +134,24 @@ def test_fixed_cardinality_is_detected_by_the_variance(n_other, fixed):
     assert has_fixed_cardinality(splits) == fixed
 
 
+def test_fixed_cardinality_is_that_of_weighted_rows():
+    rng = np.random.default_rng(0)
+    Y = rng.permuted(np.tile([1, 1, 0, 0], (100, 1)), axis=1)
+    Y[:50] = [1, 1, 1, 0]
+    weights = np.repeat([0.001, 1.0], 50)
+    splits = validation_splits(
+        Features(rng.normal(size=(100, 2)), sample_weight=weights), RowTargets(Y > 0, None, weights)
+    )
+    assert has_fixed_cardinality(splits)
+
+
+def test_folds_of_many_rows_are_a_random_sample():
+    X = np.random.default_rng(0).normal(size=(4000, 1))
+    used = np.concatenate([fold.test for fold in validation_folds(Features(X))])
+    assert len(used) == 2000
+    assert abs(X[used].mean() - X.mean()) < 0.1  # four standard errors; the rows with the smallest keys differ by 0.8
+
+
 def test_duplicate_rows_are_in_the_same_fold():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 7))

@@ -34,9 +34,10 @@ def test_penalty_of_the_vote_model_is_selected_by_weighted_rows():
 
 
 def test_beta_is_selected_by_weighted_rows(monkeypatch):
-    """The agreement of weighted rows is that of repeated rows."""
+    """The agreement of weighted rows is that of repeated rows; rows with one positive label agree completely."""
     data = make_label_distributions(90, 4, 4, labels="votes", n_raters=6)
-    X, Y, weights = data.X, data.Y > 0, np.where(data.Y.sum(axis=1) == 1, 9, 1)
+    X, Y = data.X, data.Y > 0
+    weights = np.where(Y.sum(axis=1) == 1, 9, 1)
     monkeypatch.setattr(hyperparameters, "_maximise_on_grid", lambda agreement, grid: agreement(grid[4]))
     found = []
     for rows, counts in ((np.arange(90), weights.astype(float)), (np.repeat(np.arange(90), weights), None)):
