@@ -219,6 +219,7 @@ CASES = {
         lambda: ",".join([*(f"c{k}" for k in range(60_000)), "a", "b"]) + "\n" + ("u," * 60_000 + "1,0\n") * 40
     ),
     "short_rows.csv": text(lambda: ",".join([*(f"c{k}" for k in range(60_000)), "a", "b"]) + '\n"x"y\n' * 200_000),
+    "labels.csv": text(lambda: "x,a\n" + "".join(f"{k % 7},t{k % 10_000}|u\n" for k in range(20_500))),
     "long_name.npz": npz(
         **{"X" * 60_000: npy((2, 90_000), "<i1", bytes(180_000)), "D": npy((2, 1), content=bytes(16))}
     ),
@@ -240,6 +241,7 @@ CASES = {
     "cell.csv.gz": gzipped(lambda: b'a,b,c\n1,0,"' + b"x" * (300 * MEGABYTE)),
     "line.csv.gz": gzipped(lambda: b"a,b,c\n" + b"x" * (300 * MEGABYTE)),
     "late.csv.gz": gzipped(lambda: b"a,b,c\n" + b"1,0,x\n" * 300_000 + (b"1,0," + b"x" * 50_000 + b"\n") * 8000),
+    "texts.jsonl.gz": gzipped(lambda: (b'{"a":1,"b":0,"x":"' + b"x " * 100_000 + b'"}\n') * 3000),
     "lists.jsonl.gz": gzipped(lambda: b'{"a":[' + b"[]," * (20 * MEGABYTE) + b"0]}"),
     "many_lists.jsonl.gz": gzipped(lambda: (b'{"a":[' + b"[]," * 10_000 + b"0]}\n") * 8000),
     "lists.json": text(lambda: empty_lists(9)),
@@ -288,6 +290,7 @@ DEFAULT = (
     "text.parquet", "runs.feather", "nulls.feather", "index.svm", "names.npz", "keys.jsonl", "attributes.arff",
     "empty_end.csv", "long_name.npz", "zero_rows.npy", "fixed.feather", "labels.parquet", "views.feather",
     "shape7.mat", "far.xlsx", "shared.xlsx", "tasks.import.json", "lists.json", "zeros.csv.gz",
+    "labels.csv",
 )  # fmt: skip
 
 
@@ -296,7 +299,7 @@ def command(path):
     if ".import." in path.name:
         return ["import", str(path), "-o", str(path.with_name("out.csv"))]
     labels = {"npz": "D", "npy": "column0", "mat": "D", "svm": "Y"}.get(path.suffix[1:], "a,b")
-    if path.name in ("wide.npz", "labels.parquet"):
+    if path.name in ("wide.npz", "labels.parquet", "labels.csv"):
         labels = "Y" if path.suffix == ".npz" else "a"
     return ["fit", str(path), "--labels", labels, "-o", str(path.with_name("out.ldl"))]
 

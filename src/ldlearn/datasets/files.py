@@ -144,7 +144,7 @@ def _read_lists(source: Source, parts: dict[str, list[int]], separator: str) -> 
     """Features, fields of 0/1 labels and their names, of a table whose labels stand in one column."""
     features, listed = ([source.names[i] for i in positions] for positions in parts.values())
     frame = source.read(dict.fromkeys([*features, *listed], "any"))
-    table, labels, _ = expand_label_list(frame[listed], listed, separator)
+    table, labels, _ = expand_label_list(frame[listed], listed, separator, source.input.budget)
     return to_matrix(frame[features], features), {"Y": table[labels].to_numpy().astype(np.int8)}, labels
 
 

@@ -5,7 +5,7 @@ import os
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
@@ -43,6 +43,7 @@ class ArrowSource(Source):
         else:
             announced = _feather_sizes(input)
         self._column_bytes = announced.columns
+        self._differences = announced.differences
         self._file = dataset.dataset(str(input.path), format=options)
         self._n_rows = self._file.count_rows()
         names = self._file.schema.names
@@ -115,6 +116,9 @@ class ArrowSource(Source):
     def _batches(self, names: list[str]) -> Iterator[Any]:
         for name in names:
             self._check_type(name, self._file.schema.field(name).type)
+            if name in self._differences:
+                problem = "its texts are stored as differences (DELTA), which can unpack to any size"
+                raise TableError(f"{problem}; write the file with dictionaries, or leave it out.", column=name)
         needed = sum(self._column_bytes.get(name, 0) for name in (*names, _ALL_COLUMNS))
         self.input.budget.check(needed, STREAMED)
         options = {"use_threads": False, "batch_readahead": 0, "fragment_readahead": 0}
@@ -189,10 +193,11 @@ class ArrowSource(Source):
 
 
 class _Sizes(NamedTuple):
-    """What a file announces: bytes of each column as arrays, and which of its columns are texts."""
+    """What a file announces: bytes of each column as arrays, its columns of texts, and those stored as differences."""
 
     columns: Mapping[str, int]
     texts: list[str]
+    differences: Set[str] = frozenset()
 
 
 def _parquet_sizes(input: Input) -> _Sizes:
@@ -207,6 +212,8 @@ def _parquet_sizes(input: Input) -> _Sizes:
     footer = parquet.read_metadata(input.path)
     leaves = [footer.schema.column(j) for j in range(footer.num_columns)]
     roots = _roots([leaf.path for leaf in leaves], set(footer.schema.to_arrow_schema().names))
+    texts = [j for j, leaf in enumerate(leaves) if leaf.logical_type.type == "STRING"]
+    differences = set()
     sizes: Counter[str] = Counter()
     for group in map(footer.row_group, range(footer.num_row_groups)):
         input.budget.spend_array(())
@@ -214,7 +221,9 @@ def _parquet_sizes(input: Input) -> _Sizes:
             needed = max(8 * group.column(j).num_values, group.column(j).total_uncompressed_size)
             input.budget.check(needed)
             sizes[root] += needed
-    return _Sizes(sizes, [leaf.path for leaf in leaves if leaf.logical_type.type == "STRING"])
+        encodings = {roots[j]: "".join(group.column(j).encodings) for j in texts}
+        differences |= {root for root, used in encodings.items() if "DELTA" in used}
+    return _Sizes(sizes, [leaves[j].path for j in texts], differences)
 
 
 def _roots(paths: list[str], names: set[str]) -> list[str]:

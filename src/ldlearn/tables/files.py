@@ -128,12 +128,15 @@ class Budget:
         self.check(16 * n_rows * n_columns)
 
     def parse_json(self, text: str | bytes) -> Any:
-        """What a JSON text holds, after its values have been counted."""
+        """What a JSON text holds, after its values and characters have been counted."""
         marks = ",[{" if isinstance(text, str) else (b",", b"[", b"{")
-        self.spent += _JSON_VALUE_BYTES * sum(map(text.count, marks))  # type: ignore[arg-type]
+        self.spent += len(text) + _JSON_VALUE_BYTES * sum(map(text.count, marks))  # type: ignore[arg-type]
         self.check(self.spent, STREAMED)
         # Integers of more than 300 digits become infinite floats, which later checks refuse; pandas cannot hold them.
         return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 300 else float(digits))
+
+
+NO_LIMIT = Budget(max_bytes=1 << 62)
 
 
 @dataclass(frozen=True)
@@ -258,7 +261,9 @@ class Input:
 
     @cached_property
     def budget(self) -> Budget:
-        """What the table may take."""
+        """What the table may take; there is no limit for one that is in memory."""
+        if not isinstance(self.table, str):
+            return NO_LIMIT
         is_known = self.has_path and os.path.isfile(self.table)
         return Budget(os.path.getsize(self.table) if is_known else 0, self.max_bytes)
 

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 # Also behind blanks, and in the full width of East Asian fonts; behind apostrophes, so that `unguard` is the inverse.
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|[\s\x00-\x1f\ufeff]*[=+\-@＝＋－＠])")
-_NUMBER = re.compile(r"\s*[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*%?\s*")
+_NUMBER = re.compile(r"\s*[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*+%?\s*")
 
 
 def guard(text: str) -> str:

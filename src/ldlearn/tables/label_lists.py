@@ -10,6 +10,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 from ldlearn.exceptions import TableError, format_list
 from ldlearn.tables.annotation_formats import parse_labels, parse_list_text
 from ldlearn.tables.columns import sorted_labels
+from ldlearn.tables.files import Budget
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.values import import_pandas, is_label_word, is_missing, is_numeric
 
@@ -30,7 +31,7 @@ class LabelList(NamedTuple):
 
 
 def expand_label_list(
-    table: Any, labels: Sequence[str], separator: str | None = None
+    table: Any, labels: Sequence[str], separator: str | None, budget: Budget
 ) -> tuple[Any, list[str], LabelList | None]:
     """The table with 0/1 columns instead of a single label column of lists; as it is if there is no such column.
 
@@ -39,10 +40,12 @@ def expand_label_list(
     table : DataFrame
     labels : sequence of str
         The label columns. A single one whose cells are texts other than yes/no, or lists, holds lists.
-    separator : str, optional
+    separator : str or None
         What stands between labels; by default a new line, a bar, a semicolon or a comma, whichever occurs first in
         this order. Lists as JSON, Python and NumPy write them (``["sky", "sea"]``) need none. An empty cell is a row
         without labels.
+    budget : Budget
+        What the 0/1 columns may take.
 
     Returns
     -------
@@ -63,6 +66,7 @@ def expand_label_list(
     if len(names) > max(50, len(table) / 2):
         problem = f"{len(names)} different labels in {len(table)} rows look like texts"
         raise TableError(f"{problem}; name other label columns, or what separates labels.", column=column)
+    budget.check(8 * len(table) * len(names))
     return with_label_columns(table, found, names), names, found
 
 
@@ -71,11 +75,13 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
     if isinstance(table, SparseTable):
         return replace(table, frame=with_label_columns(table.frame, found, names))
     cells = _parse_cells(table[found.column], found)
+    known = set(names)
     for row, cell in zip(table.index, cells, strict=True):
-        if unknown := [name for name in cell if name not in names]:
+        if unknown := [name for name in cell if name not in known]:
             problem = f"{unknown[0]!r} is not one of the labels {format_list(names)}; correct it, or fit again."
             raise TableError(problem, row=row, column=found.column)
-    Y = MultiLabelBinarizer(classes=list(names)).fit_transform(cells).astype(np.float64)
+    binarizer = MultiLabelBinarizer(classes=list(names), sparse_output=True)
+    Y = binarizer.fit_transform(cells).astype(np.float64).toarray()
     rest = table.drop(columns=[found.column])
     if both := [name for name in names if name in rest.columns]:
         raise TableError(f"the label {both[0]!r} is the name of a column too; rename one.", column=found.column)

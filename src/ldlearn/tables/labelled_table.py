@@ -171,7 +171,7 @@ def _read_labels(
     """Only a single label column can hold lists, which become a column for each label."""
     expanded, names, listed = frame, columns.labels, None
     if len(names) == 1 or separator is not None:
-        expanded, names, listed = expand_label_list(frame, names, separator)
+        expanded, names, listed = expand_label_list(frame, names, separator, input.budget)
     # The 0/1 columns have taken its place.
     if listed is not None and listed.column in columns.kept:
         expanded = expanded.assign(**{listed.column: frame[listed.column]})

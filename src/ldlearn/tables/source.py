@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import Columns, check_distinct, find_columns, find_marked_labels
-from ldlearn.tables.files import STREAMED, Budget, Input
+from ldlearn.tables.files import NO_LIMIT, STREAMED, Budget, Input, is_gzip
 from ldlearn.tables.values import import_pandas, to_numbers
 
 CHUNK_ROWS = 8192
 CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk on its columns
 ROW_BYTES = 16  # beside its cells: its number, and its degrees
 _TEXT_COLUMN_BYTES = 32 << 10  # not of memory: each takes about 3 ms of work, so that 4,000 take 12 s
-
-_NO_LIMIT = Budget(max_bytes=1 << 62)
 
 Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
 
@@ -140,8 +138,13 @@ class Source:
             if block is None:
                 return
             dense = block.frame if isinstance(block, SparseTable) else block
-            needed += ROW_BYTES * len(dense) + self.cell_bytes * dense.size
-            self._check_text_columns(sum(dtype.kind == "O" for dtype in dense.dtypes))
+            # Rows that are not kept take time: a million of them about a second.
+            needed += ROW_BYTES * times * len(dense) + self.cell_bytes * dense.size
+            texts = dense.select_dtypes(object)
+            self._check_text_columns(texts.shape[1])
+            # Other files are as long as their texts, and streams give them back.
+            if times == 1 and is_gzip(self.input.table):
+                needed += sum(len(cell) for cell in texts.to_numpy().ravel() if isinstance(cell, str))
             budget.check(needed + self.text_bytes, times)
             yield block
 
@@ -247,7 +250,7 @@ class SparseTable:
     frame: Any
     matrix: Any
     names: list[Any]
-    budget: Budget = _NO_LIMIT
+    budget: Budget = NO_LIMIT
 
     @property
     def columns(self) -> list[str]:

@@ -24,6 +24,7 @@ _FRACTION = re.compile(r"(?<![\d.,])0,\d+(?![\d.,])")
 _DECIMAL_COMMA = re.compile(rf"(?<![\d.,])(0,\d+|\d+,(\d{{1,2}}|\d{{4,}})|\d{{1,3}}([.{_GAP}]\d{{3}})+,\d+)(?![\d.,])")
 _THOUSANDS_COMMA = re.compile(r"\d,\d{3}(?:,\d{3}|\.)")
 _DECIMAL_POINT = re.compile(r"[^,]*\.\d[^,]*")
+_LONGEST_NUMBER = 100
 _LABEL_WORDS = {"true": 1.0, "yes": 1.0, "x": 1.0, "✓": 1.0, "☑": 1.0, "false": 0.0, "no": 0.0}
 
 
@@ -89,7 +90,8 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
         return NumberColumn(numbers, malformed, "", Counter())
     numbers = numbers.copy()  # pandas may give a view, or one that is read-only
     plain = numbers[~np.isnan(numbers)]
-    texts = [cell.strip() if isinstance(cell, str) else "" for cell in cells]
+    # No number is longer; the patterns take time that grows with the square of the length.
+    texts = [cell.strip() if isinstance(cell, str) and len(cell) <= _LONGEST_NUMBER else "" for cell in cells]
     mark = decimal or _find_decimal_mark(texts, plain)
     # Beside decimal points, 0,5 makes 1,234 ambiguous.
     is_ambiguous = decimal is None and any(map(_FRACTION.search, texts))
@@ -111,9 +113,9 @@ def _find_decimal_mark(texts: list[str], plain: NDArray[np.float64]) -> str:
 
 def _number_pattern(mark: str, thousands: str) -> re.Pattern[str]:
     return re.compile(
-        rf"(?P<debit>\()?\s*[-+−]?\s*(?P<before>{_CURRENCY})?\s*[-+−]?"
+        rf"(?P<debit>\()?\s*+[-+−]?\s*+(?P<before>{_CURRENCY})?\s*+[-+−]?"
         rf"(?P<digits>(?:[1-9]\d{{0,2}}(?P<gap>[{thousands}{_GAP}])\d{{3}}(?:(?P=gap)\d{{3}})*|\d+)(?:[{mark}]\d*)?)"
-        rf"\s*(?P<after>{_CURRENCY}|%|(?P<unit>{_UNIT}))?\s*(?(debit)\))"
+        rf"\s*+(?P<after>{_CURRENCY}|%|(?P<unit>{_UNIT}))?\s*(?(debit)\))"
     )
 
 
