@@ -29,6 +29,8 @@ def test_os_errors_name_the_file():
     full = OSError(errno.ENOSPC, "No space left on device")
     assert _message_and_exit_code(full) == ("standard output: No space left on device.", 2)
     assert _message_and_exit_code(OSError(errno.EACCES, "Permission denied", "x.csv"))[0] == "x.csv: Permission denied."
+    message, code = _message_and_exit_code(MemoryError())
+    assert ("memory" in message, "bug" in message, code) == (True, False, 2)
 
 
 def test_output_has_default_permissions_and_leaves_no_temporary_files(model, run, workspace):

@@ -101,5 +101,7 @@ def _message_and_exit_code(error: BaseException) -> tuple[str, int]:
     if isinstance(error, OSError) and error.strerror:
         # Errors of files name the file; only standard output has no name.
         return f"{error.filename or 'standard output'}: {error.strerror}.", 2
+    if isinstance(error, MemoryError):
+        return "the memory of this machine does not suffice; use fewer rows or columns, or a larger machine.", 2
     report = "please report it with `ldlearn --version` and the output of the same command with --debug"
     return f"this is a bug of ldlearn ({type(error).__name__}: {text}); {report}.", 1
