@@ -190,7 +190,7 @@ def _count_raters(
     budget: Budget,
     known: Sequence[str] = (),
 ) -> Annotations:
-    """The table of the numbers of raters, or of 0/1 labels; ``known`` labels come first, also if nobody gave them."""
+    """The table of the numbers of raters, or of 0/1 labels; ``known`` labels come first, also without raters."""
     pandas = import_pandas()
     given = {name for annotation in annotations for name in annotation.labels}
     labels = list(dict.fromkeys([*known, *sorted_labels(given)]))
