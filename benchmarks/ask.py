@@ -2,12 +2,13 @@
 
 ``python benchmarks/ask.py [--seeds N] [--rows N]`` prints a Markdown table.
 
-Half of the rows are for training. Each has three raters, drawn from its real votes; its 0/1 labels are the labels
-that any of them chose. DLDL is fitted on these labels, and rows are chosen by its degrees. The chosen rows are
-annotated with the fractions of all their votes (`degrees` of ``fit``), or by one more rater. The error is the mean
-squared distance from the fractions of all votes, relative to that without annotations: of the degrees of the training
-rows, and of predictions for the other half. Rows are chosen at random, by the largest expected error
-(`expected_errors`), and as `ldlearn ask` does, with diversity.
+Half of the rows are for training. Each has three raters, drawn from its real votes; its 0/1 labels
+are the labels that any of them chose. DLDL is fitted on these labels, and rows are chosen by its
+degrees. The chosen rows are annotated with the fractions of all their votes (`degrees` of ``fit``),
+or by one more rater. The error is the mean squared distance from the fractions of all votes,
+relative to that without annotations: of the degrees of the training rows, and of predictions for
+the other half. Rows are chosen at random, by the largest expected error (`expected_errors`), and as
+`ldlearn ask` does, with diversity.
 """
 
 import argparse
@@ -38,7 +39,11 @@ def data_sets() -> Iterator[tuple[str, Any, Any]]:
     faces = SHARED / "datasets" / "SCUT_FBP.mat"
     if faces.is_file():
         data = read_dataset(faces)
-        yield "SCUT_FBP", (data.X - data.X.mean(axis=0)) / data.X.std(axis=0), np.rint(70 * data.D).astype(int)
+        yield (
+            "SCUT_FBP",
+            (data.X - data.X.mean(axis=0)) / data.X.std(axis=0),
+            np.rint(70 * data.D).astype(int),
+        )
 
 
 def draw(rng: np.random.Generator, counts: Any, n: int) -> Any:
@@ -46,7 +51,9 @@ def draw(rng: np.random.Generator, counts: Any, n: int) -> Any:
     return np.array([rng.multivariate_hypergeometric(row, n) for row in counts])
 
 
-def choices(rng: np.random.Generator, predicted: Any, degrees: Any, X: Any) -> dict[str, Callable[[int], Any]]:
+def choices(
+    rng: np.random.Generator, predicted: Any, degrees: Any, X: Any
+) -> dict[str, Callable[[int], Any]]:
     expected, shuffled = expected_errors(predicted, degrees), rng.permutation(len(X))
     return {
         "random": lambda n: shuffled[:n],
@@ -100,7 +107,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--rows", type=int, default=1500)
     given = parser.parse_args()
-    print("| data set | answer | error of | choice | " + " | ".join(f"{n} answers" for n in ANNOTATIONS) + " |")
+    print(
+        "| data set | answer | error of | choice | "
+        + " | ".join(f"{n} answers" for n in ANNOTATIONS)
+        + " |"
+    )
     print("|---|---|---|---|" + "---|" * len(ANNOTATIONS))
     for name, X, counts in data_sets():
         found: dict[tuple[str, str], dict[int, list[float]]] = {}
@@ -109,8 +120,12 @@ def main() -> None:
                 found.setdefault((kind, choice), {}).setdefault(n, []).append(error)
         for (kind, choice), by_n in sorted(found.items(), key=lambda item: item[0][0]):
             answer = "one more rater" if kind == "votes and prediction" else "all votes"
-            cells = [f"{np.mean(v):.3f} ± {np.std(v, ddof=1) / len(v) ** 0.5:.3f}" for v in by_n.values()]
-            print(f"| {name} | {answer} | {kind} | {choice} | " + " | ".join(cells) + " |", flush=True)
+            cells = [
+                f"{np.mean(v):.3f} ± {np.std(v, ddof=1) / len(v) ** 0.5:.3f}" for v in by_n.values()
+            ]
+            print(
+                f"| {name} | {answer} | {kind} | {choice} | " + " | ".join(cells) + " |", flush=True
+            )
 
 
 if __name__ == "__main__":

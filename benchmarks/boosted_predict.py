@@ -1,7 +1,9 @@
-"""CPU time of BoostedLDL's predictions against LightGBM's, in one thread: at most 5 times, and equal within 1e-12.
+"""CPU time of BoostedLDL's predictions against LightGBM's, in one thread: at most 5 times, and
+equal within 1e-12.
 
-The same trees are applied to 100,000 rows by LightGBM (raw scores) and by ldlearn, in turn and in the same process; the
-least of three times counts. Run: ``OMP_NUM_THREADS=1 python benchmarks/boosted_predict.py``.
+The same trees are applied to 100,000 rows by LightGBM (raw scores) and by ldlearn, in turn and in
+the same process; the least of three times counts. Run: ``OMP_NUM_THREADS=1 python
+benchmarks/boosted_predict.py``.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ def make_rows(n: int, n_features: int, n_categorical: int, seed: int) -> np.ndar
     return X
 
 
-def fit(n_features: int, n_categorical: int, n_labels: int, **params: Any) -> tuple[BoostedLDL, Any]:
+def fit(
+    n_features: int, n_categorical: int, n_labels: int, **params: Any
+) -> tuple[BoostedLDL, Any]:
     """A model, and the booster that its trees come from."""
     X = make_rows(3000, n_features, n_categorical, seed=0)
     known = np.nan_to_num(X)
@@ -40,8 +44,12 @@ def fit(n_features: int, n_categorical: int, n_labels: int, **params: Any) -> tu
     boosters = []
     train = lightgbm.train
     try:
-        lightgbm.train = lambda *args, **given: boosters.append(train(*args, **given)) or boosters[-1]
-        model = BoostedLDL(categorical_features=list(range(n_categorical)), n_iter_no_change=200, **params).fit(X, D)
+        lightgbm.train = lambda *args, **given: (
+            boosters.append(train(*args, **given)) or boosters[-1]
+        )
+        model = BoostedLDL(
+            categorical_features=list(range(n_categorical)), n_iter_no_change=200, **params
+        ).fit(X, D)
     finally:
         lightgbm.train = train
     return model, boosters[0]
@@ -67,18 +75,26 @@ def compare(name: str, model: BoostedLDL, booster: Any) -> None:
     difference = float(np.abs(times[0][0][1] - times[0][1][1]).max())
     n_trees = model.n_estimators_ * len(model.intercept_)
     ratio = ours / theirs
-    print(f"{name:<24} {n_trees:>6} {theirs:>11.2f} {ours:>10.2f} {ratio:>6.2f} {difference:>11.1e}", flush=True)
+    print(
+        f"{name:<24} {n_trees:>6} {theirs:>11.2f} {ours:>10.2f} {ratio:>6.2f} {difference:>11.1e}",
+        flush=True,
+    )
     assert ratio <= MAX_RATIO, "too slow"
     assert difference <= MAX_DIFFERENCE, "other predictions"
 
 
 def main() -> None:
-    print(f"{'case':<24} {'trees':>6} {'LightGBM s':>11} {'ldlearn s':>10} {'ratio':>6} {'difference':>11}")
+    print(
+        f"{'case':<24} {'trees':>6} {'LightGBM s':>11} {'ldlearn s':>10} {'ratio':>6} {'difference':>11}"
+    )
     compare("default, 6 labels", *fit(20, 0, 6, n_estimators=60))
     compare("5 categorical features", *fit(20, 5, 6, n_estimators=60))
     compare("2 leaves", *fit(20, 0, 6, n_estimators=60, max_leaf_nodes=2))
     compare("31 leaves", *fit(20, 0, 6, n_estimators=60, max_leaf_nodes=31))
-    compare("255 leaves of 2 rows", *fit(20, 0, 3, n_estimators=60, max_leaf_nodes=255, min_samples_leaf=2, l2=0.0))
+    compare(
+        "255 leaves of 2 rows",
+        *fit(20, 0, 3, n_estimators=60, max_leaf_nodes=255, min_samples_leaf=2, l2=0.0),
+    )
     compare("500 features, 5 rounds", *fit(500, 0, 3, n_estimators=5))
 
 

@@ -26,7 +26,9 @@ print((kilobytes("VmHWM") - before) * 1024, data.X.nbytes, time.perf_counter() -
 """
 
 
-def write_table(path: Path, n_rows: int, n_features: int, n_labels: int, rows_per_group: int) -> None:
+def write_table(
+    path: Path, n_rows: int, n_features: int, n_labels: int, rows_per_group: int
+) -> None:
     import numpy as np
     import pyarrow
     import pyarrow.parquet
@@ -48,7 +50,9 @@ def write_table(path: Path, n_rows: int, n_features: int, n_labels: int, rows_pe
 
 def measure(path: Path, warm: Path) -> tuple[float, float]:
     """Peak memory of a new process that reads the file, over the bytes of X; and its seconds."""
-    out = subprocess.run([sys.executable, "-c", READ, warm, path], capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        [sys.executable, "-c", READ, warm, path], capture_output=True, text=True, check=True
+    )
     peak, size, seconds = map(float, out.stdout.split())
     return peak / size, seconds
 

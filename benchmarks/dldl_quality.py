@@ -1,11 +1,12 @@
-"""How good are DLDL's degrees? Baselines, two steps, the defaults, and the best of a grid, on the data at hand.
+"""How good are DLDL's degrees? Baselines, two steps, the defaults, and the best of a grid, on the
+data at hand.
 
-``python benchmarks/dldl_quality.py [NAME ...]`` prints a Markdown table: mean intersection over seeds 0, 1, 2 of
-shuffled 60/20/20 splits, features standardised on the training part, logical labels where a degree exceeds 0.01.
-"tuned" picks alpha, beta and gamma on the validation part's true distributions (prediction by ``predict``, recovery by
-``enhance``).
-"trained on truth" is the same predictor fitted to the true distributions, its penalty picked the same way.
-SCUT_FBP and Natural_Scene are read from a folder beside the repository if they are there.
+``python benchmarks/dldl_quality.py [NAME ...]`` prints a Markdown table: mean intersection over
+seeds 0, 1, 2 of shuffled 60/20/20 splits, features standardised on the training part, logical
+labels where a degree exceeds 0.01. "tuned" picks alpha, beta and gamma on the validation part's
+true distributions (prediction by ``predict``, recovery by ``enhance``). "trained on truth" is the
+same predictor fitted to the true distributions, its penalty picked the same way. SCUT_FBP and
+Natural_Scene are read from a folder beside the repository if they are there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromClassifier, PriorLE, ProjectedPriorLE, UniformLE
+from ldlearn import (
+    DLDL,
+    SABFGS,
+    EnhanceThenLearn,
+    FromClassifier,
+    PriorLE,
+    ProjectedPriorLE,
+    UniformLE,
+)
 from ldlearn.joint import dldl_path
 from ldlearn.metrics import intersection
 
@@ -43,8 +52,12 @@ def tuned(models: Iterable[DLDL], split: Split) -> tuple[float, float]:
     recovery, prediction = (-1.0, 0.0), (-1.0, 0.0)
     for model in models:
         found = scores(model, split)
-        recovery = max(recovery, (intersection(split.D_val, model.enhance(split.X_val, split.Y_val)), found[0]))
-        prediction = max(prediction, (intersection(split.D_val, model.predict(split.X_val)), found[1]))
+        recovery = max(
+            recovery, (intersection(split.D_val, model.enhance(split.X_val, split.Y_val)), found[0])
+        )
+        prediction = max(
+            prediction, (intersection(split.D_val, model.predict(split.X_val)), found[1])
+        )
     return recovery[1], prediction[1]
 
 
@@ -64,16 +77,23 @@ def rows(split: Split) -> dict[str, tuple[float, float]]:
     two_steps = EnhanceThenLearn().fit(split.X, split.Y)
     rbf = {"feature_map": "rbf"}
     found: dict[str, tuple[float, float]] = {
-        type(baseline).__name__: (intersection(split.D, baseline.fit_enhance(split.X, split.Y)), nothing)
+        type(baseline).__name__: (
+            intersection(split.D, baseline.fit_enhance(split.X, split.Y)),
+            nothing,
+        )
         for baseline in (UniformLE(), PriorLE(), ProjectedPriorLE())
     }
     for link in ("probability", "votes"):
-        found[f'FromClassifier(link="{link}")'] = scores(FromClassifier(link=link).fit(split.X, split.Y), split)
+        found[f'FromClassifier(link="{link}")'] = scores(
+            FromClassifier(link=link).fit(split.X, split.Y), split
+        )
     uniform = UniformLE().fit_enhance(split.X, split.Y)
     found["two steps (UniformLE, SABFGS)"] = scores(two_steps, split)
     found["two steps, tuned"] = (nothing, on_truth(split, uniform))
     found["DLDL(), no tuning"] = scores(DLDL().fit(split.X, split.Y), split)
-    found["DLDL, tuned"] = tuned(dldl_path(split.X, split.Y, alpha=ALPHA, beta=BETA, gamma=gamma), split)
+    found["DLDL, tuned"] = tuned(
+        dldl_path(split.X, split.Y, alpha=ALPHA, beta=BETA, gamma=gamma), split
+    )
     found['DLDL(feature_map="rbf"), no tuning'] = scores(DLDL(**rbf).fit(split.X, split.Y), split)
     path = dldl_path(split.X, split.Y, beta=BETA, gamma=GAMMA_RBF, **rbf)
     found['DLDL(feature_map="rbf"), tuned'] = tuned(path, split)

@@ -2,8 +2,8 @@
 
 ``python benchmarks/dldl_speed.py`` prints:
 
-* the time of ``DLDL().fit``, and of DLDL with its graph, over that of ``LogisticRegression(max_iter=100)`` on the same
-  features with the largest degree as label;
+* the time of ``DLDL().fit``, and of DLDL with its graph, over that of
+  ``LogisticRegression(max_iter=100)`` on the same features with the largest degree as label;
 * how fit time grows with the number of rows, the graph left out;
 * the memory a fit needs beyond X, in units of X;
 * how many iterations the D-step takes over the paper's whole grid, and how long that grid takes.
@@ -74,9 +74,13 @@ def growth() -> None:
     sizes = [5_000, 10_000, 20_000, 40_000]
     X, D = synthetic(sizes[-1])
     Y = binarize(D)
-    times = [seconds(lambda n=n: DLDL(beta=1.0, tol=1e-6).fit(X[:n], Y[:n]), repeats=3) for n in sizes]
+    times = [
+        seconds(lambda n=n: DLDL(beta=1.0, tol=1e-6).fit(X[:n], Y[:n]), repeats=3) for n in sizes
+    ]
     exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    print(f"growth of fit time from {sizes[0]} to {sizes[-1]} rows: n^{exponent:.2f}   (target: at most n^1.15)")
+    print(
+        f"growth of fit time from {sizes[0]} to {sizes[-1]} rows: n^{exponent:.2f}   (target: at most n^1.15)"
+    )
     print("  " + ", ".join(f"{n}: {t:.2f} s" for n, t in zip(sizes, times, strict=True)))
 
 
@@ -101,7 +105,9 @@ def memory(alpha: float) -> None:
     done.set()
     watcher.join()
     ratio = (peak - before) / X.nbytes
-    print(f"peak extra memory at 40000 x 100, alpha={alpha:g}: {ratio:.1f} times X   (target: at most 6)")
+    print(
+        f"peak extra memory at 40000 x 100, alpha={alpha:g}: {ratio:.1f} times X   (target: at most 6)"
+    )
 
 
 def whole_grid(X: np.ndarray, D: np.ndarray) -> None:
@@ -110,8 +116,12 @@ def whole_grid(X: np.ndarray, D: np.ndarray) -> None:
     wall = time.perf_counter() - start
     steps = np.concatenate([model.n_newton_ for model in models])
     failures = sum(model.gap_.sum() > model.tol * len(X) for model in models)
-    print(f"the paper's grid, {len(models)} points, {len(steps)} D-steps: {wall:.0f} s in one process")
-    print(f"  Newton iterations: worst {steps.max()}, median {np.median(steps):g}; not converged: {failures}")
+    print(
+        f"the paper's grid, {len(models)} points, {len(steps)} D-steps: {wall:.0f} s in one process"
+    )
+    print(
+        f"  Newton iterations: worst {steps.max()}, median {np.median(steps):g}; not converged: {failures}"
+    )
 
 
 def main() -> int:

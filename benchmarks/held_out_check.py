@@ -1,15 +1,18 @@
 """How often `fit` reports that a constant prediction is better, where degrees are known.
 
-``python benchmarks/held_out_check.py [--folder FOLDER] [--seeds N] [--simulations N]`` prints Markdown tables of two
-checks of `DLDL()` on held-out 0/1 labels: the slope of the vote log-likelihood (`advantage_over_constant`) and the
-likelihood itself, compared with that of the mean of the training rows. A check warns if the slope is not clearly
-positive, or the likelihood clearly lower (two standard errors).
+``python benchmarks/held_out_check.py [--folder FOLDER] [--seeds N] [--simulations N]`` prints
+Markdown tables of two checks of `DLDL()` on held-out 0/1 labels: the slope of the vote
+log-likelihood (`advantage_over_constant`) and the likelihood itself, compared with that of the mean
+of the training rows. A check warns if the slope is not clearly positive, or the likelihood clearly
+lower (two standard errors).
 
-The first table counts cases of real distributions by how far the predicted degrees are from the truth, compared with
-those of the constant (mean intersection). In the second, labels are simulated votes of linear p(x), where every warning
-about the likelihood is a false alarm; frequencies have the standard error of the simulation.
+The first table counts cases of real distributions by how far the predicted degrees are from the
+truth, compared with those of the constant (mean intersection). In the second, labels are simulated
+votes of linear p(x), where every warning about the likelihood is a false alarm; frequencies have
+the standard error of the simulation.
 
-The embedded sets are always used, others if they are in the folder beside the repository or in the one named.
+The embedded sets are always used, others if they are in the folder beside the repository or in the
+one named.
 """
 
 from __future__ import annotations
@@ -47,7 +50,11 @@ SIMULATIONS = {
     "10 raters, informative": {"n_raters": 10},
     "3 raters, weak features (snr 0.1)": {"n_raters": 3, "snr": 0.1},
 }
-QUALITIES = (("worse by 0.01 or more", -1.0, -0.01), ("about equal", -0.01, 0.01), ("better", 0.01, 1.0))
+QUALITIES = (
+    ("worse by 0.01 or more", -1.0, -0.01),
+    ("about equal", -0.01, 0.01),
+    ("better", 0.01, 1.0),
+)
 MAX_ROWS, MAX_FEATURES = 600, 300
 
 
@@ -88,27 +95,37 @@ def real_cases(folder: Path, seeds: int) -> Iterator[dict[str, Any]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--folder", type=Path, default=SHARED / "datasets", help="where .mat files lie")
+    parser.add_argument(
+        "--folder", type=Path, default=SHARED / "datasets", help="where .mat files lie"
+    )
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--simulations", type=int, default=100)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     cases = list(real_cases(options.folder, options.seeds))
-    print("| labels | degrees, compared with the constant | cases | slope warns | likelihood warns |")
+    print(
+        "| labels | degrees, compared with the constant | cases | slope warns | likelihood warns |"
+    )
     print("|---|---|---|---|---|")
     for way in WAYS:
         for title, low, high in QUALITIES:
             some = [case for case in cases if case["way"] == way and low <= case["gain"] < high]
             counts = [sum(case[name] for case in some) for name in ("slope", "likelihood")]
             print(f"| {way} | {title} | {len(some)} | {counts[0]} | {counts[1]} |")
-    print("\n| simulated votes, 300 rows | simulations | slope warns | likelihood warns | standard error |")
+    print(
+        "\n| simulated votes, 300 rows | simulations | slope warns | likelihood warns | standard error |"
+    )
     print("|---|---|---|---|---|")
     for title, parameters in SIMULATIONS.items():
         found = []
         for seed in range(options.simulations):
-            data = make_label_distributions(300, 8, 5, labels="votes", random_state=seed, **parameters)
+            data = make_label_distributions(
+                300, 8, 5, labels="votes", random_state=seed, **parameters
+            )
             found.append(check(data.X, data.Y, data.D, seed))
-        slope, likelihood = (np.mean([case[name] for case in found]) for name in ("slope", "likelihood"))
+        slope, likelihood = (
+            np.mean([case[name] for case in found]) for name in ("slope", "likelihood")
+        )
         error = np.sqrt(likelihood * (1.0 - likelihood) / len(found))
         print(f"| {title} | {len(found)} | {slope:.3f} | {likelihood:.3f} | {error:.3f} |")
     return 0

@@ -1,26 +1,31 @@
 """Empirical coverage of intervals, on simulated votes and on real data sets.
 
-``python benchmarks/intervals.py [--seeds N] [--coverage LEVEL] [--tables NAME ...] [--sets NAME ...]`` prints four
-Markdown tables (violations, DLDL, VoteLDL, real), with simulation errors where there is more than one seed.
+``python benchmarks/intervals.py [--seeds N] [--coverage LEVEL] [--tables NAME ...] [--sets NAME
+...]`` prints four Markdown tables (violations, DLDL, VoteLDL, real), with simulation errors where
+there is more than one seed.
 
-Violations of what intervals of p(x) assume: non-linear truth, numbers of raters that vary, groups of dependent rows;
-the coverage, how often there is a message, and the coverage of the simulations without one. Bars: a message in at most
-5 % of the simulations in which the assumptions hold, and no coverage below 0.8 without a message.
+Violations of what intervals of p(x) assume: non-linear truth, numbers of raters that vary, groups
+of dependent rows; the coverage, how often there is a message, and the coverage of the simulations
+without one. Bars: a message in at most 5 % of the simulations in which the assumptions hold, and no
+coverage below 0.8 without a message.
 
-Simulated votes, a table for DLDL and one for VoteLDL; the raters of a row vote with probabilities p(x) or, if they
-agree, with degrees q of the row's own. On new rows, the coverage and the mean width of
+Simulated votes, a table for DLDL and one for VoteLDL; the raters of a row vote with probabilities
+p(x) or, if they agree, with degrees q of the row's own. On new rows, the coverage and the mean
+width of
 
 - intervals of ``predict_interval`` for p(x);
-- intervals of ``enhance_interval`` for the shares of the votes of rows (positive labels in rows with two or more);
+- intervals of ``enhance_interval`` for the shares of the votes of rows (positive labels in rows
+  with two or more);
 - both with the number of raters (``n_raters=``), for q and for the shares of the votes.
 
-Where labels determine the coefficients too poorly, ``predict_interval`` raises; the tables show how often, and how
-often there is a message (a false alarm, except for noise).
+Where labels determine the coefficients too poorly, ``predict_interval`` raises; the tables show how
+often, and how often there is a message (a false alarm, except for noise).
 
-Real sets: labels where a degree exceeds 0.01, 60 % of the rows for the fit. The true degrees of a row differ from those
-of other rows with the same features; conformal intervals, calibrated on a fifth of the rows, are for these. Where
-degrees are shares of votes, the number of raters is given too. Sets other than the embedded ones are read from a folder
-beside the repository if they are there.
+Real sets: labels where a degree exceeds 0.01, 60 % of the rows for the fit. The true degrees of a
+row differ from those of other rows with the same features; conformal intervals, calibrated on a
+fifth of the rows, are for these. Where degrees are shares of votes, the number of raters is given
+too. Sets other than the embedded ones are read from a folder beside the repository if they are
+there.
 """
 
 from __future__ import annotations
@@ -61,7 +66,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "10 raters, many rows": {"n": 5000, "m": 20, "c": 8, "votes": 10},
     "5 raters who agree (concentration 5)": {"n": 1000, "m": 20, "c": 5, "votes": 5, "agree": 5.0},
     "20 raters who agree (10)": {"n": 1000, "m": 20, "c": 5, "votes": 20, "agree": 10.0},
-    "20 votes on average, agreeing (10)": {"n": 1000, "m": 20, "c": 5, "votes": 20, "agree": 10.0, "random": True},
+    "20 votes on average, agreeing (10)": {
+        "n": 1000,
+        "m": 20,
+        "c": 5,
+        "votes": 20,
+        "agree": 10.0,
+        "random": True,
+    },
     "20 raters who agree much (5)": {"n": 1000, "m": 20, "c": 5, "votes": 20, "agree": 5.0},
     "5 raters, rows with noise (snr 10)": {"n": 1000, "m": 20, "c": 5, "votes": 5, "snr": 10.0},
     "20 raters, rows with noise (snr 10)": {"n": 1000, "m": 20, "c": 5, "votes": 20, "snr": 10.0},
@@ -99,7 +111,8 @@ def simulate(
     noise: int = 0,
     **made: Any,
 ) -> tuple[Rows, Rows]:
-    """Training rows and new rows. With a finite snr rows have individual degrees, whose mean is not p(x)."""
+    """Training rows and new rows. With a finite snr rows have individual degrees, whose mean is not
+    p(x)."""
     data = make_label_distributions(n + NEW_ROWS, m, c, snr=snr, random_state=seed, **made)
     rng = np.random.default_rng(seed)
     Q, totals = data.D, votes
@@ -117,8 +130,11 @@ def simulate(
 Figures = tuple[float, float, float]  # coverage, mean width, whether there was a message
 
 
-def empirical_coverage(intervals: Callable[[], Any], truth: np.ndarray, where: Any = ...) -> Figures:
-    """Empirical coverage, mean width, and whether there was a message; NaN if intervals are not available."""
+def empirical_coverage(
+    intervals: Callable[[], Any], truth: np.ndarray, where: Any = ...
+) -> Figures:
+    """Empirical coverage, mean width, and whether there was a message; NaN if intervals are not
+    available."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
@@ -136,13 +152,18 @@ def mean_and_error(values: np.ndarray) -> str:
 
 
 def row(name: str, found: Sequence[Sequence[Figures]]) -> str:
-    """A line of a table: means over seeds, widths in brackets, how often there were a message or no intervals."""
+    """A line of a table: means over seeds, widths in brackets, how often there were a message or no
+    intervals."""
     cells = []
     for column in np.moveaxis(np.array(found), 1, 0):
         given = column[~np.isnan(column[:, 1])]
         known = len(given) > 0 and not np.isnan(given[:, 0]).any()
         cell = f"{mean_and_error(given[:, 0])} (width {given[:, 1].mean():.3f})" if known else ""
-        refused = f"refused: {len(column) - len(given)} of {len(column)}" if len(given) < len(column) else ""
+        refused = (
+            f"refused: {len(column) - len(given)} of {len(column)}"
+            if len(given) < len(column)
+            else ""
+        )
         message = f"message: {given[:, 2].sum():.0f} of {len(column)}" if given[:, 2].any() else ""
         cells.append(" ".join(part for part in (cell, refused, message) if part))
     return f"| {name} | " + " | ".join(cells) + " |"
@@ -178,7 +199,9 @@ def scores(X: np.ndarray, kind: str, rng: np.random.Generator, c: int = 5) -> np
     return 0.9 * hidden @ rng.normal(size=(10, c))
 
 
-def independent_rows(n: int, m: int, seed: int, kind: str = "linear", raters: str = "10", **_: Any) -> Case:
+def independent_rows(
+    n: int, m: int, seed: int, kind: str = "linear", raters: str = "10", **_: Any
+) -> Case:
     rng = np.random.default_rng([seed, n, m])
     X = rng.normal(size=(n + NEW_ROWS, m))
     P = softmax(scores(X, kind, rng))
@@ -186,30 +209,44 @@ def independent_rows(n: int, m: int, seed: int, kind: str = "linear", raters: st
         "10": np.full(n, 10),
         "1 to 20": rng.integers(1, 21, n),
         "2 or 20": rng.choice([2, 20], n),
-        "3 to 30, log-uniform": np.rint(np.exp(rng.uniform(np.log(3.0), np.log(30.0), n))).astype(int),
+        "3 to 30, log-uniform": np.rint(np.exp(rng.uniform(np.log(3.0), np.log(30.0), n))).astype(
+            int
+        ),
         "by a feature": np.rint(np.exp(2.0 + 0.8 * X[:n, 0])).clip(1, 50).astype(int),
     }[raters]
     return Case(X[:n], rng.multinomial(numbers, P[:n]) > 0, {"n_raters": numbers}, X[n:], P[n:])
 
 
 def grouped_rows(
-    n: int, m: int, seed: int, shared: float, effect: str = "normal", shuffled: bool = False, c: int = 5
+    n: int,
+    m: int,
+    seed: int,
+    shared: float,
+    effect: str = "normal",
+    shuffled: bool = False,
+    c: int = 5,
 ) -> Case:
-    """Groups of 20 rows; ``shared`` is the part of the variance of features that the rows of a group share.
+    """Groups of 20 rows; ``shared`` is the part of the variance of features that the rows of a
+    group share.
 
-    The raters of a group have opinions of their own, from a Dirichlet distribution of concentration 5 around p(x) (if
-    features are the same) or from scores with a normal effect of standard deviation 0.5.
+    The raters of a group have opinions of their own, from a Dirichlet distribution of concentration
+    5 around p(x) (if features are the same) or from scores with a normal effect of standard
+    deviation 0.5.
     """
     rng = np.random.default_rng([seed, n, m])
     group = np.repeat(np.arange(n // 20), 20)
-    X = np.sqrt(shared) * rng.normal(size=(n // 20, m))[group] + np.sqrt(1.0 - shared) * rng.normal(size=(n, m))
+    X = np.sqrt(shared) * rng.normal(size=(n // 20, m))[group] + np.sqrt(1.0 - shared) * rng.normal(
+        size=(n, m)
+    )
     X_new, W = rng.normal(size=(NEW_ROWS, m)), 2.0 * rng.normal(size=(m, c)) / np.sqrt(m)
     if effect == "Dirichlet":
         parts = rng.standard_gamma(5.0 * softmax(X[::20] @ W))[group]
         Q, P_new = parts / parts.sum(axis=1, keepdims=True), softmax(X_new @ W)
     else:
         Q = softmax(X @ W + 0.5 * rng.normal(size=(n // 20, c))[group])
-        P_new = np.mean([softmax(X_new @ W + 0.5 * rng.normal(size=c)) for _ in range(1000)], axis=0)
+        P_new = np.mean(
+            [softmax(X_new @ W + 0.5 * rng.normal(size=c)) for _ in range(1000)], axis=0
+        )
     order = rng.permutation(n) if shuffled else np.arange(n)
     return Case(X[order], rng.multinomial(10, Q[order]) > 0, {"groups": group[order]}, X_new, P_new)
 
@@ -219,7 +256,14 @@ def violations(seeds: int, coverage: float) -> None:
     print("|---|---|---|---|")
     lines: dict[str, tuple[Callable[..., Case], dict[str, Any], str]] = {}
     for n, m in ((400, 5), (1000, 20)):
-        for kind in ("linear", "squares", "small squares", "products", "waves of two features", "network"):
+        for kind in (
+            "linear",
+            "squares",
+            "small squares",
+            "products",
+            "waves of two features",
+            "network",
+        ):
             name = "none" if kind == "linear" else f"non-linear truth: {kind}"
             lines[f"{name}; {n}, {m}"] = independent_rows, {"n": n, "m": m, "kind": kind}, ""
         for raters in ("1 to 20", "2 or 20", "3 to 30, log-uniform", "by a feature"):
@@ -242,8 +286,14 @@ def violations(seeds: int, coverage: float) -> None:
         found = []
         for seed in range(seeds):
             case = make(seed=seed, **options)
-            model = VoteLDL(gamma=1.0).fit(case.X, case.Y, **({known: case.known[known]} if known else {}))
-            found.append(empirical_coverage(partial(model.predict_interval, case.X_new, coverage), case.P_new))
+            model = VoteLDL(gamma=1.0).fit(
+                case.X, case.Y, **({known: case.known[known]} if known else {})
+            )
+            found.append(
+                empirical_coverage(
+                    partial(model.predict_interval, case.X_new, coverage), case.P_new
+                )
+            )
         figures = np.array(found)
         silent = figures[figures[:, 2] == 0, 0]
         cells = (
@@ -274,9 +324,13 @@ def simulated(make: type[DLDL | VoteLDL], seeds: int, coverage: float) -> None:
             found.append(
                 [
                     empirical_coverage(partial(model.predict_interval, new.X, coverage), new.P),
-                    empirical_coverage(partial(model.enhance_interval, new.X, Y, coverage), shares, judged),
+                    empirical_coverage(
+                        partial(model.enhance_interval, new.X, Y, coverage), shares, judged
+                    ),
                     empirical_coverage(partial(model.predict_interval, new.X, **known), new.Q),
-                    empirical_coverage(partial(model.enhance_interval, new.X, Y, **known), shares, judged),
+                    empirical_coverage(
+                        partial(model.enhance_interval, new.X, Y, **known), shares, judged
+                    ),
                 ]
             )
         n_features = setting["m"] + setting.get("noise", 0)
@@ -299,12 +353,18 @@ def real(names: list[str], seeds: int, coverage: float) -> None:
             blank = (np.nan, 0.0, 0.0)
             found.append(
                 [
-                    empirical_coverage(partial(model.predict_interval, new, coverage), split.D_test),
-                    empirical_coverage(partial(model.enhance_interval, *given, coverage), split.D_test, judged),
+                    empirical_coverage(
+                        partial(model.predict_interval, new, coverage), split.D_test
+                    ),
+                    empirical_coverage(
+                        partial(model.enhance_interval, *given, coverage), split.D_test, judged
+                    ),
                     empirical_coverage(partial(model.predict_interval, new, **known), split.D_test)
                     if name in RATERS
                     else blank,
-                    empirical_coverage(partial(model.enhance_interval, *given, **known), split.D_test, judged)
+                    empirical_coverage(
+                        partial(model.enhance_interval, *given, **known), split.D_test, judged
+                    )
                     if name in RATERS
                     else blank,
                     empirical_coverage(partial(sure.predict_interval, new, coverage), split.D_test),
@@ -317,7 +377,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--coverage", type=float, default=0.9)
-    available = [*EMBEDDED, *(name for name in FILES if (SHARED / "datasets" / f"{name}.mat").exists())]
+    available = [
+        *EMBEDDED,
+        *(name for name in FILES if (SHARED / "datasets" / f"{name}.mat").exists()),
+    ]
     parser.add_argument("--tables", nargs="*", choices=["violations", "DLDL", "VoteLDL", "real"])
     parser.add_argument("--sets", nargs="*", default=available)
     options = parser.parse_args()

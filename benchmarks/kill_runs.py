@@ -1,9 +1,10 @@
-"""Kill a run with SIGKILL at random moments, let it complete, and compare its records with an uninterrupted run's.
+"""Kill a run with SIGKILL at random moments, let it complete, and compare its records with an
+uninterrupted run's.
 
     python benchmarks/kill_runs.py --kills 20 --jobs 1
 
-Prints how many kills hit a running process, how many left a truncated line, and whether the records are equal; the exit
-code is 1 if they are not.
+Prints how many kills hit a running process, how many left a truncated line, and whether the records
+are equal; the exit code is 1 if they are not.
 """
 
 from __future__ import annotations
@@ -22,13 +23,22 @@ from ldlearn.experiments import Plan, read_records, run_plan
 METHODS = {
     "UniformLE": {},
     "DLDL": {"grid": {"alpha": [0.0, 0.1], "beta": [0.1, 1.0], "gamma": [0.1, 1.0]}},
-    "PriorLE + SABFGS": {"estimator": "PriorLE", "learner": "SABFGS", "learner_grid": {"l2": [0.1, 1.0]}},
+    "PriorLE + SABFGS": {
+        "estimator": "PriorLE",
+        "learner": "SABFGS",
+        "learner_grid": {"l2": [0.1, 1.0]},
+    },
 }
 
 
 def plan(repeats: int) -> Plan:
-    data = {"generator": "label_distributions", "params": {"n_samples": 100, "n_features": 5, "n_labels": 4}}
-    return Plan.from_dict({"datasets": {"made": data}, "methods": METHODS, "protocol": {"repeats": repeats}})
+    data = {
+        "generator": "label_distributions",
+        "params": {"n_samples": 100, "n_features": 5, "n_labels": 4},
+    }
+    return Plan.from_dict(
+        {"datasets": {"made": data}, "methods": METHODS, "protocol": {"repeats": repeats}}
+    )
 
 
 def start(work: Plan, folder: Path, jobs: int) -> int:
@@ -57,7 +67,9 @@ def has_truncated_line(folder: Path) -> bool:
     return path.is_file() and path.stat().st_size > 0 and not path.read_bytes().endswith(b"\n")
 
 
-def compare(kills: int, repeats: int, jobs: int = 1, seed: int = 0, longest: float | None = None) -> tuple[bool, str]:
+def compare(
+    kills: int, repeats: int, jobs: int = 1, seed: int = 0, longest: float | None = None
+) -> tuple[bool, str]:
     """Whether a run killed this often has the records of an uninterrupted run, and a summary."""
     work, rng = plan(repeats), random.Random(seed)
     with tempfile.TemporaryDirectory() as base:
@@ -71,9 +83,13 @@ def compare(kills: int, repeats: int, jobs: int = 1, seed: int = 0, longest: flo
             time.sleep(rng.uniform(0.0, longest or 1.8 * seconds / kills))
             hits += end(child, kill=True)
             truncated += has_truncated_line(killed)
-        before = len(read_records(killed, history=True)) if (killed / "records.jsonl").is_file() else 0
+        before = (
+            len(read_records(killed, history=True)) if (killed / "records.jsonl").is_file() else 0
+        )
         assert not end(start(work, killed, jobs), kill=False)
-        same = [r.without_timing for r in read_records(whole)] == [r.without_timing for r in read_records(killed)]
+        same = [r.without_timing for r in read_records(whole)] == [
+            r.without_timing for r in read_records(killed)
+        ]
         no_duplicates = len(read_records(killed, history=True)) == len(METHODS) * repeats
     summary = (
         f"{len(METHODS) * repeats} cells, {seconds:.1f} s uninterrupted with {jobs} job(s)\n"
@@ -84,12 +100,16 @@ def compare(kills: int, repeats: int, jobs: int = 1, seed: int = 0, longest: flo
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--longest", type=float, help="seconds that a run may live (processes take some to start)")
+    parser.add_argument(
+        "--longest", type=float, help="seconds that a run may live (processes take some to start)"
+    )
     is_equal, summary = compare(**vars(parser.parse_args()))
     print(summary)
     return 0 if is_equal else 1

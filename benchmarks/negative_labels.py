@@ -1,19 +1,22 @@
 """What 0 means: prediction, intervals and recovery with ``zeros="less"``.
 
-``python benchmarks/negative_labels.py simulated`` simulates votes in the model of docs/research/without_truth.md: p has
-linear logits, and degrees of rows are Dirichlet distributed around p(x). With standard errors of the simulation, it
-prints
+``python benchmarks/negative_labels.py simulated`` simulates votes in the model of
+docs/research/without_truth.md: p has linear logits, and degrees of rows are Dirichlet distributed
+around p(x). With standard errors of the simulation, it prints
 
-- the intersection of predictions with p(x) for three votes, by ``zeros``. Bar: the same for all values;
-- the coverage of intervals at nominal 0.9 by the true concentration kappa. Bar: 0.85 for three and five raters;
+- the intersection of predictions with p(x) for three votes, by ``zeros``. Bar: the same for all
+  values;
+- the coverage of intervals at nominal 0.9 by the true concentration kappa. Bar: 0.85 for three and
+  five raters;
 - quartiles of kappa as estimated from the number of raters.
 
-``python benchmarks/negative_labels.py recovered [FILE.mat ...]`` prints mean intersections and KL divergences of
-recovered degrees over data sets (the embedded ones, those in the folder beside the repository, and the files given),
-for ways of making labels and for rules for the weight w of the prediction P in ``(1 - w) D + w P``. Two seeds, 400
-training rows and 150 features at most; differences between rules have standard errors over data sets.
-``covered`` instead of ``recovered`` prints the coverage of intervals of DLDL (beta = 1) on the test rows of the same
-sets, first seed only.
+``python benchmarks/negative_labels.py recovered [FILE.mat ...]`` prints mean intersections and KL
+divergences of recovered degrees over data sets (the embedded ones, those in the folder beside the
+repository, and the files given), for ways of making labels and for rules for the weight w of the
+prediction P in ``(1 - w) D + w P``. Two seeds, 400 training rows and 150 features at most;
+differences between rules have standard errors over data sets. ``covered`` instead of ``recovered``
+prints the coverage of intervals of DLDL (beta = 1) on the test rows of the same sets, first seed
+only.
 """
 
 from __future__ import annotations
@@ -94,7 +97,13 @@ def print_predictions() -> None:
 
 
 def print_coverages() -> None:
-    kinds = ("prediction", "recovery", "`n_raters`: prediction", "`n_raters`: recovery", "quartiles of estimated kappa")
+    kinds = (
+        "prediction",
+        "recovery",
+        "`n_raters`: prediction",
+        "`n_raters`: recovery",
+        "quartiles of estimated kappa",
+    )
     print("\n| raters, true kappa | " + " | ".join(kinds) + " |\n|---|---|---|---|---|---|")
     for n_raters in (3, 5, 20):
         for kappa in (1.0, 3.0, 5.0, 20.0, np.inf):
@@ -105,29 +114,48 @@ def print_coverages() -> None:
                 inside = []
                 for given in ({}, {"n_raters": n_raters}):
                     model = VoteLDL(zeros="less").fit(X[train], Y[train], **given)
-                    for lower, upper in (model.predict_interval(X[new]), model.enhance_interval(X[new], Y[new])):
+                    for lower, upper in (
+                        model.predict_interval(X[new]),
+                        model.enhance_interval(X[new], Y[new]),
+                    ):
                         inside.append(((lower <= D[new]) & (D[new] <= upper)).mean())
                 coverages.append(inside)
                 estimates.append(model.kappa_)
             cells = [with_error(column) for column in np.transpose(coverages)]
-            quartiles = ", ".join(f"{value:.3g}" for value in np.quantile(estimates, (0.25, 0.5, 0.75)))
-            print(f"| {n_raters}, {kappa:g} | " + " | ".join(cells) + f" | {quartiles} |", flush=True)
+            quartiles = ", ".join(
+                f"{value:.3g}" for value in np.quantile(estimates, (0.25, 0.5, 0.75))
+            )
+            print(
+                f"| {n_raters}, {kappa:g} | " + " | ".join(cells) + f" | {quartiles} |", flush=True
+            )
 
 
-def cells(files: list[str], n_seeds: int = 2) -> Iterator[tuple[str, str, np.ndarray, np.ndarray, np.ndarray, int]]:
+def cells(
+    files: list[str], n_seeds: int = 2
+) -> Iterator[tuple[str, str, np.ndarray, np.ndarray, np.ndarray, int]]:
     """Name, kind of labels, X, D and Y, and the number of training rows."""
     sets = {name: load(name) for name in EMBEDDED}
     sets |= {name: load(name) for name in FILES if (SHARED / "datasets" / f"{name}.mat").exists()}
     for file in files:
         arrays = loadmat(file)
         degrees = arrays["labels"].astype(float)
-        sets[Path(file).stem] = arrays["features"].astype(float), degrees / degrees.sum(axis=1, keepdims=True)
+        sets[Path(file).stem] = (
+            arrays["features"].astype(float),
+            degrees / degrees.sum(axis=1, keepdims=True),
+        )
     for name, (X, D) in sets.items():
         columns = np.random.default_rng(0).permutation(X.shape[1])[:150]
         for seed in range(n_seeds):
             rows = np.random.default_rng(seed).permutation(len(X))[:600]
             for way, make in WAYS.items():
-                yield name, way, X[np.ix_(rows, columns)], D[rows], make(D[rows], seed), int(2 / 3 * len(rows))
+                yield (
+                    name,
+                    way,
+                    X[np.ix_(rows, columns)],
+                    D[rows],
+                    make(D[rows], seed),
+                    int(2 / 3 * len(rows)),
+                )
     for seed in range(n_seeds):
         table, D = make_survey(seed)
         Y = table[REASONS].to_numpy()
@@ -136,23 +164,29 @@ def cells(files: list[str], n_seeds: int = 2) -> Iterator[tuple[str, str, np.nda
 
 
 def kl_divergence(D: np.ndarray, E: np.ndarray) -> float:
-    """Mean KL(D, E); a degree below 1e-6 counts as 1e-6, so that degrees of 0 have a finite divergence."""
+    """Mean KL(D, E); a degree below 1e-6 counts as 1e-6, so that degrees of 0 have a finite
+    divergence."""
     E = np.maximum(E, 1e-6)
     return float(np.sum(np.where(D > 0, D * np.log(np.maximum(D, 1e-12) / E), 0.0), axis=1).mean())
 
 
 def dispersion_weight(Y: np.ndarray) -> float:
-    """The earlier rule: kappa is 2 or 1/4 times the number of positive labels, by the variance of this number."""
+    """The earlier rule: kappa is 2 or 1/4 times the number of positive labels, by the variance of
+    this number."""
     independent = (Y.mean(axis=0) * (1.0 - Y.mean(axis=0))).sum()
     ratio = 2.0 if Y.sum(axis=1).var() <= 0.5 * independent else 0.25
     return ratio / (ratio + 1.0)
 
 
 def predict_out_of_fold(model: Any, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    penalties = {name: getattr(model, f"{name}_") for name in ("beta", "gamma") if hasattr(model, f"{name}_")}
+    penalties = {
+        name: getattr(model, f"{name}_") for name in ("beta", "gamma") if hasattr(model, f"{name}_")
+    }
     P = np.empty(Y.shape)
     for fold in validation_folds(Features(X), len(X)):
-        P[fold.test] = type(model)(**penalties).fit(X[fold.train], Y[fold.train]).predict(X[fold.test])
+        P[fold.test] = (
+            type(model)(**penalties).fit(X[fold.train], Y[fold.train]).predict(X[fold.test])
+        )
     return P
 
 
@@ -196,7 +230,11 @@ def print_real_coverages(files: list[str]) -> None:
         found.append([((lower <= D[k:]) & (D[k:] <= upper)).mean() for lower, upper in intervals])
         print(f"| {name} | {way} | {found[-1][0]:.3f} | {found[-1][1]:.3f} |", flush=True)
     for title, summary in (("mean", np.mean), ("smallest", np.min)):
-        print(f"| {title} | | " + " | ".join(f"{value:.3f}" for value in summary(found, axis=0)) + " |")
+        print(
+            f"| {title} | | "
+            + " | ".join(f"{value:.3f}" for value in summary(found, axis=0))
+            + " |"
+        )
 
 
 def print_recoveries(files: list[str]) -> None:
@@ -209,16 +247,23 @@ def print_recoveries(files: list[str]) -> None:
         for title, recovered, predictor in recover(X[known], Y[known]):
             E = predictor.predict(X[k:])
             found = intersection(D[known], recovered), kl_divergence(D[known], recovered)
-            scores[title, way][name].append((*found, intersection(D[k:], E), kl_divergence(D[k:], E)))
+            scores[title, way][name].append(
+                (*found, intersection(D[k:], E), kl_divergence(D[k:], E))
+            )
     ways = [*WAYS, "survey"]
     titles = list(dict.fromkeys(title for title, _ in scores))
-    means = {key: {name: np.mean(rows, axis=0) for name, rows in sets.items()} for key, sets in scores.items()}
+    means = {
+        key: {name: np.mean(rows, axis=0) for name, rows in sets.items()}
+        for key, sets in scores.items()
+    }
     for part, title in enumerate(("recovery", "recovery, KL", "prediction", "prediction, KL")):
         print(f"\n| {title} | " + " | ".join(ways) + " |\n|---|" + "---|" * len(ways))
         for method in titles:
             depends_on_w = "w =" in method or "w by" in method
             if part < 2 or not depends_on_w:
-                columns = [np.mean([row[part] for row in means[method, way].values()]) for way in ways]
+                columns = [
+                    np.mean([row[part] for row in means[method, way].values()]) for way in ways
+                ]
                 print(f"| {method} | " + " | ".join(f"{value:.3f}" for value in columns) + " |")
     others = ("w = 1/2, P out of fold", "w = 2/3", "w = 2/3, P out of fold", "w by dispersion")
     print("\n| difference of recoveries | " + " | ".join(WAYS) + " |\n|---|" + "---|" * len(WAYS))
@@ -228,8 +273,12 @@ def print_recoveries(files: list[str]) -> None:
                 columns = []
                 for way in WAYS:
                     pair = means[f"`{model}`, {rule}", way], means[f"`{model}`, w = 1/2", way]
-                    columns.append(with_error([pair[0][name][part] - pair[1][name][part] for name in pair[0]]))
-                print(f"| `{model}`: {rule}, minus w = 1/2; {metric} | " + " | ".join(columns) + " |")
+                    columns.append(
+                        with_error([pair[0][name][part] - pair[1][name][part] for name in pair[0]])
+                    )
+                print(
+                    f"| `{model}`: {rule}, minus w = 1/2; {metric} | " + " | ".join(columns) + " |"
+                )
 
 
 def main(arguments: list[str]) -> int:

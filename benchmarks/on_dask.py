@@ -1,14 +1,17 @@
-"""DLDL on a Dask cluster of this machine: time, memory and quality of fits past a worker's memory, and a cost model.
+"""DLDL on a Dask cluster of this machine: time, memory and quality of fits past a worker's memory,
+and a cost model.
 
-``python benchmarks/on_dask.py fit 10000000 --workers 2 --memory 2GB`` fits rows that are generated block by block on
-the workers, ``--features`` 100 and ``--labels`` 10 by default, the weights given (``--chosen`` lets DLDL choose them),
-and scores the recovered degrees and the predictions against the truth, beside the baselines.
+``python benchmarks/on_dask.py fit 10000000 --workers 2 --memory 2GB`` fits rows that are generated
+block by block on the workers, ``--features`` 100 and ``--labels`` 10 by default, the weights given
+(``--chosen`` lets DLDL choose them), and scores the recovered degrees and the predictions against
+the truth, beside the baselines.
 
-``python benchmarks/on_dask.py model`` fits the cost model of docs/dask.md on runs at three sizes, checks it on a
-fourth, and says what it predicts for 1e9 rows on 100 workers. ``--shrink K`` divides all numbers of rows by K, to try
-the script.
+``python benchmarks/on_dask.py model`` fits the cost model of docs/dask.md on runs at three sizes,
+checks it on a fourth, and says what it predicts for 1e9 rows on 100 workers. ``--shrink K`` divides
+all numbers of rows by K, to try the script.
 
-Both keep what they measured in benchmarks/on_dask.json and write benchmarks/scale.md from it. Nothing is asserted.
+Both keep what they measured in benchmarks/on_dask.json and write benchmarks/scale.md from it.
+Nothing is asserted.
 """
 
 from __future__ import annotations
@@ -36,8 +39,14 @@ STORED, PAGE = HERE / "on_dask.json", HERE / "scale.md"
 WEIGHTS = {"beta": 1.0, "gamma": 3.0}
 RATERS = 20
 GIGABYTE = 2.0**30
-# Runs that the model is fitted on, at three sizes, and the one that it is checked on: rows, features, labels, block.
-FITTED = [(100_000, 100, 10, 5_000), (100_000, 100, 10, 50_000), (200_000, 50, 30, 20_000), (400_000, 100, 10, 20_000)]
+# Runs that the model is fitted on, at three sizes, and the one that it is checked on: rows,
+# features, labels, block.
+FITTED = [
+    (100_000, 100, 10, 5_000),
+    (100_000, 100, 10, 50_000),
+    (200_000, 50, 30, 20_000),
+    (400_000, 100, 10, 20_000),
+]
 CHECKED = (1_000_000, 100, 10, 50_000)
 FAR = {"rows": 10**9, "features": 100, "labels": 10, "block": 10**6, "workers": 100}
 
@@ -64,11 +73,19 @@ def votes(X: np.ndarray, c: int) -> np.ndarray:
     return Y
 
 
-def intersections(X: np.ndarray, Y: np.ndarray, D: np.ndarray, model: Any, mean: np.ndarray) -> np.ndarray:
+def intersections(
+    X: np.ndarray, Y: np.ndarray, D: np.ndarray, model: Any, mean: np.ndarray
+) -> np.ndarray:
     """Sums over rows of the intersection with the truth, for recovery, prediction and baselines."""
     truth = true_degrees(X, Y.shape[1])
     prior = normalize_rows(Y * mean)
-    rows = (D, normalize_rows(Y.astype(float)), prior, model.predict(X), np.broadcast_to(mean, truth.shape))
+    rows = (
+        D,
+        normalize_rows(Y.astype(float)),
+        prior,
+        model.predict(X),
+        np.broadcast_to(mean, truth.shape),
+    )
     return np.array([[np.minimum(truth, guess).sum() for guess in rows]])
 
 
@@ -82,14 +99,26 @@ def peak_memory() -> float:
 
 def collections(n: int, m: int, c: int, block: int) -> tuple[Any, Any]:
     rows = (block,) * (n // block) + ((n % block,) if n % block else ())
-    X = da.map_blocks(block_of_features, chunks=(rows, (m,)), dtype=np.float32, meta=np.empty((0, 0), np.float32))
+    X = da.map_blocks(
+        block_of_features, chunks=(rows, (m,)), dtype=np.float32, meta=np.empty((0, 0), np.float32)
+    )
     return X, X.map_blocks(votes, c, chunks=(rows, (c,)), dtype=bool, meta=np.empty((0, 0), bool))
 
 
-def measured_fit(n: int, m: int, c: int, block: int, workers: int, memory: str, chosen: bool) -> dict[str, Any]:
+def measured_fit(
+    n: int, m: int, c: int, block: int, workers: int, memory: str, chosen: bool
+) -> dict[str, Any]:
     X, Y = collections(n, m, c, block)
-    options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    with distributed.LocalCluster(**options, memory_limit=memory) as cluster, distributed.Client(cluster) as client:
+    options = {
+        "n_workers": workers,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": ":0",
+    }
+    with (
+        distributed.LocalCluster(**options, memory_limit=memory) as cluster,
+        distributed.Client(cluster) as client,
+    ):
         client.run(np.random.default_rng)  # all workers have started
         start = time.perf_counter()
         model = ld.DaskDLDL(**({} if chosen else WEIGHTS), client=client).fit(X, Y)
@@ -97,7 +126,14 @@ def measured_fit(n: int, m: int, c: int, block: int, workers: int, memory: str, 
         cpu = sum(client.run(time.process_time).values())
         peaks = client.run(peak_memory)
         found = {
-            **{"rows": n, "features": m, "labels": c, "block": block, "workers": workers, "memory": memory},
+            **{
+                "rows": n,
+                "features": m,
+                "labels": c,
+                "block": block,
+                "workers": workers,
+                "memory": memory,
+            },
             "chosen": chosen,
             "seconds": seconds,
             "worker_cpu": cpu,
@@ -115,7 +151,9 @@ def measured_fit(n: int, m: int, c: int, block: int, workers: int, memory: str, 
 def quality(model: Any, X: Any, Y: Any) -> dict[str, float]:
     local = model.to_local(training_rows=False)
     n, c = Y.shape
-    shares = Y.map_blocks(lambda Y: normalize_rows(Y.astype(float)).sum(axis=0, keepdims=True), dtype=float)
+    shares = Y.map_blocks(
+        lambda Y: normalize_rows(Y.astype(float)).sum(axis=0, keepdims=True), dtype=float
+    )
     mean = dask.delayed(lambda total: np.asarray(total).reshape(-1, c).sum(axis=0) / n)(
         list(shares.to_delayed().ravel())
     )
@@ -142,8 +180,12 @@ def cost_model(shrink: int) -> dict[str, Any]:
     coefficients = found / scale
     far = {**FAR, "rounds": runs[-1]["rounds"]}
     return {
-        "coefficients": dict(zip(("round", "task", "feature", "label"), coefficients.tolist(), strict=True)),
-        "runs": [{**run, "modelled": float(s)} for run, s in zip(runs, A @ coefficients, strict=True)],
+        "coefficients": dict(
+            zip(("round", "task", "feature", "label"), coefficients.tolist(), strict=True)
+        ),
+        "runs": [
+            {**run, "modelled": float(s)} for run, s in zip(runs, A @ coefficients, strict=True)
+        ],
         "far": {**far, "seconds": float(work(far) @ coefficients)},
     }
 
@@ -158,11 +200,23 @@ def table(heads: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def page(stored: dict[str, Any]) -> str:
-    lines = ["# Past one machine", "", "Written by `benchmarks/on_dask.py` from `benchmarks/on_dask.json`.", ""]
+    lines = [
+        "# Past one machine",
+        "",
+        "Written by `benchmarks/on_dask.py` from `benchmarks/on_dask.json`.",
+        "",
+    ]
     for run in stored.get("fits", {}).values():
         q, gigabytes = run["quality"], run["rows"] * run["features"] * 4 / 1e9
-        how = "weights chosen by DLDL" if run["chosen"] else f"beta={WEIGHTS['beta']:g}, gamma={WEIGHTS['gamma']:g}"
-        lines += [f"## {run['rows']:,} x {run['features']} x {run['labels']}, float32 ({gigabytes:.2g} GB)", ""]
+        how = (
+            "weights chosen by DLDL"
+            if run["chosen"]
+            else f"beta={WEIGHTS['beta']:g}, gamma={WEIGHTS['gamma']:g}"
+        )
+        lines += [
+            f"## {run['rows']:,} x {run['features']} x {run['labels']}, float32 ({gigabytes:.2g} GB)",
+            "",
+        ]
         where = f"{run['workers']} workers of {run['memory']}, blocks of {run['block']:,} rows"
         lines += [f"On {where}, {how}; {run['machine']}.", ""]
         lines += table(
@@ -214,7 +268,9 @@ def store(change: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     fit = commands.add_parser("fit")
     fit.add_argument("rows", type=int)

@@ -1,9 +1,11 @@
-"""The paper's grid of 180 points for DLDL on one split of Natural Scene, as a cell of the experiment engine.
+"""The paper's grid of 180 points for DLDL on one split of Natural Scene, as a cell of the
+experiment engine.
 
     LDLEARN_DATA=... python benchmarks/paper_grid.py --jobs 2
 
-Prints the seconds it takes (one minute on two cores is the aim), and how long the same points take as separate fits,
-estimated from every tenth of them. Without Natural Scene on this machine it uses generated data of the same size.
+Prints the seconds it takes (one minute on two cores is the aim), and how long the same points take
+as separate fits, estimated from every tenth of them. Without Natural Scene on this machine it uses
+generated data of the same size.
 """
 
 from __future__ import annotations
@@ -34,7 +36,9 @@ LIKE = {
 def plan() -> Plan:
     here = dataset_info("natural_scene").state != "not here"
     datasets = {"natural_scene": {}} if here else {"like_natural_scene": LIKE}
-    return Plan.from_dict({"datasets": datasets, "methods": {"DLDL (paper)": METHOD}, "protocol": {"repeats": 1}})
+    return Plan.from_dict(
+        {"datasets": datasets, "methods": {"DLDL (paper)": METHOD}, "protocol": {"repeats": 1}}
+    )
 
 
 def separate_fits(work: Plan) -> float:
@@ -44,12 +48,16 @@ def separate_fits(work: Plan) -> float:
     started = time.perf_counter()
     with threadpool_limits(1):
         for point in points[::10]:
-            build_estimator("DLDL", work.methods[0].params | point).fit(split.train.X, split.train.Y)
+            build_estimator("DLDL", work.methods[0].params | point).fit(
+                split.train.X, split.train.Y
+            )
     return (time.perf_counter() - started) * len(points) / len(points[::10])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
     work = plan()
@@ -57,7 +65,9 @@ def main() -> None:
         started = time.perf_counter()
         record = run_plan(work, folder, jobs=options.jobs).records[0]
         seconds = time.perf_counter() - started
-    print(f"{record['dataset']}: {len(record['grid'])} points in {seconds:.1f} s with {options.jobs} job(s)")
+    print(
+        f"{record['dataset']}: {len(record['grid'])} points in {seconds:.1f} s with {options.jobs} job(s)"
+    )
     print(f"separate fits in one process: {separate_fits(work) / seconds:.1f} times as long")
 
 

@@ -1,9 +1,11 @@
-"""Why python-ldl scores higher with three enhancers: which part of its definition makes the difference.
+"""Why python-ldl scores higher with three enhancers: which part of its definition makes the
+difference.
 
-``python benchmarks/peer_differences.py`` prints a Markdown table: each case begins with the peer itself and with our
-defaults, then changes one part of ours at a time. Data are SJAFFE and SCUT_FBP from a folder beside the repository, all
-rows, features standardised; 0/1 labels as in ``peer_pyldl.py``. Quality is the mean intersection with the true
-distributions, "alike" that with the peer's result (the peer draws from a fixed seed).
+``python benchmarks/peer_differences.py`` prints a Markdown table: each case begins with the peer
+itself and with our defaults, then changes one part of ours at a time. Data are SJAFFE and SCUT_FBP
+from a folder beside the repository, all rows, features standardised; 0/1 labels as in
+``peer_pyldl.py``. Quality is the mean intersection with the true distributions, "alike" that with
+the peer's result (the peer draws from a fixed seed).
 """
 
 from __future__ import annotations
@@ -67,19 +69,29 @@ CASES = (("LP", "SJAFFE", lp), ("FCM", "SCUT_FBP", fcm), ("GLLE", "SJAFFE", glle
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--environment", type=Path, default=CACHE, help="folder of the peer's environment")
+    parser.add_argument(
+        "--environment", type=Path, default=CACHE, help="folder of the peer's environment"
+    )
     python = peer_python(parser.parse_args().environment)
     print(line(["method", "data", "variant", "quality", "alike"]) + "\n" + line(["---"] * 5))
     for method, data, variants in CASES:
         X, D = load(data)
-        X, Y = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0), logical_labels(D)
+        X, Y = (
+            (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0),
+            logical_labels(D),
+        )
         with tempfile.TemporaryDirectory() as folder:
             arrays, output = f"{folder}/arrays.npz", f"{folder}/result.npy"
             np.savez(arrays, X=X, D=D, X_test=X, Y=Y.astype(float))
-            peer = execute(python, Job("pyldl.algorithms", method, "enhancer", arrays, output, 600.0)).result
+            peer = execute(
+                python, Job("pyldl.algorithms", method, "enhancer", arrays, output, 600.0)
+            ).result
         print(line([method, data, "the peer", overlap(D, peer, 3), ""]), flush=True)
         for name, found in variants(X, Y):
-            print(line([method, data, name, overlap(D, found, 3), overlap(peer, found, 3)]), flush=True)
+            print(
+                line([method, data, name, overlap(D, found, 3), overlap(peer, found, 3)]),
+                flush=True,
+            )
     return 0
 
 

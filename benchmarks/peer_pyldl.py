@@ -1,23 +1,27 @@
-"""Every method that python-ldl and ldlearn both have: time, memory and quality, side by side in one run.
+"""Every method that python-ldl and ldlearn both have: time, memory and quality, side by side in one
+run.
 
-``python benchmarks/peer_pyldl.py [METHOD ...]`` installs the peer into an environment of its own the first time (half a
-gigabyte: it needs keras and torch), then fits each method once with each library, on the same arrays, in a process of
-its own with one thread, and prints a Markdown table.
+``python benchmarks/peer_pyldl.py [METHOD ...]`` installs the peer into an environment of its own
+the first time (half a gigabyte: it needs keras and torch), then fits each method once with each
+library, on the same arrays, in a process of its own with one thread, and prints a Markdown table.
 
-* CPU seconds, not wall time: fit, and the distributions of the training rows (enhancers) or of held-out rows
-  (learners). What is loaded or compiled once does not count. Of fits below a second the mean of several is taken,
-  the first not counted.
+* CPU seconds, not wall time: fit, and the distributions of the training rows (enhancers) or of
+  held-out rows (learners). What is loaded or compiled once does not count. Of fits below a second
+  the mean of several is taken, the first not counted.
 * memory: the most the process held beyond what it held before the fit, in megabytes.
 * KL: the divergence per training row, where it is the objective of both.
-* quality: mean intersection with the true distributions, of the training rows or of the held-out rows.
+* quality: mean intersection with the true distributions, of the training rows or of the held-out
+  rows.
 * alike: mean intersection of the two libraries' results; 1 means that they are the same.
-* A run that reaches the limit of CPU time is stopped, and the table says "> limit": the ratio is then a lower bound.
+* A run that reaches the limit of CPU time is stopped, and the table says "> limit": the ratio is
+  then a lower bound.
 
-The peer runs with its defaults. Ours runs twice: with the peer's settings where we can express them, and with our
-defaults. Data: the training parts of SJAFFE, SCUT_FBP and Natural_Scene (or of Movie, on request) from a folder beside
-the repository if they are there, and on request 5,000 generated rows with 100 features and 10 labels. 0/1 labels are
-degrees above 0.01, or the largest ones up to a sum of 0.5 where nearly all degrees are above 0.01. For enhancers the
-features are divided by the mean distance between rows, because the peer fixes the width of its kernels at 1.
+The peer runs with its defaults. Ours runs twice: with the peer's settings where we can express
+them, and with our defaults. Data: the training parts of SJAFFE, SCUT_FBP and Natural_Scene (or of
+Movie, on request) from a folder beside the repository if they are there, and on request 5,000
+generated rows with 100 features and 10 labels. 0/1 labels are degrees above 0.01, or the largest
+ones up to a sum of 0.5 where nearly all degrees are above 0.01. For enhancers the features are
+divided by the mean distance between rows, because the peer fixes the width of its kernels at 1.
 ``benchmarks/peer_differences.py`` explains the enhancers for which the peer's quality is higher.
 """
 
@@ -63,7 +67,9 @@ class Pair:
     ours: str
     kind: str
     remark: str
-    as_peer: Callable[[int], dict[str, Any]] | None = None  # our parameters for the peer's problem with c labels
+    as_peer: Callable[[int], dict[str, Any]] | None = (
+        None  # our parameters for the peer's problem with c labels
+    )
     seeded: bool = False
     compiles: bool = False
     max_entropy: bool = False
@@ -79,8 +85,20 @@ PAIRS = (
         lambda c: {"n_clusters": 50, "max_iter": 10_000, "normalize": "softmax"},
         seeded=True,
     ),
-    Pair("KM", "KM", "enhancer", "the peer takes each radius over all rows", lambda c: {"normalize": "softmax"}),
-    Pair("LP", "LP", "enhancer", "same fixed point; the peer iterates 500 times", lambda c: {"normalize": "softmax"}),
+    Pair(
+        "KM",
+        "KM",
+        "enhancer",
+        "the peer takes each radius over all rows",
+        lambda c: {"normalize": "softmax"},
+    ),
+    Pair(
+        "LP",
+        "LP",
+        "enhancer",
+        "same fixed point; the peer iterates 500 times",
+        lambda c: {"normalize": "softmax"},
+    ),
     Pair(
         "ML",
         "ML",
@@ -112,7 +130,11 @@ PAIRS = (
         max_entropy=True,
     ),
     Pair(
-        "AA_KNN", "AAKNN", "learner", "a look-up of neighbours: no factor of 5 to be had", lambda c: {"n_neighbors": 5}
+        "AA_KNN",
+        "AAKNN",
+        "learner",
+        "a look-up of neighbours: no factor of 5 to be had",
+        lambda c: {"n_neighbors": 5},
     ),
     Pair(
         "AA_BP",
@@ -129,8 +151,19 @@ PAIRS = (
         },
         seeded=True,
     ),
-    Pair("PT_Bayes", "PTBayes", "learner", "other model: the peer's covariances are diagonal, ours full"),
-    Pair("PT_SVM", "PTSVM", "learner", "other model: the peer's machines are linear, ours have a kernel", seeded=True),
+    Pair(
+        "PT_Bayes",
+        "PTBayes",
+        "learner",
+        "other model: the peer's covariances are diagonal, ours full",
+    ),
+    Pair(
+        "PT_SVM",
+        "PTSVM",
+        "learner",
+        "other model: the peer's machines are linear, ours have a kernel",
+        seeded=True,
+    ),
     Pair(
         "LDLSF",
         "LDLSF",
@@ -206,11 +239,15 @@ def peer_python(folder: Path) -> Path:
     return python
 
 
-def stored(name: str, folder: Path, X: np.ndarray, D: np.ndarray, X_test: np.ndarray, D_test: np.ndarray) -> Data:
+def stored(
+    name: str, folder: Path, X: np.ndarray, D: np.ndarray, X_test: np.ndarray, D_test: np.ndarray
+) -> Data:
     files = {}
     for kind, scale in (("enhancer", mean_distance(X)), ("learner", 1.0)):
         files[kind] = str(folder / f"{name.split()[0]}-{kind}.npz")
-        np.savez(files[kind], X=X / scale, D=D, X_test=X_test / scale, Y=logical_labels(D).astype(float))
+        np.savez(
+            files[kind], X=X / scale, D=D, X_test=X_test / scale, Y=logical_labels(D).astype(float)
+        )
     return Data(name, D, D_test, files)
 
 
@@ -235,7 +272,12 @@ def data_sets(folder: Path, chosen: Sequence[str], rows: int) -> Iterator[Data]:
 def execute(python: Path | str, job: Job) -> Outcome:
     """Run one job with one thread and low priority."""
     one_thread = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
-    environment = {**os.environ, **one_thread, "KERAS_BACKEND": "torch", "TF_CPP_MIN_LOG_LEVEL": "3"}
+    environment = {
+        **os.environ,
+        **one_thread,
+        "KERAS_BACKEND": "torch",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }
     description = Path(job.output).with_suffix(".json")
     description.write_text(json.dumps(asdict(job)))
     done = subprocess.run(
@@ -249,7 +291,9 @@ def execute(python: Path | str, job: Job) -> Outcome:
         return Outcome(job.limit, problem="limit")
     if done.returncode:
         lines = done.stderr.strip().splitlines()
-        return Outcome(np.nan, problem=lines[-1][:80] if lines else f"ended with code {done.returncode}")
+        return Outcome(
+            np.nan, problem=lines[-1][:80] if lines else f"ended with code {done.returncode}"
+        )
     return Outcome(**json.loads(done.stdout.splitlines()[-1]), result=np.load(job.output))
 
 
@@ -270,7 +314,8 @@ def overlap(truth: np.ndarray | None, prediction: np.ndarray | None, digits: int
 
 
 def rows_sum_to_one(P: np.ndarray) -> np.ndarray:
-    """Normalise the peer's results: single precision, inexact sums, or rows without a positive degree."""
+    """Normalise the peer's results: single precision, inexact sums, or rows without a positive
+    degree."""
     P = np.maximum(np.asarray(P, dtype=float), 0.0)
     sums = P.sum(axis=1, keepdims=True)
     return np.where(sums > 0, P / np.where(sums > 0, sums, 1.0), 1.0 / P.shape[1])
@@ -281,7 +326,10 @@ def cells(pair: Pair, setting: str, data: Data, peer: Outcome, ours: Outcome) ->
     sign = ">" if peer.problem == "limit" else "<" if stopped else ""
     ratio = peer.seconds / ours.seconds
     truth = data.truth(pair.kind)
-    remarks = [pair.remark, *(f"{o.problem}" for o in (peer, ours) if o.problem not in ("", "limit"))]
+    remarks = [
+        pair.remark,
+        *(f"{o.problem}" for o in (peer, ours) if o.problem not in ("", "limit")),
+    ]
     return [
         f"{pair.peer} / {pair.ours}",
         data.name,
@@ -334,18 +382,33 @@ def line(cells: Sequence[str]) -> str:
 
 def compare(pair: Pair, data: Data, python: Path, folder: Path, limit: float) -> None:
     common = Job(
-        "", "", pair.kind, data.files[pair.kind], str(folder / "result.npy"), limit, max_entropy=pair.max_entropy
+        "",
+        "",
+        pair.kind,
+        data.files[pair.kind],
+        str(folder / "result.npy"),
+        limit,
+        max_entropy=pair.max_entropy,
     )
-    peer = execute(python, replace(common, module="pyldl.algorithms", method=pair.peer, warm_up=pair.compiles))
+    peer = execute(
+        python, replace(common, module="pyldl.algorithms", method=pair.peer, warm_up=pair.compiles)
+    )
     for setting, parameters in settings(pair, data.D.shape[1]).items():
-        ours = execute(sys.executable, replace(common, module="ldlearn", method=pair.ours, parameters=parameters))
+        ours = execute(
+            sys.executable,
+            replace(common, module="ldlearn", method=pair.ours, parameters=parameters),
+        )
         print(line(cells(pair, setting, data, peer, ours)), flush=True)
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("methods", nargs="*", metavar="METHOD", help="names as in ldlearn; all by default")
-    parser.add_argument("--environment", type=Path, default=CACHE, help="folder of the peer's environment")
+    parser.add_argument(
+        "methods", nargs="*", metavar="METHOD", help="names as in ldlearn; all by default"
+    )
+    parser.add_argument(
+        "--environment", type=Path, default=CACHE, help="folder of the peer's environment"
+    )
     parser.add_argument("--limit", type=float, default=300.0, help="CPU seconds of one run at most")
     parser.add_argument("--rows", type=int, default=5000, help="generated training rows")
     parser.add_argument("--data", nargs="+", choices=(*FILES, "generated"), default=FILES[:3])
@@ -355,8 +418,12 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def versions(python: Path) -> str:
     code = "from importlib.metadata import version as v; print(*(p + ' ' + v(p) for p in {}), sep=', ')"
     names = ["python-ldl", "numpy", "scipy", "scikit-learn", "keras", "torch"]
-    theirs = subprocess.run([python, "-c", code.format(names)], capture_output=True, text=True, check=True).stdout
-    mine = ", ".join(f"{name} {metadata.version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
+    theirs = subprocess.run(
+        [python, "-c", code.format(names)], capture_output=True, text=True, check=True
+    ).stdout
+    mine = ", ".join(
+        f"{name} {metadata.version(name)}" for name in ("numpy", "scipy", "scikit-learn")
+    )
     return f"Peer: {theirs.strip()}. Ours: ldlearn {ldlearn.__version__}, {mine}."
 
 

@@ -1,8 +1,9 @@
 """How often `fit_table` calls pure noise informative if rows are repeated or belong to groups.
 
-Each table has 100 independent units with random features and random labels: as 100 rows, as 100 rows repeated five
-times, and as 100 groups of five rows that share their labels and, up to a little noise, their features. Bar: at most
-5 % of the tables with repeated or grouped rows are called informative. Prints the rate with its simulation error.
+Each table has 100 independent units with random features and random labels: as 100 rows, as 100
+rows repeated five times, and as 100 groups of five rows that share their labels and, up to a little
+noise, their features. Bar: at most 5 % of the tables with repeated or grouped rows are called
+informative. Prints the rate with its simulation error.
 
     python benchmarks/repeated_rows.py --tables 200
 """
@@ -24,7 +25,8 @@ BAR = 0.05
 
 
 def noise_table(seed: int, kind: str) -> pd.DataFrame:
-    """Rows whose labels do not depend on their features; ``kind`` is "distinct", "repeated" or "grouped"."""
+    """Rows whose labels do not depend on their features; ``kind`` is "distinct", "repeated" or
+    "grouped"."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(N_UNITS, len(FEATURES)))
     Y = (rng.random((N_UNITS, len(LABELS))) < 0.4).astype(int)
@@ -49,14 +51,18 @@ def is_called_informative(seed: int, kind: str) -> bool:
 
 def main() -> None:
     """Print the rates, and whether they meet the bar."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tables", type=int, default=200, help="tables of each kind")
     n = parser.parse_args().tables
     for kind in ("distinct", "repeated", "grouped"):
         rate = float(np.mean([is_called_informative(seed, kind) for seed in range(n)]))
         error = np.sqrt(rate * (1 - rate) / n)
         verdict = "meets" if rate <= BAR else "misses"
-        print(f"{kind:>9} rows: {rate:.3f} ± {error:.3f} of {n} tables are called informative ({verdict} {BAR:.0%})")
+        print(
+            f"{kind:>9} rows: {rate:.3f} ± {error:.3f} of {n} tables are called informative ({verdict} {BAR:.0%})"
+        )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,13 @@
 """Speed of DLDL on one machine, as ratios to a peer or to bare matrix products in the same run.
 
-``python benchmarks/scale.py`` (``make bench-scale``) prints a table: what was measured, the figure, the target. Times
-of a row are taken in turn, each the least of a few runs, so that a busy machine disturbs all of them alike. The targets
-are for two idle cores; absolute figures have no targets. Each part runs in a separate process, whose largest
-memory is the peak that is printed.
+``python benchmarks/scale.py`` (``make bench-scale``) prints a table: what was measured, the figure,
+the target. Times of a row are taken in turn, each the least of a few runs, so that a busy machine
+disturbs all of them alike. The targets are for two idle cores; absolute figures have no targets.
+Each part runs in a separate process, whose largest memory is the peak that is printed.
 
-``--part NAME ...`` runs some parts only, ``--shrink K`` divides all numbers of rows by K (to try the script itself);
-``--part neighbours`` fits 1,000,000 rows with approximate neighbours, which is in no table and takes minutes.
+``--part NAME ...`` runs some parts only, ``--shrink K`` divides all numbers of rows by K (to try
+the script itself); ``--part neighbours`` fits 1,000,000 rows with approximate neighbours, which is
+in no table and takes minutes.
 """
 
 from __future__ import annotations
@@ -49,14 +50,20 @@ def problem(n: int, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray, np
     if pieces == 1:
         return X, Y, top
     noise = np.random.default_rng(1)
-    far = [X + 0.1 * noise.standard_normal(X.shape, dtype=np.float32).astype(dtype) for _ in range(pieces)]
+    far = [
+        X + 0.1 * noise.standard_normal(X.shape, dtype=np.float32).astype(dtype)
+        for _ in range(pieces)
+    ]
     return np.concatenate(far)[:n], np.tile(Y, (pieces, 1))[:n], np.tile(top, pieces)[:n]
 
 
 def many_labels(n: int, c: int) -> tuple[np.ndarray, np.ndarray]:
     """Five positive labels a row, those of the largest noisy scores."""
     rng = np.random.default_rng(0)
-    X, directions = rng.standard_normal((n, 100), dtype=np.float32), rng.standard_normal((100, c), dtype=np.float32)
+    X, directions = (
+        rng.standard_normal((n, 100), dtype=np.float32),
+        rng.standard_normal((100, c), dtype=np.float32),
+    )
     Y = np.zeros((n, c), dtype=bool)
     for start in range(0, n, 500):
         rows = slice(start, start + 500)
@@ -105,11 +112,18 @@ def products(n: int) -> None:
 
     dldl.softmax_regression = counted
     W = np.random.default_rng(0).standard_normal((100, 10), dtype=np.float32)
-    fit, product = minimum_seconds(lambda: DLDL(**WEIGHTS).fit(X, Y), lambda: [X @ W for _ in range(10)], repeats=2)
+    fit, product = minimum_seconds(
+        lambda: DLDL(**WEIGHTS).fit(X, Y), lambda: [X @ W for _ in range(10)], repeats=2
+    )
     dldl.softmax_regression = solve
     count = sum(made) // 2
     ratio = fit[0] / (count * product[0] / 10)
-    print_row(f"CPU of fit over its {count} products with X, 200,000 x 100 x 10", f"{ratio:.1f}", "<= 4", cpu=fit[0])
+    print_row(
+        f"CPU of fit over its {count} products with X, 200,000 x 100 x 10",
+        f"{ratio:.1f}",
+        "<= 4",
+        cpu=fit[0],
+    )
 
 
 def predictions(n: int) -> None:
@@ -129,7 +143,12 @@ def predictions(n: int) -> None:
         return Z
 
     ours, theirs = minimum_seconds(lambda: model.predict(X), bare)
-    report("predict over the bare product and softmax, 1,000,000 rows, float32", ours, theirs, "<= 1.25")
+    report(
+        "predict over the bare product and softmax, 1,000,000 rows, float32",
+        ours,
+        theirs,
+        "<= 1.25",
+    )
 
 
 def large(n: int) -> None:
@@ -148,7 +167,10 @@ def growth(n: int) -> None:
 
     X, Y, _ = problem(n, np.float32)
     sizes = [n // 50, n // 10, n]
-    walls = [minimum_seconds(lambda k=k: DLDL(**WEIGHTS).fit(X[:k], Y[:k]), repeats=2)[0][1] for k in sizes]
+    walls = [
+        minimum_seconds(lambda k=k: DLDL(**WEIGHTS).fit(X[:k], Y[:k]), repeats=2)[0][1]
+        for k in sizes
+    ]
     exponent = np.polyfit(np.log(sizes), np.log(walls), 1)[0]
     print_row("growth exponent of fit, 20,000 to 1,000,000 rows", f"{exponent:.2f}", "<= 1.1")
 
@@ -172,7 +194,8 @@ def _many(n: int, c: int, target: str) -> None:
 
 
 def neighbours(n: int) -> None:
-    """A graph of approximate neighbours: exact ones of eight principal components, of rows near a manifold."""
+    """A graph of approximate neighbours: exact ones of eight principal components, of rows near a
+    manifold."""
     from sklearn.decomposition import PCA
     from sklearn.neighbors import KNeighborsTransformer
     from sklearn.pipeline import make_pipeline
@@ -186,15 +209,22 @@ def neighbours(n: int) -> None:
     near = make_pipeline(PCA(8, random_state=0), KNeighborsTransformer(n_neighbors=20, n_jobs=-1))
     graphs: list[Any] = []
     cpu, wall = cpu_and_wall(lambda: graphs.append(near.fit_transform(X)))
-    print_row(f"{n:,} x 100, 20 neighbours by 8 principal components: wall", f"{wall:.0f} s", "", cpu=cpu)
+    print_row(
+        f"{n:,} x 100, 20 neighbours by 8 principal components: wall", f"{wall:.0f} s", "", cpu=cpu
+    )
     model = DLDL(0.01, **WEIGHTS, neighbors=graphs[0])
     cpu, wall = cpu_and_wall(lambda: model.fit(X, Y))
     print_row("fit with that graph, 10 labels: wall", f"{wall:.0f} s", "", cpu=cpu)
-    print_row("of the 20 nearest rows of a row, joined with it", f"{neighbour_recall(X, model.graph_, 20):.0%}", "")
+    print_row(
+        "of the 20 nearest rows of a row, joined with it",
+        f"{neighbour_recall(X, model.graph_, 20):.0%}",
+        "",
+    )
 
 
 def neighbour_recall(X: np.ndarray, graph: Any, k: int, sample: int = 200) -> float:
-    """The fraction of the k nearest neighbours that are edges of the graph, for a sample of rows."""
+    """The fraction of the k nearest neighbours that are edges of the graph, for a sample of
+    rows."""
     rows = np.random.default_rng(0).choice(len(X), sample, replace=False)
     squares = np.einsum("ij,ij->i", X, X)
     joined = 0
@@ -225,7 +255,10 @@ def report(name: str, ours: tuple[float, float], theirs: tuple[float, float], ta
 
 def print_row(name: str, figure: str, target: str, **seconds: float) -> None:
     """Print one row as JSON for the parent process."""
-    print(json.dumps({"name": name, "figure": figure, "target": target, "seconds": seconds}), flush=True)
+    print(
+        json.dumps({"name": name, "figure": figure, "target": target, "seconds": seconds}),
+        flush=True,
+    )
 
 
 def measured(part: str, shrink: int) -> list[dict[str, Any]]:
@@ -243,7 +276,9 @@ def run_part(part: str, shrink: int) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--part", nargs="+", choices=PARTS, default=[name for name in PARTS if PARTS[name][2]])
+    parser.add_argument(
+        "--part", nargs="+", choices=PARTS, default=[name for name in PARTS if PARTS[name][2]]
+    )
     parser.add_argument("--shrink", type=int, default=1)
     parser.add_argument("--inside", choices=PARTS, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -256,7 +291,10 @@ def main() -> int:
         *rows, end = measured(part, options.shrink)
         for row in rows:
             seconds = ", ".join(f"{value:.2f} s {kind}" for kind, value in row["seconds"].items())
-            print(f"{row['name']}: {row['figure']}   (target {row['target'] or 'none'}; {seconds})", flush=True)
+            print(
+                f"{row['name']}: {row['figure']}   (target {row['target'] or 'none'}; {seconds})",
+                flush=True,
+            )
         print(f"  {part}: peak memory {end['peak']:.2f} GB, data included", flush=True)
     return 0
 

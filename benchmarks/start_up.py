@@ -1,4 +1,5 @@
-"""How long `ldlearn` takes to answer, as a ratio to importing numpy and scikit-learn in the same run.
+"""How long `ldlearn` takes to answer, as a ratio to importing numpy and scikit-learn in the same
+run.
 
 python benchmarks/start_up.py
 """
@@ -29,7 +30,9 @@ def seconds(command: list[str]) -> float:
 
 def main() -> None:
     # Rounds over all commands, so that a busy moment of the machine does not affect only one.
-    rounds = [{name: seconds(command) for name, command in (PEERS | OURS).items()} for _ in range(REPEATS)]
+    rounds = [
+        {name: seconds(command) for name, command in (PEERS | OURS).items()} for _ in range(REPEATS)
+    ]
     best = {name: min(found[name] for found in rounds) for name in rounds[0]}
     print(f"{'':28}{'seconds':>9}" + "".join(f"{'/ ' + peer:>18}" for peer in PEERS))
     for name, value in best.items():

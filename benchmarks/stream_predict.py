@@ -1,8 +1,9 @@
 """Memory and speed of `ldlearn predict` on a table that is larger than the memory it may use.
 
-Rows are generated and piped into the command; nothing is stored. Prints one JSON line for each size that the table
-reaches as it grows, with the peak memory of the predicting process so far, and the growth from the first size to the
-last: constant memory means next to none, once some 100 MB of table have been through it.
+Rows are generated and piped into the command; nothing is stored. Prints one JSON line for each size
+that the table reaches as it grows, with the peak memory of the predicting process so far, and the
+growth from the first size to the last: constant memory means next to none, once some 100 MB of
+table have been through it.
 
     python benchmarks/stream_predict.py --megabytes 100 5000
 """
@@ -30,7 +31,9 @@ BLOCK_ROWS = 2000
 
 def make_table(n_rows: int) -> pd.DataFrame:
     rng = np.random.default_rng(0)
-    table = pd.DataFrame(rng.normal(size=(n_rows, N_FEATURES)), columns=[f"x{i}" for i in range(N_FEATURES)])
+    table = pd.DataFrame(
+        rng.normal(size=(n_rows, N_FEATURES)), columns=[f"x{i}" for i in range(N_FEATURES)]
+    )
     table["place"] = rng.choice(["coast", "inland", "island"], size=n_rows)
     return table
 
@@ -40,7 +43,9 @@ def make_model(path: Path) -> None:
     scores = table.to_numpy()[:, : len(LABELS)].astype(float)
     labels = (scores > 0).astype(int)
     labels[:, 0] = 1
-    save_model(TableModel.fit(table.assign(**dict(zip(LABELS, labels.T, strict=True))), LABELS), path)
+    save_model(
+        TableModel.fit(table.assign(**dict(zip(LABELS, labels.T, strict=True))), LABELS), path
+    )
 
 
 def stream(model: Path, sizes: list[float]) -> Iterator[dict[str, float]]:
@@ -70,14 +75,17 @@ def stream(model: Path, sizes: list[float]) -> Iterator[dict[str, float]]:
 
 
 def _peak_so_far(process: subprocess.Popen[bytes]) -> int:
-    """Peak memory of a running process in bytes; the value after its end would include that of the parent."""
+    """Peak memory of a running process in bytes; the value after its end would include that of the
+    parent."""
     status = Path(f"/proc/{process.pid}/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) * 1024
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--megabytes", type=float, nargs="+", default=[100, 5000], help="sizes of the tables")
+    parser.add_argument(
+        "--megabytes", type=float, nargs="+", default=[100, 5000], help="sizes of the tables"
+    )
     sizes = sorted(parser.parse_args().megabytes)
     found = []
     with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +95,11 @@ def main() -> None:
             found.append(line)
             print(json.dumps(line), flush=True)
     growth = found[-1]["peak_megabytes"] - found[0]["peak_megabytes"]
-    print(json.dumps({"growth_megabytes": round(growth, 1), "size_ratio": round(sizes[-1] / sizes[0], 1)}))
+    print(
+        json.dumps(
+            {"growth_megabytes": round(growth, 1), "size_ratio": round(sizes[-1] / sizes[0], 1)}
+        )
+    )
 
 
 if __name__ == "__main__":

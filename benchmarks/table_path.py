@@ -1,11 +1,12 @@
-"""The cost of reading, preprocessing and writing tables, in units of `pandas.read_csv` on the same file.
+"""The cost of reading, preprocessing and writing tables, in units of `pandas.read_csv` on the same
+file.
 
     wide  1,000 rows x 10,000 columns: (predict_table - bare prediction) / read_csv, at most 1.5
     tall  200,000 rows x 20 columns:   (fit_table - bare fit) / read_csv, at most 2
 
-Every table is worked on in a process of its own, on one thread; of five runs the fastest counts, in processor seconds.
-A bare fit is `DLDL().fit` on the arrays; no rows are held out. The exit code is 1 if a ratio is more than twice its
-limit.
+Every table is worked on in a process of its own, on one thread; of five runs the fastest counts, in
+processor seconds. A bare fit is `DLDL().fit` on the arrays; no rows are held out. The exit code is
+1 if a ratio is more than twice its limit.
 
     python benchmarks/table_path.py
 """
@@ -59,7 +60,9 @@ def measure(data: Path, folder: Path, before: list[str], steps: list[str]) -> li
     ]
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     command = [sys.executable, "-W", "ignore", "-c", "\n".join(script)]
-    done = subprocess.run(command, env=os.environ | threads, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=os.environ | threads, capture_output=True, text=True, check=True
+    )
     return json.loads(done.stdout.splitlines()[-1])
 
 

@@ -1,8 +1,9 @@
 """One fit in a separate process: CPU seconds, memory and the resulting distributions.
 
-``python timed_fit.py JOB.json`` is run by ``peer_pyldl.py`` in either library's environment, so it imports nothing but
-numpy before the library that the job names. The job's keys are those of ``peer_pyldl.Job``; the measured numbers are
-printed as JSON, the distributions go to the file ``output``.
+``python timed_fit.py JOB.json`` is run by ``peer_pyldl.py`` in either library's environment, so it
+imports nothing but numpy before the library that the job names. The job's keys are those of
+``peer_pyldl.Job``; the measured numbers are printed as JSON, the distributions go to the file
+``output``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
-REPEAT_FOR = 1.0  # CPU seconds: short fits are repeated, since the clock may have a resolution of 0.01 s
+REPEAT_FOR = (
+    1.0  # CPU seconds: short fits are repeated, since the clock may have a resolution of 0.01 s
+)
 MEGABYTE = 2.0**20
 
 
@@ -49,8 +52,11 @@ def seed() -> None:
         sys.modules["keras"].utils.set_random_seed(0)
 
 
-def fitted(method: Any, job: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[Any, np.ndarray]:
-    """A model, and distributions: of the training rows from an enhancer, of the held-out rows from a learner."""
+def fitted(
+    method: Any, job: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> tuple[Any, np.ndarray]:
+    """A model, and distributions: of the training rows from an enhancer, of the held-out rows from
+    a learner."""
     model = method(**job["parameters"])
     if job["kind"] == "learner":
         model.fit(arrays["X"], arrays["D"])
@@ -60,7 +66,9 @@ def fitted(method: Any, job: dict[str, Any], arrays: dict[str, np.ndarray]) -> t
     return model, np.asarray(model.label_distributions_ if ours else model.transform())
 
 
-def timed(method: Any, job: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[float, Any, np.ndarray]:
+def timed(
+    method: Any, job: dict[str, Any], arrays: dict[str, np.ndarray]
+) -> tuple[float, Any, np.ndarray]:
     seed()
     start = time.process_time()
     model, result = fitted(method, job, arrays)
@@ -88,7 +96,9 @@ def main(job: dict[str, Any]) -> int:
     if seconds < REPEAT_FOR:
         repeats = int(min(50, np.ceil(REPEAT_FOR / max(seconds, 1e-3))))
         seconds = float(np.mean([timed(method, job, arrays)[0] for _ in range(repeats)]))
-    objective = divergence(arrays["D"], model.predict(arrays["X"])) if job["max_entropy"] else np.nan
+    objective = (
+        divergence(arrays["D"], model.predict(arrays["X"])) if job["max_entropy"] else np.nan
+    )
     np.save(job["output"], result)
     print(json.dumps({"seconds": seconds, "memory": memory, "objective": objective}))
     return 0

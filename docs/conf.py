@@ -1,11 +1,16 @@
-"""Settings of the documentation site. ``make docs`` builds it; nothing is fetched from a network."""
+"""Settings of the documentation site. ``make docs`` builds it; nothing is fetched from a
+network."""
 
 import os
 import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent / "src"), str(HERE.parent)]  # the last for `research`
+sys.path[:0] = [
+    str(HERE / "_ext"),
+    str(HERE.parent / "src"),
+    str(HERE.parent),
+]  # the last for `research`
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from gallery import FigureScraper  # noqa: E402
@@ -33,7 +38,9 @@ extensions = [
     "less_work",
 ]
 exclude_patterns = ["_build", "_ext", "new_method"]
-suppress_warnings = ["config.cache"]  # the scraper of the gallery is an object, which Sphinx cannot compare
+suppress_warnings = [
+    "config.cache"
+]  # the scraper of the gallery is an object, which Sphinx cannot compare
 
 # Pages
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "fieldlist"]
@@ -84,7 +91,12 @@ html_copy_source = False
 html_show_sphinx = False
 html_favicon = "_static/mark.svg"
 html_theme_options = {
-    "logo": {"text": "ldlearn", "image_light": "_static/mark.svg", "image_dark": "_static/mark.svg", "alt_text": ""},
+    "logo": {
+        "text": "ldlearn",
+        "image_light": "_static/mark.svg",
+        "image_dark": "_static/mark.svg",
+        "alt_text": "",
+    },
     "navbar_end": ["theme-switcher"],
     "navbar_persistent": ["search-button"],
     "header_links_before_dropdown": 6,

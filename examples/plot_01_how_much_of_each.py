@@ -2,10 +2,10 @@
 How much of each label is in a text?
 ====================================
 
-At least twenty people rated each of these texts from -4 (very negative) to 4 (very positive). Only 0/1 labels are
-kept: a label is positive if at least one person chose it. DLDL estimates degrees from them, for the rows it was fitted
-on (recovered) and from the features alone (predicted). Black lines are the true shares of the votes, which were not
-used.
+At least twenty people rated each of these texts from -4 (very negative) to 4 (very positive). Only
+0/1 labels are kept: a label is positive if at least one person chose it. DLDL estimates degrees
+from them, for the rows it was fitted on (recovered) and from the features alone (predicted). Black
+lines are the true shares of the votes, which were not used.
 """
 
 import numpy as np
@@ -29,6 +29,5 @@ bars = DistributionBarsDisplay.from_distributions(
     label_names=names,
 )
 
-# %%
-# Recovered degrees are zero for negative labels (hollow dots). A prediction does not use the labels of a row, so all
-# its degrees are positive.
+# %% Recovered degrees are zero for negative labels (hollow dots). A prediction does not use the
+# labels of a row, so all its degrees are positive.

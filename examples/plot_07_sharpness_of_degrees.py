@@ -2,9 +2,10 @@
 How sharp should degrees be?
 ============================
 
-0/1 labels do not determine whether the positive labels of a row have similar degrees or one of them dominates. The
-penalty ``beta`` of DLDL does: small values give degrees near the corners of the triangle, large values give nearly
-equal degrees for all positive labels. A regularisation path computes several values and does the shared work once.
+0/1 labels do not determine whether the positive labels of a row have similar degrees or one of them
+dominates. The penalty ``beta`` of DLDL does: small values give degrees near the corners of the
+triangle, large values give nearly equal degrees for all positive labels. A regularisation path
+computes several values and does the shared work once.
 """
 
 from matplotlib.figure import Figure
@@ -22,8 +23,12 @@ axes = figure.subplots(1, 3)
 for ax, model in zip(axes, dldl_path(data.X, Y, beta=[0.01, 1.0, 100.0]), strict=True):
     clouds = {"truth": data.D, "recovered": model.label_distributions_}
     TernaryDisplay(clouds, label_names=data.label_names).plot(ax=ax)
-    ax.set_title(f"beta = {model.beta_:g}: {intersection(data.D, model.label_distributions_):.3f}", fontsize=10, pad=16)
+    ax.set_title(
+        f"beta = {model.beta_:g}: {intersection(data.D, model.label_distributions_):.3f}",
+        fontsize=10,
+        pad=16,
+    )
 
-# %%
-# The number is the intersection with the true degrees. In practice these are not available, so ``beta=None`` selects
-# the value from held-out 0/1 labels; :doc:`/research/defaults` has the rule and measurements.
+# %% The number is the intersection with the true degrees. In practice these are not available, so
+# ``beta=None`` selects the value from held-out 0/1 labels; :doc:`/research/defaults` has the rule
+# and measurements.

@@ -2,8 +2,9 @@
 How much is lost by seeing only 0/1 labels?
 ===========================================
 
-The same predictor, fitted in three ways: on the true degrees, by DLDL on 0/1 labels, and in two steps (equal degrees,
-then softmax regression). The lowest line predicts the mean distribution for every row.
+The same predictor, fitted in three ways: on the true degrees, by DLDL on 0/1 labels, and in two
+steps (equal degrees, then softmax regression). The lowest line predicts the mean distribution for
+every row.
 """
 
 from matplotlib.figure import Figure
@@ -32,11 +33,13 @@ curves = {
 
 figure = Figure(figsize=(6.4, 3.8), layout="constrained")
 ax = figure.add_subplot(xscale="log", xlabel="training rows", ylabel="intersection on new rows")
-for (name, scores), colour in zip(curves.items(), ["#1f2430", "#0072b2", "#d55e00", "#a0a8b5"], strict=True):
+for (name, scores), colour in zip(
+    curves.items(), ["#1f2430", "#0072b2", "#d55e00", "#a0a8b5"], strict=True
+):
     ax.plot(sizes, scores, marker="o", color=colour, label=name)
 ax.set_xticks(sizes, [str(n) for n in sizes])
 ax.minorticks_off()
 ax.legend(frameon=False)
 
-# %%
-# More rows partly compensate for coarser labels; the remaining distance is the information that 0/1 labels lack.
+# %% More rows partly compensate for coarser labels; the remaining distance is the information that
+# 0/1 labels lack.

@@ -1,1 +1,2 @@
-"""Research on the DLDL paper: its printed tables, their audit, its theorems, and studies. Not part of the wheel."""
+"""Research on the DLDL paper: its printed tables, their audit, its theorems, and studies. Not part
+of the wheel."""

@@ -1,16 +1,19 @@
-"""Regret of selecting beta and gamma from 0/1 labels alone, against the best of a grid that sees the true degrees.
+"""Regret of selecting beta and gamma from 0/1 labels alone, against the best of a grid that sees
+the true degrees.
 
-``python research/selection_without_truth.py [--sets NAME ...] [--folder FOLDER] [--seeds N] [--rows N]
-[--cache FOLDER] [--write FILE]`` turns real distributions into 0/1 labels in five ways (degree >
-0.01, degree > 0.1, votes of 5 or 20 raters, the two largest) and fits DLDL on these alone. It prints Markdown:
+``python research/selection_without_truth.py [--sets NAME ...] [--folder FOLDER] [--seeds N] [--rows
+N] [--cache FOLDER] [--write FILE]`` turns real distributions into 0/1 labels in five ways (degree >
+0.01, degree > 0.1, votes of 5 or 20 raters, the two largest) and fits DLDL on these alone. It
+prints Markdown:
 
-* the regret of `DLDL()` for every set and way: how far recovery and prediction (mean intersection) stay below the best
-  of a grid of beta and gamma that sees the true degrees; and the means of `DLDL()`, `VoteLDL()` and the better of the
-  baselines "equal degrees" and "class prior";
+* the regret of `DLDL()` for every set and way: how far recovery and prediction (mean intersection)
+  stay below the best of a grid of beta and gamma that sees the true degrees; and the means of
+  `DLDL()`, `VoteLDL()` and the better of the baselines "equal degrees" and "class prior";
 * the regret of taking the point of the grid that is best on a few rows with true degrees.
 
-``--write`` stores the figures, and ``--show FILE`` prints stored ones. With a cache, an interrupted run continues.
-Sets other than the embedded ones are .mat files in a folder beside the repository, or in the one named.
+``--write`` stores the figures, and ``--show FILE`` prints stored ones. With a cache, an interrupted
+run continues. Sets other than the embedded ones are .mat files in a folder beside the repository,
+or in the one named.
 """
 
 from __future__ import annotations
@@ -59,7 +62,8 @@ def sets() -> list[str]:
 
 
 def read(name: str, folder: Path | None) -> tuple[np.ndarray, np.ndarray]:
-    """Features and distributions of a set; those of a .mat file in the folder are called as most of these files do."""
+    """Features and distributions of a set; those of a .mat file in the folder are called as most of
+    these files do."""
     if folder is None or not (folder / f"{name}.mat").exists():
         return load(name)
     arrays = loadmat(folder / f"{name}.mat")
@@ -73,9 +77,12 @@ def standardised(X: np.ndarray, rows: Any) -> np.ndarray:
 
 
 class Case:
-    """A set whose labels came about in one way: rows to fit, rows to judge predictions, features standardised."""
+    """A set whose labels came about in one way: rows to fit, rows to judge predictions, features
+    standardised."""
 
-    def __init__(self, name: str, way: str, seed: int, rows: int, folder: Path | None = None) -> None:
+    def __init__(
+        self, name: str, way: str, seed: int, rows: int, folder: Path | None = None
+    ) -> None:
         X, D = read(name, folder)
         D = normalize_rows(D)  # printed shares are rounded
         order = np.random.default_rng(seed).permutation(len(X))
@@ -97,7 +104,11 @@ class Case:
 def study(case: Case) -> dict[str, Any]:
     """Recovery and prediction of everything that is compared."""
     unit = 0.03 * float(case.X.var(axis=0).sum())
-    models = list(dldl_path(case.X, case.Y, beta=BETAS, gamma=[ratio * unit for ratio in GAMMA_RATIOS], tol=1e-5))
+    models = list(
+        dldl_path(
+            case.X, case.Y, beta=BETAS, gamma=[ratio * unit for ratio in GAMMA_RATIOS], tol=1e-5
+        )
+    )
     grid = np.array([case.scores(model) for model in models])
     equal = UniformLE().fit_enhance(case.X, case.Y)
     prior = PriorLE().fit_enhance(case.X, case.Y)
@@ -119,7 +130,8 @@ def study(case: Case) -> dict[str, Any]:
 
 
 def with_known_rows(case: Case, models: list[Any], grid: np.ndarray) -> list[list[float]]:
-    """Scores of the point of the grid that is best on a few rows of known degrees, recovery and prediction together."""
+    """Scores of the point of the grid that is best on a few rows of known degrees, recovery and
+    prediction together."""
     agreement = np.array(
         [
             per_row("intersection", case.D, model.label_distributions_)
@@ -131,7 +143,11 @@ def with_known_rows(case: Case, models: list[Any], grid: np.ndarray) -> list[lis
     found = []
     for count in KNOWN_ROWS:
         rows = [rng.permutation(len(case.D))[:count] for _ in range(DRAWS)]
-        found.append(np.mean([grid[agreement[:, some].mean(axis=1).argmax()] for some in rows], axis=0).tolist())
+        found.append(
+            np.mean(
+                [grid[agreement[:, some].mean(axis=1).argmax()] for some in rows], axis=0
+            ).tolist()
+        )
     return found
 
 
@@ -181,7 +197,9 @@ def case_table(cases: list[dict[str, Any]]) -> Iterator[str]:
     yield "| set | " + " | ".join(ways) + " |"
     yield "|---|" + "---|" * len(ways)
     for name in dict.fromkeys(case["set"] for case in cases):
-        parts = ([case for case in cases if (case["set"], case["labels"]) == (name, way)] for way in ways)
+        parts = (
+            [case for case in cases if (case["set"], case["labels"]) == (name, way)] for way in ways
+        )
         cells = ["{:.3f} / {:.3f}".format(*regrets(part, "DLDL()").mean(axis=0)) for part in parts]
         yield f"| {name} | " + " | ".join(cells) + " |"
 
@@ -200,7 +218,9 @@ def curve(cases: list[dict[str, Any]]) -> Iterator[str]:
     yield "|---|---|---|"
     yield _regret_row("0: `DLDL()`", regrets(cases, "DLDL()"))
     for place, count in enumerate(KNOWN_ROWS):
-        lost = np.array([np.subtract(case["best"], case["with known rows"][place]) for case in cases])
+        lost = np.array(
+            [np.subtract(case["best"], case["with known rows"][place]) for case in cases]
+        )
         yield _regret_row(str(count), lost)
 
 
@@ -226,7 +246,9 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=1000, help="most rows to fit")
     parser.add_argument("--cache", type=Path, help="folder of what was computed before")
     parser.add_argument("--write", type=Path, help="JSON file to keep the figures in")
-    parser.add_argument("--show", type=Path, help="print the figures of such a file, and measure nothing")
+    parser.add_argument(
+        "--show", type=Path, help="print the figures of such a file, and measure nothing"
+    )
     options = parser.parse_args()
     stored = json.loads(options.show.read_text()) if options.show else rounded(measure(options))
     if options.write:

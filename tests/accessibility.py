@@ -16,7 +16,8 @@ SETTINGS = {
 
 
 def appearances(page: Any) -> Iterator[str]:
-    """Set an open page to desktop width with light colours, then to phone width with dark colours."""
+    """Set an open page to desktop width with light colours, then to phone width with dark
+    colours."""
     for width, scheme in APPEARANCES:
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
@@ -26,10 +27,15 @@ def appearances(page: Any) -> Iterator[str]:
 
 def violations(page: Any) -> list[str]:
     """Violations found by axe-core on an open page with all details expanded, one line per rule."""
-    pytest.importorskip("axe_playwright_python", reason="axe-core comes with axe-playwright-python, of the extra dev")
+    pytest.importorskip(
+        "axe_playwright_python",
+        reason="axe-core comes with axe-playwright-python, of the extra dev",
+    )
     page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     if not page.evaluate("'axe' in window"):
-        page.evaluate(files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+        page.evaluate(
+            files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+        )
     found = page.evaluate(
         "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map("
         "(rule) => [rule.id, rule.help, rule.nodes.slice(0, 3).map((node) => String(node.target[0]))]))"
@@ -41,6 +47,10 @@ def violations_of_file(browser: Any, path: Any) -> list[str]:
     """Violations of a file with each size and colour scheme."""
     page = browser.new_page(**SETTINGS)
     page.goto(path.as_uri())
-    found = [f"{path.name}, {appearance}: {line}" for appearance in appearances(page) for line in violations(page)]
+    found = [
+        f"{path.name}, {appearance}: {line}"
+        for appearance in appearances(page)
+        for line in violations(page)
+    ]
     page.close()
     return found

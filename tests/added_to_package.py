@@ -1,5 +1,5 @@
-"""Add a module to a package as described in CONTRIBUTING.md: one file, one import line and, where names are listed,
-one entry of ``__all__``.
+"""Add a module to a package as described in CONTRIBUTING.md: one file, one import line and, where
+names are listed, one entry of ``__all__``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,15 @@ import pytest
 
 
 def add_to_package(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, package: ModuleType, module: str, source: str, name: str
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    package: ModuleType,
+    module: str,
+    source: str,
+    name: str,
 ) -> Any:
-    """Add a module to a package until the test ends and return its object ``name``; the file is in another folder."""
+    """Add a module to a package until the test ends and return its object ``name``; the file is in
+    another folder."""
     (folder / f"{module}.py").write_text(source)
     before = inspect.getsource(package)
     line, entry = f"from {package.__name__}.{module} import {name} as {name}\n", f'    "{name}",\n'

@@ -70,7 +70,8 @@ BROWSER = (
 
 @pytest.fixture(scope="module")
 def browser():
-    """Debian's Chromium. Not session-scoped: its driver prevents other event loops in this thread."""
+    """Debian's Chromium. Not session-scoped: its driver prevents other event loops in this
+    thread."""
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("no browser")

@@ -29,7 +29,8 @@ EXACT: dict[type, dict[str, Any]] = {
 
 
 def solved_exactly(estimator: LabelEstimator) -> LabelEstimator:
-    """A copy with strict tolerances, so that differences between fits do not come from early stopping."""
+    """A copy with strict tolerances, so that differences between fits do not come from early
+    stopping."""
     return clone(estimator).set_params(**EXACT.get(type(estimator), {}))
 
 
@@ -55,9 +56,11 @@ def targets(estimator: LabelEstimator, D: np.ndarray, Y: np.ndarray) -> np.ndarr
 
 
 def valid_targets(estimator: LabelEstimator, y: np.ndarray, n_labels: int = 3) -> np.ndarray:
-    """Turn the 1-D targets of scikit-learn's checks into logical labels or distributions of three labels.
+    """Turn the 1-D targets of scikit-learn's checks into logical labels or distributions of three
+    labels.
 
-    A pure function of the values, so that transformations of rows by a check apply to the targets, too.
+    A pure function of the values, so that transformations of rows by a check apply to the targets,
+    too.
     """
     if np.ndim(y) == 2:
         return y  # some checks call the hook twice

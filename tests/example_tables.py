@@ -19,7 +19,9 @@ def make_table(n: int = 80, seed: int = 0) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     height, wet = rng.normal(size=n), rng.normal(size=n)
     place = rng.choice(["coast", "inland", "island"], size=n)
-    table = pd.DataFrame({"key": [f"r{i}" for i in range(n)], "height": height, "wet": wet, "place": place})
+    table = pd.DataFrame(
+        {"key": [f"r{i}" for i in range(n)], "height": height, "wet": wet, "place": place}
+    )
     table["sky"] = (rng.random(n) < 0.8).astype(int)
     table["mountain"] = (height + 0.3 * rng.normal(size=n) > 0).astype(int)
     table["sea"] = ((place != "inland") & (wet > -0.5)).astype(int)
@@ -32,18 +34,25 @@ def make_table(n: int = 80, seed: int = 0) -> pd.DataFrame:
 REASONS = ["price", "quality", "service", "location", "brand", "habit"]
 
 
-def make_survey(seed: int = 0, n: int = 1200, n_features: int = 6) -> tuple[pd.DataFrame, np.ndarray]:
-    """A survey with the true degrees of six reasons: respondents name those with a degree above 0.2.
+def make_survey(
+    seed: int = 0, n: int = 1200, n_features: int = 6
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """A survey with the true degrees of six reasons: respondents name those with a degree above
+    0.2.
 
     Two rows name none.
     """
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, n_features))
-    scores = 0.65 * X @ rng.normal(size=(n_features, 6)) / np.sqrt(n_features) + 0.3 * rng.normal(size=6)
+    scores = 0.65 * X @ rng.normal(size=(n_features, 6)) / np.sqrt(n_features) + 0.3 * rng.normal(
+        size=6
+    )
     D = softmax(scores + 0.5 * rng.normal(size=(n, 6)))
     Y = binarize(D, delta=0.2) | binarize(D, "top-k", k=1)
     Y[[40, 41]] = 0
-    columns = {f"x{j}": X[:, j].round(4) for j in range(n_features)} | dict(zip(REASONS, Y.T, strict=True))
+    columns = {f"x{j}": X[:, j].round(4) for j in range(n_features)} | dict(
+        zip(REASONS, Y.T, strict=True)
+    )
     return pd.DataFrame({"id": [f"r{i}" for i in range(n)]} | columns), D
 
 

@@ -1,9 +1,11 @@
-"""`ldlearn` as a process that starts at once: forked from a server that has imported what most commands need.
+"""`ldlearn` as a process that starts at once: forked from a server that has imported what most
+commands need.
 
-Imports take a new interpreter more than a second, and many tests need a process for its pipes, terminal, signals
-or exit code. `command` returns a replacement for ``python -m ldlearn.cli``; that program sends its
-arguments, folder, environment and open files to the server, forwards signals, and exits as the command
-does. New interpreters are tested in tests/cli/test_start_up.py, test_interrupts.py and test_streaming.py.
+Imports take a new interpreter more than a second, and many tests need a process for its pipes,
+terminal, signals or exit code. `command` returns a replacement for ``python -m ldlearn.cli``; that
+program sends its arguments, folder, environment and open files to the server, forwards signals, and
+exits as the command does. New interpreters are tested in tests/cli/test_start_up.py,
+test_interrupts.py and test_streaming.py.
 """
 
 # Only fast imports of the standard library at the top.
@@ -13,7 +15,14 @@ import signal
 import socket
 import sys
 
-IMPORTED = ("matplotlib.figure", "pandas", "pyarrow.csv", "rich.progress", "ldlearn.tables", "ldlearn.reporting")
+IMPORTED = (
+    "matplotlib.figure",
+    "pandas",
+    "pyarrow.csv",
+    "rich.progress",
+    "ldlearn.tables",
+    "ldlearn.reporting",
+)
 
 
 def command(python=sys.executable, environment=None):
@@ -100,7 +109,8 @@ def serve(address):
 
 
 def _fork_command(connection):
-    """Return true in a second fork; in the first one, wait for it, send its exit status, and exit."""
+    """Return true in a second fork; in the first one, wait for it, send its exit status, and
+    exit."""
     request, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
     arguments, folder, environment = json.loads(request)
     child = os.fork()
@@ -127,7 +137,9 @@ def run_remotely(address, arguments):
     """Run a command with the files of this process, forward signals, and exit with its status."""
     connection = socket.socket(socket.AF_UNIX)
     connection.connect(address)
-    socket.send_fds(connection, [json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()], [0, 1, 2])
+    socket.send_fds(
+        connection, [json.dumps([arguments, os.getcwd(), dict(os.environ)]).encode()], [0, 1, 2]
+    )
     replies = connection.makefile()
     child = int(replies.readline())
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,5 @@
-"""Processes that start at once: forked from a server that has imported what workers and runs need."""
+"""Processes that start at once: forked from a server that has imported what workers and runs
+need."""
 
 import multiprocessing
 

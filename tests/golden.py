@@ -28,7 +28,10 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 
 def golden_cases() -> dict[str, LabelEstimator]:
     cases = {case_id(estimator): estimator for estimator in instances()}
-    return {key: clone(estimator).set_params(**DEFAULTS.get(key, {})) for key, estimator in cases.items()}
+    return {
+        key: clone(estimator).set_params(**DEFAULTS.get(key, {}))
+        for key, estimator in cases.items()
+    }
 
 
 def golden_result(estimator: LabelEstimator) -> dict[str, list[list[float]]]:

@@ -8,7 +8,14 @@ from ldlearn.datasets.files import _as_content
 from ldlearn.tables.arrays import to_arrays
 
 PREFACE = 512
-CLASS_OF_DTYPE = {"f8": "double", "f4": "single", "i1": "int8", "u1": "uint8", "i8": "int64", "b1": "logical"}
+CLASS_OF_DTYPE = {
+    "f8": "double",
+    "f4": "single",
+    "i1": "int8",
+    "u1": "uint8",
+    "i8": "int64",
+    "b1": "logical",
+}
 
 
 def write_mat73(path, data):
@@ -28,7 +35,10 @@ def _store(file, name, value):
     if isinstance(value, str):
         codes = np.frombuffer(value.encode("utf-16-le"), dtype="<u2").reshape(-1, 1)
         item = file.create_dataset(name, data=codes)
-        item.attrs["MATLAB_class"], item.attrs["MATLAB_int_decode"] = np.bytes_(b"char"), np.int32(2)
+        item.attrs["MATLAB_class"], item.attrs["MATLAB_int_decode"] = (
+            np.bytes_(b"char"),
+            np.int32(2),
+        )
     elif scipy.sparse.issparse(value):
         _store_sparse(file.create_group(name), value.tocsc())
     else:

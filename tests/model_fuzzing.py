@@ -23,7 +23,13 @@ from example_tables import LABELS, make_table, parts_of, with_text
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, Normalizer, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    RobustScaler,
+    StandardScaler,
+)
 
 from ldlearn import DLDL, FromClassifier, StackedLDL, VoteLDL
 from ldlearn.tables import TableModel, save_model
@@ -87,7 +93,9 @@ class ModelFile:
         """The file, with a valid checksum."""
         listed = [[array.dtype.str, list(array.shape), False] for array in self.arrays]
         text = json.dumps(self.content | {"arrays": listed}).encode()
-        return with_text(text, b"".join(np.ascontiguousarray(array).tobytes() for array in self.arrays))
+        return with_text(
+            text, b"".join(np.ascontiguousarray(array).tobytes() for array in self.arrays)
+        )
 
     def copy(self) -> ModelFile:
         return ModelFile(copy.deepcopy(self.content), list(self.arrays))
@@ -124,10 +132,13 @@ class ModelFile:
         """All lengths by name, and by value for those that several names share."""
         named = {pair for *_, pairs in self.dimensions() for pair in pairs if not pair[0].isdigit()}
         values = Counter(length for _, length in named)
-        return sorted(named | {("all", length) for length, n_names in values.items() if n_names > 1})
+        return sorted(
+            named | {("all", length) for length, n_names in values.items() if n_names > 1}
+        )
 
     def lengths(self, kind: str, value: Any) -> list[tuple[str, int]]:
-        """The lengths of a value of a type of the schema, with their names; none if it is of another type."""
+        """The lengths of a value of a type of the schema, with their names; none if it is of
+        another type."""
         if kind.startswith("size ") and type(value) is int:
             return [(kind[5:], value)]
         match value:
@@ -149,10 +160,14 @@ class ModelFile:
         """Give a length another value wherever it occurs; what is added is 0."""
         name, old = length
         for container, key, lengths in list(self.dimensions()):
-            names = [name] if name != "all" else [pair[0] for pair in lengths if not pair[0].isdigit()]
+            names = (
+                [name] if name != "all" else [pair[0] for pair in lengths if not pair[0].isdigit()]
+            )
             is_meant = [pair[0] in names and pair[1] == old for pair in lengths]
             if any(is_meant):
-                shape = [new if meant else pair[1] for meant, pair in zip(is_meant, lengths, strict=True)]
+                shape = [
+                    new if meant else pair[1] for meant, pair in zip(is_meant, lengths, strict=True)
+                ]
                 container[key] = self.resized(container[key], shape)
 
     def resized(self, value: Any, shape: list[int]) -> Any:
@@ -164,7 +179,9 @@ class ModelFile:
             return items if isinstance(value, list) else {"names": items}
         if "csr" in value:
             indptr = self.arrays[value["csr"][2]]
-            longer = np.append(indptr, np.full(max(shape[0] + 1 - len(indptr), 0), indptr[-1], indptr.dtype))
+            longer = np.append(
+                indptr, np.full(max(shape[0] + 1 - len(indptr), 0), indptr[-1], indptr.dtype)
+            )
             return {"csr": [*value["csr"][:2], self.add_array(longer)], "shape": shape}
         old = self.arrays[value["array"]]
         if np.prod(shape, dtype=float) > 5e5:
@@ -187,7 +204,10 @@ class ModelFile:
                 case {"array": int(position)}:
                     return {"array": used.setdefault(position, len(used))}
                 case {"csr": list(parts), "shape": shape}:
-                    return {"csr": [used.setdefault(part, len(used)) for part in parts], "shape": shape}
+                    return {
+                        "csr": [used.setdefault(part, len(used)) for part in parts],
+                        "shape": shape,
+                    }
                 case dict():
                     return {key: renumber(child) for key, child in value.items()}
                 case list():
@@ -200,7 +220,8 @@ class ModelFile:
 
 @cache
 def sound_models(folder: Path) -> dict[str, ModelFile]:
-    """A model file of every estimator with each of its test settings, of feature maps, and of tables."""
+    """A model file of every estimator with each of its test settings, of feature maps, and of
+    tables."""
     X, D, Y = make_problem()
     maps = [
         make_pipeline(StandardScaler(), RBFSampler(n_components=5, random_state=0)),
@@ -243,16 +264,23 @@ def load_all(folder: Path, sound: ModelFile, blobs: list[bytes]) -> list[tuple[s
         found = subprocess.run(command, capture_output=True, text=True, check=False)
         results += [tuple(json.loads(line)) for line in found.stdout.splitlines()]
         if len(results) < len(paths):
-            results.append((f"UNEXPECTED end with {found.returncode} {found.stderr[-500:]}", 0.0, 0.0))
+            results.append(
+                (f"UNEXPECTED end with {found.returncode} {found.stderr[-500:]}", 0.0, 0.0)
+            )
     return results
 
 
-def find_harm(results: list[tuple[str, float, float]], names: Any) -> list[tuple[str, str, float, float]]:
-    """The files that ended otherwise than by loading or one sentence, or within more memory or time."""
+def find_harm(
+    results: list[tuple[str, float, float]], names: Any
+) -> list[tuple[str, str, float, float]]:
+    """The files that ended otherwise than by loading or one sentence, or within more memory or
+    time."""
     return [
         (name, outcome[:300], seconds, megabytes)
         for (outcome, seconds, megabytes), name in zip(results, names, strict=True)
-        if re.search("UNEXPECTED|MemoryError|\n", outcome) or megabytes > MEGABYTES or seconds > SECONDS
+        if re.search("UNEXPECTED|MemoryError|\n", outcome)
+        or megabytes > MEGABYTES
+        or seconds > SECONDS
     ]
 
 
@@ -267,9 +295,37 @@ def inflated(model: ModelFile, lengths: tuple[tuple[str, int], ...], new: int) -
     return changed.drop_unused()
 
 
-HOSTILE = (None, True, -1, 0, 1, 2, 10**9, 10**30, 0.5, 1e308, 1e-300, 5e-324, "", "precomputed", [], {}, {"dict": {}})
-HOSTILE += ({"float": "nan"}, {"float": "inf"}, {"array": 0}, {"array": 1}, {"names": []}, {"tuple": []})
-HOSTILE += ({"csr": [0, 1, 2], "shape": [3, 10**6]}, {"class": "Normalizer", "params": {}, "state": {}})
+HOSTILE = (
+    None,
+    True,
+    -1,
+    0,
+    1,
+    2,
+    10**9,
+    10**30,
+    0.5,
+    1e308,
+    1e-300,
+    5e-324,
+    "",
+    "precomputed",
+    [],
+    {},
+    {"dict": {}},
+)
+HOSTILE += (
+    {"float": "nan"},
+    {"float": "inf"},
+    {"array": 0},
+    {"array": 1},
+    {"names": []},
+    {"tuple": []},
+)
+HOSTILE += (
+    {"csr": [0, 1, 2], "shape": [3, 10**6]},
+    {"class": "Normalizer", "params": {}, "state": {}},
+)
 FILLS = (0, 1, -1, 2, 127, 0.5, 1e300, 1e-300, np.nan, np.inf)
 
 
@@ -303,23 +359,33 @@ def mutate(model: ModelFile, others: list[ModelFile], rng: random.Random) -> Mod
                 container[key] = copy.deepcopy(rng.choice(HOSTILE))
         elif action == 5:  # an object of another model
             donor = rng.choice(others).copy()
-            found = [part[k] for part, k in json_locations(donor.content["model"]) if is_object(part[k])]
+            found = [
+                part[k] for part, k in json_locations(donor.content["model"]) if is_object(part[k])
+            ]
             own = [(part, k) for part, k in places if is_object(part[k])]
             if own:
                 container, key = rng.choice(own)
-                container[key] = shift_arrays(rng.choice([*found, donor.content["model"]]), len(changed.arrays))
+                container[key] = shift_arrays(
+                    rng.choice([*found, donor.content["model"]]), len(changed.arrays)
+                )
                 changed.arrays += donor.arrays
         elif action == 6:
             # An earlier change may have spoilt the part.
-            with suppress(OverflowError, KeyError, AttributeError, TypeError, IndexError, ValueError):
-                changed.resize(rng.choice(changed.free_lengths()), rng.choice([0, 1, 2, 3, 7, 1000]))
+            with suppress(
+                OverflowError, KeyError, AttributeError, TypeError, IndexError, ValueError
+            ):
+                changed.resize(
+                    rng.choice(changed.free_lengths()), rng.choice([0, 1, 2, 3, 7, 1000])
+                )
         elif changed.arrays:
             k = rng.randrange(len(changed.arrays))
             array = changed.arrays[k].copy()
             with np.errstate(all="ignore"), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 if action == 7:
-                    array = array.astype(rng.choice(["<f8", "<i8", ">f8", "<u8", "<f4", "<i1", "?"]))
+                    array = array.astype(
+                        rng.choice(["<f8", "<i8", ">f8", "<u8", "<f4", "<i1", "?"])
+                    )
                 elif array.size:
                     some = slice(None) if rng.random() < 0.5 else rng.randrange(array.size)
                     array = array.ravel()

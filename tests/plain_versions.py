@@ -52,7 +52,8 @@ def neighbours(X, i, k):
 
 
 def laplacian(X, k, sigma):
-    """``diag(A 1) - A`` of the graph that joins two rows if one is among the k nearest of the other."""
+    """``diag(A 1) - A`` of the graph that joins two rows if one is among the k nearest of the
+    other."""
     A = np.zeros((len(X), len(X)))
     for i in range(len(X)):
         for j in neighbours(X, i, k):
@@ -66,7 +67,8 @@ def smoothed(X, Y, lam, k, sigma):
 
 
 def manifold_scores(X, Y, k, reg):
-    """ML: local weights by one linear system a row, then one bounded least-squares problem a label."""
+    """ML: local weights by one linear system a row, then one bounded least-squares problem a
+    label."""
     n = len(X)
     R = np.eye(n)
     for i in range(n):
@@ -94,12 +96,15 @@ def pseudo_distributions(X, Y):
 
 
 def fuzzy_clusters(X, Y, start, b, n_iter):
-    """FCM: centres and memberships in turn, then the max-product of memberships and associations."""
+    """FCM: centres and memberships in turn, then the max-product of memberships and
+    associations."""
     U = start / start.sum(axis=1, keepdims=True)
     for _ in range(n_iter):
         centres = [np.average(X, axis=0, weights=U[:, k] ** b) for k in range(U.shape[1])]
         squares = np.array([[np.sum((x - centre) ** 2) for centre in centres] for x in X])
-        U = np.array([[1 / np.sum((square / row) ** (1 / (b - 1))) for square in row] for row in squares])
+        U = np.array(
+            [[1 / np.sum((square / row) ** (1 / (b - 1))) for square in row] for row in squares]
+        )
     A = Y.T @ U
     A = A / A.sum(axis=0)
     A = A / A.sum(axis=1, keepdims=True)
@@ -141,7 +146,8 @@ def represented(Y, Z, weight):
 
 
 def maximum_entropy(X, D):
-    """SA-BFGS without a penalty or an intercept: the softmax of least Kullback-Leibler divergence."""
+    """SA-BFGS without a penalty or an intercept: the softmax of least Kullback-Leibler
+    divergence."""
 
     def loss(w):
         return -np.sum(D * np.log(softmax(X @ w.reshape(X.shape[1], -1))))
@@ -149,19 +155,28 @@ def maximum_entropy(X, D):
     def slope(w):
         return (X.T @ (softmax(X @ w.reshape(X.shape[1], -1)) - D)).ravel()
 
-    found = minimize(loss, np.zeros(X.shape[1] * D.shape[1]), jac=slope, method="BFGS", options={"gtol": 1e-9})
+    found = minimize(
+        loss, np.zeros(X.shape[1] * D.shape[1]), jac=slope, method="BFGS", options={"gtol": 1e-9}
+    )
     return softmax(X @ found.x.reshape(X.shape[1], -1))
 
 
 def neighbour_means(X, D, queries, k):
     """AA-kNN: the mean distribution of the k nearest rows."""
-    return np.array([D[np.argsort(cdist([x], X)[0], kind="stable")[:k]].mean(axis=0) for x in queries])
+    return np.array(
+        [D[np.argsort(cdist([x], X)[0], kind="stable")[:k]].mean(axis=0) for x in queries]
+    )
 
 
 def gaussian_classes(X, D, ridge):
     """PT-Bayes without draws: a Gaussian for each label, every row weighted by its degree."""
     F = np.empty(D.shape)
     for label, weights in enumerate(D.T):
-        mean, covariance = np.average(X, axis=0, weights=weights), np.cov(X.T, aweights=weights, ddof=0)
-        F[:, label] = weights.mean() * multivariate_normal(mean, covariance + ridge * np.eye(len(mean))).pdf(X)
+        mean, covariance = (
+            np.average(X, axis=0, weights=weights),
+            np.cov(X.T, aweights=weights, ddof=0),
+        )
+        F[:, label] = weights.mean() * multivariate_normal(
+            mean, covariance + ridge * np.eye(len(mean))
+        ).pdf(X)
     return shares(F)

@@ -16,7 +16,8 @@ EMBEDDED = {"vader_tweets": load_vader_tweets, "uk_budget_shares": load_uk_budge
 
 @cache
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features and distributions of an embedded data set or of a file outside the repository (skips without it).
+    """Features and distributions of an embedded data set or of a file outside the repository (skips
+    without it).
 
     Read once; the arrays are read-only.
     """
@@ -32,7 +33,8 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Split:
-    """60 % of the rows to train, 20 % to validate, 20 % to test; features standardised on the training part."""
+    """60 % of the rows to train, 20 % to validate, 20 % to test; features standardised on the
+    training part."""
 
     def __init__(self, name: str, seed: int = 0) -> None:
         X, D = load(name)
@@ -42,4 +44,6 @@ class Split:
         X = (X - mean) / np.where(std > 0, std, 1.0)
         self.X, self.X_val, self.X_test = (X[part] for part in np.split(order, [a, b]))
         self.D, self.D_val, self.D_test = (D[part] for part in np.split(order, [a, b]))
-        self.Y, self.Y_val, self.Y_test = (binarize(part) for part in (self.D, self.D_val, self.D_test))
+        self.Y, self.Y_val, self.Y_test = (
+            binarize(part) for part in (self.D, self.D_val, self.D_test)
+        )

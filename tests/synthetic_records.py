@@ -13,7 +13,17 @@ from ldlearn.evaluation import Convergence, GridPoint, Record, SampleRows
 from ldlearn.metrics import score_all
 
 DATASETS = {
-    "natural_scene": ["plant", "sky", "cloud", "snow", "building", "desert", "mountain", "water", "sun"],
+    "natural_scene": [
+        "plant",
+        "sky",
+        "cloud",
+        "snow",
+        "building",
+        "desert",
+        "mountain",
+        "water",
+        "sun",
+    ],
     "scut_fbp": ["1", "2", "3", "4", "5"],
     "vader_tweets": ["negative", "neutral", "positive"],
     "yeast": [f"t{i}" for i in range(4)],
@@ -33,10 +43,18 @@ METHODS = {
     "SABFGS on truth": ("learner", False, 0.15, False),
 }
 GRID = {"alpha": [0.001, 0.1, 10.0], "beta": [0.01, 1.0], "gamma": [0.01, 1.0, 100.0]}
-VERSIONS = {"python": "3.11.2", "ldlearn": "0.1.0", "numpy": "2.1.0", "scipy": "1.14.1", "scikit-learn": "1.6.0"}
+VERSIONS = {
+    "python": "3.11.2",
+    "ldlearn": "0.1.0",
+    "numpy": "2.1.0",
+    "scipy": "1.14.1",
+    "scikit-learn": "1.6.0",
+}
 
 
-def make_records(datasets=DATASETS, methods=METHODS, repeats=3, n_rows=40, missing=("raf_ml",), failed=()):
+def make_records(
+    datasets=DATASETS, methods=METHODS, repeats=3, n_rows=40, missing=("raf_ml",), failed=()
+):
     """Records of every cell; `failed` lists (dataset, method) pairs whose last repeat failed."""
     records = []
     for d, (dataset, labels) in enumerate(datasets.items()):
@@ -44,11 +62,16 @@ def make_records(datasets=DATASETS, methods=METHODS, repeats=3, n_rows=40, missi
             broken = (dataset, method) in failed and repeat == repeats - 1
             # Cached; each caller gets a copy.
             record = copy.deepcopy(
-                _record(dataset, tuple(labels), method, methods[method], repeat, n_rows, (d, repeat, m))
+                _record(
+                    dataset, tuple(labels), method, methods[method], repeat, n_rows, (d, repeat, m)
+                )
             )
             records.append(_failed(record) if broken else record)
     for dataset in missing:
-        records += [_missing(dataset, method, kind, baseline) for method, (kind, baseline, *_) in methods.items()]
+        records += [
+            _missing(dataset, method, kind, baseline)
+            for method, (kind, baseline, *_) in methods.items()
+        ]
     return records
 
 
@@ -58,7 +81,10 @@ def only_metrics(records, metrics):
     def kept(scores):
         return scores and {name: score for name, score in scores.items() if name in metrics}
 
-    return [replace(record, **{task: kept(getattr(record, task)) for task in TASKS}) for record in records]
+    return [
+        replace(record, **{task: kept(getattr(record, task)) for task in TASKS})
+        for record in records
+    ]
 
 
 HOSTILE = [
@@ -73,7 +99,9 @@ def malicious_records():
     """Records in which all texts contain markup."""
     names = dict(zip(list(METHODS)[:4], HOSTILE, strict=True))
     methods = {names.get(name, name): facts for name, facts in METHODS.items()}
-    records = make_records({HOSTILE[0]: HOSTILE, HOSTILE[1]: ["x", "y"]}, methods, repeats=1, missing=[HOSTILE[3]])
+    records = make_records(
+        {HOSTILE[0]: HOSTILE, HOSTILE[1]: ["x", "y"]}, methods, repeats=1, missing=[HOSTILE[3]]
+    )
     texts = {"message": HOSTILE[1], "warnings": [HOSTILE[0]], "versions": {HOSTILE[0]: HOSTILE[1]}}
     return [replace(record, **texts) for record in records]
 
@@ -81,7 +109,9 @@ def malicious_records():
 def make_run(folder, records=None, **options):
     """A run folder as written by the engine, but without a plan."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = [record.encoded() for record in (make_records(**options) if records is None else records)]
+    lines = [
+        record.encoded() for record in (make_records(**options) if records is None else records)
+    ]
     (folder / "records.jsonl").write_bytes(b"".join(lines))
     return folder
 
@@ -92,10 +122,15 @@ def _record(dataset, labels, method, facts, repeat, n_rows, seed):
     truth = _truth(seed[0], repeat, n_rows, len(labels))
     logical = binarize(truth)
     rng = np.random.default_rng(seed)
-    recovered = _towards_noise(truth, distance, logical if keeps_zeros else np.ones_like(logical), rng)
+    recovered = _towards_noise(
+        truth, distance, logical if keeps_zeros else np.ones_like(logical), rng
+    )
     predicted = _towards_noise(truth, 0.2 + 0.5 * distance, np.ones_like(logical), rng)
     grid = _grid(distance, rng) if method.startswith("DLDL") or method == "L2" else []
-    best = {task: min(grid, key=lambda point, t=task: getattr(point, t)).params if grid else {} for task in TASKS}
+    best = {
+        task: min(grid, key=lambda point, t=task: getattr(point, t)).params if grid else {}
+        for task in TASKS
+    }
     recovers, predicts = kind in ("joint", "enhancer"), kind != "enhancer"
     return Record(
         cell=f"{dataset}/{method}/{repeat}",
@@ -105,7 +140,13 @@ def _record(dataset, labels, method, facts, repeat, n_rows, seed):
         is_baseline=baseline,
         repeat=repeat,
         seed=repeat,
-        sizes={"n_train": n_rows, "n_validation": 15, "n_test": 15, "n_features": 7, "n_labels": len(labels)},
+        sizes={
+            "n_train": n_rows,
+            "n_validation": 15,
+            "n_test": 15,
+            "n_features": 7,
+            "n_labels": len(labels),
+        },
         label_names=list(labels),
         status="ok",
         selected=best,
@@ -122,7 +163,11 @@ def _record(dataset, labels, method, facts, repeat, n_rows, seed):
             texts=[f"text {row} <&>" for row in range(100 * repeat, 100 * repeat + 12)],
         ),
         convergence=_convergence(distance, rng) if method.startswith("DLDL") else None,
-        seconds={"select": 10 * distance, "fit": distance + 0.01 * repeat, "predict": 0.001 * (1 + seed[2])},
+        seconds={
+            "select": 10 * distance,
+            "fit": distance + 0.01 * repeat,
+            "predict": 0.001 * (1 + seed[2]),
+        },
         peak_memory_mb=150.0 + 10 * seed[2],
         versions=VERSIONS,
         threads=1,
@@ -160,11 +205,22 @@ def _convergence(distance, rng):
 
 
 def _failed(record):
-    empty = {"recovery": None, "prediction": None, "grid": [], "samples": None, "convergence": None, "selected": {}}
-    return replace(record, **empty, status="failed", message="ValueError: the kernel matrix is singular")
+    empty = {
+        "recovery": None,
+        "prediction": None,
+        "grid": [],
+        "samples": None,
+        "convergence": None,
+        "selected": {},
+    }
+    return replace(
+        record, **empty, status="failed", message="ValueError: the kernel matrix is singular"
+    )
 
 
 def _missing(dataset, method, kind, baseline):
     message = f"{dataset} is not on this machine; put its file into the data folder."
     facts = {"kind": kind, "is_baseline": baseline, "status": "missing", "message": message}
-    return Record(cell=f"{dataset}/{method}/0", dataset=dataset, method=method, repeat=0, seed=0, **facts)
+    return Record(
+        cell=f"{dataset}/{method}/0", dataset=dataset, method=method, repeat=0, seed=0, **facts
+    )

@@ -1,4 +1,5 @@
-"""Accessibility of the report and the model card: no violations of axe-core, readable tables on a phone."""
+"""Accessibility of the report and the model card: no violations of axe-core, readable tables on a
+phone."""
 
 from dataclasses import replace
 
@@ -11,8 +12,18 @@ from ldlearn.reporting import Report
 from ldlearn.tables import describe_file, fit_table, write_card
 
 # axe-core checks every element, so two data sets and one or two methods of each kind suffice.
-TWO_SETS = {name: DATASETS[name] for name in ("scut_fbp", "vader_tweets")}  # few labels, and one data set of the paper
-SOME = ("DLDL", "GLLE", "FCM", "UniformLE", "GLLE + SABFGS", "UniformLE + MeanLDL", "SABFGS on truth")
+TWO_SETS = {
+    name: DATASETS[name] for name in ("scut_fbp", "vader_tweets")
+}  # few labels, and one data set of the paper
+SOME = (
+    "DLDL",
+    "GLLE",
+    "FCM",
+    "UniformLE",
+    "GLLE + SABFGS",
+    "UniformLE + MeanLDL",
+    "SABFGS on truth",
+)
 SOME_METHODS = {name: METHODS[name] for name in SOME}
 TWO_METRICS = ("chebyshev", "intersection")  # one of them is visible
 pytestmark = pytest.mark.browser
@@ -21,11 +32,15 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
     records = only_metrics(make_records(TWO_SETS, SOME_METHODS, repeats=2), TWO_METRICS)
-    return Report(records, f"metrics = {list(TWO_METRICS)}").write(tmp_path_factory.mktemp("report"), formats=[])
+    return Report(records, f"metrics = {list(TWO_METRICS)}").write(
+        tmp_path_factory.mktemp("report"), formats=[]
+    )
 
 
 def test_violations_are_detected(browser, tmp_path):
-    (tmp_path / "bad.html").write_text('<html><img src="data:,"><p style="color:#ccc">pale</p></html>')
+    (tmp_path / "bad.html").write_text(
+        '<html><img src="data:,"><p style="color:#ccc">pale</p></html>'
+    )
     found = " ".join(violations_of_file(browser, tmp_path / "bad.html"))
     for rule in ("image-alt", "color-contrast", "html-has-lang", "document-title"):
         assert rule in found
@@ -93,7 +108,9 @@ def test_method_column_is_sticky_on_a_phone(browser, report):
     page = browser.new_page(viewport={"width": 390, "height": 844})
     page.goto(report.as_uri() + "#recovery")
     row = page.locator("#recovery .metric:not([hidden]) table.scores tbody tr").first
-    page.evaluate("document.querySelector('#recovery .metric:not([hidden]) .scroll').scrollLeft = 1000")
+    page.evaluate(
+        "document.querySelector('#recovery .metric:not([hidden]) .scroll').scrollLeft = 1000"
+    )
     box = row.locator("th").bounding_box()
     assert box["x"] >= 0
     assert box["x"] + box["width"] <= 390

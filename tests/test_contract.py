@@ -20,7 +20,9 @@ from ldlearn.exceptions import InputError
 from ldlearn.testing import CHECKS, Case, check_class, outputs
 
 ALL = pytest.mark.parametrize("estimator", instances(), ids=case_id)
-CLASSES = pytest.mark.parametrize("cls", [cls for _, cls in all_estimators()], ids=lambda cls: cls.__name__)
+CLASSES = pytest.mark.parametrize(
+    "cls", [cls for _, cls in all_estimators()], ids=lambda cls: cls.__name__
+)
 CASES = {case_id(estimator): Case(estimator) for estimator in instances()}
 
 
@@ -44,7 +46,9 @@ def shared_fits_stay_unchanged():
     for name, case in CASES.items():
         if "fitted" in vars(case):
             for P, Q in zip(first_outputs(name), outputs(case.fitted, case.X), strict=True):
-                np.testing.assert_array_equal(P, Q, err_msg=f"a check has changed the fit of {name}")
+                np.testing.assert_array_equal(
+                    P, Q, err_msg=f"a check has changed the fit of {name}"
+                )
 
 
 @CLASSES
@@ -58,7 +62,9 @@ def test_baseline_uses_no_feature(estimator):
     """Except the classifier, which is also a baseline."""
     case = CASES[case_id(estimator)]
     found = outputs(case.fitted_on_sparse_features, case.X)
-    same = all(np.array_equal(P, Q) for P, Q in zip(outputs(case.fitted, case.X), found, strict=True))
+    same = all(
+        np.array_equal(P, Q) for P, Q in zip(outputs(case.fitted, case.X), found, strict=True)
+    )
     assert same == (not isinstance(estimator, FromClassifier))
 
 
@@ -105,17 +111,23 @@ def test_declared_invariances_hold_at_the_defaults_on_real_data(cls):
         model.set_params(random_state=0)
     rows, labels = permuted_where_invariant(model, X, D, Y)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some defaults warn about early stopping or collapse on so few rows
+        warnings.simplefilter(
+            "ignore"
+        )  # some defaults warn about early stopping or collapse on so few rows
         straight = outputs(clone(model).fit(X, targets(model, D, Y)), X)
         if not (model.capabilities().order_invariant or model.capabilities().label_invariant):
             return
-        shuffled = outputs(clone(model).fit(X[rows], targets(model, D, Y)[rows][:, labels]), X[rows])
+        shuffled = outputs(
+            clone(model).fit(X[rows], targets(model, D, Y)[rows][:, labels]), X[rows]
+        )
     for P, Q in zip(straight, shuffled, strict=True):
         np.testing.assert_allclose(P[rows][:, labels], Q, atol=1e-5, err_msg=DEPENDS)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("estimator", [DLDL(), VoteLDL(), SABFGS()], ids=lambda estimator: type(estimator).__name__)
+@pytest.mark.parametrize(
+    "estimator", [DLDL(), VoteLDL(), SABFGS()], ids=lambda estimator: type(estimator).__name__
+)
 def test_features_with_overflowing_squares_raise(estimator):
     X, D, Y = make_problem()
     with pytest.raises(InputError, match=r"X holds \d.*e\+200, too large to compute with"):
@@ -132,7 +144,11 @@ def test_wide_features_with_overflowing_sums_of_squares_raise(fit, size):
 
 
 REPEATING = [L2(alpha=0.0, gamma=1e-4)]
-REPEATING += [e for e in instances() if e.capabilities().sample_weight and e.capabilities().weight_equals_repetition]
+REPEATING += [
+    e
+    for e in instances()
+    if e.capabilities().sample_weight and e.capabilities().weight_equals_repetition
+]
 
 
 @pytest.mark.parametrize("estimator", REPEATING, ids=case_id)
@@ -141,7 +157,9 @@ def test_sample_weights_equal_repeated_rows(estimator):
     T = targets(estimator, D, Y)
     counts = np.arange(len(X)) % 3  # 0, 1 or 2 times
     weighted = solved_exactly(estimator).fit(X, T, sample_weight=counts)
-    repeated = solved_exactly(estimator).fit(np.repeat(X, counts, axis=0), np.repeat(T, counts, axis=0))
+    repeated = solved_exactly(estimator).fit(
+        np.repeat(X, counts, axis=0), np.repeat(T, counts, axis=0)
+    )
     if hasattr(weighted, "predict"):
         np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-5)
     if hasattr(weighted, "label_distributions_"):
@@ -155,24 +173,30 @@ def test_metadata_routing_of_sample_weights():
     with config_context(enable_metadata_routing=True):
         for made, T in ((SABFGS, D), (VoteLDL, Y), (lambda: L2(n_neighbors=4), Y)):
             model = made().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-            # Not the other way round: scikit-learn 1.6 does not route to pipeline steps within a search.
+            # Not the other way round: scikit-learn 1.6 does not route to pipeline steps within a
+            # search.
             search = GridSearchCV(model, {}, cv=2)
             pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), search)
             pipeline.fit(X, T, sample_weight=w)
             Z = StandardScaler().fit_transform(X)
-            np.testing.assert_allclose(pipeline.predict(X), made().fit(Z, T, sample_weight=w).predict(Z), atol=1e-8)
+            np.testing.assert_allclose(
+                pipeline.predict(X), made().fit(Z, T, sample_weight=w).predict(Z), atol=1e-8
+            )
 
 
 @pytest.mark.parametrize("n_features", [3, 5])
 def test_features_are_selected_by_their_coefficients(n_features):
-    """Only the last feature matters; with as many labels as features a transposed coef_ would select by label."""
+    """Only the last feature matters; with as many labels as features a transposed coef_ would
+    select by label."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(80, n_features))
     Y = np.column_stack([X[:, -1] > 0.3, X[:, -1] < 0.3, np.ones(80)]).astype(float)
     for method in (DLDL(beta=0.1, gamma=0.1), VoteLDL(gamma=0.1)):
         selector = SelectFromModel(method, max_features=1, threshold=-np.inf).fit(X, Y)
         assert selector.estimator_.coef_.shape == (3, n_features)
-        np.testing.assert_array_equal(selector.get_support(), np.arange(n_features) == n_features - 1)
+        np.testing.assert_array_equal(
+            selector.get_support(), np.arange(n_features) == n_features - 1
+        )
 
 
 @ALL

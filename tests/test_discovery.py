@@ -10,7 +10,15 @@ from ldlearn import all_estimators
 def test_every_kind_is_found_once():
     names = [name for name, _ in all_estimators()]
     assert names == sorted(set(names))
-    assert {"DLDL", "UniformLE", "PriorLE", "ProjectedPriorLE", "MeanLDL", "SABFGS", "EnhanceThenLearn"} <= set(names)
+    assert {
+        "DLDL",
+        "UniformLE",
+        "PriorLE",
+        "ProjectedPriorLE",
+        "MeanLDL",
+        "SABFGS",
+        "EnhanceThenLearn",
+    } <= set(names)
     by_kind = [dict(all_estimators(kind)) for kind in ("enhancer", "learner", "joint")]
     assert sum(map(len, by_kind)) == len(names)
     assert "DLDL" in by_kind[2]
@@ -43,6 +51,8 @@ print(len(all_estimators()), DLDL().fit(data.X, binarize(data.D)).predict(data.X
 
 
 def test_library_works_without_any_extra():
-    found = subprocess.run([sys.executable, "-c", BLOCK_EXTRAS], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", BLOCK_EXTRAS], capture_output=True, text=True, check=False
+    )
     assert found.returncode == 0, found.stderr
     assert found.stdout.split(maxsplit=1)[1].strip() == "(4004, 9)"

@@ -1,8 +1,8 @@
 """Tests with reference values on data that may not be redistributed, repeated on embedded data.
 
-Instead of values of other implementations on SJAFFE, direct implementations on household budgets are the reference;
-the quality required on real data sets is required here, too. So all mathematics is tested in a clone without those
-files.
+Instead of values of other implementations on SJAFFE, direct implementations on household budgets
+are the reference; the quality required on real data sets is required here, too. So all mathematics
+is tested in a clone without those files.
 """
 
 from __future__ import annotations
@@ -22,7 +22,19 @@ from ldlearn import EnhanceThenLearn, MeanLDL
 from ldlearn.core import binarize
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.datasets import load_uk_budget_shares
-from ldlearn.enhancement import FCM, GLESC, GLLE, KM, LESC, LP, ML, PriorLE, ProjectedPriorLE, SoftmaxLE, UniformLE
+from ldlearn.enhancement import (
+    FCM,
+    GLESC,
+    GLLE,
+    KM,
+    LESC,
+    LP,
+    ML,
+    PriorLE,
+    ProjectedPriorLE,
+    SoftmaxLE,
+    UniformLE,
+)
 from ldlearn.joint import DLDL, L2
 from ldlearn.learning import AABP, AAKNN, PTSVM, SABFGS, SAIIS, PTBayes
 from ldlearn.metrics import intersection
@@ -46,21 +58,27 @@ def test_baselines():
 
 def test_kernel_memberships():
     X, _, Y = budgets()
-    np.testing.assert_allclose(KM().fit_enhance(X, Y), plain.shares(plain.kernel_memberships(X, Y)), atol=1e-8)
+    np.testing.assert_allclose(
+        KM().fit_enhance(X, Y), plain.shares(plain.kernel_memberships(X, Y)), atol=1e-8
+    )
 
 
 def test_label_propagation():
     X, _, Y = budgets()
     F = plain.propagated(X, Y)
     np.testing.assert_allclose(LP().fit_enhance(X, Y), plain.shares(F), atol=1e-8)
-    np.testing.assert_allclose(LP(normalize="softmax").fit_enhance(X, Y), plain.softmax(F), atol=1e-8)
+    np.testing.assert_allclose(
+        LP(normalize="softmax").fit_enhance(X, Y), plain.softmax(F), atol=1e-8
+    )
 
 
 def test_manifold():
     X, _, Y = budgets()
     U = plain.manifold_scores(X, Y, k=7, reg=0.1)
     shifted = U - U.min(axis=1, keepdims=True)
-    np.testing.assert_allclose(ML(reg=0.1, tol=1e-9).fit_enhance(X, Y), plain.shares(shifted), atol=1e-4)
+    np.testing.assert_allclose(
+        ML(reg=0.1, tol=1e-9).fit_enhance(X, Y), plain.shares(shifted), atol=1e-4
+    )
     softmax = ML(reg=0.1, tol=1e-9, normalize="softmax").fit_enhance(X, Y)
     np.testing.assert_allclose(softmax, plain.softmax(U), atol=1e-4)
 
@@ -80,14 +98,18 @@ def test_graph_laplacian_stopped_early():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # stopping early is the method
         scores = model.fit(X, Y).scores_
-    reached = np.sum((scores - Y) ** 2) + 0.01 * np.vdot(scores, plain.laplacian(X, 19, 10.0) @ scores)
+    reached = np.sum((scores - Y) ** 2) + 0.01 * np.vdot(
+        scores, plain.laplacian(X, 19, 10.0) @ scores
+    )
     assert model.objective_ == pytest.approx(reached)
     assert lowest < reached < 0.85 * np.sum((Y - Y.mean(axis=0)) ** 2)
 
 
 def test_pseudo_distributions():
     X, _, Y = budgets()
-    np.testing.assert_allclose(pseudo_distributions(X, Y == 1), plain.pseudo_distributions(X, Y), atol=1e-10)
+    np.testing.assert_allclose(
+        pseudo_distributions(X, Y == 1), plain.pseudo_distributions(X, Y), atol=1e-10
+    )
 
 
 def test_fuzzy_clusters():
@@ -116,11 +138,14 @@ def test_tensor_representation(orientation):
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     C = plain.tensor_representations([Z.T, Y.T.astype(float)], beta=10.0).mean(axis=0)
     expected = plain.softmax(plain.represented(Y, C.T if orientation == "stated" else C, 10.0))
-    np.testing.assert_allclose(GLESC(orientation=orientation).fit_enhance(X, Y), expected, atol=1e-5)
+    np.testing.assert_allclose(
+        GLESC(orientation=orientation).fit_enhance(X, Y), expected, atol=1e-5
+    )
 
 
 def test_unified_framework():
-    """The degrees of L2 solve their linear system for the graph and the predictor that it ends with."""
+    """The degrees of L2 solve their linear system for the graph and the predictor that it ends
+    with."""
     X, _, Y = budgets()
     model = L2(n_neighbors=7, fit_intercept=False, tol=1e-4, max_iter=400)
     with warnings.catch_warnings():
@@ -169,14 +194,19 @@ def test_learner_predicts_better_than_the_mean(name):
     X, D, _ = make_problem(n=240)
     gains = []
     for train, test in KFold(3, shuffle=True, random_state=0).split(X):
-        predicted, mean = (m.fit(X[train], D[train]).predict(X[test]) for m in (PUBLISHED[name], MeanLDL()))
+        predicted, mean = (
+            m.fit(X[train], D[train]).predict(X[test]) for m in (PUBLISHED[name], MeanLDL())
+        )
         gains.append(intersection(D[test], predicted) - intersection(D[test], mean))
     assert np.mean(gains) > 0.1, gains
 
 
 def test_dldl_beats_the_baselines_and_two_steps_on_budgets():
     split = Split("uk_budget_shares")
-    baselines = [baseline.fit_enhance(split.X, split.Y) for baseline in (UniformLE(), PriorLE(), ProjectedPriorLE())]
+    baselines = [
+        baseline.fit_enhance(split.X, split.Y)
+        for baseline in (UniformLE(), PriorLE(), ProjectedPriorLE())
+    ]
     model, two_steps = DLDL().fit(split.X, split.Y), EnhanceThenLearn().fit(split.X, split.Y)
     recovery = intersection(split.D, model.label_distributions_)
     assert recovery > max(intersection(split.D, baseline) for baseline in baselines)

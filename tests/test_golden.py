@@ -1,4 +1,5 @@
-"""Stored results detect unintended changes. Update one with ``python tools/make_golden.py NAME``."""
+"""Stored results detect unintended changes. Update one with ``python tools/make_golden.py
+NAME``."""
 
 from __future__ import annotations
 

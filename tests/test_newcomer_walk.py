@@ -1,9 +1,10 @@
 """Run every command and every line of Python of README and tutorial in an empty folder.
 
-They run in a separate environment: the unpacked wheel, and links to the requirements of its extra ``all``.
-So missing files or requirements are detected. Commands are forked from a process of that environment. With
-``LDLEARN_WALK=fresh`` (``make walk``) pip installs the environment instead, which takes a minute, and commands are
-separate processes. `pip`, `git` and `make` of the documents are stubs that check their arguments.
+They run in a separate environment: the unpacked wheel, and links to the requirements of its extra
+``all``. So missing files or requirements are detected. Commands are forked from a process of that
+environment. With ``LDLEARN_WALK=fresh`` (``make walk``) pip installs the environment instead, which
+takes a minute, and commands are separate processes. `pip`, `git` and `make` of the documents are
+stubs that check their arguments.
 
 A block after a line ``<!-- walk: skip -->`` is left out.
 """
@@ -28,7 +29,10 @@ from packaging.requirements import Requirement
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/tutorial.md")
 SHELL, PYTHON = ("bash", "sh", "shell", "console"), ("python", "py", "pycon")
-FENCE = re.compile(r"^(?P<indent> *)```(?P<kind>\w+)[^\n]*\n(?P<code>.*?)^(?P=indent)```\s*$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(
+    r"^(?P<indent> *)```(?P<kind>\w+)[^\n]*\n(?P<code>.*?)^(?P=indent)```\s*$",
+    re.MULTILINE | re.DOTALL,
+)
 FRESH = os.environ.get("LDLEARN_WALK") == "fresh"
 
 DRIVER = """
@@ -81,7 +85,9 @@ def blocks(text: str) -> list[tuple[str, str]]:
     for match in FENCE.finditer(text):
         before = text[: match.start()].rstrip().splitlines()
         kind = match["kind"].lower()
-        if kind not in (*SHELL, *PYTHON) or (before and before[-1].strip() == "<!-- walk: skip -->"):
+        if kind not in (*SHELL, *PYTHON) or (
+            before and before[-1].strip() == "<!-- walk: skip -->"
+        ):
             continue
         lines = [line.removeprefix(match["indent"]) for line in match["code"].splitlines()]
         if kind == "console":
@@ -100,11 +106,14 @@ def install(environment: Path) -> None:
     constraints = ROOT / "constraints.txt"
     options = ["-c", str(constraints)] if constraints.exists() else []
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
-    subprocess.run([environment / "bin" / "pip", "install", "-q", *options, f"{ROOT}[all]"], check=True)
+    subprocess.run(
+        [environment / "bin" / "pip", "install", "-q", *options, f"{ROOT}[all]"], check=True
+    )
 
 
 def assemble_offline(environment: Path) -> None:
-    """The same without pip and network: the unpacked wheel, and links to its requirements of this interpreter."""
+    """The same without pip and network: the unpacked wheel, and links to its requirements of this
+    interpreter."""
     pytest.importorskip("hatchling", reason="the wheel cannot be built")
     venv.create(environment, symlinks=os.name != "nt")
     (site,) = environment.glob("lib/python*/site-packages")
@@ -119,11 +128,15 @@ def assemble_offline(environment: Path) -> None:
             if not (site / name).exists():
                 (site / name).symlink_to(part.locate_file(name))
     fork_server.write_script(
-        environment / "bin" / "ldlearn", python=environment / "bin" / "python", environment=clean_environment()
+        environment / "bin" / "ldlearn",
+        python=environment / "bin" / "python",
+        environment=clean_environment(),
     )
 
 
-def requirements(part: Distribution, extras: set[str], seen: frozenset[str] = frozenset()) -> list[Distribution]:
+def requirements(
+    part: Distribution, extras: set[str], seen: frozenset[str] = frozenset()
+) -> list[Distribution]:
     """The distributions that another one requires, directly or indirectly, as installed here."""
     found = []
     for requirement in map(Requirement, part.requires or ()):
@@ -150,17 +163,30 @@ def programs(tmp_path_factory):
 
 
 def clean_environment() -> dict[str, str]:
-    """The environment variables of this process without those that refer to this copy of the project."""
+    """The environment variables of this process without those that refer to this copy of the
+    project."""
     ours = ("PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "LDLEARN_DATA")
     return {name: value for name, value in os.environ.items() if name not in ours}
 
 
-def run_document(steps: list[tuple[str, str]], programs: Path, folder: Path) -> subprocess.CompletedProcess[str]:
+def run_document(
+    steps: list[tuple[str, str]], programs: Path, folder: Path
+) -> subprocess.CompletedProcess[str]:
     """Run the steps of a document in order, with only that environment."""
     environment = clean_environment()
-    environment |= {"PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "VIRTUAL_ENV": str(programs.parent)}
+    environment |= {
+        "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
+        "VIRTUAL_ENV": str(programs.parent),
+    }
     environment |= {"MPLBACKEND": "Agg", "HOME": str(folder)}
-    options = {"cwd": folder, "env": environment, "capture_output": True, "text": True, "check": False, "timeout": 600}
+    options = {
+        "cwd": folder,
+        "env": environment,
+        "capture_output": True,
+        "text": True,
+        "check": False,
+        "timeout": 600,
+    }
     return subprocess.run([programs / "python", "-c", DRIVER], input=json.dumps(steps), **options)
 
 

@@ -14,7 +14,10 @@ from ldlearn.base import LabelEstimator
 
 HOOK = "_enforce_estimator_tags_y"
 OWN_TARGETS = ("check_sample_weights_pandas_series", "check_sample_weights_not_an_array")
-EQUIVALENCE = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+EQUIVALENCE = (
+    "check_sample_weight_equivalence_on_dense_data",
+    "check_sample_weight_equivalence_on_sparse_data",
+)
 EQUIVALENT = 1e-5  # scikit-learn requires seven digits, more than solvers with a tolerance provide
 ONE_LABEL = ("check_estimator_sparse_array", "check_estimator_sparse_matrix")
 
@@ -23,14 +26,15 @@ CHECKS = parametrize_with_checks(instances())
 
 
 def name_of(value):
-    """Name of an estimator or a check; scikit-learn would format the estimator for each of its checks."""
+    """Name of an estimator or a check; scikit-learn would format the estimator for each of its
+    checks."""
     return case_id(value) if isinstance(value, LabelEstimator) else CHECKS.kwargs["ids"](value)
 
 
 @pytest.mark.parametrize(*CHECKS.args, ids=name_of)
 def test_sklearn_check(estimator, check, monkeypatch):
-    # The checks pass 1-D targets through one hook, which makes them valid targets.
-    # Two checks require predictions of one column (test_contract compares results of sparse features).
+    # The checks pass 1-D targets through one hook, which makes them valid targets. Two checks
+    # require predictions of one column (test_contract compares results of sparse features).
     name = check.func.__name__
     n_labels = 1 if name in ONE_LABEL else 3
     if name in OWN_TARGETS:

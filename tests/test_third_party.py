@@ -64,7 +64,9 @@ def test_method_is_found_by_path_and_by_entry_point(installed):
 
 def test_method_is_listed_with_its_origin(installed, capsys):
     assert run_command("methods", "--kind", "enhancer") == 0
-    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("NeighbourMeanLE"))
+    line = next(
+        line for line in capsys.readouterr().out.splitlines() if line.startswith("NeighbourMeanLE")
+    )
     assert "ldlearn-neighbour-mean" in line
 
 
@@ -83,14 +85,23 @@ def test_method_passes_the_contract(installed):
 
 
 def test_method_runs_in_a_plan(installed, tmp_path):
-    methods = {"UniformLE": {}, "Mine": {"estimator": PATH, "grid": {"n_neighbors": [3, 5]}}, "NeighbourMeanLE": {}}
+    methods = {
+        "UniformLE": {},
+        "Mine": {"estimator": PATH, "grid": {"n_neighbors": [3, 5]}},
+        "NeighbourMeanLE": {},
+    }
     plan = Plan.from_dict(tiny_dict(methods=methods))
     run_plan(plan, tmp_path / "run")
     assert run_command("report", str(tmp_path / "run")) == 0
     page = next((tmp_path / "run").rglob("*.html")).read_text(encoding="utf-8")
     assert "Mine" in page
-    records = [json.loads(line) for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines()]
-    assert {record["method"] for record in records if record.get("error") is None} >= {"Mine", "NeighbourMeanLE"}
+    records = [
+        json.loads(line) for line in (tmp_path / "run" / "records.jsonl").read_text().splitlines()
+    ]
+    assert {record["method"] for record in records if record.get("error") is None} >= {
+        "Mine",
+        "NeighbourMeanLE",
+    }
 
 
 @pytest.mark.parametrize(
@@ -111,7 +122,8 @@ def test_invalid_name_raises(name, message, capsys):
 
 @pytest.fixture
 def saved(installed, tmp_path, monkeypatch):
-    """A table and a model that was fitted with the method, in a process that has neither named nor imported it."""
+    """A table and a model that was fitted with the method, in a process that has neither named nor
+    imported it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(model_schema, "_trusted_methods", {})
     rng = np.random.default_rng(0)
@@ -119,7 +131,12 @@ def saved(installed, tmp_path, monkeypatch):
     Y = np.column_stack([X + rng.normal(size=X.shape) > 0, np.ones(60)]).astype(int)
     rows = [",".join(map(str, row)) for row in np.column_stack([X, Y]).tolist()]
     Path("data.csv").write_text("\n".join(["x,z,a,b,c", *rows]))
-    assert run_command("fit", "data.csv", "-l", "a,b,c", "--method", f"{PATH}+SABFGS", "-o", "model.ldl") == 0
+    assert (
+        run_command(
+            "fit", "data.csv", "-l", "a,b,c", "--method", f"{PATH}+SABFGS", "-o", "model.ldl"
+        )
+        == 0
+    )
     expected = load_model("model.ldl", method=PATH).predict(pandas.read_csv("data.csv"))
     model_schema._trusted_methods.clear()
     sys.modules.pop("neighbour_mean", None)
@@ -164,7 +181,9 @@ def test_naming_another_method_does_not_load_it(saved, method, message):
 
 def test_method_that_the_model_does_not_need_is_rejected(tmp_path):
     save_model(ValidMethod().fit(np.eye(4), np.eye(4)), tmp_path / "m.ldl")
-    assert load_model(tmp_path / "m.ldl", method=f"{__name__}:ValidMethod").label_distributions_.shape == (4, 4)
+    assert load_model(
+        tmp_path / "m.ldl", method=f"{__name__}:ValidMethod"
+    ).label_distributions_.shape == (4, 4)
     with pytest.raises(ModelFileError, match="not fitted with"):
         load_model(tmp_path / "m.ldl", method=f"{__name__}:Undeclared")
 
@@ -248,7 +267,9 @@ class NotNormalised(ValidMethod):
 
 @estimator_dataclass
 class NoConvergence(ValidMethod):
-    __doc__ = ValidMethod.__doc__.replace("positive labels", "positive labels; max_iter has no effect")
+    __doc__ = ValidMethod.__doc__.replace(
+        "positive labels", "positive labels; max_iter has no effect"
+    )
 
     max_iter: PositiveInt = 3
 

@@ -65,7 +65,10 @@ def test_mutation_that_does_not_apply_is_an_error():
 def test_mutation_is_detected_only_if_a_test_fails(tmp_path):
     listed = tmp_path / "list.toml"
     old = "np.asarray(delta < D, dtype=np.int8)"
-    wrong, harmless = f"['{old}', '{old.replace('<', '>')}', 'wrong']", f"['{old}', '({old})', 'harmless']"
+    wrong, harmless = (
+        f"['{old}', '{old.replace('<', '>')}', 'wrong']",
+        f"['{old}', '({old})', 'harmless']",
+    )
     listed.write_text(f"""
         ['core/logical.py']
         tests = ['core/test_logical.py']
@@ -99,11 +102,19 @@ def test_matrix_covers_all_settings():
     pythons = {version: Path(sys.executable) for version in test_everywhere.PYTHONS}
     cells = list(test_everywhere.make_cells(pythons, full=False))
     assert len({cell.name for cell in cells}) == len(cells)
-    assert {cell.environment.name for cell in cells} == {"py3.11", "py3.12", "py3.13", "py3.14", "oldest"}
+    assert {cell.environment.name for cell in cells} == {
+        "py3.11",
+        "py3.12",
+        "py3.13",
+        "py3.14",
+        "oldest",
+    }
     assert {cell.threads for cell in cells} == {1, 2}
     assert {cell.dispatch for cell in cells} == {True, False}
     assert {cell.kernel for cell in cells} == {None, *test_everywhere.kernels_of_this_processor()}
-    assert not any(cell.paths for cell in cells if cell.kernel is None and cell.dispatch and cell.threads == 1)
+    assert not any(
+        cell.paths for cell in cells if cell.kernel is None and cell.dispatch and cell.threads == 1
+    )
     for path in test_everywhere.NUMERICAL:
         assert (TOOLS.parent / path).exists(), path
 
@@ -113,17 +124,23 @@ def test_oldest_versions_are_exact():
     core, extras = pins[:3], pins[3:]
     assert {pin.partition("==")[0] for pin in core} == {"numpy", "scipy", "scikit-learn"}
     assert all(pin.count(".") == 2 for pin in core), "a bound like >=1.26 would be tried as 1.26.0"
-    assert {"typer", "pandas", "matplotlib", "dask[distributed]"} < {pin.partition("==")[0] for pin in extras}
+    assert {"typer", "pandas", "matplotlib", "dask[distributed]"} < {
+        pin.partition("==")[0] for pin in extras
+    }
 
 
 def test_ignored_setting_fails_its_cell():
-    cell = test_everywhere.Cell(test_everywhere.Environment("py", Path(sys.executable)), "Haswell", threads=2)
+    cell = test_everywhere.Cell(
+        test_everywhere.Environment("py", Path(sys.executable)), "Haswell", threads=2
+    )
     cell._check_settings({"kernels": ["Haswell"], "threads": [2], "dispatched": ["AVX2"]})
     for found in ({"kernels": ["SkylakeX"]}, {"threads": [1]}):
         with pytest.raises(test_everywhere.SetUpError, match="instead"):
             cell._check_settings({"kernels": ["Haswell"], "threads": [2], "dispatched": []} | found)
     with pytest.raises(test_everywhere.SetUpError, match="still dispatches to AVX2"):
-        replace(cell, dispatch=False)._check_settings({"kernels": ["Haswell"], "threads": [2], "dispatched": ["AVX2"]})
+        replace(cell, dispatch=False)._check_settings(
+            {"kernels": ["Haswell"], "threads": [2], "dispatched": ["AVX2"]}
+        )
 
 
 LISTING = r"""
@@ -146,17 +163,22 @@ class RecordedCommands:
     def __init__(self, monkeypatch, *fails):
         self.fails, self.run_so_far, self.env = fails, [], {}
         monkeypatch.setattr(install.subprocess, "run", self.run)
-        monkeypatch.setattr(install.subprocess, "call", lambda command: self.run(command).returncode)
+        monkeypatch.setattr(
+            install.subprocess, "call", lambda command: self.run(command).returncode
+        )
 
     def run(self, command, env=None, **_):
         self.run_so_far.append(" ".join(command[2:]).replace(f"--python {sys.executable} ", "", 1))
         if any(text in self.run_so_far[-1] for text in self.fails):
-            raise subprocess.CalledProcessError(2, command, stderr="WARNING: slow\nerror: no such thing\n")
+            raise subprocess.CalledProcessError(
+                2, command, stderr="WARNING: slow\nerror: no such thing\n"
+            )
         self.env = env or self.env
         return subprocess.CompletedProcess(command, 0, stdout=LISTING)
 
     def beginnings(self):
-        """The first two arguments of each command; the first two commands run concurrently and are sorted."""
+        """The first two arguments of each command; the first two commands run concurrently and are
+        sorted."""
         found = [" ".join(command.split()[:2]) for command in self.run_so_far]
         return [*found[:-3], *sorted(found[-3:-1]), found[-1]]
 
@@ -183,7 +205,13 @@ def test_uv_uses_the_index_settings_of_pip(monkeypatch):
 def test_pip_is_added_only_if_missing(monkeypatch):
     commands = RecordedCommands(monkeypatch, "import pip")
     install.main("dev")
-    assert commands.beginnings() == ["import pip", "ensurepip", "pip config", "pip install", "uv pip"]
+    assert commands.beginnings() == [
+        "import pip",
+        "ensurepip",
+        "pip config",
+        "pip install",
+        "uv pip",
+    ]
 
 
 @pytest.mark.parametrize("fails", ["uv uv", "config list", "uv pip install"])

@@ -1,4 +1,5 @@
-"""Build wheel and source archive in dist/, check both, install the wheel in a fresh environment and try it.
+"""Build wheel and source archive in dist/, check both, install the wheel in a fresh environment and
+try it.
 
 ``make dist`` runs it; it ends with an error if anything is missing.
 """
@@ -64,18 +65,23 @@ def check_tag(wheel: Path) -> None:
     """In a release, the tag is the version."""
     version, tag = wheel.name.split("-")[1], os.environ.get("GITHUB_REF_NAME", "")
     if os.environ.get("GITHUB_REF_TYPE") == "tag" and tag != f"v{version}":
-        raise SystemExit(f"The tag is {tag}, but the version is {version}: set it in pyproject.toml and CITATION.cff")
+        raise SystemExit(
+            f"The tag is {tag}, but the version is {version}: set it in pyproject.toml and CITATION.cff"
+        )
 
 
 def check_content(wheel: Path, sdist: Path) -> None:
-    """Every tracked file of the package is in both archives, and nothing else of the repository is in the wheel."""
+    """Every tracked file of the package is in both archives, and nothing else of the repository is
+    in the wheel."""
     tracked = subprocess.run(
         ["git", "ls-files", "src/ldlearn"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split("\n")
     expected = {name.removeprefix("src/") for name in tracked if name}
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     if packed != expected:
-        raise SystemExit(f"The wheel differs from the tracked files: {sorted(packed ^ expected)[:10]}")
+        raise SystemExit(
+            f"The wheel differs from the tracked files: {sorted(packed ^ expected)[:10]}"
+        )
     with tarfile.open(sdist) as archive:
         sources = {name.partition("/src/")[2] for name in archive.getnames()}
     if missing := sorted(expected - sources):

@@ -1,7 +1,8 @@
-"""Install the package with one of its extras into this environment: ``python tools/install.py dev``.
+"""Install the package with one of its extras into this environment: ``python tools/install.py
+dev``.
 
-uv takes seconds where pip takes most of a minute. pip installs uv, which gets the index settings of pip. If uv
-is unavailable or fails, pip installs the package.
+uv takes seconds where pip takes most of a minute. pip installs uv, which gets the index settings of
+pip. If uv is unavailable or fails, pip installs the package.
 """
 
 from __future__ import annotations
@@ -44,13 +45,17 @@ def main(extra: str) -> None:
             env={**to_uv_variables(settings), **os.environ},
         )
     except Exception as error:  # pip is the fallback for any error
-        print(f"uv cannot install ({error_reason(error)}), so pip does, which takes a minute.", flush=True)
+        print(
+            f"uv cannot install ({error_reason(error)}), so pip does, which takes a minute.",
+            flush=True,
+        )
         install = [*MODULE, "pip", "install", "--no-compile", *versions, *package]
         sys.exit(subprocess.call([*MODULE, "ensurepip"]) or subprocess.call(install))
 
 
 def find_pip() -> list[str]:
-    """The pip of the base interpreter if it has one, since adding pip to the environment takes seconds."""
+    """The pip of the base interpreter if it has one, since adding pip to the environment takes
+    seconds."""
     outside = sys._base_executable
     try:
         run(outside, "-c", "import pip")
@@ -70,7 +75,8 @@ def error_reason(error: Exception) -> str:
 
 
 def pip_settings(listing: str) -> dict[str, str]:
-    """The settings of `pip install` in the output of `pip config list`, whose lines read ``global.cert='a.pem'``."""
+    """The settings of `pip install` in the output of `pip config list`, whose lines read
+    ``global.cert='a.pem'``."""
     entries = dict(line.split("=", 1) for line in listing.splitlines() if "=" in line)
     return {
         name.removeprefix(f"{section}."): ast.literal_eval(value)
@@ -82,15 +88,19 @@ def pip_settings(listing: str) -> dict[str, str]:
 
 def to_uv_variables(settings: dict[str, str]) -> dict[str, str]:
     uv_variables = {
-        variable: separator.join(settings.get(name, "").split()) for name, (variable, separator) in SETTINGS.items()
+        variable: separator.join(settings.get(name, "").split())
+        for name, (variable, separator) in SETTINGS.items()
     }
-    # pip takes the best version in all its indexes; uv would take that of the first index that knows the package.
+    # pip takes the best version in all its indexes; uv would take that of the first index that
+    # knows the package.
     uv_variables["UV_INDEX_STRATEGY"] = "unsafe-best-match"
     return {variable: value for variable, value in uv_variables.items() if value}
 
 
 def no_index_option(settings: dict[str, str]) -> list[str]:
-    return ["--no-index"] if settings.get("no-index", "").lower() in ("1", "true", "yes", "on") else []
+    return (
+        ["--no-index"] if settings.get("no-index", "").lower() in ("1", "true", "yes", "on") else []
+    )
 
 
 if __name__ == "__main__":

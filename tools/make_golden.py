@@ -1,6 +1,7 @@
 """Write the stored small results that tests/test_golden.py compares with.
 
-``python tools/make_golden.py`` writes all that are missing, ``python tools/make_golden.py NAME ...`` writes these anew.
+``python tools/make_golden.py`` writes all that are missing, ``python tools/make_golden.py NAME
+...`` writes these anew.
 """
 
 from __future__ import annotations

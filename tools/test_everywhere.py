@@ -1,14 +1,18 @@
-"""Run the tests with the settings of other machines: processors, interpreters, oldest declared versions.
+"""Run the tests with the settings of other machines: processors, interpreters, oldest declared
+versions.
 
-``python tools/test_everywhere.py`` prints one line per cell; the exit code is 1 if a cell failed. Two kinds of cell:
+``python tools/test_everywhere.py`` prints one line per cell; the exit code is 1 if a cell failed.
+Two kinds of cell:
 
-- A *processor* changes how sums are rounded: OpenBLAS uses the kernels of an older one, numpy leaves out
-  its dispatched loops, and both use one or two threads. Only numerical tests are run there (``NUMERICAL``).
-- An *environment* is another interpreter or other versions of what we depend on. Everything is run there.
+- A *processor* changes how sums are rounded: OpenBLAS uses the kernels of an older one, numpy
+  leaves out its dispatched loops, and both use one or two threads. Only numerical tests are run
+  there (``NUMERICAL``).
+- An *environment* is another interpreter or other versions of what we depend on. Everything is run
+  there.
 
-``--full`` runs everything in every cell, ``--only TEXT`` the cells whose name contains it, ``--list`` names them.
-Environments and logs are kept in ``.everywhere/``; an environment is brought up to date when pyproject.toml or
-constraints.txt changes.
+``--full`` runs everything in every cell, ``--only TEXT`` the cells whose name contains it,
+``--list`` names them. Environments and logs are kept in ``.everywhere/``; an environment is brought
+up to date when pyproject.toml or constraints.txt changes.
 """
 
 from __future__ import annotations
@@ -31,7 +35,8 @@ ROOT = Path(__file__).resolve().parents[1]
 CACHE = ROOT / ".everywhere"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-# The kernels of OpenBLAS, newest first, with the names that it may report: Katmai is an alias of Prescott.
+# The kernels of OpenBLAS, newest first, with the names that it may report: Katmai is an alias of
+# Prescott.
 KERNELS = {
     "SkylakeX": ("SkylakeX",),
     "Haswell": ("Haswell",),
@@ -39,16 +44,32 @@ KERNELS = {
     "Nehalem": ("Nehalem",),
     "Prescott": ("Prescott", "Katmai"),
 }
-# Includes the source for its doctests; scikit-learn's checks and the commands hardly depend on rounding.
+# Includes the source for its doctests; scikit-learn's checks and the commands hardly depend on
+# rounding.
 NUMERICAL = (
     *(
         f"tests/{name}"
-        for name in ("core", "solvers", "metrics", "enhancement", "learning", "joint", "compose", "evaluation")
+        for name in (
+            "core",
+            "solvers",
+            "metrics",
+            "enhancement",
+            "learning",
+            "joint",
+            "compose",
+            "evaluation",
+        )
     ),
-    *("tests/uncertainty", "tests/research", "tests/datasets/test_artificial.py", "tests/datasets/test_generated.py"),
+    *(
+        "tests/uncertainty",
+        "tests/research",
+        "tests/datasets/test_artificial.py",
+        "tests/datasets/test_generated.py",
+    ),
     *("tests/test_contract.py", "tests/test_golden.py", "tests/docs/test_docs.py", "src"),
 )
-# The versions that pip would choose are incompatible with the oldest scikit-learn, typer and matplotlib.
+# The versions that pip would choose are incompatible with the oldest scikit-learn, typer and
+# matplotlib.
 BESIDE_THE_OLDEST = ("polars==1.17.1", "click==8.2.1", "pyparsing==3.1.4")
 # Run by the interpreter of a cell: prints its actual settings.
 PROBE = """
@@ -84,7 +105,8 @@ class Environment:
         return self.folder / "bin" / "python"
 
     def build(self) -> None:
-        """Create the virtual environment, or update it if the files that it was created from have changed."""
+        """Create the virtual environment, or update it if the files that it was created from have
+        changed."""
         stamp, digest = self.folder / "made-from", self._digest()
         if stamp.exists() and stamp.read_text() == digest:
             return
@@ -95,11 +117,17 @@ class Environment:
         with log.open("w") as out:
             for command in (install,) if self.executable.exists() else (create, install):
                 if subprocess.run(command, stdout=out, stderr=subprocess.STDOUT).returncode:
-                    raise SetUpError(f"the environment could not be made: see {log.relative_to(ROOT)}")
+                    raise SetUpError(
+                        f"the environment could not be made: see {log.relative_to(ROOT)}"
+                    )
         stamp.write_text(digest)
 
     def _digest(self) -> str:
-        declared = [PROJECT["dependencies"], PROJECT["optional-dependencies"], (ROOT / "constraints.txt").read_text()]
+        declared = [
+            PROJECT["dependencies"],
+            PROJECT["optional-dependencies"],
+            (ROOT / "constraints.txt").read_text(),
+        ]
         return hashlib.sha256(repr([self.pins, *declared]).encode()).hexdigest()
 
 
@@ -121,14 +149,19 @@ class Cell:
 
     def variables(self) -> dict[str, str]:
         """The settings of the cell as environment variables."""
-        threads = {name: str(self.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+        threads = {
+            name: str(self.threads)
+            for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+        }
         found = os.environ | threads | {"SCIPY_ARRAY_API": "1"}
         for name in ("CI", "PYTHONPATH"):  # with CI set, every cell would use the same examples
             found.pop(name, None)
         if self.kernel:
             found["OPENBLAS_CORETYPE"] = self.kernel
         if not self.dispatch:
-            found["NPY_DISABLE_CPU_FEATURES"] = " ".join(probe(self.environment, found)["dispatched"])
+            found["NPY_DISABLE_CPU_FEATURES"] = " ".join(
+                probe(self.environment, found)["dispatched"]
+            )
         return found
 
     def run(self, workers: int) -> tuple[bool, str]:
@@ -137,13 +170,29 @@ class Cell:
         variables = self.variables()
         self._check_settings(probe(self.environment, variables))
         log = CACHE / "logs" / f"{re.sub('[^a-zA-Z0-9.]+', '-', self.name)}.txt"
-        command = [self.environment.executable, "-m", "pytest", "-q", "-n", str(workers), "--dist", "worksteal"]
+        command = [
+            self.environment.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-n",
+            str(workers),
+            "--dist",
+            "worksteal",
+        ]
         command += ["-p", "no:cacheprovider", "--hypothesis-profile=ci", *self.paths]
         with log.open("w") as out:
-            done = subprocess.run(command, cwd=ROOT, env=variables, stdout=out, stderr=subprocess.STDOUT)
+            done = subprocess.run(
+                command, cwd=ROOT, env=variables, stdout=out, stderr=subprocess.STDOUT
+            )
         lines = log.read_text().splitlines() or [""]
-        counts = ", ".join(f"{count} {what}" for count, what in COUNT.findall(lines[-1])) or lines[-1]
-        return done.returncode == 0, counts if done.returncode == 0 else f"{counts} (see {log.relative_to(ROOT)})"
+        counts = (
+            ", ".join(f"{count} {what}" for count, what in COUNT.findall(lines[-1])) or lines[-1]
+        )
+        return (
+            done.returncode == 0,
+            counts if done.returncode == 0 else f"{counts} (see {log.relative_to(ROOT)})",
+        )
 
     def _check_settings(self, found: dict[str, list]) -> None:
         if self.kernel and not set(found["kernels"]) <= set(KERNELS[self.kernel]):
@@ -170,17 +219,26 @@ def find_pythons() -> dict[str, Path]:
         installed = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/python{version}"))
         on_path = shutil.which(f"python{version}")
         for candidate in [*([on_path] if on_path else []), *installed]:
-            if subprocess.run([candidate, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0:
+            if (
+                subprocess.run(
+                    [candidate, "-c", "import venv, ensurepip"], capture_output=True
+                ).returncode
+                == 0
+            ):
                 found[version] = Path(candidate)
                 break
     return found
 
 
 def oldest_versions() -> tuple[str, ...]:
-    """The lower bounds of pyproject.toml's dependencies, and of the extras that users install, as pins."""
+    """The lower bounds of pyproject.toml's dependencies, and of the extras that users install, as
+    pins."""
     extras = PROJECT["optional-dependencies"]
     names = extras["all"][0].partition("[")[2].rstrip("]").split(",")
-    requirements = [*PROJECT["dependencies"], *(requirement for name in names for requirement in extras[name])]
+    requirements = [
+        *PROJECT["dependencies"],
+        *(requirement for name in names for requirement in extras[name]),
+    ]
     return tuple(dict.fromkeys(requirement.replace(">=", "==") for requirement in requirements))
 
 
@@ -190,7 +248,13 @@ def kernels_of_this_processor() -> list[str]:
         flags = set(Path("/proc/cpuinfo").read_text().split())
     except OSError:
         return ["Nehalem", "Prescott"]
-    needs = {"SkylakeX": "avx512dq", "Haswell": "avx2", "SandyBridge": "avx", "Nehalem": "sse4_2", "Prescott": "pni"}
+    needs = {
+        "SkylakeX": "avx512dq",
+        "Haswell": "avx2",
+        "SandyBridge": "avx",
+        "Nehalem": "sse4_2",
+        "Prescott": "pni",
+    }
     return [kernel for kernel in KERNELS if needs[kernel] in flags]
 
 
@@ -215,11 +279,17 @@ def make_cells(pythons: dict[str, Path], full: bool) -> Iterator[Cell]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--full", action="store_true", help="all tests in every cell")
-    parser.add_argument("--only", default="", metavar="TEXT", help="the cells whose name contains this")
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="the cells whose name contains this"
+    )
     parser.add_argument("--list", action="store_true", help="name the cells and stop")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes of tests at a time")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, help="processes of tests at a time"
+    )
     parser.add_argument("paths", nargs="*", help="tests to run in every cell instead of its own")
     options = parser.parse_args()
 
@@ -246,7 +316,10 @@ def main() -> int:
             passed, found = False, str(error)
         failed += not passed
         seconds = time.perf_counter() - start
-        print(f"{'ok  ' if passed else 'FAIL'}  {cell.name:<{width}}  {seconds:6.0f} s  {found}", flush=True)
+        print(
+            f"{'ok  ' if passed else 'FAIL'}  {cell.name:<{width}}  {seconds:6.0f} s  {found}",
+            flush=True,
+        )
     return int(failed > 0)
 
 

@@ -1,6 +1,8 @@
-"""``python -m benchmarks.leaderboard`` computes the cells that have no record yet, and writes the page.
+"""``python -m benchmarks.leaderboard`` computes the cells that have no record yet, and writes the
+page.
 
-``--page`` writes the page alone; ``--again GLLE LP`` computes the cells of methods whose code has changed again.
+``--page`` writes the page alone; ``--again GLLE LP`` computes the cells of methods whose code has
+changed again.
 """
 
 from __future__ import annotations
@@ -18,5 +20,10 @@ if __name__ == "__main__":
     parser.add_argument("--again", nargs="+", default=())
     given = parser.parse_args()
     if not given.page:
-        run_plans(leaderboard_plans(), Path("results/leaderboard"), again=given.again, progress=LogProgress())
+        run_plans(
+            leaderboard_plans(),
+            Path("results/leaderboard"),
+            again=given.again,
+            progress=LogProgress(),
+        )
     print(*write_pages(), sep="\n")

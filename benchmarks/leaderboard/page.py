@@ -1,4 +1,5 @@
-"""The pages of the leaderboard, computed from its records: README.md with the answers, tables.md with all scores."""
+"""The pages of the leaderboard, computed from its records: README.md with the answers, tables.md
+with all scores."""
 
 from __future__ import annotations
 
@@ -25,7 +26,10 @@ from ldlearn.metrics import METRICS
 
 FOLDER = Path(__file__).parent
 METRIC = METRICS["intersection"]
-TASKS: dict[Task, str] = {"recovery": "degrees of the labelled rows", "prediction": "degrees of new rows"}
+TASKS: dict[Task, str] = {
+    "recovery": "degrees of the labelled rows",
+    "prediction": "degrees of new rows",
+}
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,8 @@ class Board:
     ----------
     table : TaskTable
     gaps : dict of str to dict of str to Difference
-        By method and data set, how much better a method is than the baseline with the best average rank.
+        By method and data set, how much better a method is than the baseline with the best average
+        rank.
     seconds : dict of str to Spread
         CPU time of a fit.
     scores : dict of (str, str, int) to float
@@ -55,7 +60,9 @@ class Board:
     @classmethod
     def of(cls, records: list[Record], task: Task) -> Board | None:
         """The board of a plan; None if no method has a score."""
-        constant = {r.dataset for r in records if r.sizes and len(r.constant_labels) == r.sizes["n_labels"]}
+        constant = {
+            r.dataset for r in records if r.sizes and len(r.constant_labels) == r.sizes["n_labels"]
+        }
         results = Results([record for record in records if record.dataset not in constant])
         if (table := results.table(task, METRIC)) is None:
             return None
@@ -65,7 +72,10 @@ class Board:
             if gap is not None and name != table.baselines[0].name:
                 gaps[name][dataset] = gap
         seconds = {cost.method.name: cost.seconds["fit"] for cost in costs(results)}
-        scores = {(r.method, r.dataset, r.repeat): r.scores(task).get(METRIC.name) for r in results.finished_records()}
+        scores = {
+            (r.method, r.dataset, r.repeat): r.scores(task).get(METRIC.name)
+            for r in results.finished_records()
+        }
         known = {key: score for key, score in scores.items() if score is not None}
         sizes = {dataset.name: dataset.sizes for dataset in results.present_datasets}
         return cls(table, gaps, seconds, known, sorted(constant), sizes)
@@ -79,14 +89,24 @@ class Board:
         return fmean(self.score(method, name).mean for name in self.table.datasets)
 
     def counts(self, method: str) -> tuple[int, int, int]:
-        """Numbers of data sets on which it is better than the baseline, significantly better, significantly worse."""
+        """Numbers of data sets on which it is better than the baseline, significantly better,
+        significantly worse."""
         gaps = self.gaps[method].values()
         clear = [gap.mean for gap in gaps if gap.is_significant]
-        return sum(gap.mean > 0 for gap in gaps), sum(mean > 0 for mean in clear), sum(mean < 0 for mean in clear)
+        return (
+            sum(gap.mean > 0 for gap in gaps),
+            sum(mean > 0 for mean in clear),
+            sum(mean < 0 for mean in clear),
+        )
 
     def gain(self, tuned: Board | None, method: str) -> float | None:
-        """What selected hyperparameters add to the score, on average over the repeats that both have."""
-        found = {} if tuned is None else {key: score for key, score in tuned.scores.items() if key[0] == method}
+        """What selected hyperparameters add to the score, on average over the repeats that both
+        have."""
+        found = (
+            {}
+            if tuned is None
+            else {key: score for key, score in tuned.scores.items() if key[0] == method}
+        )
         gains = [score - self.scores[key] for key, score in found.items() if key in self.scores]
         return fmean(gains) if gains else None
 
@@ -96,8 +116,15 @@ Boards = Mapping[tuple[str, str, Task], Board]
 
 def read_boards(kept: Path = RECORDS) -> dict[tuple[str, str, Task], Board]:
     """The boards of all cases, settings and tasks that have records."""
-    found = {(case, setting): read_board(case, setting, kept) for case in CASES for setting in SETTINGS}
-    boards = {(*key, task): Board.of(records, task) for key, records in found.items() for task in TASKS if records}
+    found = {
+        (case, setting): read_board(case, setting, kept) for case in CASES for setting in SETTINGS
+    }
+    boards = {
+        (*key, task): Board.of(records, task)
+        for key, records in found.items()
+        for task in TASKS
+        if records
+    }
     return {key: board for key, board in boards.items() if board is not None}
 
 
@@ -106,7 +133,10 @@ def write_pages(kept: Path = RECORDS, folder: Path = FOLDER) -> list[Path]:
     boards = read_boards(kept)
     records = [r for case in CASES for setting in SETTINGS for r in read_board(case, setting, kept)]
     written = []
-    for name, content in (("README.md", first_page(boards, records)), ("tables.md", tables_page(boards))):
+    for name, content in (
+        ("README.md", first_page(boards, records)),
+        ("tables.md", tables_page(boards)),
+    ):
         (folder / name).write_text("\n".join(content).rstrip() + "\n", encoding="utf-8")
         written.append(folder / name)
     return written
@@ -126,7 +156,10 @@ def first_page(boards: Boards, records: list[Record]) -> Iterator[str]:
         if tasks:
             yield from (f"## {CASES[case].title}", "", CASES[case].made, "")
         for task in tasks:
-            sentences = advise(boards[case, "defaults", task]), describe_selection(case, task, boards)
+            sentences = (
+                advise(boards[case, "defaults", task]),
+                describe_selection(case, task, boards),
+            )
             yield f"- {task.capitalize()} ({TASKS[task]}): {' '.join(sentences).strip()}"
         yield ""
     yield from (
@@ -138,11 +171,17 @@ def first_page(boards: Boards, records: list[Record]) -> Iterator[str]:
         "",
     )
     for task in TASKS:
-        shown = {case: boards[case, "defaults", task] for case in CASES if (case, "defaults", task) in boards}
+        shown = {
+            case: boards[case, "defaults", task]
+            for case in CASES
+            if (case, "defaults", task) in boards
+        }
         sizes = {name: size for board in shown.values() for name, size in board.sizes.items()}
         rows = []
         for name, size in sizes.items():
-            numbers = ", ".join(str(size.get(f"n_{part}", "")) for part in ("train", "features", "labels"))
+            numbers = ", ".join(
+                str(size.get(f"n_{part}", "")) for part in ("train", "features", "labels")
+            )
             rows.append([name, *(_best(board, name) for board in shown.values()), numbers])
         yield from _table([task, *(CASES[case].short for case in shown), "sizes"], rows)
     yield from describe_run(records)
@@ -151,7 +190,11 @@ def first_page(boards: Boards, records: list[Record]) -> Iterator[str]:
 def advise(board: Board) -> str:
     """Which method to use, and whether it is better than a baseline."""
     chosen, baseline = choose(board), next((method.name for method in board.table.baselines), None)
-    ranks = [rank for name in board.table.datasets if (rank := board.score(chosen, name).rank) is not None]
+    ranks = [
+        rank
+        for name in board.table.datasets
+        if (rank := board.score(chosen, name).rank) is not None
+    ]
     place = (
         f"average rank {board.table.average_ranks[chosen]:.1f} of {len(board.table.ranked)} methods, "
         f"{min(ranks):g} to {max(ranks):g} on single data sets"
@@ -191,7 +234,9 @@ def describe_selection(case: str, task: Task, boards: Boards) -> str:
     best = choose(board)
     tuned = [name for name, setting in SETTINGS.items() if setting.tuned]
     gains = {name: board.gain(boards.get((case, name, task)), best) for name in tuned}
-    parts = [f"{gain:+.3f} if {SETTINGS[name].title}" for name, gain in gains.items() if gain is not None]
+    parts = [
+        f"{gain:+.3f} if {SETTINGS[name].title}" for name, gain in gains.items() if gain is not None
+    ]
     if not parts:
         return ""
     return f"To its mean, {board.mean(best):.3f}, hyperparameters from {POINTS} grid points add {' and '.join(parts)}."
@@ -199,9 +244,17 @@ def describe_selection(case: str, task: Task, boards: Boards) -> str:
 
 def describe_run(records: list[Record]) -> Iterator[str]:
     """Sizes, versions and how to repeat it."""
-    versions = sorted({f"{name} {version}" for record in records for name, version in record.versions.items()})
-    failed = sorted({f"{record.method} on {record.dataset}" for record in records if not record.is_ok})
-    rows = [sum(r.sizes[f"n_{part}"] for part in ("train", "validation", "test")) for r in records if r.sizes]
+    versions = sorted(
+        {f"{name} {version}" for record in records for name, version in record.versions.items()}
+    )
+    failed = sorted(
+        {f"{record.method} on {record.dataset}" for record in records if not record.is_ok}
+    )
+    rows = [
+        sum(r.sizes[f"n_{part}"] for part in ("train", "validation", "test"))
+        for r in records
+        if r.sizes
+    ]
     repeats = {setting.title: setting.repeats for setting in SETTINGS.values()}
     seconds = format_duration(sum(record.seconds.get("total", 0.0) for record in records))
     yield f"""## How it was run
@@ -234,16 +287,28 @@ shared rows, excludes zero. There is no correction for the number of methods, so
 grid, which have no hyperparameter or select it themselves. True degrees are not available from 0/1 labels: that column
 shows what a better selection could gain. CPU time is that of one fit, on one thread.
 """
-    for case, task in ((case, task) for case in CASES for task in TASKS if (case, "defaults", task) in boards):
+    for case, task in (
+        (case, task) for case in CASES for task in TASKS if (case, "defaults", task) in boards
+    ):
         board = boards[case, "defaults", task]
         yield from (f"## {CASES[case].short.capitalize()}: {task}", "")
         yield from _summary(case, task, boards)
         if board.uninformative:
             names = enumerate_names(board.uninformative)
-            yield from (f"Left out: {names}, where every label is constant and 0/1 labels carry no information.", "")
-        unranked = [method.name for method in board.table.methods if method.name not in board.table.average_ranks]
+            yield from (
+                f"Left out: {names}, where every label is constant and 0/1 labels carry no information.",
+                "",
+            )
+        unranked = [
+            method.name
+            for method in board.table.methods
+            if method.name not in board.table.average_ranks
+        ]
         if unranked:
-            yield from (f"Not ranked, because they failed on a data set: {enumerate_names(unranked)}.", "")
+            yield from (
+                f"Not ranked, because they failed on a data set: {enumerate_names(unranked)}.",
+                "",
+            )
         rows = [
             [_name(board, m.name), *(_score(board, m.name, name) for name in board.table.datasets)]
             for m in board.table.methods
@@ -253,7 +318,9 @@ shows what a better selection could gain. CPU time is that of one fit, on one th
 
 def _summary(case: str, task: Task, boards: Boards) -> Iterator[str]:
     board = boards[case, "defaults", task]
-    settings = [name for name, setting in SETTINGS.items() if setting.tuned and (case, name, task) in boards]
+    settings = [
+        name for name, setting in SETTINGS.items() if setting.tuned and (case, name, task) in boards
+    ]
     baseline = board.table.baselines[0].name if board.table.baselines else "a baseline"
     rows = []
     for name in (method.name for method in board.table.ranked):
@@ -261,12 +328,21 @@ def _summary(case: str, task: Task, boards: Boards) -> Iterator[str]:
         time, (better, clearly, worse) = board.seconds.get(name), board.counts(name)
         compared = [f"{better} of {len(board.table.datasets)}", f"{clearly} ▲ {worse} ▼"]
         rows.append(
-            [_name(board, name), f"{board.table.average_ranks[name]:.1f}", f"{board.mean(name):.3f}"]
+            [
+                _name(board, name),
+                f"{board.table.average_ranks[name]:.1f}",
+                f"{board.mean(name):.3f}",
+            ]
             + ["" if gain is None else f"{gain:+.3f}" for gain in gains]
             + (compared if board.gaps[name] else ["", ""])
             + ["" if time is None else "< 0.001" if time.mean < 0.001 else f"{time.mean:.2g}"]
         )
-    heads = ["method", "average rank", "mean", *(f"gain if {SETTINGS[setting].title}" for setting in settings)]
+    heads = [
+        "method",
+        "average rank",
+        "mean",
+        *(f"gain if {SETTINGS[setting].title}" for setting in settings),
+    ]
     yield from _table([*heads, f"better than {baseline}", "significant", "CPU s"], rows)
 
 

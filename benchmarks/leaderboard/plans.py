@@ -22,8 +22,8 @@ RECORDS = Path(__file__).parent / "records"
 ROWS, POINTS = 300, 4
 # Methods that cannot handle these sizes or take longer than a minute; listed on the page.
 LEFT_OUT: dict[str, str] = {}
-# Four points for every method that has a hyperparameter and does not select it itself: its main penalty or size, with
-# the default among them. Methods that are not listed keep their defaults.
+# Four points for every method that has a hyperparameter and does not select it itself: its main
+# penalty or size, with the default among them. Methods that are not listed keep their defaults.
 GRIDS: dict[str, dict[str, list[Any]]] = {
     "AABP": {"l2": [0.0003, 0.003, 0.03, 0.3]},
     "AAKNN": {"n_neighbors": [5, 10, 20, 40]},
@@ -69,7 +69,8 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 
 @dataclass(frozen=True)
 class Case:
-    """A kind of training labels: how the reader would describe it, how it is made, and what a 0 means."""
+    """A kind of training labels: how the reader would describe it, how it is made, and what a 0
+    means."""
 
     title: str
     short: str
@@ -123,13 +124,16 @@ SETTINGS = {
     "defaults": Setting("defaults", {}, 10, tuned=False),
     "labels": Setting("selected by 0/1 labels", {"mode": "logical"}, 2),
     "truth": Setting(
-        "selected by true degrees", {"mode": "oracle", "recovery": "intersection", "prediction": "intersection"}, 2
+        "selected by true degrees",
+        {"mode": "oracle", "recovery": "intersection", "prediction": "intersection"},
+        2,
     ),
 }
 
 
 def available_datasets() -> list[str]:
-    """Names of the data sets with degrees that are on this machine: embedded, in the cache or in LDLEARN_DATA."""
+    """Names of the data sets with degrees that are on this machine: embedded, in the cache or in
+    LDLEARN_DATA."""
     here = [info.name for info in list_datasets() if info.state != "not here"]
     return [name for name in here if fetch_dataset(name, download=False).D is not None]
 
@@ -137,7 +141,8 @@ def available_datasets() -> list[str]:
 def leaderboard_plans(
     datasets: Sequence[str] | None = None, methods: Iterable[str] | None = None, rows: int = ROWS
 ) -> dict[tuple[str, str], Plan]:
-    """A plan for each case and setting; where hyperparameters are selected, with the methods that have a grid.
+    """A plan for each case and setting; where hyperparameters are selected, with the methods that
+    have a grid.
 
     Parameters
     ----------
@@ -148,15 +153,25 @@ def leaderboard_plans(
     rows : int
         Rows drawn from each data set.
     """
-    names = [name for name in (estimators() if methods is None else methods) if name not in LEFT_OUT]
-    sets = {name: {"rows": rows} for name in (available_datasets() if datasets is None else datasets)}
+    names = [
+        name for name in (estimators() if methods is None else methods) if name not in LEFT_OUT
+    ]
+    sets = {
+        name: {"rows": rows} for name in (available_datasets() if datasets is None else datasets)
+    }
     plans = {}
     for (setting_name, setting), (case_name, case) in product(SETTINGS.items(), CASES.items()):
         tables = dict(_methods(names, case_name))
         if setting.tuned:
-            tables = {name: table for name, table in tables.items() if table["grid"] or table.get("learner_grid")}
+            tables = {
+                name: table
+                for name, table in tables.items()
+                if table["grid"] or table.get("learner_grid")
+            }
         else:
-            tables = {name: table | {"grid": {}, "learner_grid": {}} for name, table in tables.items()}
+            tables = {
+                name: table | {"grid": {}, "learner_grid": {}} for name, table in tables.items()
+            }
         # With known degrees, selection without them is not needed.
         if tables and (case_name, setting_name) != ("degrees", "labels"):
             content = {
@@ -172,7 +187,8 @@ def leaderboard_plans(
 
 
 def _methods(names: Sequence[str], case: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Methods of a plan: learners for degrees; joint models, enhancers and enhancers with a learner for 0/1 labels."""
+    """Methods of a plan: learners for degrees; joint models, enhancers and enhancers with a learner
+    for 0/1 labels."""
     for name in names:
         cls = find_estimator(name)
         if (cls.kind == "learner") != (case == "degrees"):
@@ -220,10 +236,14 @@ def run_plans(
         known = read_records(file, history=True) if file.is_file() else []
         known += read_records(work, history=True) if (work / "records.jsonl").is_file() else []
         by_cell = {record.cell: record for record in known if record.estimator not in again}
-        write_file(work / "records.jsonl", b"".join(record.encoded() for record in by_cell.values()))
+        write_file(
+            work / "records.jsonl", b"".join(record.encoded() for record in by_cell.values())
+        )
         n_before = sum(record.is_ok for record in by_cell.values())
         run_plan(plan, work, progress=progress)
-        found = [record for record in read_records(work, history=True) if record.status != "missing"]
+        found = [
+            record for record in read_records(work, history=True) if record.status != "missing"
+        ]
         n_computed += sum(record.is_ok for record in found) - n_before
         kept.mkdir(parents=True, exist_ok=True)
         # The last record of a method counts, if its parameters have changed.
@@ -238,8 +258,16 @@ def compact(record: Record) -> Record:
         task: found and {name: _round(found.get(name)) for name in USUAL_METRICS}
         for task, found in (("recovery", record.recovery), ("prediction", record.prediction))
     }
-    empty: dict[str, Any] = {"grid": [], "samples": None, "convergence": None, "label_names": [], "paper_zeros": {}}
-    return replace(record, **scores, **empty, validation={}, selected_by_metric={}, degrees={}, warnings=[])
+    empty: dict[str, Any] = {
+        "grid": [],
+        "samples": None,
+        "convergence": None,
+        "label_names": [],
+        "paper_zeros": {},
+    }
+    return replace(
+        record, **scores, **empty, validation={}, selected_by_metric={}, degrees={}, warnings=[]
+    )
 
 
 def _round(value: float | None) -> float | None:

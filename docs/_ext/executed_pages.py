@@ -1,6 +1,8 @@
-"""Sphinx extension: run the python and console blocks of every Markdown page and show what they print.
+"""Sphinx extension: run the python and console blocks of every Markdown page and show what they
+print.
 
-Nothing that a reader sees as output is typed. A block that fails is a warning, and warnings stop the build.
+Nothing that a reader sees as output is typed. A block that fails is a warning, and warnings stop
+the build.
 """
 
 from __future__ import annotations
@@ -26,12 +28,18 @@ class RunBlocks(SphinxTransform):
     def apply(self, **kwargs: Any) -> None:
         """Run the blocks of the page, unless it is not Markdown or has none."""
         page = Path(self.env.doc2path(self.env.docname))
-        if page.suffix != ".md" or not self.config.executed_pages or self.env.docname in self.config.executed_not:
+        if (
+            page.suffix != ".md"
+            or not self.config.executed_pages
+            or self.env.docname in self.config.executed_not
+        ):
             return
         shown = [node for node in self.document.findall(nodes.literal_block) if _is_block(node)]
         blocks = find_blocks(page.read_text(encoding="utf-8"))
         if [block.source for block in blocks] != [node.astext().rstrip("\n") for node in shown]:
-            logger.warning("the blocks of the page and of its doctree differ", location=self.env.docname)
+            logger.warning(
+                "the blocks of the page and of its doctree differ", location=self.env.docname
+            )
             return
         with tempfile.TemporaryDirectory() as place:
             folder = Path(place, "page")

@@ -11,7 +11,9 @@ class FigureScraper:
     """Saves every figure and display that an example has made and that is not yet shown."""
 
     def __init__(self) -> None:
-        self._shown: list[Any] = []  # the objects themselves: the id of one that is gone may come again
+        self._shown: list[
+            Any
+        ] = []  # the objects themselves: the id of one that is gone may come again
 
     def __repr__(self) -> str:
         return "FigureScraper"

@@ -1,4 +1,5 @@
-"""Sphinx extension: the same site in three quarters of the time. Tests build it, so everybody waits for it."""
+"""Sphinx extension: the same site in three quarters of the time. Tests build it, so everybody waits
+for it."""
 
 from __future__ import annotations
 
@@ -28,7 +29,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _one_environment() -> Any:
-    """numpydoc makes an environment for each docstring, which compiles the template anew; here all share the first."""
+    """numpydoc makes an environment for each docstring, which compiles the template anew; here all
+    share the first."""
     made: dict[str, SandboxedEnvironment] = {}
 
     def environment(loader: Any) -> SandboxedEnvironment:
@@ -38,14 +40,17 @@ def _one_environment() -> Any:
 
 
 def _no_comments(name: str) -> NoReturn:
-    """Modules are not searched for comments that describe attributes: docstrings do, in the way of numpydoc."""
+    """Modules are not searched for comments that describe attributes: docstrings do, in the way of
+    numpydoc."""
     raise PycodeError(f"{name} is not read")
 
 
 def _sidebar(app: Sphinx, key: Any, page: str, show_nav_level: int) -> str | None:
-    """The links beside a page, made from those of the page before by moving the marks of the current one.
+    """The links beside a page, made from those of the page before by moving the marks of the
+    current one.
 
-    The theme does so too, but writes all sections anew for every page; here, those that a mark has left or reached.
+    The theme does so too, but writes all sections anew for every page; here, those that a mark has
+    left or reached.
     """
     cached = toctree._sidebar_cache(app).get(key)
     if cached is None:
@@ -53,8 +58,13 @@ def _sidebar(app: Sphinx, key: Any, page: str, show_nav_level: int) -> str | Non
     before, soup, *texts = cached
     sections = soup.ul("li", recursive=False)
     left = _marked(sections)
-    old, new = app.builder.get_relative_uri(page, before), app.builder.get_relative_uri(before, page)
-    if not toctree._move_current_markers(soup, old_href=old, new_href=new, show_nav_level=show_nav_level):
+    old, new = (
+        app.builder.get_relative_uri(page, before),
+        app.builder.get_relative_uri(before, page),
+    )
+    if not toctree._move_current_markers(
+        soup, old_href=old, new_href=new, show_nav_level=show_nav_level
+    ):
         return None
     changed = left | _marked(sections) if texts else range(len(sections))
     texts = texts or [""] * len(sections)

@@ -1,4 +1,5 @@
-"""Sphinx extension: tables made from the library's own registries: methods, metrics, data sets, plans, commands."""
+"""Sphinx extension: tables made from the library's own registries: methods, metrics, data sets,
+plans, commands."""
 
 from __future__ import annotations
 
@@ -23,7 +24,9 @@ def methods(kind: str) -> str:
         keeps = "yes" if estimator().capabilities().keeps_zeros else "no"
         lines.append(f"| {{py:obj}}`~ldlearn.{name}` | {_tidy(summary)} | {keeps} |")
     if kind == "learner":
-        lines = [line.rpartition(" |")[0].rpartition(" |")[0] + " |" for line in lines[:1] + lines[2:]]
+        lines = [
+            line.rpartition(" |")[0].rpartition(" |")[0] + " |" for line in lines[:1] + lines[2:]
+        ]
         lines.insert(1, "|---|---|")
     return "\n".join(lines)
 
@@ -41,7 +44,9 @@ def weights() -> str:
     for name, estimator in all_estimators():
         lines[_what_weights_do(estimator, list(lines))].append(f"{{py:obj}}`~ldlearn.{name}`")
     rows = [f"| {what} | {', '.join(names)} |" for what, names in lines.items()]
-    return "\n".join(["| weight 2 equals the row twice | methods, with default parameters |", "|---|---|", *rows])
+    return "\n".join(
+        ["| weight 2 equals the row twice | methods, with default parameters |", "|---|---|", *rows]
+    )
 
 
 def _what_weights_do(estimator: Any, words: list[str]) -> str:
@@ -73,9 +78,15 @@ def datasets() -> str:
     """Every data set of the catalogue, and those that come with the package."""
     from ldlearn.datasets import list_datasets
 
-    lines = ["| name | rows | features | labels | comes with the package |", "|---|--:|--:|--:|---|"]
+    lines = [
+        "| name | rows | features | labels | comes with the package |",
+        "|---|--:|--:|--:|---|",
+    ]
     for info in list_datasets():
-        sizes = " | ".join(f"{count:,}" if count else "?" for count in (info.n_samples, info.n_features, info.n_labels))
+        sizes = " | ".join(
+            f"{count:,}" if count else "?"
+            for count in (info.n_samples, info.n_features, info.n_labels)
+        )
         lines.append(f"| `{info.name}` | {sizes} | {'yes' if info.state == 'embedded' else ''} |")
     return "\n".join(lines)
 
@@ -86,7 +97,9 @@ def plans() -> str:
 
     lines = ["| plan | what it is |", "|---|---|"]
     for name in shipped_plans():
-        content = tomllib.loads(files("ldlearn.experiments").joinpath("plans", f"{name}.toml").read_text("utf-8"))
+        content = tomllib.loads(
+            files("ldlearn.experiments").joinpath("plans", f"{name}.toml").read_text("utf-8")
+        )
         lines.append(f"| `{name}` | {content.get('description', '')} |")
     return "\n".join(lines)
 
@@ -95,7 +108,9 @@ def commands() -> str:
     """A section for each command."""
     from ldlearn.cli.app import COMMANDS
 
-    return "\n\n".join(f"## {entry.name}\n\n{entry.help}\n\n{command(entry.name)}" for entry in COMMANDS)
+    return "\n\n".join(
+        f"## {entry.name}\n\n{entry.help}\n\n{command(entry.name)}" for entry in COMMANDS
+    )
 
 
 def command(name: str) -> str:
@@ -109,7 +124,8 @@ def command(name: str) -> str:
 
 
 def _parameters(found: Any, inner: dict[str, Any]) -> list[str]:
-    """A line for each argument and option that a user should know of, those of an inner command after its name."""
+    """A line for each argument and option that a user should know of, those of an inner command
+    after its name."""
     before = f"{found.name} " if found in inner.values() else ""
     rows = []
     for param in found.params:
@@ -127,7 +143,13 @@ def _tidy(text: str) -> str:
     return text.replace("``", "`").replace("|", "\\|")
 
 
-LISTINGS = {"metrics": metrics, "weights": weights, "datasets": datasets, "plans": plans, "commands": commands}
+LISTINGS = {
+    "metrics": metrics,
+    "weights": weights,
+    "datasets": datasets,
+    "plans": plans,
+    "commands": commands,
+}
 
 
 class Listing(SphinxDirective):

@@ -1,8 +1,8 @@
 """Run the python and console blocks of a Markdown page in order, as a reader would type them.
 
-All blocks of a page share one namespace and one folder, which holds only the files that the page shows in full by
-``literalinclude``. A block is left alone if the line before it is the
-comment ``<!-- not run: reason -->``; its commands may fail if that line is ``<!-- fails -->``.
+All blocks of a page share one namespace and one folder, which holds only the files that the page
+shows in full by ``literalinclude``. A block is left alone if the line before it is the comment
+``<!-- not run: reason -->``; its commands may fail if that line is ``<!-- fails -->``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,11 @@ class Block:
     @property
     def commands(self) -> list[str]:
         """Commands of a console block; each may go on over lines that end in a backslash."""
-        return [part.rstrip("\n") for part in re.split(r"^\$ ", self.source, flags=re.MULTILINE) if part.strip()]
+        return [
+            part.rstrip("\n")
+            for part in re.split(r"^\$ ", self.source, flags=re.MULTILINE)
+            if part.strip()
+        ]
 
 
 @dataclass
@@ -72,7 +76,9 @@ def find_blocks(markdown: str) -> list[Block]:
 def find_files(page: Path) -> list[Path]:
     """The files that the page shows in full: its readers would save them beside what they type."""
     shown = [block.language for block in _fences(page.read_text(encoding="utf-8"))]
-    named = [info.partition("}")[2].strip() for info in shown if info.startswith("{literalinclude}")]
+    named = [
+        info.partition("}")[2].strip() for info in shown if info.startswith("{literalinclude}")
+    ]
     return [page.parent / name for name in named]
 
 
@@ -99,7 +105,9 @@ class Session:
     """Runs blocks one after the other in a folder."""
 
     folder: Path
-    tools: Path | None = None  # where `ldlearn` and `python` are; by default those of this interpreter
+    tools: Path | None = (
+        None  # where `ldlearn` and `python` are; by default those of this interpreter
+    )
     namespace: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
 
     def run(self, block: Block) -> Outcome:
@@ -110,12 +118,21 @@ class Session:
         BlockError
             If it fails, or warns, or does not fail although the page says that it does.
         """
-        return self._run_python(block) if block.language == "python" else Outcome(self._run_console(block))
+        return (
+            self._run_python(block)
+            if block.language == "python"
+            else Outcome(self._run_console(block))
+        )
 
     def _run_python(self, block: Block) -> Outcome:
         printed = io.StringIO()
         try:
-            with chdir(self.folder), _on_path(self.folder), redirect_stdout(printed), warnings.catch_warnings():
+            with (
+                chdir(self.folder),
+                _on_path(self.folder),
+                redirect_stdout(printed),
+                warnings.catch_warnings(),
+            ):
                 warnings.simplefilter("error")
                 value = self._evaluate(block)
         except Exception as error:
@@ -125,7 +142,8 @@ class Session:
         return Outcome(printed.getvalue() + ("" if value is None else f"{value!r}\n"))
 
     def _evaluate(self, block: Block) -> Any:
-        """Execute all statements; the value of a last line that is an expression is what a notebook would show."""
+        """Execute all statements; the value of a last line that is an expression is what a notebook
+        would show."""
         tree = ast.parse("\n" * block.line + block.source)
         last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         exec(compile(tree, "<page>", "exec"), self.namespace)
@@ -135,12 +153,21 @@ class Session:
 
     def _run_console(self, block: Block) -> str:
         if not block.commands:
-            raise BlockError(f"line {block.line}: a console block needs lines that begin with '$ '.")
-        return "".join(f"$ {command}\n{self._command(command, block)}" for command in block.commands)
+            raise BlockError(
+                f"line {block.line}: a console block needs lines that begin with '$ '."
+            )
+        return "".join(
+            f"$ {command}\n{self._command(command, block)}" for command in block.commands
+        )
 
     def _command(self, command: str, block: Block) -> str:
-        # A process of its own costs two seconds of imports; only what needs a shell, or other tools, gets one.
-        alone = self.tools is None and command.startswith("ldlearn ") and not _SHELL.search(_QUOTED.sub("", command))
+        # A process of its own costs two seconds of imports; only what needs a shell, or other
+        # tools, gets one.
+        alone = (
+            self.tools is None
+            and command.startswith("ldlearn ")
+            and not _SHELL.search(_QUOTED.sub("", command))
+        )
         code, printed = self._call(shlex.split(command)[1:]) if alone else self._spawn(command)
         if (code != 0) != (block.comment == "fails"):
             raise BlockError(f"line {block.line}: `{command}` ended with {code}:\n{printed}")
@@ -166,7 +193,9 @@ class Session:
         """Exit code and output of ``ldlearn words`` in this process."""
         from ldlearn.cli.main import main
 
-        printed = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)  # tables are written as bytes
+        printed = io.TextIOWrapper(
+            io.BytesIO(), encoding="utf-8", write_through=True
+        )  # tables are written as bytes
         with (
             chdir(self.folder),
             patch.dict(os.environ, _SETTINGS),
@@ -193,7 +222,8 @@ def _on_path(folder: Path) -> Iterator[None]:
 
 
 def _own_tools(folder: Path) -> Path:
-    """A folder with `ldlearn` and `python` that use this interpreter and the library as it is imported here."""
+    """A folder with `ldlearn` and `python` that use this interpreter and the library as it is
+    imported here."""
     import ldlearn
 
     source = shlex.quote(str(Path(ldlearn.__file__).parents[1]))
@@ -218,6 +248,10 @@ def run_page(page: Path, folder: Path, tools: Path | None = None) -> list[Outcom
     """Run all blocks of a page in a folder; the first that fails ends it."""
     session = start(page, folder, tools)
     try:
-        return [session.run(block) for block in find_blocks(page.read_text(encoding="utf-8")) if block.is_run]
+        return [
+            session.run(block)
+            for block in find_blocks(page.read_text(encoding="utf-8"))
+            if block.is_run
+        ]
     except BlockError as error:
         raise BlockError(f"{page.name}, {error}") from error.__cause__

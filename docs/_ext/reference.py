@@ -1,4 +1,5 @@
-"""Sphinx extension: the API reference, written from what the packages export. A new method needs no line here."""
+"""Sphinx extension: the API reference, written from what the packages export. A new method needs no
+line here."""
 
 from __future__ import annotations
 
@@ -39,12 +40,18 @@ _MEMBERS = [
 
 
 def write_pages(folder: Path) -> None:
-    """Write the index, a page of estimators, a page for each package, and one for each thing that these list.
+    """Write the index, a page of estimators, a page for each package, and one for each thing that
+    these list.
 
-    autosummary would write the last of them too, and look up the members of every class for it twice.
+    autosummary would write the last of them too, and look up the members of every class for it
+    twice.
     """
     (folder / "generated").mkdir(parents=True, exist_ok=True)
-    pages = {"estimators": _estimators(), **{package: _package(package) for package in PACKAGES}, "index": _index()}
+    pages = {
+        "estimators": _estimators(),
+        **{package: _package(package) for package in PACKAGES},
+        "index": _index(),
+    }
     files = {folder / f"{page}.rst": text for page, text in pages.items()}
     names = re.findall(r"^   (ldlearn\.[\w.]+)$", "\n".join(pages.values()), re.MULTILINE)
     files |= {folder / "generated" / f"{name}.rst": _entry(name) for name in names}
@@ -56,24 +63,43 @@ def write_pages(folder: Path) -> None:
 
 def _index() -> str:
     lines = [_title("Reference"), "All public classes and functions, by package.", ""]
-    lines += [".. toctree::", "   :maxdepth: 1", "", "   estimators", *(f"   {package}" for package in PACKAGES)]
+    lines += [
+        ".. toctree::",
+        "   :maxdepth: 1",
+        "",
+        "   estimators",
+        *(f"   {package}" for package in PACKAGES),
+    ]
     return "\n".join(lines)
 
 
 def _estimators() -> str:
     from ldlearn import all_estimators
 
-    lines = [_title("Estimators"), "Import them from ``ldlearn``; the command ``ldlearn methods`` lists them.", ""]
+    lines = [
+        _title("Estimators"),
+        "Import them from ``ldlearn``; the command ``ldlearn methods`` lists them.",
+        "",
+    ]
     for kind, heading in KINDS.items():
         names = [f"ldlearn.{name}" for name, _ in all_estimators(kind)]
         lines += [heading, "-" * len(heading), "", *_summary(names)]
-    lines += ["Functions", "---------", "", *_summary(["ldlearn.all_estimators", *_functions("joint")])]
+    lines += [
+        "Functions",
+        "---------",
+        "",
+        *_summary(["ldlearn.all_estimators", *_functions("joint")]),
+    ]
     return "\n".join(lines)
 
 
 def _functions(package: str) -> list[str]:
     module = import_module(f"ldlearn.{package}")
-    return [f"ldlearn.{package}.{name}" for name in module.__all__ if not isinstance(getattr(module, name), type)]
+    return [
+        f"ldlearn.{package}.{name}"
+        for name in module.__all__
+        if not isinstance(getattr(module, name), type)
+    ]
 
 
 def _package(package: str) -> str:
@@ -82,7 +108,8 @@ def _package(package: str) -> str:
     names = [
         f"{title}.{name}"
         for name in module.__all__
-        if _has_doc(getattr(module, name)) and not _is_described_elsewhere(getattr(module, name), name, package)
+        if _has_doc(getattr(module, name))
+        and not _is_described_elsewhere(getattr(module, name), name, package)
     ]
     return "\n".join([_title(title), getdoc(module) or "", "", *_summary(names)])
 
@@ -99,7 +126,14 @@ def _has_doc(entry: Any) -> bool:
 
 
 def _summary(names: list[str]) -> list[str]:
-    return [".. autosummary::", "   :toctree: generated", "   :nosignatures:", "", *(f"   {n}" for n in names), ""]
+    return [
+        ".. autosummary::",
+        "   :toctree: generated",
+        "   :nosignatures:",
+        "",
+        *(f"   {n}" for n in names),
+        "",
+    ]
 
 
 def _entry(name: str) -> str:
@@ -127,9 +161,14 @@ def _write(path: Path, text: str) -> None:
         path.write_text(text, encoding="utf-8")
 
 
-def _escape_shapes(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """In ``of shape (n_iter_,)`` the trailing underscore is part of a name, not the mark of a link."""
-    lines[:] = [re.sub(r"_(?=[,) *])", r"\\_", line) if "of shape (" in line else line for line in lines]
+def _escape_shapes(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """In ``of shape (n_iter_,)`` the trailing underscore is part of a name, not the mark of a
+    link."""
+    lines[:] = [
+        re.sub(r"_(?=[,) *])", r"\\_", line) if "of shape (" in line else line for line in lines
+    ]
 
 
 def _on_config(app: Sphinx, config: Config) -> None:

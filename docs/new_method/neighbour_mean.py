@@ -13,8 +13,8 @@ from ldlearn.core.simplex import Mask, normalize_rows
 class NeighbourMeanLE(Enhancer):
     r"""Mean of the nearest rows' labels, restricted to the row's own.
 
-    Assumes that degrees are zero on negative labels, and that rows with similar features have similar degrees. Use it
-    as a quick first look.
+    Assumes that degrees are zero on negative labels, and that rows with similar features have
+    similar degrees. Use it as a quick first look.
 
     .. math:: d_{ij} = \frac{y_{ij} s_{ij}}{\sum_l y_{il} s_{il}}, \qquad
         s_i = \frac{y_i}{|y_i|} + \sum_{l \in N(i)} \frac{y_l}{|y_l|}

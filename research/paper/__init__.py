@@ -6,4 +6,11 @@ from research.paper.finding import Finding
 from research.paper.printed_tables import printed_cells
 from research.paper.ranks import ranked_tables
 
-__all__ = ["audit_paper", "print_findings", "Finding", "printed_cells", "ranked_tables", "paired_tables"]
+__all__ = [
+    "audit_paper",
+    "print_findings",
+    "Finding",
+    "printed_cells",
+    "ranked_tables",
+    "paired_tables",
+]

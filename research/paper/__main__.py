@@ -1,4 +1,5 @@
-"""Check the printed numbers of the DLDL paper: ``python -m research.paper [--only TOPICS] [--json]``."""
+"""Check the printed numbers of the DLDL paper: ``python -m research.paper [--only TOPICS]
+[--json]``."""
 
 from __future__ import annotations
 
@@ -14,8 +15,12 @@ from research.paper import audit_paper
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m research.paper", description="Audit of the DLDL paper's tables.")
-    parser.add_argument("--only", help="topics or findings, separated by commas, such as ranks,baselines")
+    parser = argparse.ArgumentParser(
+        prog="python -m research.paper", description="Audit of the DLDL paper's tables."
+    )
+    parser.add_argument(
+        "--only", help="topics or findings, separated by commas, such as ranks,baselines"
+    )
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
     options = parser.parse_args(arguments)
     try:

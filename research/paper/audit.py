@@ -1,10 +1,12 @@
-"""The audit of the DLDL paper: its printed numbers recomputed, checked against each other and against baselines."""
+"""The audit of the DLDL paper: its printed numbers recomputed, checked against each other and
+against baselines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ldlearn.exceptions import ParameterError, suggest_name
+from ldlearn._messages import suggest_name
+from ldlearn.exceptions import ParameterError
 from research.paper import baseline_checks, rank_checks, value_checks
 from research.paper.finding import Finding
 from research.paper.printed_tables import PrintedCell, printed_cells
@@ -28,7 +30,9 @@ CHECKS: dict[str, Callable[[Sequence[PrintedCell]], Iterator[Finding]]] = {
 }
 
 
-def audit_paper(only: Iterable[str] | None = None, *, cells: Sequence[PrintedCell] | None = None) -> list[Finding]:
+def audit_paper(
+    only: Iterable[str] | None = None, *, cells: Sequence[PrintedCell] | None = None
+) -> list[Finding]:
     """Check the numbers printed in the DLDL paper.
 
     Parameters
@@ -55,9 +59,15 @@ def audit_paper(only: Iterable[str] | None = None, *, cells: Sequence[PrintedCel
     topics = {name.partition("/")[0]: name for name in wanted}
     for topic, name in topics.items():
         if topic not in CHECKS:
-            raise ParameterError(f"The audit has no topic {name!r}; {suggest_name(name, CHECKS, 'its topics are')}")
+            raise ParameterError(
+                f"The audit has no topic {name!r}; {suggest_name(name, CHECKS, 'its topics are')}"
+            )
     checks = [check for topic, check in CHECKS.items() if topic in topics]
-    found = [finding for check in checks for finding in check(printed_cells() if cells is None else cells)]
+    found = [
+        finding
+        for check in checks
+        for finding in check(printed_cells() if cells is None else cells)
+    ]
     # A topic names all its findings, an id one of them.
     return [finding for finding in found if {finding.id, finding.topic} & wanted]
 

@@ -30,12 +30,22 @@ _BASELINES: dict[str, tuple[str, Callable[[Distributions], Any]]] = {
 
 def check_baselines(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Printed values of the method compared with baselines that use no features."""
-    truths = {short: _true_distributions(dataset.name) for short, dataset in paper_datasets().items()}
+    truths = {
+        short: _true_distributions(dataset.name) for short, dataset in paper_datasets().items()
+    }
     blocks = {block.key: block for block in BLOCKS}
     for baseline, (task, of) in _BASELINES.items():
-        mine = [cell for cell in blocks[task].scores(cells) if (cell.metric, cell.method) == ("Intersection", SUBJECT)]
+        mine = [
+            cell
+            for cell in blocks[task].scores(cells)
+            if (cell.metric, cell.method) == ("Intersection", SUBJECT)
+        ]
         printed = {cell.dataset: cell.value for cell in mine}
-        scores = {d: score for d in printed if (score := _baseline_score(baseline, of, d, truths[d])) is not None}
+        scores = {
+            d: score
+            for d in printed
+            if (score := _baseline_score(baseline, of, d, truths[d])) is not None
+        }
         gains = {d: score - printed[d] for d, (score, _) in scores.items()}
         by_outcome = {
             "better on": [d for d, gain in gains.items() if gain > _TIED],
@@ -43,7 +53,9 @@ def check_baselines(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
             "worse on": [d for d, gain in gains.items() if gain < -_TIED],
         }
         if by_outcome["better on"]:
-            outcomes = ", ".join(f"{how} {enumerate_names(names)}" for how, names in by_outcome.items() if names)
+            outcomes = ", ".join(
+                f"{how} {enumerate_names(names)}" for how, names in by_outcome.items() if names
+            )
             tables = " and ".join(f"Table {table}" for table in blocks[task].tables)
             details = [
                 f"{d}: printed {printed[d]:.4f}, baseline {score:.4f} ({origin})"
@@ -61,7 +73,10 @@ def _baseline_score(
     if D is not None:
         return METRICS["intersection"].function(D, of(D)), "computed now"
     # On public copies of the data, all rows.
-    known = {(row["baseline"], row["dataset"]): float(row["intersection"]) for row in read_rows("baselines")}
+    known = {
+        (row["baseline"], row["dataset"]): float(row["intersection"])
+        for row in read_rows("baselines")
+    }
     return (known[baseline, dataset], "measured before") if (baseline, dataset) in known else None
 
 

@@ -6,10 +6,17 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from ldlearn._messages import normalize_name
 from ldlearn.evaluation import Method, Results, Spread
-from ldlearn.exceptions import normalize_name
 from ldlearn.metrics import METRICS, Metric
-from research.paper.printed_tables import BLOCKS, PAPER_METRICS, SUBJECT, Block, PrintedCell, abbreviations
+from research.paper.printed_tables import (
+    BLOCKS,
+    PAPER_METRICS,
+    SUBJECT,
+    Block,
+    PrintedCell,
+    abbreviations,
+)
 from research.paper.remarks import printed_scores
 
 # "alpha = 0" and not "alpha = 0.5"
@@ -18,7 +25,8 @@ _ABLATED = re.compile(r"\b(alpha|beta|gamma)\s*=\s*0(?![.\d])")
 
 @dataclass(frozen=True)
 class PairedScore:
-    """A printed score, ours, the numbers of notes on it, and whether a baseline of this run beats the printed one."""
+    """A printed score, ours, the numbers of notes on it, and whether a baseline of this run beats
+    the printed one."""
 
     printed: PrintedCell | None
     ours: Spread | None
@@ -47,13 +55,19 @@ def paired_tables(results: Results) -> list[PairedTable]:
     list of PairedTable
         By experiment of the paper and metric.
     """
-    tables = [PairedTable(results, block, METRICS[name]) for block in BLOCKS for name in PAPER_METRICS.values()]
+    tables = [
+        PairedTable(results, block, METRICS[name])
+        for block in BLOCKS
+        for name in PAPER_METRICS.values()
+    ]
     return [table for table in tables if table.worth_showing]
 
 
 def paper_method(method: Method, block: Block, names: Iterable[str]) -> str | None:
-    """The paper's name of a method of ours in a block of tables, one of the names given; None if it has none."""
-    # Records of 0.1.0 know only the name that a plan gave, "GLLE + SABFGS", "DLDL (paper)" or "DLDL, alpha = 0".
+    """The paper's name of a method of ours in a block of tables, one of the names given; None if it
+    has none."""
+    # Records of 0.1.0 know only the name that a plan gave, "GLLE + SABFGS", "DLDL (paper)" or
+    # "DLDL, alpha = 0".
     ablated = _ABLATED.search(method.name)
     if block.is_ablation:
         return (
@@ -70,10 +84,14 @@ def paper_method(method: Method, block: Block, names: Iterable[str]) -> str | No
 
 
 def _learner_fits(method: Method, block: Block) -> bool:
-    learner = normalize_name(method.learner or (method.name.split("+")[1] if "+" in method.name else ""))
+    learner = normalize_name(
+        method.learner or (method.name.split("+")[1] if "+" in method.name else "")
+    )
     # Tables of prediction differ in the learner that follows; an enhancer alone predicts nothing.
     return (
-        learner == normalize_name(block.learner) if learner else method.kind != "enhancer" or block.task == "recovery"
+        learner == normalize_name(block.learner)
+        if learner
+        else method.kind != "enhancer" or block.task == "recovery"
     )
 
 
@@ -101,9 +119,13 @@ class PairedTable:
         self.results, self.block, self.metric = results, block, metric
         known = abbreviations()
         self.datasets = {
-            d.name: known[normalize_name(d.name)] for d in results.present_datasets if normalize_name(d.name) in known
+            d.name: known[normalize_name(d.name)]
+            for d in results.present_datasets
+            if normalize_name(d.name) in known
         }
-        self.baselines = {d: best for d in self.datasets if (best := self._best_baseline(d)) is not None}
+        self.baselines = {
+            d: best for d in self.datasets if (best := self._best_baseline(d)) is not None
+        }
         self.notes: list[str] = []
         self._printed = printed_scores().get((block.key, metric.name), {})
         run: dict[str | None, list[Method]] = {}
@@ -117,10 +139,16 @@ class PairedTable:
     def worth_showing(self) -> bool:
         """Whether there is something to compare; of an ablation, more than the whole method."""
         compared = {row.paper_method for row in self.rows if row.method}
-        return bool(self.datasets) and bool(compared - {SUBJECT} if self.block.is_ablation else compared)
+        return bool(self.datasets) and bool(
+            compared - {SUBJECT} if self.block.is_ablation else compared
+        )
 
     def _row(self, name: str, method: Method | None) -> PairedRow:
-        return PairedRow(name, method, {dataset: self._paired(name, method, dataset) for dataset in self.datasets})
+        return PairedRow(
+            name,
+            method,
+            {dataset: self._paired(name, method, dataset) for dataset in self.datasets},
+        )
 
     def _paired(self, name: str, method: Method | None, dataset: str) -> PairedScore:
         printed = self._printed.get((self.datasets[dataset], name))
@@ -138,12 +166,20 @@ class PairedTable:
     def _score(self, method: str, dataset: str) -> Spread | None:
         """Our score; with the paper's treatment of zeros where the records hold it."""
         task, name = self.block.task, self.metric.name
-        zeros = [record.paper_zeros.get(task) for record in self.results.finished_records(dataset, method)]
-        # Of the metrics of the paper, Clark alone depends on what is added to zeros; the others have no second score.
+        zeros = [
+            record.paper_zeros.get(task)
+            for record in self.results.finished_records(dataset, method)
+        ]
+        # Of the metrics of the paper, Clark alone depends on what is added to zeros; the others
+        # have no second score.
         as_paper = Spread.from_values(scores.get(name) for scores in zeros if scores)
         return as_paper or self.results.spread(method, dataset, task, name)
 
     def _best_baseline(self, dataset: str) -> tuple[str, Spread] | None:
         baselines = [method.name for method in self.results.methods.values() if method.is_baseline]
-        known = [(name, spread) for name in baselines if (spread := self._score(name, dataset)) is not None]
+        known = [
+            (name, spread)
+            for name in baselines
+            if (spread := self._score(name, dataset)) is not None
+        ]
         return min(known, key=lambda entry: self.metric.sort_key(entry[1].mean), default=None)

@@ -30,7 +30,8 @@ class Finding:
     how : str
         How it was computed, and what was assumed.
     severity : {"slip", "conclusion", "impossible", "doubt"}
-        No statement of the paper hangs on it; one does; no experiment can give such a value; likely, not proved.
+        No statement of the paper hangs on it; one does; no experiment can give such a value;
+        likely, not proved.
     details : tuple of str
         The cells concerned, one each.
     """
@@ -47,7 +48,11 @@ class Finding:
         """A finding from the template in ``data/findings.toml``, filled with values."""
         # A finding may override parts of the template of its topic.
         templates = _templates()[id.partition("/")[0]] | _templates().get(id, {})
-        return cls(id, **{part: text.format(**values) for part, text in templates.items()}, details=tuple(details))
+        return cls(
+            id,
+            **{part: text.format(**values) for part, text in templates.items()},
+            details=tuple(details),
+        )
 
     @property
     def topic(self) -> str:

@@ -10,13 +10,16 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from ldlearn._messages import normalize_name
 from ldlearn.evaluation import Task
-from ldlearn.exceptions import normalize_name
 
 CITATION = "Y. Jia, J. Tang, J. Jiang: Label Distribution Learning from Logical Label, IJCAI 2024"
 SUBJECT = "DLDL"  # the paper's own method
 AVERAGE = "Avg.Rank"  # stands where cells name a data set
-SUPPLEMENT = {"1": "S3", "2": "S4"}  # tables of the text, and those that repeat them with deviations
+SUPPLEMENT = {
+    "1": "S3",
+    "2": "S4",
+}  # tables of the text, and those that repeat them with deviations
 PAPER_METRICS = {
     "Chebyshev": "chebyshev",
     "Clark": "clark",
@@ -33,7 +36,8 @@ class PrintedCell(NamedTuple):
     Attributes
     ----------
     table, metric, dataset, method : str
-        Where it stands, in the paper's names; a row of average ranks has `AVERAGE` for its data set.
+        Where it stands, in the paper's names; a row of average ranks has `AVERAGE` for its data
+        set.
     mean, std, rank : str
         As printed; empty where nothing is.
     right_rank : str
@@ -72,7 +76,8 @@ class Block:
     key, title : str
     task : {"recovery", "prediction"}
     tables : tuple of str
-        Their numbers in the paper; the first that has a value counts, as the supplement adds deviations.
+        Their numbers in the paper; the first that has a value counts, as the supplement adds
+        deviations.
     learner : str
         The learner that follows enhancers in it.
     """
@@ -99,10 +104,27 @@ class Block:
 
 BLOCKS = (
     Block("recovery", "Recovery (Tables 1 and S3)", "recovery", ("S3", "1")),
-    Block("prediction", "Prediction, SA-BFGS where needed (Tables 2 and S4)", "prediction", ("S4", "2"), "SABFGS"),
-    Block("prediction-ldlsf", "Prediction, LDLSF where needed (Table S5)", "prediction", ("S5",), "LDLSF"),
+    Block(
+        "prediction",
+        "Prediction, SA-BFGS where needed (Tables 2 and S4)",
+        "prediction",
+        ("S4", "2"),
+        "SABFGS",
+    ),
+    Block(
+        "prediction-ldlsf",
+        "Prediction, LDLSF where needed (Table S5)",
+        "prediction",
+        ("S5",),
+        "LDLSF",
+    ),
     Block("ablation-recovery", "Recovery without one term (Table 3)", "recovery", ("3/recovery",)),
-    Block("ablation-prediction", "Prediction without one term (Table 3)", "prediction", ("3/predictive",)),
+    Block(
+        "ablation-prediction",
+        "Prediction without one term (Table 3)",
+        "prediction",
+        ("3/predictive",),
+    ),
 )
 
 
@@ -115,8 +137,8 @@ class PaperDataset:
     name : str
     n_labels : int
     zeros : float
-        Share of the labels whose true degree is at most 0.01: what a prediction that is positive everywhere gets as
-        "One-error" in Table S5.
+        Share of the labels whose true degree is at most 0.01: what a prediction that is positive
+        everywhere gets as "One-error" in Table S5.
     """
 
     name: str
@@ -125,9 +147,10 @@ class PaperDataset:
 
     @property
     def clark_baseline(self) -> float:
-        """The smallest mean Clark distance of predictions that are positive everywhere, given the share of zeros."""
-        # Each zero adds 1 under Clark's root. A row has k <= c - 1 zeros, so sqrt(k) >= k / sqrt(c - 1): the mean of k,
-        # which the share of zeros gives, bounds the mean distance.
+        """The smallest mean Clark distance of predictions that are positive everywhere, given the
+        share of zeros."""
+        # Each zero adds 1 under Clark's root. A row has k <= c - 1 zeros, so sqrt(k) >= k / sqrt(c
+        # - 1): the mean of k, which the share of zeros gives, bounds the mean distance.
         return self.n_labels * self.zeros / math.sqrt(self.n_labels - 1)
 
 
@@ -138,7 +161,8 @@ def printed_cells() -> tuple[PrintedCell, ...]:
     Returns
     -------
     tuple of PrintedCell
-        Named tuples with table, metric, dataset, method, mean, std and rank, each a string as printed.
+        Named tuples with table, metric, dataset, method, mean, std and rank, each a string as
+        printed.
     """
     return tuple(PrintedCell(**row) for name in _FILES for row in read_rows(name))
 
@@ -156,7 +180,9 @@ def paper_datasets() -> dict[str, PaperDataset]:
 def abbreviations() -> dict[str, str]:
     """The paper's abbreviation of a data set, by how `normalize_name` spells any of its names."""
     return {
-        normalize_name(name): short for short, dataset in paper_datasets().items() for name in (dataset.name, short)
+        normalize_name(name): short
+        for short, dataset in paper_datasets().items()
+        for name in (dataset.name, short)
     }
 
 

@@ -16,7 +16,9 @@ from research.paper.ranks import RankedTable, ranked_tables
 _TESTED = ("S3", "S4")  # recovery and prediction
 # What the text says of first places, in per cent of 24 comparisons, by table.
 CLAIMED_FIRST = {"1": "100.0", "2": "87.5", "S5": "70.8"}
-CLAIMED_DIFFERENCE = "2.6002"  # the critical difference of the figure, attributed to Bonferroni-Dunn
+CLAIMED_DIFFERENCE = (
+    "2.6002"  # the critical difference of the figure, attributed to Bonferroni-Dunn
+)
 
 
 def check_ranks(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
@@ -38,7 +40,12 @@ def check_directions(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     for (metric, dataset), found in columns.items():
         of, tables = found[0], enumerate_names([of.table for of in found])
         right = of.right[of.datasets.index(dataset), of.methods.index(SUBJECT)]
-        values = {"cell": of.cells[dataset, SUBJECT], "tables": tables, "right": right, "n": len(of.methods)}
+        values = {
+            "cell": of.cells[dataset, SUBJECT],
+            "tables": tables,
+            "right": right,
+            "n": len(of.methods),
+        }
         yield Finding.of(f"backwards/{metric}-{dataset}", values)
 
 
@@ -51,7 +58,13 @@ def check_first_places(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
         share = f"{100 * counts['first'] / len(places):.1f}"
         claimed = CLAIMED_FIRST.get(table, share)
         if share != claimed:
-            values = {"table": table, "claimed": claimed, "share": share, "n": len(places), **counts}
+            values = {
+                "table": table,
+                "claimed": claimed,
+                "share": share,
+                "n": len(places),
+                **counts,
+            }
             yield Finding.of(f"first-places/{table}", values)
 
 
@@ -59,13 +72,23 @@ def check_critical_difference(cells: Sequence[PrintedCell]) -> Iterator[Finding]
     """The critical difference that is printed as Bonferroni-Dunn's."""
     test = next(iter(_tests(cells).values()))
     n, k = test.n_datasets, len(test.average_ranks)
-    # Half of n: recovery and prediction on the same data are not independent, though the paper counts them so.
-    right, independent = (f"{critical_difference(k, size, test='bonferroni-dunn'):.4f}" for size in (n, n // 2))
+    # Half of n: recovery and prediction on the same data are not independent, though the paper
+    # counts them so.
+    right, independent = (
+        f"{critical_difference(k, size, test='bonferroni-dunn'):.4f}" for size in (n, n // 2)
+    )
     if right != CLAIMED_DIFFERENCE:
         nemenyi = f"{critical_difference(k, n, test='nemenyi'):.4f}"
         whose = "It is that of Nemenyi's test. " if nemenyi == CLAIMED_DIFFERENCE else ""
-        values = {"claimed": CLAIMED_DIFFERENCE, "whose": whose, "right": right, "independent": independent}
-        yield Finding.of("critical-difference/Bonferroni-Dunn", {**values, "k": k, "n": n, "half": n // 2})
+        values = {
+            "claimed": CLAIMED_DIFFERENCE,
+            "whose": whose,
+            "right": right,
+            "independent": independent,
+        }
+        yield Finding.of(
+            "critical-difference/Bonferroni-Dunn", {**values, "k": k, "n": n, "half": n // 2}
+        )
 
 
 def check_significance(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
@@ -73,13 +96,17 @@ def check_significance(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     tests = _tests(cells)
     alike = {metric: test.not_different_from_control for metric, test in tests.items()}
     if any(alike.values()):
-        not_significant = "; ".join(f"{metric}: {', '.join(names) or 'none'}" for metric, names in alike.items())
+        not_significant = "; ".join(
+            f"{metric}: {', '.join(names) or 'none'}" for metric, names in alike.items()
+        )
         averages = [
             f"{metric}: {', '.join(f'{method} {test.average_ranks[method]:.2f}' for method in test.methods_by_rank)}"
             for metric, test in tests.items()
         ]
         yield Finding.of(
-            "significance/all-metrics", {"alike": not_significant, "tables": " and ".join(_TESTED)}, averages
+            "significance/all-metrics",
+            {"alike": not_significant, "tables": " and ".join(_TESTED)},
+            averages,
         )
 
 
@@ -93,13 +120,20 @@ def _by_table(cells: Sequence[PrintedCell]) -> dict[str, list[RankedTable]]:
 def _check_tables(
     topic: str, wrong_in: Callable[[RankedTable], Iterator[str]], cells: Sequence[PrintedCell]
 ) -> Iterator[Finding]:
-    """A finding for each table with something wrong; a conclusion if that is of the paper's own method."""
+    """A finding for each table with something wrong; a conclusion if that is of the paper's own
+    method."""
     for table, metrics in _by_table(cells).items():
         wrong = [text for of in metrics for text in wrong_in(of)]
         if wrong:
             n_methods, n = len(metrics[0].methods), sum(of.printed.size for of in metrics)
             severity = "conclusion" if any(f"{SUBJECT} " in text for text in wrong) else "slip"
-            values = {"table": table, "n_methods": n_methods, "n": n, "n_wrong": len(wrong), "severity": severity}
+            values = {
+                "table": table,
+                "n_methods": n_methods,
+                "n": n,
+                "n_wrong": len(wrong),
+                "severity": severity,
+            }
             yield Finding.of(f"{topic}/{table}", values, wrong)
 
 
@@ -119,12 +153,15 @@ def _wrong_averages(of: RankedTable) -> Iterator[str]:
 
 
 def _tests(cells: Sequence[PrintedCell]) -> dict[str, PostHocResult]:
-    """The paper's test of each metric: recovery and prediction under each other, as if of twice as many data sets."""
+    """The paper's test of each metric: recovery and prediction under each other, as if of twice as
+    many data sets."""
     found = {(of.table, of.metric): of for of in ranked_tables(cells)}
     tests = {}
     for metric in PAPER_METRICS:
         first, second = (found[table, metric] for table in _TESTED)
         scores, better = np.vstack([first.values, second.values]), first.greater_is_better
         # Mid-ranks of the printed values, not the printed ranks, some of which are wrong.
-        tests[metric] = bonferroni_dunn(scores, SUBJECT, greater_is_better=better, methods=first.methods)
+        tests[metric] = bonferroni_dunn(
+            scores, SUBJECT, greater_is_better=better, methods=first.methods
+        )
     return tests

@@ -18,7 +18,8 @@ Cells = Mapping[tuple[str, str], PrintedCell]  # by data set and method
 def paper_ranks(
     scores: NDArray[np.float64], std: NDArray[np.float64], *, greater_is_better: bool
 ) -> NDArray[np.float64]:
-    """Ranks by the paper's rule: a smaller deviation is first among equal scores, then all share the smallest rank."""
+    """Ranks by the paper's rule: a smaller deviation is first among equal scores, then all share
+    the smallest rank."""
     costs = -scores if greater_is_better else scores
     mine, other = costs[:, :, np.newaxis], costs[:, np.newaxis, :]
     smaller_std = std[:, np.newaxis, :] < std[:, :, np.newaxis]
@@ -36,7 +37,8 @@ class RankedTable:
     cells : mapping of (str, str) to PrintedCell
         By data set and method, average ranks included.
     with_deviations : mapping of (str, str) to PrintedCell
-        The same where deviations are printed: by these the paper orders equal means, but Tables 1 and 2 leave them out.
+        The same where deviations are printed: by these the paper orders equal means, but Tables 1
+        and 2 leave them out.
     """
 
     table: str
@@ -85,13 +87,19 @@ class RankedTable:
             yield self.cells[self.datasets[i], self.methods[j]], f"{self.right[i, j]:.0f}"
 
     def _ranked(self, greater_is_better: bool) -> NDArray[np.float64]:
-        # Tables 1 and 2 print no deviations, which break ties; the supplement repeats their values with them.
+        # Tables 1 and 2 print no deviations, which break ties; the supplement repeats their values
+        # with them.
         deviations = self._matrix(self.with_deviations, "std")
         return paper_ranks(self.values, deviations, greater_is_better=greater_is_better)
 
     def _matrix(self, cells: Cells, column: str) -> NDArray[np.float64]:
         # Where nothing is printed, no deviation breaks a tie.
-        return np.array([[float(getattr(cells[d, m], column) or 0) for m in self.methods] for d in self.datasets])
+        return np.array(
+            [
+                [float(getattr(cells[d, m], column) or 0) for m in self.methods]
+                for d in self.datasets
+            ]
+        )
 
 
 def ranked_tables(cells: Iterable[PrintedCell]) -> list[RankedTable]:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from functools import cache
 
-from research.paper.printed_tables import BLOCKS, PAPER_METRICS, Block, PrintedCell, printed_cells, read_rows
+from research.paper.printed_tables import (
+    BLOCKS,
+    PAPER_METRICS,
+    Block,
+    PrintedCell,
+    printed_cells,
+    read_rows,
+)
 from research.paper.ranks import ranked_tables
 
 
 @cache
 def printed_scores() -> dict[tuple[str, str], dict[tuple[str, str], PrintedCell]]:
-    """By (key of the block, metric of ours): scores by (abbreviated data set, method of the paper)."""
+    """By (key of the block, metric of ours): scores by (abbreviated data set, method of the
+    paper)."""
     tables: dict[tuple[str, str], dict[tuple[str, str], PrintedCell]] = {}
     for block in BLOCKS:
         for cell in block.scores(printed_cells()):
@@ -24,9 +32,11 @@ def _with_remarks(block: Block, cell: PrintedCell) -> PrintedCell:
     remarks = tuple(
         row["remark"]
         for row in read_rows("remarks")
-        if row["table"] in block.tables and all(row[key] in ("*", name) for key, name in place.items())
+        if row["table"] in block.tables
+        and all(row[key] in ("*", name) for key, name in place.items())
     )
-    # The first table of the block with a wrong rank is the one to show, wherever the value comes from.
+    # The first table of the block with a wrong rank is the one to show, wherever the value comes
+    # from.
     for table in block.tables:
         if wrong := _wrong_ranks().get((table, *place.values())):
             printed, right = wrong
@@ -37,5 +47,10 @@ def _with_remarks(block: Block, cell: PrintedCell) -> PrintedCell:
 
 @cache
 def _wrong_ranks() -> dict[tuple[str, ...], tuple[str, str]]:
-    """By table, metric, data set and method: the printed rank and the right one, where they differ."""
-    return {cell[:4]: (cell.rank, right) for of in ranked_tables(printed_cells()) for cell, right in of.wrong()}
+    """By table, metric, data set and method: the printed rank and the right one, where they
+    differ."""
+    return {
+        cell[:4]: (cell.rank, right)
+        for of in ranked_tables(printed_cells())
+        for cell, right in of.wrong()
+    }

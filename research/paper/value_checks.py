@@ -23,10 +23,17 @@ _NEAR = 0.02  # how near 1 - error lies to the other methods where agreement was
 
 def check_identities(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Values that no pair of distributions can have."""
-    for (table, name, method), printed in _grouped(_scores(cells), "metric", ("table", "dataset", "method")).items():
+    for (table, name, method), printed in _grouped(
+        _scores(cells), "metric", ("table", "dataset", "method")
+    ).items():
         n_labels = paper_datasets()[name].n_labels
         for metric, problem in _impossible(printed, n_labels):
-            values = {"cell": printed[metric], "problem": problem, "n_labels": n_labels, "n_runs": _RUNS}
+            values = {
+                "cell": printed[metric],
+                "problem": problem,
+                "n_labels": n_labels,
+                "n_runs": _RUNS,
+            }
             yield Finding.of(f"identities/{table}-{name}-{method}-{metric}", values)
 
 
@@ -43,14 +50,20 @@ def check_agreement(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """One-errors that look like the share of agreement."""
     errors = [cell for cell in _scores(cells, tasks=("prediction",)) if cell.metric == "One-error"]
     for (table, name), column in _grouped(errors, "method", ("table", "dataset")).items():
-        mine, others = column.get(SUBJECT), [cell.value for method, cell in column.items() if method != SUBJECT]
-        # Half of every other error makes it suspect; that 1 - error lies among the others explains it.
+        mine, others = (
+            column.get(SUBJECT),
+            [cell.value for method, cell in column.items() if method != SUBJECT],
+        )
+        # Half of every other error makes it suspect; that 1 - error lies among the others explains
+        # it.
         if mine is None or not others or mine.value >= min(others) / 2:
             continue
         error, lowest, highest = 1 - mine.value, min(others), max(others)
         if lowest - _NEAR <= error <= highest + _NEAR:
             values = {"cell": mine, "error": error, "lowest": lowest, "highest": highest}
-            yield Finding.of(f"agreement/{table}-{name}", {**values, "zeros": paper_datasets()[name].zeros})
+            yield Finding.of(
+                f"agreement/{table}-{name}", {**values, "zeros": paper_datasets()[name].zeros}
+            )
 
 
 def check_copies(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
@@ -63,23 +76,34 @@ def check_copies(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
             if printed_in == table and value.get((copy, *where), mean) != mean
         ]
         if different:
-            yield Finding.of(f"copies/{table}-{copy}", {"table": table, "copy": copy, "n": len(different)}, different)
+            yield Finding.of(
+                f"copies/{table}-{copy}",
+                {"table": table, "copy": copy, "n": len(different)},
+                different,
+            )
 
 
 def check_repeated_values(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Values of the same experiment that differ, and of different ones that are the same."""
     value = _values(cells)
-    # DLDL and L2 need no learner: with another one for the rest, their scores must stay what they are.
+    # DLDL and L2 need no learner: with another one for the rest, their scores must stay what they
+    # are.
     joint = [key[1:] for key in value if key[0] == "S5" and key[3] in (SUBJECT, "L2")]
     if different := [key for key in joint if value["S4", *key] != value["S5", *key]]:
         yield Finding.of("repeated/S4-S5", {"n_different": len(different), "n": len(joint)})
     whole = [key[1:] for key in value if key[0] == "3/predictive" and key[3] == SUBJECT]
-    same = [key for key in whole if value["3/predictive", *key] == value["S5", *key] != value["2", *key]]
+    same = [
+        key for key in whole if value["3/predictive", *key] == value["S5", *key] != value["2", *key]
+    ]
     different = [key for key in whole if value["3/recovery", *key] != value["1", *key]]
     if same or different:
-        yield Finding.of("repeated/3", {"n_same": len(same), "n_different": len(different), "n": len(whole)})
+        yield Finding.of(
+            "repeated/3", {"n_same": len(same), "n_different": len(different), "n": len(whole)}
+        )
     learned = [key[1:3] for key in value if key[0] == "S5" and key[3] == "LDLSF"]
-    if same := [key for key in learned if value["S5", *key, "LDLSF"] == value["2", *key, "SA-BFGS"]]:
+    if same := [
+        key for key in learned if value["S5", *key, "LDLSF"] == value["2", *key, "SA-BFGS"]
+    ]:
         counts = {"n_same": len(same), "n": len(learned)}
         yield Finding.of("repeated/learners", counts, [", ".join(key) for key in same])
 
@@ -87,11 +111,18 @@ def check_repeated_values(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
 def check_ablation(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
     """Which term the method misses most, by Table 3."""
     for task in ("recovery", "predictive"):
-        value = {(cell.method, cell.dataset): cell.value for cell in cells if cell.table == f"3/{task}"}
+        value = {
+            (cell.method, cell.dataset): cell.value for cell in cells if cell.table == f"3/{task}"
+        }
         datasets = [dataset for method, dataset in value if method == "beta=0"]
         worse = [d for d in datasets if value["alpha=0", d] > value["beta=0", d]]
         if 2 * len(worse) > len(datasets):
-            values = {"task": task, "n_worse": len(worse), "worse": ", ".join(worse), "n": len(datasets)}
+            values = {
+                "task": task,
+                "n_worse": len(worse),
+                "worse": ", ".join(worse),
+                "n": len(datasets),
+            }
             yield Finding.of(f"ablation/{task}", values)
 
 
@@ -134,12 +165,22 @@ def _impossible(printed: Mapping[str, PrintedCell], n_labels: int) -> Iterator[t
         low, high = 0.0, math.sqrt(n_labels) if metric == "Clark" else 1.0
         if not low - _HALF_DIGIT <= cell.value <= high + _HALF_DIGIT:
             yield metric, f"It lies between {low:g} and {high:.4f}."
-        elif float(cell.std or 0) > (largest := _largest_deviation(cell.value, low, high)) + _HALF_DIGIT:
-            yield metric, f"With that mean, values between {low:g} and {high:.4f} deviate by at most {largest:.4f}."
+        elif (
+            float(cell.std or 0)
+            > (largest := _largest_deviation(cell.value, low, high)) + _HALF_DIGIT
+        ):
+            yield (
+                metric,
+                f"With that mean, values between {low:g} and {high:.4f} deviate by at most {largest:.4f}.",
+            )
     if {"Chebyshev", "Intersection"} <= printed.keys():
-        # 1 - intersection is the sum of the excesses, and of the deficits. Of one kind there are at most c // 2, none
-        # larger than the Chebyshev distance; and one of them is that distance.
-        distance, common, pairs = printed["Chebyshev"].value, printed["Intersection"].value, n_labels // 2
+        # 1 - intersection is the sum of the excesses, and of the deficits. Of one kind there are at
+        # most c // 2, none larger than the Chebyshev distance; and one of them is that distance.
+        distance, common, pairs = (
+            printed["Chebyshev"].value,
+            printed["Intersection"].value,
+            n_labels // 2,
+        )
         lowest, highest = 1 - pairs * distance, 1 - distance
         # Both numbers are rounded, and the distance counts once for each pair.
         if not lowest - (1 + pairs) * _HALF_DIGIT <= common <= highest + 2 * _HALF_DIGIT:
@@ -148,7 +189,12 @@ def _impossible(printed: Mapping[str, PrintedCell], n_labels: int) -> Iterator[t
 
 
 def _largest_deviation(mean: float, low: float, high: float) -> float:
-    """Of values in an interval, given their mean up to rounding: that of values at its ends only."""
-    # Bhatia and Davis: the variance is at most (high - mean) (mean - low); runs / (runs - 1) makes it that of a sample.
-    above, below = min(mean - low + _HALF_DIGIT, high - low), min(high - mean + _HALF_DIGIT, high - low)
+    """Of values in an interval, given their mean up to rounding: that of values at its ends
+    only."""
+    # Bhatia and Davis: the variance is at most (high - mean) (mean - low); runs / (runs - 1) makes
+    # it that of a sample.
+    above, below = (
+        min(mean - low + _HALF_DIGIT, high - low),
+        min(high - mean + _HALF_DIGIT, high - low),
+    )
     return math.sqrt(above * below * _RUNS / (_RUNS - 1))

@@ -1,4 +1,5 @@
-"""Write research/paper/run/README.md from the records of the plan `paper`: what was printed, and what comes out here.
+"""Write research/paper/run/README.md from the records of the plan `paper`: what was printed, and
+what comes out here.
 
     LDLEARN_DATA=... make paper
 
@@ -13,7 +14,16 @@ from pathlib import Path
 
 import numpy as np
 
-from ldlearn.evaluation import TASKS, Method, Record, Results, Spread, Task, difference, read_records
+from ldlearn.evaluation import (
+    TASKS,
+    Method,
+    Record,
+    Results,
+    Spread,
+    Task,
+    difference,
+    read_records,
+)
 from ldlearn.metrics import METRICS, Metric
 from ldlearn.reporting.report import Report
 from ldlearn.reporting.run_summary import describe_selection, summarize_run
@@ -103,9 +113,22 @@ def main() -> None:
 def readme(results: Results) -> str:
     """The page."""
     notes = Notes()
-    tables = [beside_print(table, notes) for table in paired_tables(results) if not table.block.is_ablation]
-    tables.insert(0, "## Print beside ours\n\nMean and standard deviation over the repeats; printed ranks in brackets.")
-    parts = [introduction(results), target(results), artefacts(results), *tables, impossible(results, notes)]
+    tables = [
+        beside_print(table, notes)
+        for table in paired_tables(results)
+        if not table.block.is_ablation
+    ]
+    tables.insert(
+        0,
+        "## Print beside ours\n\nMean and standard deviation over the repeats; printed ranks in brackets.",
+    )
+    parts = [
+        introduction(results),
+        target(results),
+        artefacts(results),
+        *tables,
+        impossible(results, notes),
+    ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
 
@@ -124,11 +147,17 @@ def introduction(results: Results) -> str:
 # --- Who is first
 
 Row = tuple[str, Task, str]  # data set, task, name of a metric
-ROWS: list[Row] = [(dataset, task, name) for dataset in DATASETS for task in TASKS for name in PAPER_METRICS.values()]
+ROWS: list[Row] = [
+    (dataset, task, name)
+    for dataset in DATASETS
+    for task in TASKS
+    for name in PAPER_METRICS.values()
+]
 
 
 def who_is_first(results: Results) -> str:
-    """The first paragraph: where DLDL is first, and by whom and how much it is beaten where it is not."""
+    """The first paragraph: where DLDL is first, and by whom and how much it is beaten where it is
+    not."""
     scores = {row: Scores(results, *row[:2], METRICS[row[2]]) for row in ROWS}
     behind = [row for row in ROWS if scores[row].place(OURS) > 1]
     sound = [row for row in ROWS if row[2] not in ("clark", "threshold_error")]
@@ -162,8 +191,19 @@ def target(results: Results) -> str:
         rival = scores.best(lambda method: method.estimator not in baselines)
         baseline = scores.best(lambda method: method.estimator in baselines)
         ceiling = scores.mean(CEILING) if CEILING in scores.values else "–"
-        row = [DATASETS[dataset], task, titled(METRICS[name]), scores.mean(OURS), scores.mean(BLIND)]
-        row += [scores.against(OURS, rival), scores.against(OURS, baseline), ordinal(scores.place(OURS)), ceiling]
+        row = [
+            DATASETS[dataset],
+            task,
+            titled(METRICS[name]),
+            scores.mean(OURS),
+            scores.mean(BLIND),
+        ]
+        row += [
+            scores.against(OURS, rival),
+            scores.against(OURS, baseline),
+            ordinal(scores.place(OURS)),
+            ceiling,
+        ]
         lines.append(table_row(row))
     return "\n".join(lines)
 
@@ -177,7 +217,13 @@ class Scores:
         self.values: dict[str, dict[int, float]] = {
             name: {record.repeat: record.scores(task)[metric.name] for record in done}
             for name in results.methods
-            if (done := [record for record in results.finished_records(dataset, name) if record.scores(task)])
+            if (
+                done := [
+                    record
+                    for record in results.finished_records(dataset, name)
+                    if record.scores(task)
+                ]
+            )
         }
 
     def average(self, method: str) -> float:
@@ -210,7 +256,8 @@ class Scores:
 
 
 def is_fair(method: Method) -> bool:
-    """Whether a baseline has what DLDL has: only 0/1 labels, an intercept, and tuning if it can be tuned."""
+    """Whether a baseline has what DLDL has: only 0/1 labels, an intercept, and tuning if it can be
+    tuned."""
     return not (method.is_reference or method.estimator == OURS or is_paper_setting(method))
 
 
@@ -238,8 +285,16 @@ class Notes:
 def beside_print(table: PairedTable, notes: Notes) -> str:
     """One table of the paper: printed, ours with its setting, ours with our own."""
     datasets = [name for name in DATASETS if name in table.datasets]
-    titles = [f"{DATASETS[name]}: {what}" for name in datasets for what in ("printed", "paper's setting", "ours")]
-    lines = [f"### {table.block.title}: {titled(table.metric)}", "", table_row(["Method", *titles, "Remarks"])]
+    titles = [
+        f"{DATASETS[name]}: {what}"
+        for name in datasets
+        for what in ("printed", "paper's setting", "ours")
+    ]
+    lines = [
+        f"### {table.block.title}: {titled(table.metric)}",
+        "",
+        table_row(["Method", *titles, "Remarks"]),
+    ]
     lines.append("|---|" + "---|" * (len(titles) + 1))
     for name in dict.fromkeys(row.paper_method for row in table.rows):
         mine = [row for row in table.rows if row.paper_method == name and row.method]
@@ -248,11 +303,18 @@ def beside_print(table: PairedTable, notes: Notes) -> str:
         own = [row.scores for row in others if row.method and row.method.name != BLIND]
         cells, numbers = [name], set()
         for dataset in datasets:
-            printed = next((row.scores[dataset] for row in table.rows if row.paper_method == name), None)
+            printed = next(
+                (row.scores[dataset] for row in table.rows if row.paper_method == name), None
+            )
             cells += [printed_text(printed), spread(stated, dataset), spread(own, dataset)]
-            numbers |= {notes.number(text) for text in (printed.printed.remarks if printed and printed.printed else ())}
+            numbers |= {
+                notes.number(text)
+                for text in (printed.printed.remarks if printed and printed.printed else ())
+            }
         lines.append(table_row([*cells, ", ".join(map(str, sorted(numbers)))]))
-    baselines = [item for name in datasets for item in ("", "", baseline_text(table.baselines.get(name)))]
+    baselines = [
+        item for name in datasets for item in ("", "", baseline_text(table.baselines.get(name)))
+    ]
     return "\n".join([*lines, table_row(["*best baseline*", *baselines, ""])])
 
 
@@ -260,7 +322,11 @@ def printed_text(cell: PairedScore | None) -> str:
     if cell is None or cell.printed is None:
         return "–"
     printed = cell.printed
-    rank = f" [{printed.rank}{f' → {printed.right_rank}' if printed.right_rank else ''}]" if printed.rank else ""
+    rank = (
+        f" [{printed.rank}{f' → {printed.right_rank}' if printed.right_rank else ''}]"
+        if printed.rank
+        else ""
+    )
     return f"{printed.mean}{f' ± {printed.std}' if printed.std else ''}{rank}{' †' if cell.below_baseline else ''}"
 
 
@@ -286,7 +352,11 @@ def artefacts(results: Results) -> str:
         errors = Scores(results, dataset, "recovery", METRICS["threshold_error"])
         clarks = Scores(results, dataset, "recovery", METRICS["clark"])
         share = max(errors.average(name) for name in errors.values)
-        constant = [name for name in errors.values if math.isclose(errors.average(name), share, abs_tol=5e-5)]
+        constant = [
+            name
+            for name in errors.values
+            if math.isclose(errors.average(name), share, abs_tol=5e-5)
+        ]
         labels = next(d.sizes["n_labels"] for d in results.present_datasets if d.name == dataset)
         values = [clarks.average(name) for name in clarks.values]
         lines.append(
@@ -299,7 +369,8 @@ def artefacts(results: Results) -> str:
 
 
 def positive_clark(results: Results) -> tuple[int, list[str]]:
-    """Clark over positive labels only, of the rows kept in the records; methods in the order of the first data set."""
+    """Clark over positive labels only, of the rows kept in the records; methods in the order of the
+    first data set."""
     found = {
         (name, dataset): clark_of_positives(results.by_method_and_dataset.get((name, dataset), []))
         for name, method in results.methods.items()
@@ -307,9 +378,14 @@ def positive_clark(results: Results) -> tuple[int, list[str]]:
         if method.kind in ("enhancer", "joint")
     }
     first = next(iter(DATASETS))
-    names = sorted(dict.fromkeys(name for name, _ in found), key=lambda name: float(np.mean(found[name, first])))
+    names = sorted(
+        dict.fromkeys(name for name, _ in found),
+        key=lambda name: float(np.mean(found[name, first])),
+    )
     lines = ["", table_row(["Method", *DATASETS.values()]), "|---|" + "---|" * len(DATASETS)]
-    lines += [table_row([name, *(f"{np.mean(found[name, d]):.4f}" for d in DATASETS)]) for name in names]
+    lines += [
+        table_row([name, *(f"{np.mean(found[name, d]):.4f}" for d in DATASETS)]) for name in names
+    ]
     return max(map(len, found.values())), lines
 
 
@@ -317,17 +393,24 @@ def clark_of_positives(records: Iterable[Record]) -> list[float]:
     values: list[float] = []
     for record in records:
         samples = record.samples
-        truth, recovered, logical = (np.array(each) for each in (samples.truth, samples.recovered, samples.logical))
+        truth, recovered, logical = (
+            np.array(each) for each in (samples.truth, samples.recovered, samples.logical)
+        )
         positive = logical.astype(bool)
         total = np.where(positive, truth + recovered, 1.0)
-        values += np.sqrt(np.sum(np.where(positive, (truth - recovered) / total, 0.0) ** 2, axis=1)).tolist()
+        values += np.sqrt(
+            np.sum(np.where(positive, (truth - recovered) / total, 0.0) ** 2, axis=1)
+        ).tolist()
     return values
 
 
 def impossible(results: Results, notes: Notes) -> str:
     lines = [IMPOSSIBLE, *(f"{place}. {text}" for place, text in enumerate(notes.texts, 1)), ""]
     lines += ["Printed values that are worse than the best baseline, with its name:", ""]
-    lines += [table_row(["Tables", "Metric", *DATASETS.values()]), "|---|---|" + "---|" * len(DATASETS)]
+    lines += [
+        table_row(["Tables", "Metric", *DATASETS.values()]),
+        "|---|---|" + "---|" * len(DATASETS),
+    ]
     for table in paired_tables(results):
         if not table.block.is_ablation:
             cells = [worse_than_baseline(table, dataset) for dataset in DATASETS]
@@ -337,7 +420,9 @@ def impossible(results: Results, notes: Notes) -> str:
 
 def worse_than_baseline(table: PairedTable, dataset: str) -> str:
     printed = {
-        row.paper_method: row.scores[dataset].below_baseline for row in table.rows if row.scores[dataset].printed
+        row.paper_method: row.scores[dataset].below_baseline
+        for row in table.rows
+        if row.scores[dataset].printed
     }
     return f"{sum(printed.values())} of {len(printed)} ({table.baselines[dataset][0]})"
 
@@ -346,17 +431,24 @@ def contradictions(results: Results) -> list[str]:
     """Printed cells that break ``1 - baseline(c/2) Chebyshev <= Intersection <= 1 - Chebyshev``."""
     found = []
     for block in (block for block in BLOCKS if not block.is_ablation):
-        chebyshev, intersection = (printed_scores()[block.key, name] for name in ("chebyshev", "intersection"))
+        chebyshev, intersection = (
+            printed_scores()[block.key, name] for name in ("chebyshev", "intersection")
+        )
         for (abbreviation, name), cell in chebyshev.items():
             dataset = ABBREVIATIONS.get(abbreviation)
             if dataset is None or (abbreviation, name) not in intersection:
                 continue
-            half = next(d.sizes["n_labels"] for d in results.present_datasets if d.name == dataset) // 2
+            half = (
+                next(d.sizes["n_labels"] for d in results.present_datasets if d.name == dataset)
+                // 2
+            )
             far, shared = float(cell.mean), float(intersection[abbreviation, name].mean)
             if not 1 - half * far - 1e-4 <= shared <= 1 - far + 1e-4:
                 found.append(f"- {block.title}, {DATASETS[dataset]}, {name}: {far} and {shared}.")
     if not found:
-        return ["Chebyshev and Intersection bound each other; no printed pair on these data sets breaks the bounds."]
+        return [
+            "Chebyshev and Intersection bound each other; no printed pair on these data sets breaks the bounds."
+        ]
     return ["Pairs of Chebyshev and Intersection that no distributions can have:", "", *found]
 
 

@@ -1,7 +1,8 @@
-"""What each part of DLDL is worth: docs/research/studies.md from the records of the plans in research/studies.
+"""What each part of DLDL is worth: docs/research/studies.md from the records of the plans in
+research/studies.
 
-    LDLEARN_DATA=... ldlearn run research/studies/ablation/plan.toml -o RUN
-    python -m research.studies.write_page keep ablation RUN    # its records, made small, beside the plan
+    LDLEARN_DATA=... ldlearn run research/studies/ablation/plan.toml -o RUN python -m
+    research.studies.write_page keep ablation RUN    # its records, made small, beside the plan
     python -m research.studies.write_page                      # the page
 
 Every number of the page is computed from the records; none is typed.
@@ -67,8 +68,12 @@ The largest degree of a row, on average over the rows that the records keep (1 i
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("keep", nargs="*", metavar="keep STUDY RUN", help="take the records of a run into a study")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "keep", nargs="*", metavar="keep STUDY RUN", help="take the records of a run into a study"
+    )
     description = parser.parse_args().keep
     if description:
         _, study, run = description
@@ -80,10 +85,16 @@ def main() -> None:
 def keep(study: str, run: Path) -> None:
     """Write the records of a run, without what the page does not need."""
     small = [
-        replace(record, grid=[], **({} if study == "iterations" else {"samples": None, "convergence": None}))
+        replace(
+            record,
+            grid=[],
+            **({} if study == "iterations" else {"samples": None, "convergence": None}),
+        )
         for record in read_records(run)
     ]
-    (FOLDER / study / "records.jsonl.xz").write_bytes(lzma.compress(b"".join(each.encoded() for each in small)))
+    (FOLDER / study / "records.jsonl.xz").write_bytes(
+        lzma.compress(b"".join(each.encoded() for each in small))
+    )
 
 
 def load() -> dict[str, Results]:
@@ -99,10 +110,18 @@ def page(studies: dict[str, Results]) -> str:
     parts = [
         HEAD.format(
             **repeats,
-            rows=sum(ablation.present_datasets[0].sizes[f"n_{part}"] for part in ("train", "validation", "test")),
+            rows=sum(
+                ablation.present_datasets[0].sizes[f"n_{part}"]
+                for part in ("train", "validation", "test")
+            ),
             made=made,
         ),
-        without(ablation, "Does the graph help?", "DLDL, alpha = 0", "With the graph (alpha > 0, tuned) DLDL"),
+        without(
+            ablation,
+            "Does the graph help?",
+            "DLDL, alpha = 0",
+            "With the graph (alpha > 0, tuned) DLDL",
+        ),
         without(ablation, "Does beta help?", "DLDL, beta = 0", "With beta (tuned) DLDL"),
         two_steps(ablation),
         how_many_iterations(iterations),
@@ -120,7 +139,9 @@ def n_repeats(results: Results) -> int:
 # --- Comparisons of two variants
 
 
-def gaps(results: Results, task: Task, first: str, second: str, metric: str = "intersection") -> dict[str, Difference]:
+def gaps(
+    results: Results, task: Task, first: str, second: str, metric: str = "intersection"
+) -> dict[str, Difference]:
     """By data set, how much better the first is than the second."""
     table = results.table(task, METRICS[metric])
     assert table is not None
@@ -138,7 +159,13 @@ def short_answer(found: Iterable[Difference]) -> str:
     better, worse = count_clear_differences(found)
     if better and worse:
         return "It depends on the data."
-    return "Yes, on some data." if better else "No, results are worse." if worse else "No evidence for it."
+    return (
+        "Yes, on some data."
+        if better
+        else "No, results are worse."
+        if worse
+        else "No evidence for it."
+    )
 
 
 def comparison_sentence(subject: str, other: str, found: Sequence[Difference]) -> str:
@@ -156,17 +183,24 @@ def without(results: Results, question: str, less: str, subject: str) -> str:
     full = "DLDL"
     found = {task: gaps(results, task, full, less) for task in TASKS}
     both = [gap for each in found.values() for gap in each.values()]
-    lines = [f"## {question}", "", f"{short_answer(both)} {comparison_sentence(subject, 'without', both)}"]
+    lines = [
+        f"## {question}",
+        "",
+        f"{short_answer(both)} {comparison_sentence(subject, 'without', both)}",
+    ]
     lines += ["", *head(["Intersection", *DATASETS.values()])]
     for task in TASKS:
         lines.append(row([f"{task}: with", *means(results, task, full)]))
         lines.append(row([f"{task}: without", *means(results, task, less)]))
-        lines.append(row([f"{task}: difference", *(gap_text(found[task].get(name)) for name in DATASETS)]))
+        lines.append(
+            row([f"{task}: difference", *(gap_text(found[task].get(name)) for name in DATASETS)])
+        )
     return "\n".join(lines)
 
 
 def two_steps(results: Results) -> str:
-    """The joint fit against an enhancer that looks at no feature, followed by the same predictor."""
+    """The joint fit against an enhancer that looks at no feature, followed by the same
+    predictor."""
     joint, lines = "DLDL, alpha = 0", head(["Intersection", *DATASETS.values()])
     sentences: list[str] = []
     every: list[Difference] = []
@@ -176,13 +210,28 @@ def two_steps(results: Results) -> str:
         rivals: dict[Task, str] = {"recovery": baseline, "prediction": f"{baseline} + SABFGS"}
         found = {task: gaps(results, task, joint, name) for task, name in rivals.items()}
         both = [gap for each in found.values() for gap in each.values()]
-        sentences.append(comparison_sentence("The joint fit (alpha = 0)", f"{description}, then SA-BFGS,", both))
+        sentences.append(
+            comparison_sentence("The joint fit (alpha = 0)", f"{description}, then SA-BFGS,", both)
+        )
         every += both
         for task, name in rivals.items():
             lines.append(row([f"{task}: {description}", *means(results, task, name)]))
-            lines.append(row([f"{task}: joint against that", *(gap_text(found[task].get(each)) for each in DATASETS)]))
+            lines.append(
+                row(
+                    [
+                        f"{task}: joint against that",
+                        *(gap_text(found[task].get(each)) for each in DATASETS),
+                    ]
+                )
+            )
     return "\n".join(
-        ["## Does the joint fit beat two steps?", "", " ".join([short_answer(every), *sentences]), "", *lines]
+        [
+            "## Does the joint fit beat two steps?",
+            "",
+            " ".join([short_answer(every), *sentences]),
+            "",
+            *lines,
+        ]
     )
 
 
@@ -190,11 +239,23 @@ def two_steps(results: Results) -> str:
 
 
 def how_many_iterations(results: Results) -> str:
-    lines = ["## How many iterations?", "", objective_sentence(results), "", recovery_sentence(results), ""]
-    lines += head(["Intersection of recovery after", "", *(str(count) for count in COUNTS), "100 against 5"])
+    lines = [
+        "## How many iterations?",
+        "",
+        objective_sentence(results),
+        "",
+        recovery_sentence(results),
+        "",
+    ]
+    lines += head(
+        ["Intersection of recovery after", "", *(str(count) for count in COUNTS), "100 against 5"]
+    )
     for setting in SETTINGS:
         for name, title in DATASETS.items():
-            scores = [f"{results.spread(f'{setting}: {k}', name, 'recovery', 'intersection').mean:.4f}" for k in COUNTS]
+            scores = [
+                f"{results.spread(f'{setting}: {k}', name, 'recovery', 'intersection').mean:.4f}"
+                for k in COUNTS
+            ]
             gap = gaps(results, "recovery", f"{setting}: 100", f"{setting}: 5")[name]
             lines.append(row([setting, title, *scores, gap_text(gap)]))
     return "\n".join(lines)
@@ -202,8 +263,14 @@ def how_many_iterations(results: Results) -> str:
 
 def objective_sentence(results: Results) -> str:
     """After how many iterations the objective has made 99 % of the fall that 100 of them make."""
-    needed = {setting: [iterations_to(record) for record in longest(results, setting)] for setting in SETTINGS}
-    parts = [f"{int(np.median(counts))} (at most {max(counts)}) for {setting}" for setting, counts in needed.items()]
+    needed = {
+        setting: [iterations_to(record) for record in longest(results, setting)]
+        for setting in SETTINGS
+    }
+    parts = [
+        f"{int(np.median(counts))} (at most {max(counts)}) for {setting}"
+        for setting, counts in needed.items()
+    ]
     return (
         "Of the fall of the objective from the first iteration to the hundredth, 99 % is made after a median of"
         f" {'; '.join(parts)} iterations, with gamma = 0.1 m."
@@ -212,7 +279,9 @@ def objective_sentence(results: Results) -> str:
 
 def recovery_sentence(results: Results) -> str:
     held = [
-        g for setting in SETTINGS[1:] for g in gaps(results, "recovery", f"{setting}: 100", f"{setting}: 5").values()
+        g
+        for setting in SETTINGS[1:]
+        for g in gaps(results, "recovery", f"{setting}: 100", f"{setting}: 5").values()
     ]
     free = list(gaps(results, "recovery", f"{SETTINGS[0]}: 100", f"{SETTINGS[0]}: 5").values())
     return (
@@ -227,14 +296,19 @@ def longest(results: Results, setting: str) -> list[Record]:
 
 def iterations_to(record: Record, share: float = 0.99) -> int:
     assert record.convergence is not None
-    path = np.array(record.convergence.objective[1::2])  # after the D-steps, which end the iterations
+    path = np.array(
+        record.convergence.objective[1::2]
+    )  # after the D-steps, which end the iterations
     left = (path - path[-1]) / max(path[0] - path[-1], 1e-300)
     return int(np.argmax(left <= 1 - share)) + 1
 
 
 def largest_degrees(results: Results) -> str:
     lines = head(
-        ["Outer iterations", *(f"{title}, {setting}" for setting in SETTINGS[:2] for title in DATASETS.values())]
+        [
+            "Outer iterations",
+            *(f"{title}, {setting}" for setting in SETTINGS[:2] for title in DATASETS.values()),
+        ]
     )
     for count in COUNTS:
         cells = [
@@ -248,7 +322,9 @@ def largest_degrees(results: Results) -> str:
 
 def largest(record: Record) -> float:
     assert record.samples is not None
-    several = np.sum(record.samples.logical, axis=1) > 1  # rows with one label have degree 1 by themselves
+    several = (
+        np.sum(record.samples.logical, axis=1) > 1
+    )  # rows with one label have degree 1 by themselves
     return float(np.max(record.samples.recovered, axis=1)[several].mean())
 
 
@@ -263,10 +339,20 @@ def graph_settings(results: Results) -> str:
     chance = f"About {0.05 * len(known):.0f} of them would be clear by chance."
     titles = [f"{task}: {title}" for task in TASKS for title in DATASETS.values()]
     lines = ["## Do k, sigma and init matter?", ""]
-    lines += [f"{comparison_sentence('Another setting', 'k = 20, sigma = median, init = uniform', known)} {chance}", ""]
+    lines += [
+        f"{comparison_sentence('Another setting', 'k = 20, sigma = median, init = uniform', known)} {chance}",
+        "",
+    ]
     lines += head(["Against that, intersection", *titles])
     for name in others:
-        lines.append(row([name, *(gap_text(found[task, name].get(each)) for task in TASKS for each in DATASETS)]))
+        lines.append(
+            row(
+                [
+                    name,
+                    *(gap_text(found[task, name].get(each)) for task in TASKS for each in DATASETS),
+                ]
+            )
+        )
     return "\n".join(lines)
 
 
@@ -274,7 +360,10 @@ def table_three(results: Results) -> str:
     """The paper's ablation: Chebyshev, with and without an intercept, beside what is printed."""
     variants = ("", "alpha = 0", "beta = 0", "gamma = 0")
     lines = ["## Table 3 with and without an intercept", "", intercept_sentence(results), ""]
-    lines += ["Chebyshev distances, smaller is better; printed values are those of the paper's splits of all rows.", ""]
+    lines += [
+        "Chebyshev distances, smaller is better; printed values are those of the paper's splits of all rows.",
+        "",
+    ]
     titles = [f"{task}: {title}" for task in TASKS for title in DATASETS.values()]
     lines += head(["", *titles])
     for label, prefix in (("with intercept", "DLDL"), ("no intercept", "no intercept")):
@@ -289,14 +378,20 @@ def table_three(results: Results) -> str:
 
 
 def intercept_sentence(results: Results) -> str:
-    found = [g for task in TASKS for g in gaps(results, task, "DLDL", "no intercept", "chebyshev").values()]
+    found = [
+        g
+        for task in TASKS
+        for g in gaps(results, task, "DLDL", "no intercept", "chebyshev").values()
+    ]
     return comparison_sentence("With an intercept DLDL", "without one", found)
 
 
 def printed(task: Task, dataset: str, variant: str) -> str:
     if dataset not in PRINTED:
         return ""
-    cell = printed_scores()[f"ablation-{task}", "chebyshev"][PRINTED[dataset], variant.replace(" ", "") or "DLDL"]
+    cell = printed_scores()[f"ablation-{task}", "chebyshev"][
+        PRINTED[dataset], variant.replace(" ", "") or "DLDL"
+    ]
     return str(cell.mean)
 
 
@@ -309,7 +404,8 @@ def means(results: Results, task: Task, method: str, metric: str = "intersection
 
 
 def is_significant(gap: Difference) -> bool:
-    """Whether the interval leaves out zero, and the difference is one in the digits that are printed."""
+    """Whether the interval leaves out zero, and the difference is one in the digits that are
+    printed."""
     return gap.is_significant and abs(gap.mean) >= 5e-5
 
 

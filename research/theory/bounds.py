@@ -14,7 +14,8 @@ _LN10 = float(np.log(10.0))
 
 @dataclass(frozen=True)
 class PaperBound:
-    """Theorems 1 and 2 as printed. Diagnostic only: they are not valid, and their terms overflow."""
+    """Theorems 1 and 2 as printed. Diagnostic only: they are not valid, and their terms
+    overflow."""
 
     log10_complexity: float  # of the claimed Rademacher complexity
     theta: float  # the claimed bound of the loss
@@ -23,7 +24,8 @@ class PaperBound:
 
 @dataclass(frozen=True)
 class CorrectedBound:
-    """With probability 1 - delta the risk is at most ``empirical + slack``, both of the loss cut at ``theta``."""
+    """With probability 1 - delta the risk is at most ``empirical + slack``, both of the loss cut at
+    ``theta``."""
 
     complexity: float
     theta: float  # a row's loss counts as this at most
@@ -37,11 +39,13 @@ class CorrectedBound:
 
 
 def paper_bound(W: Any, X: Any, D: Any, delta: float = 0.05) -> PaperBound:
-    """The quantities of Theorems 1 and 2 as printed, the first on a log10 scale because it overflows.
+    """The quantities of Theorems 1 and 2 as printed, the first on a log10 scale because it
+    overflows.
 
-    Theorem 1 is false: D is a free variable of each row, so that already ``W = 0`` and rows of D in {e_1, uniform} keep
-    the complexity at ``ln(c) / 2`` for every n, while the printed bound goes to 0 (see `free_rows_complexity`). Theorem
-    2 bounds the loss of one row by a sum over all rows, so its last term grows like ``sqrt(n)``.
+    Theorem 1 is false: D is a free variable of each row, so that already ``W = 0`` and rows of D in
+    {e_1, uniform} keep the complexity at ``ln(c) / 2`` for every n, while the printed bound goes to
+    0 (see `free_rows_complexity`). Theorem 2 bounds the loss of one row by a sum over all rows, so
+    its last term grows like ``sqrt(n)``.
     """
     W, X, D = np.asarray(W, dtype=float), np.asarray(X, dtype=float), np.asarray(D, dtype=float)
     (n, m), c = X.shape, D.shape[1]
@@ -49,32 +53,44 @@ def paper_bound(W: Any, X: Any, D: Any, delta: float = 0.05) -> PaperBound:
     spread = (abs(float(X.max())) + abs(float(X.min()))) * norm * m
     log_complexity = np.log(rank) + 0.5 * (np.log(c * m) + spread) - 0.5 * np.log(n)
     theta = n * c * (np.log(m) + spread)
-    return PaperBound(float(log_complexity / _LN10), float(theta), float(_confidence(theta, delta, n)))
+    return PaperBound(
+        float(log_complexity / _LN10), float(theta), float(_confidence(theta, delta, n))
+    )
 
 
 def free_rows_complexity(n_labels: int) -> float:
-    """A lower bound, for every n, of the complexity that Theorem 1 claims to vanish: ``ln(c) / 2``."""
+    """A lower bound, for every n, of the complexity that Theorem 1 claims to vanish: ``ln(c) /
+    2``."""
     return 0.5 * float(np.log(n_labels))
 
 
 def corrected_bound(
-    W: Any, X: Any, n_labels: int, delta: float = 0.05, *, intercept: Any = None, x_bound: float | None = None
+    W: Any,
+    X: Any,
+    n_labels: int,
+    delta: float = 0.05,
+    *,
+    intercept: Any = None,
+    x_bound: float | None = None,
 ) -> CorrectedBound:
-    r"""A bound on ``KL(d, softmax(x W + b))`` for targets that do not depend on the sample (supervised learning).
+    r"""A bound on ``KL(d, softmax(x W + b))`` for targets that do not depend on the sample
+    (supervised learning).
 
-    Rows (x, d) are drawn independently from one distribution. With probability ``1 - delta`` over the sample, for all
-    weights at once, however they were found,
+    Rows (x, d) are drawn independently from one distribution. With probability ``1 - delta`` over
+    the sample, for all weights at once, however they were found,
 
     .. math:: E \min(KL, \Theta) \le \frac{1}{n} \sum_i \min(KL_i, \Theta) + 2 R
         + 3 \Theta \sqrt{\ln(2/\delta_r) / (2n)}, \qquad R = \frac{2 r}{n} \sqrt{c \sum_i |x_i|^2}
 
-    The loss is sqrt(2)-Lipschitz in the logits, also when it is cut, and Maurer's vector contraction does the rest.
-    Because r is read off the fitted weights, it is rounded up to a power of two, and delta is shared out among those
-    powers as ``6 delta / (pi j)^2``, j counting them. Usually vacuous; diagnostic only.
+    The loss is sqrt(2)-Lipschitz in the logits, also when it is cut, and Maurer's vector
+    contraction does the rest. Because r is read off the fitted weights, it is rounded up to a power
+    of two, and delta is shared out among those powers as ``6 delta / (pi j)^2``, j counting them.
+    Usually vacuous; diagnostic only.
 
-    It says nothing of targets learned from the same rows (those of `DLDL`), nor of features prepared with them (a mean
-    that was subtracted): fix the preparation beforehand. Without a cut no bound can hold for every distribution: what a
-    sample has not shown yet, a row far away, may cost any amount.
+    It says nothing of targets learned from the same rows (those of `DLDL`), nor of features
+    prepared with them (a mean that was subtracted): fix the preparation beforehand. Without a cut
+    no bound can hold for every distribution: what a sample has not shown yet, a row far away, may
+    cost any amount.
 
     Parameters
     ----------
@@ -90,8 +106,8 @@ def corrected_bound(
         b: the weights of one more feature that is 1.
     x_bound : float, default=None
         A number that ``|x|`` is known, not only observed, never to exceed. Then no loss exceeds
-        :math:`\Theta = \ln(1 + (c - 1) e^{\sqrt2 r |x|})` and nothing is cut. If None, :math:`\Theta = \ln c`: no row
-        counts more than the most that equal shares can cost.
+        :math:`\Theta = \ln(1 + (c - 1) e^{\sqrt2 r |x|})` and nothing is cut. If None,
+        :math:`\Theta = \ln c`: no row counts more than the most that equal shares can cost.
 
     Examples
     --------
@@ -118,9 +134,12 @@ def corrected_bound(
     if x_bound is not None:
         reach = np.sqrt(x_bound**2 + (intercept is not None))
         theta = np.logaddexp(0.0, np.log(max(n_labels - 1, 1)) + np.sqrt(2.0) * radius * reach)
-    return CorrectedBound(float(complexity), float(theta), float(_confidence(theta, share, n)), radius)
+    return CorrectedBound(
+        float(complexity), float(theta), float(_confidence(theta, share, n)), radius
+    )
 
 
 def _confidence(theta: float, delta: float, n: int) -> float:
-    """Both risks and both complexities are close: McDiarmid's inequality once for the former, twice for the latter."""
+    """Both risks and both complexities are close: McDiarmid's inequality once for the former, twice
+    for the latter."""
     return float(3.0 * theta * np.sqrt(np.log(2.0 / delta) / (2.0 * n)))

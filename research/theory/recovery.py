@@ -1,4 +1,5 @@
-"""Theorem 3 of the DLDL paper: when a graph alone could recover distributions, and with what error."""
+"""Theorem 3 of the DLDL paper: when a graph alone could recover distributions, and with what
+error."""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ def recovery_conditions(
 ) -> RecoveryConditions:
     """Measure the premises of Theorem 3 for logical labels and a similarity graph.
 
-    A row is strong if it has a single positive label. For a weak row, k_j is its total similarity to the strong rows
-    of label j and epsilon the ratio of its similarity to weak rows over that to strong rows.
+    A row is strong if it has a single positive label. For a weak row, k_j is its total similarity
+    to the strong rows of label j and epsilon the ratio of its similarity to weak rows over that to
+    strong rows.
 
     Parameters
     ----------
@@ -52,8 +54,9 @@ def recovery_conditions(
 def row_minimiser(k: Any, penalty: float) -> NDArray[np.float64]:
     """The d on the simplex that minimises ``sum_j k_j |d - e_j|^2 + penalty |d|^2``.
 
-    That is ``(k_j + penalty / s) / (sum k + penalty)`` for s labels: between the neighbours' average ``k / sum k`` and
-    equal shares. The paper leaves the constraint out and gets rows that do not sum to one.
+    That is ``(k_j + penalty / s) / (sum k + penalty)`` for s labels: between the neighbours'
+    average ``k / sum k`` and equal shares. The paper leaves the constraint out and gets rows that
+    do not sum to one.
 
     Examples
     --------
@@ -65,7 +68,8 @@ def row_minimiser(k: Any, penalty: float) -> NDArray[np.float64]:
 
 
 def row_error(k: Any, penalty: float) -> NDArray[np.float64]:
-    """``|d_j - k_j / sum k|`` of `row_minimiser`: ``penalty / (sum k + penalty) |k_j / sum k - 1 / s|``.
+    """``|d_j - k_j / sum k|`` of `row_minimiser`: ``penalty / (sum k + penalty) |k_j / sum k - 1 /
+    s|``.
 
     The printed bound decreases in the penalty and is 0 here; this error increases with it.
 

@@ -1,8 +1,8 @@
 """Learn label distributions from 0/1 labels.
 
-The estimators can be imported from here (``from ldlearn import DLDL``) or from the package of their kind
-(``from ldlearn.joint import DLDL``). What is asked for is imported when it is asked for, so that
-``import ldlearn`` and ``ldlearn --version`` cost next to nothing.
+The estimators can be imported from here (``from ldlearn import DLDL``) or from the package of their
+kind (``from ldlearn.joint import DLDL``). What is asked for is imported when it is asked for, so
+that ``import ldlearn`` and ``ldlearn --version`` cost next to nothing.
 """
 
 __version__ = "0.2.0.dev0"
@@ -17,8 +17,8 @@ if TYPE_CHECKING:  # type checkers and editors see the names where they are
     from ldlearn.learning import *  # noqa: F403
     from ldlearn.uncertainty import *  # noqa: F403
 else:
-    from importlib import import_module
-    from importlib.util import find_spec
+    from importlib import import_module as _import_module
+    from importlib.util import find_spec as _find_spec
 
     def __getattr__(name: str) -> object:
         """An estimator, `all_estimators`, ``__all__`` or a package of ours."""
@@ -26,9 +26,9 @@ else:
             return _public_names()
         if name.startswith("_"):
             raise AttributeError(f"module 'ldlearn' has no attribute {name!r}")
-        if find_spec(f"ldlearn.{name}") is not None:
-            return import_module(f"ldlearn.{name}")
-        discovery = import_module("ldlearn.base.discovery")
+        if _find_spec(f"ldlearn.{name}") is not None:
+            return _import_module(f"ldlearn.{name}")
+        discovery = _import_module("ldlearn.base.discovery")
         for module in (discovery, *discovery.estimator_packages()):
             if name in module.__all__:
                 globals()[name] = found = getattr(module, name)
@@ -36,9 +36,11 @@ else:
         raise AttributeError(f"module 'ldlearn' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_public_names()})
+        found = _import_module("pkgutil").iter_modules(__path__)  # noqa: F405
+        modules = [module.name for module in found if not module.name.startswith("_")]
+        return sorted(["__version__", *modules, *_public_names()])
 
     def _public_names() -> list[str]:
-        discovery = import_module("ldlearn.base.discovery")
+        discovery = _import_module("ldlearn.base.discovery")
         packages = (discovery, *discovery.estimator_packages())
         return [name for module in packages for name in module.__all__]

@@ -1,4 +1,5 @@
-"""Checks that every estimator of ldlearn passes; `check_estimator` runs them on an estimator of another package."""
+"""Checks that every estimator of ldlearn passes; `check_estimator` runs them on an estimator of
+another package."""
 
 import inspect
 import pickle
@@ -18,9 +19,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from ldlearn._optional_imports import import_optional
 from ldlearn.base import KINDS, LabelEstimator
 from ldlearn.core.simplex import Array, softmax
-from ldlearn.exceptions import import_optional
 
 __all__ = ["check_estimator"]
 
@@ -34,7 +35,10 @@ _PARAMETER_NAMES = {
     "random_state": {"seed"},
     "tol": {"tolerance"},
 }
-_ORIGIN_MATTERS = ("fit_intercept", "standardize")  # without these, the origin of the features is part of the model
+_ORIGIN_MATTERS = (
+    "fit_intercept",
+    "standardize",
+)  # without these, the origin of the features is part of the model
 
 
 def check_estimator(estimator: Any) -> None:
@@ -66,22 +70,34 @@ def check_estimator(estimator: Any) -> None:
             try:
                 check(case)
             except Exception as error:
-                raise AssertionError(f"{check.__name__} fails for {case.estimator}: {error}") from error
+                raise AssertionError(
+                    f"{check.__name__} fails for {case.estimator}: {error}"
+                ) from error
 
 
 def check_class(cls: Any) -> None:
     """Check what a class declares."""
     name = cls.__name__
     if not issubclass(cls, LabelEstimator) or getattr(cls, "kind", None) not in KINDS:
-        raise AssertionError(f"{name} must be a subclass of Enhancer, Learner or JointModel of ldlearn.base.")
+        raise AssertionError(
+            f"{name} must be a subclass of Enhancer, Learner or JointModel of ldlearn.base."
+        )
     settings, parameters = cls._test_params, inspect.signature(cls).parameters
     listed = isinstance(settings, tuple) and all(isinstance(each, dict) for each in settings)
-    assert listed, f"{name}._test_params must be a tuple of dictionaries: small settings that are checked."
-    assert settings, f"{name}._test_params is empty, so nothing would be checked; ({{}},) means the defaults."
+    assert listed, (
+        f"{name}._test_params must be a tuple of dictionaries: small settings that are checked."
+    )
+    assert settings, (
+        f"{name}._test_params is empty, so nothing would be checked; ({{}},) means the defaults."
+    )
     without = [key for key, each in parameters.items() if each.default is inspect.Parameter.empty]
-    assert not without, f"every parameter of {name} needs a default, and {', '.join(without)} has none."
+    assert not without, (
+        f"every parameter of {name} needs a default, and {', '.join(without)} has none."
+    )
     unknown = sorted({key for each in settings for key in each} - set(parameters))
-    assert not unknown, f"{name}._test_params name parameters that it does not have: {', '.join(unknown)}."
+    assert not unknown, (
+        f"{name}._test_params name parameters that it does not have: {', '.join(unknown)}."
+    )
     free = [key for key in parameters if key not in cls._parameter_constraints]
     assert not free, f"{name}._parameter_constraints must say what {', '.join(free)} may be."
     for right, others in _PARAMETER_NAMES.items():
@@ -97,7 +113,9 @@ def check_class(cls: Any) -> None:
 def make_problem(n: int = 40, m: int = 4, c: int = 5, seed: int = 0) -> tuple[Array, Array, Array]:
     """X, distributions D that depend on X, and logical labels Y with 1 to c positives."""
     rng = np.random.default_rng(seed)
-    X = np.round(rng.normal(size=(n, m)) * 2.0**20) / 2.0**20  # so that adding an offset loses no digit
+    X = (
+        np.round(rng.normal(size=(n, m)) * 2.0**20) / 2.0**20
+    )  # so that adding an offset loses no digit
     Z = X @ rng.normal(size=(m, c)) + 0.3 * rng.normal(size=(n, c))
     D = softmax(Z)
     return X, D, (D > 0.08).astype(int)
@@ -150,11 +168,13 @@ class Case:
         return self.fit(self.X_with_zeros, self.T)
 
     def pairs(self, model: Any, X: Any) -> Iterator[tuple[Array, Array]]:
-        """Degrees that the fitted copy gives to the rows of the problem, and another model to those of X."""
+        """Degrees that the fitted copy gives to the rows of the problem, and another model to those
+        of X."""
         return zip(outputs(self.fitted, self.X), outputs(model, X), strict=True)
 
     def assert_same(self, model: Any, X: Any, atol: float = 0.0, message: str = "") -> None:
-        """Another model gives the rows of X the degrees that the fitted copy gives to the rows of the problem."""
+        """Another model gives the rows of X the degrees that the fitted copy gives to the rows of
+        the problem."""
         for P, Q in self.pairs(model, X):
             assert_allclose(P, Q, rtol=0, atol=atol, err_msg=message)
 
@@ -173,7 +193,9 @@ def check_zeros(case: Case) -> None:
     """Negative labels get degree 0 if and only if that is declared."""
     if case.estimator.kind != "learner":
         kept = bool((case.fitted.label_distributions_[case.Y == 0] == 0).all())
-        assert kept == case.capabilities.keeps_zeros, f"declare keeps_zeros={kept} in capabilities()"
+        assert kept == case.capabilities.keeps_zeros, (
+            f"declare keeps_zeros={kept} in capabilities()"
+        )
 
 
 def check_permutations(case: Case) -> None:
@@ -242,11 +264,17 @@ def check_pipeline(case: Case) -> None:
     """A Pipeline and GridSearchCV can use it; `score` has one metric."""
     if case.estimator.kind != "learner":
         # Multiplied and divided by 2: exactly the same features.
-        pipeline = make_pipeline(FunctionTransformer(lambda X: X / 2), clone(case.estimator)).fit(2 * case.X, case.T)
+        pipeline = make_pipeline(FunctionTransformer(lambda X: X / 2), clone(case.estimator)).fit(
+            2 * case.X, case.T
+        )
         assert_array_equal(pipeline[-1].label_distributions_, case.fitted.label_distributions_)
-        assert_array_equal(clone(case.estimator).fit_enhance(case.X, case.T), case.fitted.label_distributions_)
+        assert_array_equal(
+            clone(case.estimator).fit_enhance(case.X, case.T), case.fitted.label_distributions_
+        )
     if hasattr(case.fitted, "predict"):
-        search = GridSearchCV(make_pipeline(StandardScaler(), clone(case.estimator)), {}, cv=2, error_score="raise")
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), clone(case.estimator)), {}, cv=2, error_score="raise"
+        )
         P = search.fit(case.X, case.T).predict(case.X)
         if case.estimator.kind == "joint":
             assert -20.0 < search.best_score_ < 0.0, "score is not the log-likelihood of 0/1 labels"
@@ -267,8 +295,11 @@ def check_sparse_features(case: Case) -> None:
 
 
 def check_feature_offsets(case: Case) -> None:
-    """Adding a constant to a feature changes no recovered or predicted degree of enhancers and joint models."""
-    if case.estimator.kind == "learner" or not all(case.params.get(name, True) for name in _ORIGIN_MATTERS):
+    """Adding a constant to a feature changes no recovered or predicted degree of enhancers and
+    joint models."""
+    if case.estimator.kind == "learner" or not all(
+        case.params.get(name, True) for name in _ORIGIN_MATTERS
+    ):
         return
     X = case.X + 1e6
     case.assert_same(case.fit(X, case.T), X, 1e-6)
@@ -315,7 +346,8 @@ def check_failed_fit(case: Case) -> None:
 
 
 def check_degenerate_data(case: Case) -> None:
-    """A label that is never positive, a single label, constant features and repeated rows are no problem."""
+    """A label that is never positive, a single label, constant features and repeated rows are no
+    problem."""
     is_absent = np.arange(case.Y.shape[1]) == 2
     Y = np.where(is_absent, 0, case.Y)
     Y[Y.sum(axis=1) == 0, 0] = 1
@@ -333,19 +365,32 @@ def check_degenerate_data(case: Case) -> None:
 
 
 def check_docstring(case: Case) -> None:
-    """The docstring describes parameters and attributes, states departures from the paper and has an example."""
+    """The docstring describes parameters and attributes, states departures from the paper and has
+    an example."""
     text = inspect.getdoc(type(case.estimator)) or ""
-    required = ["Attributes\n", "Notes\n", "Departures from the paper", "Examples\n", ">>> ", *case.params]
+    required = [
+        "Attributes\n",
+        "Notes\n",
+        "Departures from the paper",
+        "Examples\n",
+        ">>> ",
+        *case.params,
+    ]
     missing = [part.strip() for part in required if part not in text]
     assert not missing, f"the docstring of the class lacks {', '.join(missing)}"
 
 
 def check_convergence_attributes(case: Case) -> None:
-    """Once there is ``max_iter``, ``converged_`` and ``n_iter_`` exist, and a fit that is cut short warns once."""
+    """Once there is ``max_iter``, ``converged_`` and ``n_iter_`` exist, and a fit that is cut short
+    warns once."""
     model = case.fitted
     iterative = "max_iter" in case.params
-    assert hasattr(model, "converged_") == hasattr(model, "n_iter_"), "set both converged_ and n_iter_, or neither"
-    assert hasattr(model, "converged_") or not iterative, "a method with max_iter must set converged_ and n_iter_"
+    assert hasattr(model, "converged_") == hasattr(model, "n_iter_"), (
+        "set both converged_ and n_iter_, or neither"
+    )
+    assert hasattr(model, "converged_") or not iterative, (
+        "a method with max_iter must set converged_ and n_iter_"
+    )
     assert getattr(model, "steps_converged_", getattr(model, "converged_", True)) is True, (
         "the fit does not converge with _test_params, or converged_ is not a Python boolean"
     )
@@ -363,7 +408,9 @@ def _check_short_fit(case: Case) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         short = clone(case.estimator).set_params(max_iter=1).fit(case.X, case.T)
-    messages = [str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)]
+    messages = [
+        str(each.message) for each in caught if issubclass(each.category, ConvergenceWarning)
+    ]
     if getattr(short, "steps_converged_", short.converged_):
         assert not messages, f"converged, but warns: {messages}"
         if not hasattr(short, "steps_converged_"):  # else the outer iteration stops early by design
@@ -372,7 +419,9 @@ def _check_short_fit(case: Case) -> None:
     else:
         advice = case.estimator._convergence_advice
         name = type(case.estimator).__name__
-        assert messages == [f"{name} stopped after 1 iteration before it converged; {advice}"], messages
+        assert messages == [f"{name} stopped after 1 iteration before it converged; {advice}"], (
+            messages
+        )
 
 
 def check_baseline(case: Case) -> None:
@@ -382,14 +431,17 @@ def check_baseline(case: Case) -> None:
 
 
 def check_sample_weight(case: Case) -> None:
-    """Sample weights are refused, or 1 changes nothing, 0 is no row, and 2 is the row twice if that is declared."""
+    """Sample weights are refused, or 1 changes nothing, 0 is no row, and 2 is the row twice if that
+    is declared."""
     X = case.X
     T = case.T
     n = len(X)
     if not case.capabilities.sample_weight:
         _assert_refused("'sample_weight'", case.fit, X, T, sample_weight=np.ones(n))
         return
-    assert "sample_weight" in inspect.signature(case.estimator.fit).parameters, "fit must name sample_weight"
+    assert "sample_weight" in inspect.signature(case.estimator.fit).parameters, (
+        "fit must name sample_weight"
+    )
     ones = case.fit(X, T, sample_weight=np.ones(n))
     case.assert_same(ones, X, 1e-5, "weights of 1 change the result")
     weights = np.where(np.arange(n) % 5 == 0, 0.0, 1.0)
@@ -400,15 +452,20 @@ def check_sample_weight(case: Case) -> None:
     if hasattr(weighted, "predict"):
         assert_allclose(weighted.predict(X), without.predict(X), atol=1e-6, err_msg=advice)
         uneven = case.fit(X, T, sample_weight=np.linspace(0.1, 3.0, n))
-        assert np.abs(uneven.predict(X) - without.predict(X)).max() > 1e-3, "sample weights have no effect"
+        assert np.abs(uneven.predict(X) - without.predict(X)).max() > 1e-3, (
+            "sample weights have no effect"
+        )
     if hasattr(weighted, "label_distributions_"):
-        assert weighted.label_distributions_.shape == case.Y.shape, "rows of weight 0 need degrees too"
+        assert weighted.label_distributions_.shape == case.Y.shape, (
+            "rows of weight 0 need degrees too"
+        )
         degrees = weighted.label_distributions_[counted]
         assert_allclose(degrees, without.label_distributions_, atol=1e-6, err_msg=advice)
 
 
 def check_groups(case: Case) -> None:
-    """Groups are refused, or are hashable values for each row that change nothing if every row has its own."""
+    """Groups are refused, or are hashable values for each row that change nothing if every row has
+    its own."""
     X, T, n = case.X, case.T, len(case.X)
     names = [f"person {k}" for k in range(n)]
     if not case.capabilities.groups:
@@ -421,14 +478,18 @@ def check_groups(case: Case) -> None:
         counted, pairs = np.arange(n) % 5 > 0, np.arange(n) // 2
         weighted = case.fit(X, T, sample_weight=counted, groups=pairs)
         without = case.fit(X[counted], T[counted], groups=pairs[counted])
-        assert_allclose(weighted.predict(X), without.predict(X), atol=1e-6, err_msg="a row of weight 0 counts")
+        assert_allclose(
+            weighted.predict(X), without.predict(X), atol=1e-6, err_msg="a row of weight 0 counts"
+        )
 
 
 def check_score(case: Case) -> None:
     """`score` counts rows as often as their weights say."""
     if hasattr(case.fitted, "predict"):
         weights = np.random.default_rng(0).integers(0, 3, size=len(case.X))
-        repeated = case.fitted.score(np.repeat(case.X, weights, axis=0), np.repeat(case.T, weights, axis=0))
+        repeated = case.fitted.score(
+            np.repeat(case.X, weights, axis=0), np.repeat(case.T, weights, axis=0)
+        )
         assert_allclose(case.fitted.score(case.X, case.T, sample_weight=weights), repeated)
 
 
@@ -444,7 +505,9 @@ def check_incomplete_degrees(case: Case) -> None:
     P = case.fit(case.X, partial).predict(case.X)
     _assert_sums(P)
     change = np.abs(P - case.fitted.predict(case.X)).max()
-    assert 0 < change < 0.2, f"six of {case.D.size} degrees less change the prediction by {change:.2g}"
+    assert 0 < change < 0.2, (
+        f"six of {case.D.size} degrees less change the prediction by {change:.2g}"
+    )
 
 
 def check_unknown_labels(case: Case) -> None:
@@ -460,7 +523,9 @@ def check_unknown_labels(case: Case) -> None:
     model = case.fit(case.X, partial)
     for P in outputs(model, case.X):
         _assert_sums(P)
-    assert (model.label_distributions_[9] > 0).sum() > 1, "a row without any known label gets a single label"
+    assert (model.label_distributions_[9] > 0).sum() > 1, (
+        "a row without any known label gets a single label"
+    )
     change = np.abs(case.fitted.label_distributions_ - model.label_distributions_).max()
     assert change > 1e-3, "unknown labels are used as if they were known"
 
@@ -484,5 +549,7 @@ def _assert_refused(message: str, call: Callable[..., Any], *args: Any, **params
 
 _CHECKS_OF_CLASSES = ("check_estimator", "check_class")
 CHECKS: tuple[Callable[[Case], None], ...] = tuple(
-    each for name, each in globals().items() if name.startswith("check_") and name not in _CHECKS_OF_CLASSES
+    each
+    for name, each in globals().items()
+    if name.startswith("check_") and name not in _CHECKS_OF_CLASSES
 )

@@ -12,7 +12,15 @@ from sklearn.neighbors import KNeighborsTransformer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import FunctionTransformer, PolynomialFeatures, StandardScaler
 
-from ldlearn import DLDL, SABFGS, ConformalIntervals, EnhanceThenLearn, FromDistributions, UniformLE, VoteLDL
+from ldlearn import (
+    DLDL,
+    SABFGS,
+    ConformalIntervals,
+    EnhanceThenLearn,
+    FromDistributions,
+    UniformLE,
+    VoteLDL,
+)
 from ldlearn.exceptions import ParameterError
 from ldlearn.tables import TableModel, load_model, save_model
 
@@ -23,7 +31,9 @@ FIXED = {"alpha": 0.0, "beta": 1.0, "gamma": 1.0, "max_iter": 2}
 @pytest.fixture(scope="module")
 def data():
     rng = np.random.default_rng(0)
-    X = pd.DataFrame(rng.normal(size=(24, 2)), columns=["a", "b"], index=[f"row{i}" for i in range(24)])
+    X = pd.DataFrame(
+        rng.normal(size=(24, 2)), columns=["a", "b"], index=[f"row{i}" for i in range(24)]
+    )
     Y = pd.DataFrame((rng.random((24, 3)) < 0.5).astype(int), columns=LABELS, index=X.index)
     Y.loc[Y.sum(axis=1) == 0, "sky"] = 1
     return X, Y
@@ -31,7 +41,9 @@ def data():
 
 def results(model, X, Y):
     """Results of all methods of a model."""
-    methods = {"fit_enhance": lambda: model.fit_enhance(X, Y)} if hasattr(model, "fit_enhance") else {}
+    methods = (
+        {"fit_enhance": lambda: model.fit_enhance(X, Y)} if hasattr(model, "fit_enhance") else {}
+    )
     methods["predict"] = lambda: model.predict(X)
     if hasattr(model, "enhance"):
         methods["enhance"] = lambda: model.enhance(X, Y)
@@ -55,7 +67,9 @@ def test_set_output_applies_to_every_method(data, model):
         assert list(found.columns) == LABELS
         assert list(found.index) == list(X.index)
         np.testing.assert_array_equal(found.to_numpy(), arrays[method])
-    tables = results(clone(model).set_output(transform="polars"), pl.from_pandas(X), pl.from_pandas(Y))
+    tables = results(
+        clone(model).set_output(transform="polars"), pl.from_pandas(X), pl.from_pandas(Y)
+    )
     for method, found in tables.items():
         assert isinstance(found, pl.DataFrame), method
         assert found.columns == LABELS
@@ -90,10 +104,14 @@ def test_wrappers_and_scores_support_models_with_frame_output(data):
     wrapped = FromDistributions(inner, threshold=0.3).fit(X, D)
     assert type(wrapped.predict(X)) is np.ndarray
     assert list(wrapped.set_output(transform="pandas").enhance(X, D).columns) == LABELS
-    assert wrapped.score(X, D) == pytest.approx(FromDistributions(DLDL(**FIXED), threshold=0.3).fit(X, D).score(X, D))
+    assert wrapped.score(X, D) == pytest.approx(
+        FromDistributions(DLDL(**FIXED), threshold=0.3).fit(X, D).score(X, D)
+    )
     search = GridSearchCV(wrapped, {"estimator__gamma": [0.1, 1.0]}, cv=2).fit(X, D)
     assert isinstance(search.predict(X), pd.DataFrame)
-    two = EnhanceThenLearn(UniformLE().set_output(transform="polars"), SABFGS().set_output(transform="pandas"))
+    two = EnhanceThenLearn(
+        UniformLE().set_output(transform="polars"), SABFGS().set_output(transform="pandas")
+    )
     assert type(two.fit_enhance(X, Y)) is np.ndarray
 
 
@@ -103,12 +121,16 @@ def test_conformal_intervals_as_frames(data):
     sure = ConformalIntervals(DLDL(**FIXED).set_output(transform="pandas").fit(X, Y)).fit(X, D)
     arrays = sure.predict_interval(X)
     assert all(type(end) is np.ndarray for end in arrays)
-    for end, frame in zip(arrays, sure.set_output(transform="pandas").predict_interval(X), strict=True):
+    for end, frame in zip(
+        arrays, sure.set_output(transform="pandas").predict_interval(X), strict=True
+    ):
         pd.testing.assert_frame_equal(frame, pd.DataFrame(end, columns=LABELS, index=X.index))
 
 
 def test_unknown_container_raises():
-    with pytest.raises(ParameterError, match="transform must be one of default, pandas, polars, got 'arrow'"):
+    with pytest.raises(
+        ParameterError, match="transform must be one of default, pandas, polars, got 'arrow'"
+    ):
         DLDL().set_output(transform="arrow")
 
 
@@ -122,7 +144,9 @@ def test_model_file_keeps_the_setting(data, tmp_path):
 def test_table_model_returns_the_type_of_its_input(data, id):
     X, Y = data
     table = pd.concat([X, Y], axis=1).assign(key=[f"k{i}" for i in range(24)])
-    estimator = DLDL(**FIXED).set_output(transform="pandas")  # ignored: the table determines the type
+    estimator = DLDL(**FIXED).set_output(
+        transform="pandas"
+    )  # ignored: the table determines the type
     model = TableModel.fit(table, LABELS, features=["a", "b"], estimator=estimator, id=id)
     for method in (model.predict, model.enhance):
         frame, other = method(table), method(pl.from_pandas(table))
@@ -152,7 +176,9 @@ INNER = {
     "votes": VoteLDL(feature_map="rbf"),
     "pipeline": DLDL(feature_map=make_pipeline(StandardScaler(), PolynomialFeatures()), **FIXED),
     "union": DLDL(feature_map=make_union(DoublingTransformer(), PolynomialFeatures()), **FIXED),
-    "neighbors": DLDL(neighbors=KNeighborsTransformer(n_neighbors=4), n_neighbors=3, **FIXED | {"alpha": 0.1}),
+    "neighbors": DLDL(
+        neighbors=KNeighborsTransformer(n_neighbors=4), n_neighbors=3, **FIXED | {"alpha": 0.1}
+    ),
     "two steps": EnhanceThenLearn(DLDL(**FIXED), SABFGS(max_iter=2)),
 }
 
@@ -180,7 +206,9 @@ def test_inner_transformers_with_frame_output(data, container):
     expected = DLDL(feature_map=PolynomialFeatures(), **FIXED).fit(X, Y).predict(X)
     for feature_map in (PolynomialFeatures(), make_pipeline(PolynomialFeatures()), chosen):
         with_frames = feature_map.set_output(transform=container)
-        np.testing.assert_allclose(DLDL(feature_map=with_frames, **FIXED).fit(X, Y).predict(X), expected)
+        np.testing.assert_allclose(
+            DLDL(feature_map=with_frames, **FIXED).fit(X, Y).predict(X), expected
+        )
     near = KNeighborsTransformer(n_neighbors=4).set_output(transform=container)
     model = DLDL(neighbors=near, n_neighbors=3, **FIXED | {"alpha": 0.1}).fit(X, Y)
     assert type(model.enhance(X, Y)) is np.ndarray
@@ -190,5 +218,7 @@ def test_inner_transformers_with_frame_output(data, container):
 def test_cross_validation_of_models_with_frame_output(data, container):
     X, Y = data
     plain = cross_val_score(DLDL(**FIXED), X, Y, cv=2)
-    with_frames = cross_val_score(DLDL(**FIXED).set_output(transform=container), X, Y, cv=2, error_score="raise")
+    with_frames = cross_val_score(
+        DLDL(**FIXED).set_output(transform=container), X, Y, cv=2, error_score="raise"
+    )
     np.testing.assert_allclose(with_frames, plain)

@@ -26,16 +26,22 @@ def test_score_and_enhance_match_labels_by_name(frame):
     model = DLDL().fit(X, frame(Y, columns=NAMES))
     learner = SABFGS().fit(X, frame(D, columns=NAMES))
     order = [NAMES.index(name) for name in OTHER]
-    np.testing.assert_array_equal(model.enhance(X, frame(Y[:, order], columns=OTHER)), model.enhance(X, Y))
+    np.testing.assert_array_equal(
+        model.enhance(X, frame(Y[:, order], columns=OTHER)), model.enhance(X, Y)
+    )
     for fitted, truth in ((learner, D), (model, Y)):
         assert fitted.score(X, frame(truth[:, order], columns=OTHER)) == fitted.score(X, truth)
-    assert learner.score(X, D) != learner.score(X, D[:, order])  # otherwise the lines above would test nothing
+    assert learner.score(X, D) != learner.score(
+        X, D[:, order]
+    )  # otherwise the lines above would test nothing
 
 
 @LIBRARIES
 def test_names_that_do_not_match_raise(frame):
     model = DLDL().fit(X, frame(Y, columns=NAMES))
-    with pytest.raises(InputError, match=r"label 'sea' is missing in y; is 'see' the label 'sea'\? Then rename it"):
+    with pytest.raises(
+        InputError, match=r"label 'sea' is missing in y; is 'see' the label 'sea'\? Then rename it"
+    ):
         model.score(X, frame(Y, columns=["sky", "see", "sand"]))
     with pytest.raises(InputError, match="label 'sand' is missing in y"):
         model.enhance(X, frame(Y[:, :2], columns=NAMES[:2]))
@@ -61,4 +67,6 @@ def test_from_distributions_matches_labels_by_name(frame):
     order = [NAMES.index(name) for name in OTHER]
     shuffled = frame(D[:, order], columns=OTHER)
     np.testing.assert_array_equal(model.enhance(X, shuffled), model.enhance(X, D))
-    assert model.score(X, shuffled) == pytest.approx(model.score(X, D), rel=1e-14)  # sums in another order
+    assert model.score(X, shuffled) == pytest.approx(
+        model.score(X, D), rel=1e-14
+    )  # sums in another order

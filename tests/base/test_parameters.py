@@ -11,7 +11,13 @@ import pytest
 from sklearn.base import clone
 
 from ldlearn.base import Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.base.sklearn_private import HasMethods
 from ldlearn.exceptions import ParameterError
 

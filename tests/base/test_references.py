@@ -12,7 +12,11 @@ from ldlearn.base.references import Reference, references
 from ldlearn.cli.library import cite
 from ldlearn.exceptions import ParameterError
 
-WITH_PAPER = [(name, cls) for name, cls in all_estimators() if "\nReferences\n---" in inspect.cleandoc(cls.__doc__)]
+WITH_PAPER = [
+    (name, cls)
+    for name, cls in all_estimators()
+    if "\nReferences\n---" in inspect.cleandoc(cls.__doc__)
+]
 
 
 @pytest.mark.parametrize(("name", "cls"), WITH_PAPER)
@@ -56,7 +60,9 @@ def test_fields_of_parsed_references():
 
     first, second, third = references(Method)
     authors = ("N. El Gayar", "Y.-P. Liu", "J. C. Lv")
-    assert first == Reference(authors, "A Study of Labels", "Some Journal", "2016", "28", "7", "10-20")
+    assert first == Reference(
+        authors, "A Study of Labels", "Some Journal", "2016", "28", "7", "10-20"
+    )
     assert first.to_bibtex() == (
         "@article{elgayar2016study,\n"
         "  author = {El Gayar, N. and Liu, Y.-P. and Lv, J. C.},\n"
@@ -70,7 +76,11 @@ def test_fields_of_parsed_references():
     )
     assert (second.key, second.venue) == ("zorz2017other", "NeurIPS")
     assert second.to_bibtex().startswith("@inproceedings")
-    assert (third.venue, third.volume, third.number) == ("Journal of Machine Learning Research", "18", "")
+    assert (third.venue, third.volume, third.number) == (
+        "Journal of Machine Learning Research",
+        "18",
+        "",
+    )
 
 
 def test_keys_are_unique():
@@ -91,10 +101,18 @@ def test_references_command(capsys):
 
 @pytest.mark.skipif(shutil.which("bibtex") is None, reason="bibtex is not installed")
 def test_bibtex_accepts_all_entries(tmp_path):
-    entries = {reference.key: reference.to_bibtex() for _, cls in WITH_PAPER for reference in references(cls)}
+    entries = {
+        reference.key: reference.to_bibtex()
+        for _, cls in WITH_PAPER
+        for reference in references(cls)
+    }
     (tmp_path / "all.bib").write_text("\n\n".join(entries.values()), encoding="utf-8")
-    (tmp_path / "all.aux").write_text("\\citation{*}\n\\bibstyle{plain}\n\\bibdata{all}\n", encoding="utf-8")
-    done = subprocess.run(["bibtex", "all"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    (tmp_path / "all.aux").write_text(
+        "\\citation{*}\n\\bibstyle{plain}\n\\bibdata{all}\n", encoding="utf-8"
+    )
+    done = subprocess.run(
+        ["bibtex", "all"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout
     assert "Warning" not in done.stdout, done.stdout
     assert (tmp_path / "all.bbl").read_text(encoding="utf-8").count("\\bibitem") == len(entries)

@@ -1,4 +1,5 @@
-"""`score` has one metric: joint models the likelihood of 0/1 labels, learners the intersection with degrees."""
+"""`score` has one metric: joint models the likelihood of 0/1 labels, learners the intersection with
+degrees."""
 
 import numpy as np
 import pytest
@@ -80,18 +81,23 @@ def search(split, **grid):
     found = GridSearchCV(DLDL(**given), grid, cv=2).fit(X, Y).best_params_
     (name, values), *_ = grid.items()
     models = {value: DLDL(**given | {name: value}).fit(X, Y) for value in values}
-    return found[name], {v: intersection(split.D_test, model.predict(split.X_test)) for v, model in models.items()}
+    return found[name], {
+        v: intersection(split.D_test, model.predict(split.X_test)) for v, model in models.items()
+    }
 
 
 def test_search_over_gamma_without_truth_is_nearly_optimal():
     split = Split("vader_tweets")
-    chosen, scores = search(split, gamma=[ratio * split.X.shape[1] for ratio in (0.003, 0.03, 0.3, 1.0)])
+    chosen, scores = search(
+        split, gamma=[ratio * split.X.shape[1] for ratio in (0.003, 0.03, 0.3, 1.0)]
+    )
     assert scores[chosen] > max(scores.values()) - 0.01
     assert min(scores.values()) < max(scores.values()) - 0.05
 
 
 def test_search_over_beta_does_not_select_the_largest():
-    """Scores against equal degrees would favour the largest beta; the selected beta is still large."""
+    """Scores against equal degrees would favour the largest beta; the selected beta is still
+    large."""
     chosen, scores = search(Split("vader_tweets"), beta=[0.3, 1.0, 3.0, 10.0, 100.0])
     assert chosen in (3.0, 10.0)
     assert scores[100.0] + 0.01 < scores[chosen] < scores[1.0]

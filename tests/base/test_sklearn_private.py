@@ -9,9 +9,13 @@ from ldlearn.base.sklearn_private import HasMethods, Interval, InvalidParameterE
 
 
 def test_only_one_module_imports_private_names():
-    private = re.compile(r"^\s*(?:from|import)\s+sklearn(?:\.\w+)*\.?(?:\._|.*import\s+(?:\w+,\s*)*_)", re.MULTILINE)
+    private = re.compile(
+        r"^\s*(?:from|import)\s+sklearn(?:\.\w+)*\.?(?:\._|.*import\s+(?:\w+,\s*)*_)", re.MULTILINE
+    )
     root = Path(ldlearn.__file__).parent
-    importers = {p.name for p in root.rglob("*.py") if private.search(p.read_text(encoding="utf-8"))}
+    importers = {
+        p.name for p in root.rglob("*.py") if private.search(p.read_text(encoding="utf-8"))
+    }
     assert importers == {"sklearn_private.py"}
 
 

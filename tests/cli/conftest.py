@@ -62,7 +62,16 @@ def model_bytes(tmp_path_factory):
     """The bytes of a model fitted on the table."""
     folder = tmp_path_factory.mktemp("model")
     make_table().to_csv(folder / "data.csv", index=False)
-    arguments = ["fit", f"{folder}/data.csv", "-l", ",".join(LABELS), "--id", "key", "-o", f"{folder}/model.ldl"]
+    arguments = [
+        "fit",
+        f"{folder}/data.csv",
+        "-l",
+        ",".join(LABELS),
+        "--id",
+        "key",
+        "-o",
+        f"{folder}/model.ldl",
+    ]
     with pytest.raises(SystemExit) as exit_info:
         main([*arguments, "--intervals"])
     assert exit_info.value.code == 0

@@ -38,7 +38,21 @@ def test_ask(run, workspace, model):
 
 
 def test_suggest(run, workspace, model):
-    done = run("suggest", "data.csv", "-m", model, "--for", "argilla", "--question", "view", "-o", "records.json")
+    done = run(
+        "suggest",
+        "data.csv",
+        "-m",
+        model,
+        "--for",
+        "argilla",
+        "--question",
+        "view",
+        "-o",
+        "records.json",
+    )
     assert (done.code, done.out) == (0, "80 rows: records.json\n")
     assert len(json.loads((workspace / "records.json").read_text(encoding="utf-8"))) == 80
-    assert "label-studio" in run("suggest", "data.csv", "-m", model, "--for", "excel", "-o", "x.json").message
+    assert (
+        "label-studio"
+        in run("suggest", "data.csv", "-m", model, "--for", "excel", "-o", "x.json").message
+    )

@@ -20,7 +20,8 @@ def write(text: str | bytes, name: str = "data.csv") -> None:
 
 
 def cell(row: int, column: str, value: str):
-    """Return a function that writes the table with one changed cell; rows are numbered as in a spreadsheet."""
+    """Return a function that writes the table with one changed cell; rows are numbered as in a
+    spreadsheet."""
 
     def write_bad_table() -> None:
         table = make_table().astype(object)
@@ -124,21 +125,54 @@ USAGE = {
     "no such option": ((*FIT, "--metod", "DLDL"), ["No such option", "--metod", "--method"]),
     "no such method": ((*FIT, "--method", "DLD"), ["no method 'DLD'", "did you mean DLDL"]),
     "three steps": ((*FIT, "--method", "UniformLE+SABFGS+DLDL"), ["ENHANCER+LEARNER"]),
-    "no such parameter": ((*FIT, "--set", "alhpa=1"), ["DLDL has no parameter 'alhpa'", "did you mean alpha"]),
-    "parameter of wrong type": ((*FIT, "--set", "alpha=big"), ["'alpha' parameter of DLDL must be a float"]),
-    "parameter out of range": ((*FIT, "--set", "alpha=-1"), ["'alpha'", "must be a float in the range [0.0, inf)"]),
-    "parameter without value": ((*FIT, "--set", "alpha"), ["'alpha' is not of the form name=value"]),
+    "no such parameter": (
+        (*FIT, "--set", "alhpa=1"),
+        ["DLDL has no parameter 'alhpa'", "did you mean alpha"],
+    ),
+    "parameter of wrong type": (
+        (*FIT, "--set", "alpha=big"),
+        ["'alpha' parameter of DLDL must be a float"],
+    ),
+    "parameter out of range": (
+        (*FIT, "--set", "alpha=-1"),
+        ["'alpha'", "must be a float in the range [0.0, inf)"],
+    ),
+    "parameter without value": (
+        (*FIT, "--set", "alpha"),
+        ["'alpha' is not of the form name=value"],
+    ),
     "two identifiers": ((*FIT, "--id", "sea,key"), ["id must be one column"]),
-    "cluster with held-out rows": ((*FIT, "--scheduler", "tcp://none:1", "--holdout", "0.3"), ["no holdout"]),
-    "cluster with a decimal mark": ((*FIT, "--scheduler", "tcp://none:1", "--decimal", ","), ["no decimal"]),
+    "cluster with held-out rows": (
+        (*FIT, "--scheduler", "tcp://none:1", "--holdout", "0.3"),
+        ["no holdout"],
+    ),
+    "cluster with a decimal mark": (
+        (*FIT, "--scheduler", "tcp://none:1", "--decimal", ","),
+        ["no decimal"],
+    ),
     "holdout of 3": ((*FIT, "--holdout", "3"), ["holdout must be at least 0 and below 1, got 3"]),
-    "model to a table": (("fit", "data.csv", "-l", "sky", "-o", "data.csv"), ["ends in .ldl, 'data.csv' does not"]),
-    "no such folder": (("fit", "data.csv", "-l", "sky", "-o", "no/m.ldl"), ["the folder 'no' does not exist"]),
+    "model to a table": (
+        ("fit", "data.csv", "-l", "sky", "-o", "data.csv"),
+        ["ends in .ldl, 'data.csv' does not"],
+    ),
+    "no such folder": (
+        ("fit", "data.csv", "-l", "sky", "-o", "no/m.ldl"),
+        ["the folder 'no' does not exist"],
+    ),
     "no such format": ((*FIT, "--from", "xml"), ["'xml' is not supported; supported are csv, "]),
-    "json beside a table": (("predict", "data.csv", "-m", "model.ldl", "--json"), ["both table and JSON"]),
+    "json beside a table": (
+        ("predict", "data.csv", "-m", "model.ldl", "--json"),
+        ["both table and JSON"],
+    ),
     "enhance without anything": (("enhance", "data.csv"), ["give either a model, or labels"]),
-    "enhance by a learner": (("enhance", "data.csv", "-l", "sky", "--method", "SABFGS"), ["learns from degrees"]),
-    "no such metric": (("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosin"), ["'cosin'", "cosine"]),
+    "enhance by a learner": (
+        ("enhance", "data.csv", "-l", "sky", "--method", "SABFGS"),
+        ["learns from degrees"],
+    ),
+    "no such metric": (
+        ("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosin"),
+        ["'cosin'", "cosine"],
+    ),
     "output of unknown kind": ((*PREDICT[:-1], "out.xls"), ["out.xls", "'.xls' is not supported"]),
     "standard output by another name": (
         (*PREDICT[:-1], "/dev/stdout"),
@@ -151,8 +185,14 @@ USAGE = {
         (*PREDICT, "--to", "jsonl"),
         ["out.csv: its ending is .csv, but jsonl was"],
     ),
-    "ending and format of the data differ": ((*FIT, "--from", "parquet"), ["data.csv: its ending is .csv, but parq"]),
-    "a protocol as method": ((*FIT, "--method", "FromDistributions"), ["FromDistributions is the protocol"]),
+    "ending and format of the data differ": (
+        (*FIT, "--from", "parquet"),
+        ["data.csv: its ending is .csv, but parq"],
+    ),
+    "a protocol as method": (
+        (*FIT, "--method", "FromDistributions"),
+        ["FromDistributions is the protocol"],
+    ),
     "method beside a model": (
         ("enhance", "data.csv", "-m", "model.ldl", "--method", "GLLE", "-o", "out.csv"),
         ["method has no meaning"],
@@ -258,7 +298,10 @@ def test_failed_prediction_keeps_the_earlier_output(model, run):
 JSON_LINES = {
     "no JSON": (b'{"height": 1}\n{"height": \n', ["row 2: the line is no JSON"]),
     "no object": (b"[1, 2]\n", ["row 1: the line is no JSON object"]),
-    "nested": (b'{"height": [1], "sky": 1, "mountain": 0}\n', ["row 1, column 'height': a list is no feature"]),
+    "nested": (
+        b'{"height": [1], "sky": 1, "mountain": 0}\n',
+        ["row 1, column 'height': a list is no feature"],
+    ),
     "nothing": (b"\n\n", ["the file is empty"]),
     "too deep": (b'{"height": ' + b"[" * 100_000 + b"\n", ["row 1: the line is no JSON"]),
 }
@@ -274,13 +317,20 @@ def test_bad_json_lines_are_rejected(case, workspace, run):
 def test_bad_parquet_and_npz_are_rejected(workspace, run):
     write(b"PAR1 nonsense PAR1", "data.parquet")
     arguments = ("-l", "sky", "-o", "m.ldl")
-    check_error(run("fit", "data.parquet", *arguments), ["data.parquet: it cannot be read as Parquet"])
+    check_error(
+        run("fit", "data.parquet", *arguments), ["data.parquet: it cannot be read as Parquet"]
+    )
     pd.DataFrame({"raw": [b"1", b"2"], "sky": 1, "sea": 1}).to_parquet("bytes.parquet")
-    check_error(run("fit", "bytes.parquet", *arguments), ["bytes.parquet, column 'raw': its type is binary"])
+    check_error(
+        run("fit", "bytes.parquet", *arguments), ["bytes.parquet, column 'raw': its type is binary"]
+    )
     write(b"PK nonsense", "data.npz")
     check_error(run("fit", "data.npz", *arguments), ["data.npz: it cannot be read as NPZ"])
     np.savez("uneven.npz", X=np.zeros((3, 2)), sky=np.ones(4))
-    check_error(run("fit", "uneven.npz", *arguments), ["uneven.npz: the array 'X' has 3 rows, but 'sky' has 4"])
+    check_error(
+        run("fit", "uneven.npz", *arguments),
+        ["uneven.npz: the array 'X' has 3 rows, but 'sky' has 4"],
+    )
     np.savez("objects.npz", X=np.array([[{}]], dtype=object))
     check_error(run("fit", "objects.npz", *arguments), ["objects.npz", "pickles"])
 

@@ -1,4 +1,5 @@
-"""Behaviour of all commands: files, interrupts, pipes, terminals, help, completion, demo, data sets."""
+"""Behaviour of all commands: files, interrupts, pipes, terminals, help, completion, demo, data
+sets."""
 
 from __future__ import annotations
 
@@ -28,7 +29,10 @@ def test_os_errors_name_the_file():
 
     full = OSError(errno.ENOSPC, "No space left on device")
     assert _message_and_exit_code(full) == ("standard output: No space left on device.", 2)
-    assert _message_and_exit_code(OSError(errno.EACCES, "Permission denied", "x.csv"))[0] == "x.csv: Permission denied."
+    assert (
+        _message_and_exit_code(OSError(errno.EACCES, "Permission denied", "x.csv"))[0]
+        == "x.csv: Permission denied."
+    )
     message, code = _message_and_exit_code(MemoryError())
     assert ("memory" in message, "bug" in message, code) == (True, False, 2)
 
@@ -45,14 +49,19 @@ def test_output_has_default_permissions_and_leaves_no_temporary_files(model, run
 
 def test_interrupt_leaves_no_partial_file(model):
     arguments = [*fork_server.command(), "predict", "-", "-m", model, "-o", "out.csv"]
-    process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     header, *rows = make_table().to_csv(index=False).encode().splitlines(keepends=True)
     pipe, some_rows = process.stdin.fileno(), b"".join(rows[:40])
     assert len(some_rows) <= select.PIPE_BUF  # is written completely or not at all
     os.write(pipe, header)
     os.set_blocking(pipe, False)  # the table has no end: feed it, but never wait for the command
     deadline = time.monotonic() + 60
-    while not (begun := any(name.startswith(".out.csv-") for name in os.listdir("."))) and time.monotonic() < deadline:
+    while (
+        not (begun := any(name.startswith(".out.csv-") for name in os.listdir(".")))
+        and time.monotonic() < deadline
+    ):
         with suppress(BlockingIOError):
             while True:
                 os.write(pipe, some_rows)
@@ -108,7 +117,16 @@ OVERWRITING = {
     "predict": ("predict", "data.csv", "-m", "model.ldl", "-o", "{}"),
     "predict over its model": ("predict", "data.csv", "-m", "model.ldl", "--to", "csv", "-o", "{}"),
     "enhance": ("enhance", "data.csv", "-m", "model.ldl", "-o", "{}"),
-    "enhance by a method": ("enhance", "data.csv", "-l", "sky,sea,mountain", "--method", "UniformLE", "-o", "{}"),
+    "enhance by a method": (
+        "enhance",
+        "data.csv",
+        "-l",
+        "sky,sea,mountain",
+        "--method",
+        "UniformLE",
+        "-o",
+        "{}",
+    ),
     "inspect": ("inspect", "model.ldl", "--html", "{}"),
 }
 
@@ -151,7 +169,14 @@ def test_formulas_in_identifiers_are_escaped(model, run):
     run("predict", "new.csv", "-m", model, "-o", "plain.csv", "--raw")
     assert pd.read_csv("plain.csv")["key"].tolist() == keys
     run("predict", "new.csv", "-m", model, "-o", "safe.csv")
-    assert pd.read_csv("safe.csv")["key"].tolist() == ["'=1+1", "+1", "-1", "'@SUM(A1)", "plain", "a=b"]
+    assert pd.read_csv("safe.csv")["key"].tolist() == [
+        "'=1+1",
+        "+1",
+        "-1",
+        "'@SUM(A1)",
+        "plain",
+        "a=b",
+    ]
 
 
 def test_progress_bars_only_on_a_terminal(model):
@@ -188,7 +213,9 @@ def test_no_progress_bar_if_rows_go_to_the_terminal(model):
     assert all(len(line.split(",")) == 4 for line in lines)
 
 
-@pytest.mark.parametrize("command", ["fit", "enhance", "predict", "evaluate", "inspect", "export", "demo", "datasets"])
+@pytest.mark.parametrize(
+    "command", ["fit", "enhance", "predict", "evaluate", "inspect", "export", "demo", "datasets"]
+)
 def test_help_shows_an_example(command, run):
     result = run(command, "--help")
     assert result.code == 0
@@ -196,15 +223,26 @@ def test_help_shows_an_example(command, run):
 
 
 def test_shell_completion_of_commands_and_methods():
-    environment = os.environ | {"_LDLEARN_COMPLETE": "complete_bash", "COMP_WORDS": "ldlearn fit --method DL"}
+    environment = os.environ | {
+        "_LDLEARN_COMPLETE": "complete_bash",
+        "COMP_WORDS": "ldlearn fit --method DL",
+    }
     arguments = fork_server.command()
     found = subprocess.run(
-        arguments, env=environment | {"COMP_CWORD": "3"}, capture_output=True, text=True, check=False
+        arguments,
+        env=environment | {"COMP_CWORD": "3"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert "DLDL" in found.stdout.split()
     environment["COMP_WORDS"] = "ldlearn ev"
     found = subprocess.run(
-        arguments, env=environment | {"COMP_CWORD": "1"}, capture_output=True, text=True, check=False
+        arguments,
+        env=environment | {"COMP_CWORD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert found.stdout.split() == ["evaluate"]
 
@@ -226,9 +264,15 @@ def test_demo_runs_and_prints_the_next_command(workspace, run):
         "figure.png",
     }
     assert set(os.listdir("ldlearn-demo")) >= made
-    # The rows are printed with labels, recovered and predicted degrees, in lines that fit a terminal.
-    assert sum(line.startswith("Day of chores has commenced.") for line in result.out.splitlines()) == 2
-    (new,) = (line.split()[-5:] for line in result.out.splitlines() if line.startswith("Todays plan."))
+    # The rows are printed with labels, recovered and predicted degrees, in lines that fit a
+    # terminal.
+    assert (
+        sum(line.startswith("Day of chores has commenced.") for line in result.out.splitlines())
+        == 2
+    )
+    (new,) = (
+        line.split()[-5:] for line in result.out.splitlines() if line.startswith("Todays plan.")
+    )
     assert sum(map(float, new)) == pytest.approx(1, abs=0.03)
     assert pd.read_csv("ldlearn-demo/train.csv").columns[0] == "text"
 

@@ -103,7 +103,9 @@ def test_rows_are_matched_by_id(pair, capsys):
     assert "20 rows matched by key" in ldlearn(capsys, "compare", *paths, "--id", "key")[1]
 
 
-@pytest.mark.parametrize("keys", [range(20), [f"{i:04d}" for i in range(20)], [f"r{i}" for i in range(20)]], ids=str)
+@pytest.mark.parametrize(
+    "keys", [range(20), [f"{i:04d}" for i in range(20)], [f"r{i}" for i in range(20)]], ids=str
+)
 def test_identifier_columns_must_be_named(pair, capsys, keys):
     (D, P), paths = pair
     D.assign(key=keys).to_csv(paths[0], index=False)
@@ -134,8 +136,19 @@ def test_identifiers_that_do_not_match_are_rejected(keys, message, tmp_path, cap
 def test_output_of_predict_can_be_compared(model, run):
     run("predict", "data.csv", "-m", model, "-o", "out.csv")
     pd.read_csv("out.csv").sample(frac=1, random_state=1).to_csv("shuffled.csv", index=False)
-    result = run("compare", "out.csv", "shuffled.csv", "--id", "key", "--metrics", "chebyshev,intersection", "--json")
-    assert json.loads(result.out)["scores"] == pytest.approx({"chebyshev": 0.0, "intersection": 1.0})
+    result = run(
+        "compare",
+        "out.csv",
+        "shuffled.csv",
+        "--id",
+        "key",
+        "--metrics",
+        "chebyshev,intersection",
+        "--json",
+    )
+    assert json.loads(result.out)["scores"] == pytest.approx(
+        {"chebyshev": 0.0, "intersection": 1.0}
+    )
 
 
 def test_invalid_options_are_rejected(pair, capsys):

@@ -18,7 +18,8 @@ LABELS = ["sky", "sea", "sun"]
 
 @pytest.fixture(scope="module")
 def table():
-    """Photos with an identifier, numbers with missing values, a category, text, and votes of five raters."""
+    """Photos with an identifier, numbers with missing values, a category, text, and votes of five
+    raters."""
     rng = np.random.default_rng(0)
     n = 60
     height = rng.normal(size=n)
@@ -27,21 +28,31 @@ def table():
     frame = pd.DataFrame({"photo": [f"p{i:03d}" for i in range(n)], "height": height})
     frame.loc[3, "height"] = np.nan
     frame["camera"] = rng.choice(["phone", "slr"], n)
-    frame["caption"] = [f"a {'high' if h > 0 else 'low'} view of place number {i}" for i, h in enumerate(height)]
+    frame["caption"] = [
+        f"a {'high' if h > 0 else 'low'} view of place number {i}" for i, h in enumerate(height)
+    ]
     frame[LABELS] = votes
     return frame
 
 
 @pytest.fixture
 def files(table, tmp_path, monkeypatch):
-    """Files of the table with 0/1 labels, votes and degrees; reports are written without figure files."""
+    """Files of the table with 0/1 labels, votes and degrees; reports are written without figure
+    files."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(write_report.__kwdefaults__, "formats", ())
     logical, degrees, unknown = table.copy(), table.copy(), table.copy()
     logical[LABELS] = (table[LABELS] > 0).astype(int)
     degrees[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
-    unknown[LABELS] = logical[LABELS].astype(object).mask(np.random.default_rng(1).random((60, 3)) < 0.2)
-    for name, frame in {"logical": logical, "votes": table, "degrees": degrees, "unknown": unknown}.items():
+    unknown[LABELS] = (
+        logical[LABELS].astype(object).mask(np.random.default_rng(1).random((60, 3)) < 0.2)
+    )
+    for name, frame in {
+        "logical": logical,
+        "votes": table,
+        "degrees": degrees,
+        "unknown": unknown,
+    }.items():
         frame.to_csv(f"{name}.csv", index=False)
     return tmp_path
 
@@ -49,13 +60,25 @@ def files(table, tmp_path, monkeypatch):
 @pytest.fixture
 def no_rendering(monkeypatch):
     """Figures are created but not rendered, which halves the time."""
-    monkeypatch.setattr("ldlearn.reporting.report.inline_svg", lambda display, name: f"<svg id='{name}'></svg>")
+    monkeypatch.setattr(
+        "ldlearn.reporting.report.inline_svg", lambda display, name: f"<svg id='{name}'></svg>"
+    )
 
 
 def test_compare_methods_on_logical_labels(run, files, monkeypatch):
     monkeypatch.setitem(write_report.__kwdefaults__, "formats", ("svg",))
     found = run(
-        "compare-methods", "logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", QUICK, "--repeats", 2, "--log"
+        "compare-methods",
+        "logical.csv",
+        "-l",
+        "sky:sun",
+        "--id",
+        "photo",
+        "--methods",
+        QUICK,
+        "--repeats",
+        2,
+        "--log",
     )
     assert found.code == 0, found.err
     assert "note: categorical: 'camera'" in found.err
@@ -69,13 +92,27 @@ def test_compare_methods_on_logical_labels(run, files, monkeypatch):
     assert list((files / "logical-methods" / "figures").glob("*.svg"))
     records = read_records("logical-methods")
     assert [record.status for record in records] == ["ok"] * 6
-    assert {record.method for record in records} == {"VoteLDL", "PriorLE + SABFGS", "UniformLE + MeanLDL"}
+    assert {record.method for record in records} == {
+        "VoteLDL",
+        "PriorLE + SABFGS",
+        "UniformLE + MeanLDL",
+    }
     again = run("run", "logical-methods/plan.toml", "-o", "logical-methods", "--log")
     assert "0 computed now" in again.out
 
 
 def test_methods_without_support_for_unknown_labels_are_left_out(run, files, no_rendering):
-    arguments = ["compare-methods", "unknown.csv", "-l", "sky:sun", "--id", "photo", "--repeats", 1, "--log"]
+    arguments = [
+        "compare-methods",
+        "unknown.csv",
+        "-l",
+        "sky:sun",
+        "--id",
+        "photo",
+        "--repeats",
+        1,
+        "--log",
+    ]
     found = run(*arguments, "--methods", f"{QUICK},GLLE,LP+MeanLDL")
     assert found.code == 0, found.err
     left_out = "left out: GLLE + SABFGS, LP + MeanLDL."
@@ -83,7 +120,10 @@ def test_methods_without_support_for_unknown_labels_are_left_out(run, files, no_
     records = read_records("unknown-methods")
     assert [record.status for record in records] == ["ok"] * 3
     assert all(np.isfinite(record.prediction["vote_likelihood"]) for record in records)
-    assert "0/1 labels, scored by the likelihood" in (files / "unknown-methods" / "plan.toml").read_text()
+    assert (
+        "0/1 labels, scored by the likelihood"
+        in (files / "unknown-methods" / "plan.toml").read_text()
+    )
     found = run(*arguments, "--methods", "GLLE")
     assert found.code == 2
     assert "GLLE + SABFGS cannot be fitted without them; DLDL can" in found.message
@@ -109,9 +149,15 @@ def test_votes_and_degrees_are_used_as_truth(run, files, no_rendering, kind, thr
     assert (found.code, found.out) == (0, ""), found.err
     plan = load_plan("out/plan.toml")
     assert plan.protocol.threshold == threshold
-    assert all("intersection" in (record.prediction or record.recovery) for record in read_records("out"))
+    assert all(
+        "intersection" in (record.prediction or record.recovery) for record in read_records("out")
+    )
     recovered = {record.method for record in read_records("out") if record.recovery}
-    assert recovered == {"VoteLDL", "PriorLE", "UniformLE"}  # recovery is compared with baselines, too
+    assert recovered == {
+        "VoteLDL",
+        "PriorLE",
+        "UniformLE",
+    }  # recovery is compared with baselines, too
     assert "0/1 labels only" not in (files / "out" / "report.html").read_text()
 
 
@@ -126,7 +172,12 @@ def test_preprocessing_is_fitted_on_training_rows(files):
     np.testing.assert_allclose(ours[:, 0], (filled - filled.mean()) / filled.std())
     assert abs(others[:, 0].mean()) > 1e-3
     moved = PreparedTable(
-        **vars(table) | {"frame": table.frame.assign(height=table.frame["height"].where(table.frame.index <= 21, 1e6))}
+        **vars(table)
+        | {
+            "frame": table.frame.assign(
+                height=table.frame["height"].where(table.frame.index <= 21, 1e6)
+            )
+        }
     )
     np.testing.assert_array_equal(moved.features(train, rest)[0], ours)
 
@@ -158,10 +209,19 @@ def test_compare_methods_from_python(files, monkeypatch):
     [
         (["-", "-l", "sky"], "name a file"),
         (["logical.csv", "-l", "sky:sun"], "name the column as id"),
-        (["logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", "SABFGS"], "learns from no 0/1 labels"),
-        (["logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", "GLL"], "did you mean GLLE"),
+        (
+            ["logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", "SABFGS"],
+            "learns from no 0/1 labels",
+        ),
+        (
+            ["logical.csv", "-l", "sky:sun", "--id", "photo", "--methods", "GLL"],
+            "did you mean GLLE",
+        ),
         (["logical.csv", "-l", "skies", "--id", "photo"], "there is no column 'skies'"),
-        (["logical.csv", "-l", "sky:sun", "--id", "photo", "-o", "votes.csv"], "is a file; name a folder"),
+        (
+            ["logical.csv", "-l", "sky:sun", "--id", "photo", "-o", "votes.csv"],
+            "is a file; name a folder",
+        ),
         (["none.csv", "-l", "a"], "there is no such file"),
         (
             ["logical.csv", "-l", "sky", "--id", "photo"],
@@ -176,7 +236,9 @@ def test_invalid_options_are_rejected(run, files, arguments, message):
 
 
 def test_plan_sets_column_options(run, files):
-    (files / "plan.toml").write_text('[methods.PriorLE]\n[datasets.mine]\npath = "logical.csv"\npreprocess = true\n')
+    (files / "plan.toml").write_text(
+        '[methods.PriorLE]\n[datasets.mine]\npath = "logical.csv"\npreprocess = true\n'
+    )
     found = run("run", "plan.toml", "-o", "out")
     assert found.code == 2
     assert "datasets.mine.preprocess: only a file with named labels" in found.message
@@ -223,9 +285,17 @@ def test_interpretation_of_label_lists_is_reported(run, files, no_rendering, tab
     tags = ["|".join(name for name in LABELS if row[name]) for _, row in table.iterrows()]
     table[["photo", "height"]].assign(tags=tags).to_csv("tags.csv", index=False)
     options = ["tags.csv", "-l", "tags", "--id", "photo"]
-    for arguments in (["compare-methods", *options, "--methods", "PriorLE", "--repeats", 1], ["enhance", *options]):
+    for arguments in (
+        ["compare-methods", *options, "--methods", "PriorLE", "--repeats", 1],
+        ["enhance", *options],
+    ):
         found = run(
-            *arguments, *(["--method", "PriorLE", "-o", "out.csv"] if arguments[0] == "enhance" else ["-o", "tried"])
+            *arguments,
+            *(
+                ["--method", "PriorLE", "-o", "out.csv"]
+                if arguments[0] == "enhance"
+                else ["-o", "tried"]
+            ),
         )
         assert found.code == 0, found.err
         assert "holds lists of labels, separated by '|': 'sea', 'sky', 'sun'" in found.message

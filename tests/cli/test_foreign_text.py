@@ -1,4 +1,5 @@
-"""Texts of others: formulas in tables that are written, control characters on the terminal, names of files."""
+"""Texts of others: formulas in tables that are written, control characters on the terminal, names
+of files."""
 
 import csv
 import os
@@ -18,7 +19,17 @@ from ldlearn.tables.formulas import guard, unguard
 
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 HOSTILE = "bell\x07 \x1b[31mred\u202e"
-FORMULAS = ['=HYPERLINK("http://x","y")', "@SUM(A1)", "+cmd|' /C calc'!A0", "-2+3", " =1", "\t=1", "＝1", "'=1", "-"]
+FORMULAS = [
+    '=HYPERLINK("http://x","y")',
+    "@SUM(A1)",
+    "+cmd|' /C calc'!A0",
+    "-2+3",
+    " =1",
+    "\t=1",
+    "＝1",
+    "'=1",
+    "-",
+]
 QUICK = ("--methods", "UniformLE+MeanLDL", "--repeats", "1")
 LABELS = ["=sky", "@mountain", f"sea{HOSTILE}"]
 
@@ -29,7 +40,9 @@ def test_formulas_are_guarded_and_read_back(text):
     assert unguard(guard(text)) == text
 
 
-@pytest.mark.parametrize("text", ["-1.5", "+3", " -2e-5 ", "-1.234,5", "-12 %", "a=b", "'quoted'", "", "'-5", "1-2"])
+@pytest.mark.parametrize(
+    "text", ["-1.5", "+3", " -2e-5 ", "-1.234,5", "-12 %", "a=b", "'quoted'", "", "'-5", "1-2"]
+)
 def test_other_texts_are_unchanged(text):
     """The apostrophe of '-5 is its own."""
     assert unguard(guard(text)) == text
@@ -60,8 +73,12 @@ def read_rows(name):
 
 def test_commands_print_no_control_characters_and_write_no_formulas(hostile_table, run):
     data = hostile_table
-    long_table = pd.DataFrame({"item": [f"@{i % 9}\x1b" for i in range(40)], "rater": np.arange(40) // 9})
-    long_table["label"] = [LABELS[i % 3].replace("[", "") for i in range(40)]  # brackets are refused
+    long_table = pd.DataFrame(
+        {"item": [f"@{i % 9}\x1b" for i in range(40)], "rater": np.arange(40) // 9}
+    )
+    long_table["label"] = [
+        LABELS[i % 3].replace("[", "") for i in range(40)
+    ]  # brackets are refused
     long_table.to_csv("long.csv", index=False)
     fit = ("fit", data, "-l", labels_option(), "--id", "key", "--text", "note", "-o", "m.ldl")
     shown = ("-m", "m.ldl", "--keep", "note")
@@ -90,7 +107,9 @@ def test_commands_print_no_control_characters_and_write_no_formulas(hostile_tabl
         assert "bug of ldlearn" not in result.err
         assert not FORBIDDEN.search(result.out.replace("\r\n", "\n")), command
         assert not FORBIDDEN.search(result.err), command
-    written = [row for name in (f"p{HOSTILE}.csv", "e.csv", "i.csv", "a.tsv") for row in read_rows(name)]
+    written = [
+        row for name in (f"p{HOSTILE}.csv", "e.csv", "i.csv", "a.tsv") for row in read_rows(name)
+    ]
     assert any("'=sky" in row for row in written)
     for cell in (cell for row in written for cell in row):
         assert guard(cell) == cell or cell.startswith("'"), cell
@@ -98,10 +117,23 @@ def test_commands_print_no_control_characters_and_write_no_formulas(hostile_tabl
 
 def test_output_can_be_used_as_input(hostile_table, run):
     """Names of labels and identifiers are the same when ldlearn reads what it has written."""
-    assert run("enhance", hostile_table, "-l", labels_option(), "--id", "key", "-o", "d.csv").code == 0
+    assert (
+        run("enhance", hostile_table, "-l", labels_option(), "--id", "key", "-o", "d.csv").code == 0
+    )
     assert read_rows("d.csv")[0] == ["key", "'=sky", "'@mountain", LABELS[2]]
     assert run("compare", "d.csv", "d.csv", "--id", "key", "-l", labels_option()).code == 0
-    fitted = run("fit", "d.csv", "-l", labels_option(), "--features", "key", "--categorical", "key", "-o", "m.ldl")
+    fitted = run(
+        "fit",
+        "d.csv",
+        "-l",
+        labels_option(),
+        "--features",
+        "key",
+        "--categorical",
+        "key",
+        "-o",
+        "m.ldl",
+    )
     assert "no column" not in fitted.err
 
 
@@ -117,7 +149,9 @@ def test_import_keeps_labels_of_formulas(workspace, run):
 
 @pytest.mark.parametrize("text", [HOSTILE, "it's \\ \x1b", "plain", "two words", "\udcff.csv"])
 def test_quoted_words_reach_the_command(text):
-    printed = subprocess.run(["bash", "-c", f"printf %s {quote(text)}"], capture_output=True, check=True).stdout
+    printed = subprocess.run(
+        ["bash", "-c", f"printf %s {quote(text)}"], capture_output=True, check=True
+    ).stdout
     assert printed == os.fsencode(text)
     assert not FORBIDDEN.search(quote(text))
 

@@ -58,7 +58,11 @@ def tables() -> dict[str, bytes]:
     parquet, npz = io.BytesIO(), io.BytesIO()
     table.to_parquet(parquet)
     np.savez(
-        npz, **{c: table[c].fillna("").to_numpy(str) if c in ("key", "place") else table[c].to_numpy() for c in table}
+        npz,
+        **{
+            c: table[c].fillna("").to_numpy(str) if c in ("key", "place") else table[c].to_numpy()
+            for c in table
+        },
     )
     return {
         "csv": table.to_csv(index=False).encode(),
@@ -93,7 +97,18 @@ def test_mutated_tables_cause_no_traceback(format, model, run):
             np.testing.assert_allclose(found.sum(axis=1), 1, atol=1e-9)
         if seed % 8 == 0:
             check_no_traceback(
-                run("fit", name, "-l", "sky,mountain,sea", "--id", "key", "-o", "new.ldl", "--holdout", "0")
+                run(
+                    "fit",
+                    name,
+                    "-l",
+                    "sky,mountain,sea",
+                    "--id",
+                    "key",
+                    "-o",
+                    "new.ldl",
+                    "--holdout",
+                    "0",
+                )
             )
             check_no_traceback(run("evaluate", name, "-m", model))
     assert 2 in codes
@@ -110,7 +125,13 @@ def test_mutated_model_files_cause_no_traceback(model, model_bytes, run):
 def json_paths(value, path=()):
     """The path of every value in nested JSON."""
     yield path
-    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    children = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, child in children:
         yield from json_paths(child, (*path, key))
 
@@ -131,9 +152,14 @@ REPLACEMENTS = (
 
 
 def test_model_files_with_valid_checksums_and_mutated_json(model, model_bytes, run):
-    """The checksums are valid but the JSON is not, so that the decoder and the checks on loading must reject it."""
+    """The checksums are valid but the JSON is not, so that the decoder and the checks on loading
+    must reject it."""
     rng = np.random.default_rng(0)
-    places = [place for place in json_paths(content_of(model_bytes)) if place and place[0] in ("model", "probe")]
+    places = [
+        place
+        for place in json_paths(content_of(model_bytes))
+        if place and place[0] in ("model", "probe")
+    ]
     refused = 0
     for k in rng.choice(len(places), size=3 * SEEDS):
         content = content_of(model_bytes)
@@ -144,7 +170,10 @@ def test_model_files_with_valid_checksums_and_mutated_json(model, model_bytes, r
         inner[last] = REPLACEMENTS[int(rng.integers(len(REPLACEMENTS)))]
         with open("bad.ldl", "wb") as file:
             file.write(edited(model_bytes, content))
-        for arguments in (("inspect", "bad.ldl"), ("predict", "data.csv", "-m", "bad.ldl", "-o", "out.csv")):
+        for arguments in (
+            ("inspect", "bad.ldl"),
+            ("predict", "data.csv", "-m", "bad.ldl", "-o", "out.csv"),
+        ):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # warnings are allowed
                 result = run(*arguments)

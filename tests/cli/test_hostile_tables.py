@@ -11,7 +11,9 @@ import pytest
 
 from ldlearn.tables.formats import FORMATS
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of a process from /proc")
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux", reason="reads the peak of a process from /proc"
+)
 MAX_FILE_BYTES = 10_000_000
 # A process that has imported everything takes 250 MB, and 500 MB is the limit.
 MAX_MEGABYTES, MAX_SECONDS = 250, 10
@@ -49,7 +51,9 @@ def test_small_files_are_refused_within_limits(tmp_path):
         assert "limit" in result["said"] or result["name"] == "empty_end.csv", result
 
 
-@pytest.mark.skipif(not os.environ.get("LDLEARN_FUZZ"), reason="takes minutes; LDLEARN_FUZZ=1 runs it")
+@pytest.mark.skipif(
+    not os.environ.get("LDLEARN_FUZZ"), reason="takes minutes; LDLEARN_FUZZ=1 runs it"
+)
 @pytest.mark.parametrize("name", sorted({*hostile_tables.CASES} - {*hostile_tables.DEFAULT}))
 def test_more_small_files_are_refused_within_limits(tmp_path, name):
     check(*run(tmp_path, [name]))

@@ -22,7 +22,9 @@ sys.argv = ["ldlearn", "methods"]
 main()
 """
 RAISE_SIGINT = "os.kill(os.getpid(), signal.SIGINT)"
-SWALLOW_SIGINT = "exec('try:\\n    os.kill(os.getpid(), signal.SIGINT)\\nexcept BaseException:\\n    pass')"
+SWALLOW_SIGINT = (
+    "exec('try:\\n    os.kill(os.getpid(), signal.SIGINT)\\nexcept BaseException:\\n    pass')"
+)
 
 
 @pytest.mark.parametrize("module", ["typer", "rich.table", "sklearn", "scipy"])
@@ -50,7 +52,9 @@ main()
 
 
 def test_interrupt_converted_to_another_error():
-    found = subprocess.run([sys.executable, "-c", CONVERT_INTERRUPT], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", CONVERT_INTERRUPT], capture_output=True, text=True, check=False
+    )
     assert (found.returncode, found.stderr) == (130, "ldlearn: interrupted.\n")
 
 

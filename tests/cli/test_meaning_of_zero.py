@@ -1,4 +1,5 @@
-"""The options for the meaning of 0 and of empty cells, and the comparison with a plain classifier."""
+"""The options for the meaning of 0 and of empty cells, and the comparison with a plain
+classifier."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ LABELS = ("-l", "price:habit", "--id", "id")
 
 @pytest.fixture(autouse=True)
 def no_report(monkeypatch):
-    """Skip reports: only the printed tables of `compare-methods` are tested here, and figures are slow."""
+    """Skip reports: only the printed tables of `compare-methods` are tested here, and figures are
+    slow."""
     monkeypatch.setattr("ldlearn.reporting.write_report", lambda folder: folder)
 
 
@@ -46,7 +48,9 @@ def test_zeros_less_is_suggested_and_improves_recovery_but_not_prediction(files,
     assert "2 rows without a positive label are left out" in plain.message
     assert "use --zeros less" in plain.message
     assert " of 6 labels positive on average" in plain.message
-    less = run("fit", "survey.csv", *LABELS, "--empty-rows", "drop", "--zeros", "less", "-o", "less.ldl")
+    less = run(
+        "fit", "survey.csv", *LABELS, "--empty-rows", "drop", "--zeros", "less", "-o", "less.ldl"
+    )
     assert less.code == 0, less.err
     assert "--zeros" not in less.message
     found = {}
@@ -73,8 +77,21 @@ def test_empty_rows_can_be_dropped_for_every_method(method, files, run):
 def test_empty_rows_can_be_unknown_and_are_predicted(files, run):
     files[0][:80].to_csv("small.csv", index=False)
     settings = ("--set", "beta=1", "--set", "gamma=1")
-    run("fit", "small.csv", *LABELS, *settings, "--empty-rows", "unknown", "--holdout", "0", "-o", "m.ldl")
-    done = run("enhance", "small.csv", "-m", "m.ldl", "--empty-rows", "unknown", "-o", "degrees.csv")
+    run(
+        "fit",
+        "small.csv",
+        *LABELS,
+        *settings,
+        "--empty-rows",
+        "unknown",
+        "--holdout",
+        "0",
+        "-o",
+        "m.ldl",
+    )
+    done = run(
+        "enhance", "small.csv", "-m", "m.ldl", "--empty-rows", "unknown", "-o", "degrees.csv"
+    )
     assert done.code == 0, done.err
     degrees = pd.read_csv("degrees.csv")[REASONS].to_numpy()
     assert len(degrees) == 80
@@ -93,10 +110,23 @@ def test_marks_are_positive_and_blank_cells_may_be_0(mark, files, run):
         text = mark or (name.upper() if number % 2 else "a text of the option")
         marked[name] = np.where(table[name] == 1, text, "")
     marked.to_csv("marked.csv", index=False)
-    found = run("fit", "marked.csv", *LABELS, "--blank", "0", "--method", "UniformLE+SABFGS", "-o", "m.ldl", "--json")
+    found = run(
+        "fit",
+        "marked.csv",
+        *LABELS,
+        "--blank",
+        "0",
+        "--method",
+        "UniformLE+SABFGS",
+        "-o",
+        "m.ldl",
+        "--json",
+    )
     means = json.loads(found.out)["data"]["label_means"]
     assert list(means.values()) == pytest.approx(table[REASONS].mean().tolist())
-    unknown = run("fit", "marked.csv", *LABELS, "--set", "beta=1", "--set", "gamma=1", "-o", "m.ldl")
+    unknown = run(
+        "fit", "marked.csv", *LABELS, "--set", "beta=1", "--set", "gamma=1", "-o", "m.ldl"
+    )
     assert "--blank 0" in unknown.message
     assert run("fit", "marked.csv", *LABELS, "--blank", "1", "-o", "m.ldl").code == 2
 
@@ -105,9 +135,9 @@ def test_methods_that_assume_another_meaning_of_zero_are_rejected(files, run):
     arguments = ("fit", "survey.csv", *LABELS, "--empty-rows", "drop", "-o", "m.ldl", "--method")
     assert "LP" in run(*arguments, "UniformLE", "--zeros", "less").message
     assert "DLDL" in run(*arguments, "LP", "--zeros", "none").message
-    assert "none, less" in run(*arguments, "DLDL", "--zeros", "some").message.replace("'", "").replace(
-        "{less, none}", "none, less"
-    )
+    assert "none, less" in run(*arguments, "DLDL", "--zeros", "some").message.replace(
+        "'", ""
+    ).replace("{less, none}", "none, less")
 
 
 def test_selected_hyperparameters_are_printed_with_details_if_verbose(files, run):
@@ -120,9 +150,9 @@ def test_selected_hyperparameters_are_printed_with_details_if_verbose(files, run
 
 
 def test_import_passes_the_meaning_of_zero_to_fit(workspace, run):
-    pd.DataFrame({"item": [1, 1, 2], "rater": ["a", "b", "a"], "label": ["sky", "sea", "sea"]}).to_csv(
-        "long.csv", index=False
-    )
+    pd.DataFrame(
+        {"item": [1, 1, 2], "rater": ["a", "b", "a"], "label": ["sky", "sea", "sea"]}
+    ).to_csv("long.csv", index=False)
     arguments = (
         "import",
         "long.csv",
@@ -161,14 +191,20 @@ def thresholds() -> pd.DataFrame:
 
 def labelled(X: np.ndarray, Y: np.ndarray) -> pd.DataFrame:
     rows = Y.any(axis=1)
-    columns = {f"x{j}": X[rows, j] for j in range(X.shape[1])} | {f"y{j}": Y[rows, j] for j in range(Y.shape[1])}
+    columns = {f"x{j}": X[rows, j] for j in range(X.shape[1])} | {
+        f"y{j}": Y[rows, j] for j in range(Y.shape[1])
+    }
     return pd.DataFrame(columns)
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: presence(0), lambda: presence(5, c=8), thresholds], ids=["five", "eight", "steps"]
+    "make",
+    [lambda: presence(0), lambda: presence(5, c=8), thresholds],
+    ids=["five", "eight", "steps"],
 )
-def test_better_classifier_is_stated_without_advice_by_all_commands(make, tmp_path, monkeypatch, run):
+def test_better_classifier_is_stated_without_advice_by_all_commands(
+    make, tmp_path, monkeypatch, run
+):
     monkeypatch.chdir(tmp_path)
     table, labels = make(), ("-l", "y*")
     table.to_csv("all.csv", index=False)
@@ -182,7 +218,8 @@ def test_better_classifier_is_stated_without_advice_by_all_commands(make, tmp_pa
     card = (tmp_path / "card.html").read_text(encoding="utf-8")
     assert card.count(finding) == 1  # a warning; the conclusion is about the features
     assert "no better</span>" in card
-    # On the rows that the model was fitted on, the model and the classifier have the same advantage.
+    # On the rows that the model was fitted on, the model and the classifier have the same
+    # advantage.
     assert finding in run("evaluate", "all.csv", "-m", "m.ldl").message
     methods = ("--methods", "DLDL,FromClassifier votes", "--repeats", "2", "-o", "run")
     compared = run("compare-methods", "all.csv", *labels, *methods).out
@@ -190,13 +227,17 @@ def test_better_classifier_is_stated_without_advice_by_all_commands(make, tmp_pa
     assert ranking.index("FromClassifier votes") < ranking.index("DLDL")
     assert "does not show better degrees" in ranking
     assert "--method FromClassifier" not in compared
-    plan = (tmp_path / "run" / "plan.toml").read_text(encoding="utf-8")  # its description heads the report
+    plan = (tmp_path / "run" / "plan.toml").read_text(
+        encoding="utf-8"
+    )  # its description heads the report
     assert "does not show better degrees" in plan
 
 
 def test_compare_methods_selects_suitable_methods(files, run, tmp_path):
     files[0][50:170].to_csv("small.csv", index=False)
-    out = run("compare-methods", "small.csv", *LABELS, "--zeros", "less", "--repeats", "1", "-o", "run").out
+    out = run(
+        "compare-methods", "small.csv", *LABELS, "--zeros", "less", "--repeats", "1", "-o", "run"
+    ).out
     for name in ("DLDL", "VoteLDL", "FromClassifier votes", "LP + SABFGS"):
         assert name in out
     assert "UniformLE + SABFGS" not in out

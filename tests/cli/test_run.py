@@ -26,7 +26,9 @@ def ldlearn(capsys, *arguments):
 
 def write_plan(folder):
     path = folder / "mine.toml"
-    path.write_text(tiny_plan(methods={"UniformLE": {}, "PriorLE": {}, "DLDL": {}}).to_toml(), encoding="utf-8")
+    path.write_text(
+        tiny_plan(methods={"UniformLE": {}, "PriorLE": {}, "DLDL": {}}).to_toml(), encoding="utf-8"
+    )
     return path
 
 
@@ -82,7 +84,9 @@ def test_errors_are_one_line_with_exit_code_2(plan_file, tmp_path, capsys):
     plan_file.write_text("datasets = ['vader_tweets']\n[methods.GLLE]\ngrid = {lamb = [1]}\n")
     code, out, err = ldlearn(capsys, "run", plan_file, "-o", tmp_path / "run")
     assert (code, out) == (2, "")
-    assert err.startswith("ldlearn: mine.toml: methods.GLLE.grid.lamb: there is no GLLE parameter 'lamb'")
+    assert err.startswith(
+        "ldlearn: mine.toml: methods.GLLE.grid.lamb: there is no GLLE parameter 'lamb'"
+    )
     assert err.count("\n") == 1
     code, _, err = ldlearn(capsys, "run", "no-such-plan", "-o", tmp_path / "run")
     assert (code, err.count("\n")) == (2, 1)
@@ -123,14 +127,21 @@ def test_methods_lists_every_estimator(capsys):
 
 
 def test_progress_on_a_terminal(tmp_path):
-    """A progress bar on a terminal, removed before the table is printed; names are printed without markup."""
+    """A progress bar on a terminal, removed before the table is printed; names are printed without
+    markup."""
     methods = {"DLDL [/x]": {"estimator": "DLDL"}, "prior [bold]": {"estimator": "PriorLE"}}
     methods["[/bad]"] = {"estimator": "DLDL", "params": {"n_neighbors": 1000, "alpha": 1.0}}
     plan = tmp_path / "mine.toml"
-    plan.write_text(tiny_plan(datasets={"made [/y]": DATA}, methods=methods).to_toml(), encoding="utf-8")
+    plan.write_text(
+        tiny_plan(datasets={"made [/y]": DATA}, methods=methods).to_toml(), encoding="utf-8"
+    )
     leader, follower = pty.openpty()
     arguments = [*fork_server.command(), "run", str(plan), "-o", str(tmp_path / "run")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm", "COLUMNS": "120"}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "TERM": "xterm",
+        "COLUMNS": "120",
+    }
     process = subprocess.Popen(arguments, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
     printed = read_terminal(leader)

@@ -14,7 +14,18 @@ import typer
 import ldlearn
 from ldlearn.cli import app
 
-HEAVY = {"sklearn", "scipy", "pandas", "matplotlib", "dask", "distributed", "pyarrow", "onnx", "jinja2", "joblib"}
+HEAVY = {
+    "sklearn",
+    "scipy",
+    "pandas",
+    "matplotlib",
+    "dask",
+    "distributed",
+    "pyarrow",
+    "onnx",
+    "jinja2",
+    "joblib",
+}
 # Runs statements and prints the imported top-level packages as its last line.
 PROBE = """
 import json, sys
@@ -49,7 +60,9 @@ def test_start_up_imports_no_heavy_packages(statement):
 
 def test_without_typer_the_error_names_the_packages():
     program = "import sys; sys.modules['typer'] = None; from ldlearn.cli.main import main; main(['methods'])"
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    found = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
     assert (found.returncode, found.stderr.count("\n")) == (2, 1), found.stderr
     assert found.stderr.startswith("ldlearn: Commands need typer: pip install typer")
 
@@ -61,7 +74,11 @@ def test_forked_and_new_processes_have_the_same_output_and_exit_code(arguments):
         subprocess.run([*start, *arguments], capture_output=True, check=False)
         for start in ([sys.executable, "-m", "ldlearn.cli"], fork_server.command())
     )
-    assert (new.returncode, new.stdout, new.stderr) == (forked.returncode, forked.stdout, forked.stderr)
+    assert (new.returncode, new.stdout, new.stderr) == (
+        forked.returncode,
+        forked.stdout,
+        forked.stderr,
+    )
     assert new.returncode == (0 if arguments == ["--version"] else 2)
 
 
@@ -75,7 +92,9 @@ def test_estimators_are_lazy_attributes_of_the_package():
     """`test_library_works_without_any_extra` imports them in a new process."""
     from ldlearn import DLDL, all_estimators  # noqa: F401
 
-    assert {"DLDL", "GLLE", "SABFGS", "EnhanceThenLearn", "all_estimators"} <= set(ldlearn.__all__) & set(dir(ldlearn))
+    assert {"DLDL", "GLLE", "SABFGS", "EnhanceThenLearn", "all_estimators"} <= set(
+        ldlearn.__all__
+    ) & set(dir(ldlearn))
     assert ldlearn.metrics.intersection([[1.0, 0.0]], [[0.5, 0.5]]) == 0.5
     assert not hasattr(ldlearn, "DLLD")
     with pytest.raises(ImportError):
@@ -104,7 +123,9 @@ def greet_labels(names: str, loud: bool = False, *, style: DialectOptions) -> No
 def new_command(tmp_path, monkeypatch):
     """A command added as CONTRIBUTING.md says: a file in `ldlearn.cli`, and a line in its list."""
     (tmp_path / "greet_labels.py").write_text(COMMAND)
-    monkeypatch.setattr("ldlearn.cli.__path__", [*sys.modules["ldlearn.cli"].__path__, str(tmp_path)])
+    monkeypatch.setattr(
+        "ldlearn.cli.__path__", [*sys.modules["ldlearn.cli"].__path__, str(tmp_path)]
+    )
     entry = app.Entry("greet-labels", "greet_labels", "Greet every label.", app.OWN_TABLES)
     monkeypatch.setattr(app, "COMMANDS", (*app.COMMANDS, entry))
     yield entry

@@ -22,16 +22,20 @@ from ldlearn.tables.source import CHUNK_ROWS
 BENCHMARK = Path(__file__).resolve().parents[2] / "benchmarks" / "stream_predict.py"
 
 
-@pytest.mark.skipif(not BENCHMARK.exists(), reason="the benchmarks are not part of this copy of the project")
+@pytest.mark.skipif(
+    not BENCHMARK.exists(), reason="the benchmarks are not part of this copy of the project"
+)
 def test_memory_does_not_grow_with_the_table(monkeypatch, capsys):
-    # The peak varies by up to 36 MB for any size (Arrow 17: until about 150 MB are read); storing all rows
-    # by mistake would cost 70 MB.
+    # The peak varies by up to 36 MB for any size (Arrow 17: until about 150 MB are read); storing
+    # all rows by mistake would cost 70 MB.
     sizes = ("50", "200") if int(pyarrow.__version__.split(".")[0]) > 17 else ("150", "400")
     monkeypatch.setattr(sys, "argv", [str(BENCHMARK), "--megabytes", *sizes])
     runpy.run_path(str(BENCHMARK), run_name="__main__")
     small, large, summary = (json.loads(line) for line in capsys.readouterr().out.splitlines())
     assert large["megabytes"] > 1.9 * small["megabytes"]
-    assert summary["growth_megabytes"] < 50, "150 MB more of table must not cost 50 MB more of memory"
+    assert summary["growth_megabytes"] < 50, (
+        "150 MB more of table must not cost 50 MB more of memory"
+    )
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet", "npz"])

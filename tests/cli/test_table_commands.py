@@ -1,4 +1,5 @@
-"""The commands for tables: fit, enhance, predict, evaluate, inspect, on every format and through pipes."""
+"""The commands for tables: fit, enhance, predict, evaluate, inspect, on every format and through
+pipes."""
 
 from __future__ import annotations
 
@@ -32,13 +33,21 @@ QUICK = (
 
 
 def to_npz(table: pd.DataFrame, name: str) -> None:
-    np.savez(name, **{c: table[c].fillna("").to_numpy(str) if table[c].dtype == object else table[c] for c in table})
+    np.savez(
+        name,
+        **{
+            c: table[c].fillna("").to_numpy(str) if table[c].dtype == object else table[c]
+            for c in table
+        },
+    )
 
 
 WRITERS = {
     "csv": lambda table, name: table.to_csv(name, index=False),
     "tsv": lambda table, name: table.to_csv(name, index=False, sep="\t"),
-    "jsonl": lambda table, name: table.to_json(name, orient="records", lines=True, double_precision=15),
+    "jsonl": lambda table, name: table.to_json(
+        name, orient="records", lines=True, double_precision=15
+    ),
     "parquet": lambda table, name: table.to_parquet(name),
     "npz": lambda table, name: to_npz(table.astype({"key": object, "place": object}), name),
 }
@@ -88,7 +97,8 @@ def test_every_format_through_pipes(format, model, run):
     name = "new.npz" if format == "npz" else "new"
     with open(name, "rb") as file:
         content = file.read()
-    # capfd decodes its output, so that binary output goes to a file here and through a real pipe in other tests
+    # capfd decodes its output, so that binary output goes to a file here and through a real pipe in
+    # other tests
     result = run("predict", "-", "-m", model, "--from", format, "-o", "out.csv", stdin=content)
     assert result.code == 0, result.err
     np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], expected(), atol=1e-9)
@@ -151,14 +161,21 @@ def test_missing_and_unseen_values_are_predicted(model, run):
     found = pd.read_csv("out.csv")[LABELS]
     np.testing.assert_allclose(found.sum(axis=1), 1)
     filled = make_table()
-    usual = pd.DataFrame({"height": [filled["height"].median(), 0.5], "wet": [1.0, filled["wet"].median()]})
+    usual = pd.DataFrame(
+        {"height": [filled["height"].median(), 0.5], "wet": [1.0, filled["wet"].median()]}
+    )
     usual["place"] = [filled["place"].mode()[0], "another moon"]
     np.testing.assert_allclose(found, load_model(model).predict(usual), atol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("features", "numbers"),
-    [("wet", ("wet",)), ("h*", ("height",)), ("height:wet", ("height", "wet")), ("1:2", ("height", "wet"))],
+    [
+        ("wet", ("wet",)),
+        ("h*", ("height",)),
+        ("height:wet", ("height", "wet")),
+        ("1:2", ("height", "wet")),
+    ],
 )
 def test_features_by_name_prefix_and_range(features, numbers, workspace, run):
     assert run(*FIT, "--features", features, "-o", "m.ldl", "--holdout", "0").code == 0
@@ -174,7 +191,9 @@ def test_codes_can_be_declared_categorical(workspace, run):
     make_table().assign(zone=np.arange(80) % 4 + 1).to_parquet("new.parquet")
     run("predict", "new.parquet", "-m", "m.ldl", "-o", "a.csv")
     run("predict", "data.csv", "-m", "m.ldl", "-o", "b.csv")
-    np.testing.assert_allclose(pd.read_csv("a.csv")[LABELS], pd.read_csv("b.csv")[LABELS], atol=1e-12)
+    np.testing.assert_allclose(
+        pd.read_csv("a.csv")[LABELS], pd.read_csv("b.csv")[LABELS], atol=1e-12
+    )
 
 
 def test_methods_and_settings(workspace, run):
@@ -212,7 +231,10 @@ def test_labels_may_be_words_or_booleans(workspace, run):
     table.astype(dict.fromkeys(LABELS, bool)).to_parquet("truths.parquet")
     for name in ("words.csv", "truths.parquet", "data.csv"):
         run("fit", name, *FIT[2:], "-o", f"{name}.ldl", *QUICK)
-    found = [load_model(f"{name}.ldl").estimator.coef_ for name in ("words.csv", "truths.parquet", "data.csv")]
+    found = [
+        load_model(f"{name}.ldl").estimator.coef_
+        for name in ("words.csv", "truths.parquet", "data.csv")
+    ]
     np.testing.assert_allclose(found[0], found[2], atol=1e-12)
     np.testing.assert_allclose(found[1], found[2], atol=1e-12)
 
@@ -224,7 +246,18 @@ def test_enhance_by_model_and_by_method(model, run):
     assert (found[Y == 0] == 0).all()
     np.testing.assert_allclose(found.sum(axis=1), 1)
     np.testing.assert_allclose(found, load_model(model).enhance(make_table()), atol=1e-12)
-    run("enhance", "data.csv", "-l", "sky,mountain,sea", "--method", "PriorLE", "--id", "key", "-o", "prior.csv")
+    run(
+        "enhance",
+        "data.csv",
+        "-l",
+        "sky,mountain,sea",
+        "--method",
+        "PriorLE",
+        "--id",
+        "key",
+        "-o",
+        "prior.csv",
+    )
     prior = (Y / Y.sum(axis=1, keepdims=True)).mean(axis=0)
     expected_prior = Y * prior / (Y * prior).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(pd.read_csv("prior.csv")[LABELS], expected_prior)
@@ -234,7 +267,9 @@ def test_evaluate_against_labels_and_against_degrees(model, run):
     result = json.loads(run("evaluate", "data.csv", "-m", model, "--json").out)
     Y, P = make_table()[LABELS].to_numpy(), expected().to_numpy()
     by_name = {score["name"]: score for score in result["scores"]}
-    assert by_name["average_precision"]["model"] == pytest.approx(label_ranking_average_precision_score(Y, P))
+    assert by_name["average_precision"]["model"] == pytest.approx(
+        label_ranking_average_precision_score(Y, P)
+    )
     assert by_name["positive_mass"]["uniform"] == pytest.approx(Y.mean())
     truth = expected().to_numpy() * 0.9 + 0.1 / 3
     make_table().assign(**dict(zip(LABELS, truth.T, strict=True))).to_csv("truth.csv", index=False)
@@ -251,7 +286,9 @@ def test_uninformative_model_triggers_a_warning(workspace, run):
     rng = np.random.default_rng(5)
     Y = rng.random((200, 3)) < [0.3, 0.6, 0.5]
     Y[~Y.any(axis=1), 1] = True
-    noise = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd")).assign(flat=1.0, empty=np.nan)
+    noise = pd.DataFrame(rng.normal(size=(200, 4)), columns=list("abcd")).assign(
+        flat=1.0, empty=np.nan
+    )
     noise = pd.concat([noise, pd.DataFrame(Y.astype(int), columns=LABELS).assign(never=0)], axis=1)
     pd.concat([noise, noise[:40]]).to_csv("noise.csv", index=False)
     result = run("fit", "noise.csv", "-l", "sky:never", "-o", "m.ldl", "--set", "gamma=50")
@@ -275,7 +312,15 @@ def test_uninformative_model_triggers_a_warning(workspace, run):
 def test_inspect_and_the_model_card(model, run):
     result = run("inspect", model, "--html", "card.html")
     assert result.code == 0, result.err
-    for part in ("DLDL", "80", "sky (", "certified gap", "increase sea", "place_coast", "Average precision ↑"):
+    for part in (
+        "DLDL",
+        "80",
+        "sky (",
+        "certified gap",
+        "increase sea",
+        "place_coast",
+        "Average precision ↑",
+    ):
         assert part in result.out
     with open("card.html") as file:
         page = file.read()
@@ -291,10 +336,19 @@ def test_inspect_and_the_model_card(model, run):
     for part in parts:
         assert part in page
     assert "http" not in page.replace("http-equiv", "")
-    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1].split("; ")
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1].split(
+        "; "
+    )
     assert {"default-src 'none'", "base-uri 'none'", "form-action 'none'"} <= set(policy)
     assert "script-src" not in page
-    for part in ("<main>", 'scope="col"', 'scope="row"', 'tabindex="0"', "prefers-color-scheme: dark", 'role="img"'):
+    for part in (
+        "<main>",
+        'scope="col"',
+        'scope="row"',
+        'tabindex="0"',
+        "prefers-color-scheme: dark",
+        'role="img"',
+    ):
         assert part in page
     known = json.loads(run("inspect", model, "--json").out)
     assert known["certified_gap"]["per_row"] < 1e-5
@@ -306,7 +360,12 @@ def test_inspect_and_the_model_card(model, run):
     with open("data.csv", "rb") as file:
         assert source["sha256"] == hashlib.sha256(file.read()).hexdigest()
     assert source["file"] == "data.csv"
-    for part in (source["sha256"], source["date"], f"ldlearn {ldlearn.__version__}", "categorical (1)"):
+    for part in (
+        source["sha256"],
+        source["date"],
+        f"ldlearn {ldlearn.__version__}",
+        "categorical (1)",
+    ):
         assert part in page
     for label, spread in known["degrees"].items():
         assert f"{label}: mean degree {spread['mean']:#.4g}" in page
@@ -315,8 +374,15 @@ def test_inspect_and_the_model_card(model, run):
 
 def test_names_are_escaped_in_the_model_card(workspace, run):
     malicious_name = "<script>alert(1)</script>"
-    make_table().rename(columns={"sky": malicious_name, "wet": "<b>wet"}).to_csv("data.csv", index=False)
-    assert run("fit", "data.csv", "-l", f"{malicious_name},mountain,sea", "--id", "key", "-o", "m.ldl").code == 0
+    make_table().rename(columns={"sky": malicious_name, "wet": "<b>wet"}).to_csv(
+        "data.csv", index=False
+    )
+    assert (
+        run(
+            "fit", "data.csv", "-l", f"{malicious_name},mountain,sea", "--id", "key", "-o", "m.ldl"
+        ).code
+        == 0
+    )
     run("inspect", "m.ldl", "--html", "card.html")
     with open("card.html") as file:
         page = file.read()
@@ -328,7 +394,9 @@ def test_names_are_escaped_in_the_model_card(workspace, run):
 def test_control_characters_in_names_are_escaped_on_the_terminal(workspace, run):
     malicious_name = "sky\x1b[31m\x07[red]"
     make_table().rename(columns={"sky": malicious_name}).to_csv("data.csv", index=False)
-    fitted = run("fit", "data.csv", "-l", f"{malicious_name},mountain,sea", "--id", "key", "-o", "m.ldl")
+    fitted = run(
+        "fit", "data.csv", "-l", f"{malicious_name},mountain,sea", "--id", "key", "-o", "m.ldl"
+    )
     printed = run("inspect", "m.ldl")
     refused = run("predict", "data.csv", "-m", "m.ldl", "--id", malicious_name)
     assert (fitted.code, printed.code, refused.code) == (0, 0, 2)
@@ -349,7 +417,9 @@ def test_two_step_method_by_name(workspace, run):
     run(*FIT, "--method", "UniformLE+SABFGS", "-o", "m.ldl", "--holdout", "0")
     found = load_model("m.ldl")
     table = make_table()
-    by_hand = TableModel.fit(table, LABELS, features=["height", "wet", "place"], estimator=EnhanceThenLearn())
+    by_hand = TableModel.fit(
+        table, LABELS, features=["height", "wet", "place"], estimator=EnhanceThenLearn()
+    )
     np.testing.assert_array_equal(found.predict(table), by_hand.predict(table))
 
 
@@ -363,7 +433,9 @@ def test_columns_of_every_parquet_type(model, run):
     wet = [None if np.isnan(value) else round(value, 3) for value in table["wet"]]
     columns = {
         "height": pa.array(table["height"], pa.float32()),
-        "wet": pa.array([None if value is None else f"{value:.3f}" for value in wet]).cast(pa.decimal128(10, 3)),
+        "wet": pa.array([None if value is None else f"{value:.3f}" for value in wet]).cast(
+            pa.decimal128(10, 3)
+        ),
         "place": pa.array(table["place"].where(table["place"].notna(), None)).dictionary_encode(),
         "sky": pa.array(table["sky"] == 1),
         "mountain": pa.array(table["mountain"], pa.int8()),
@@ -372,7 +444,9 @@ def test_columns_of_every_parquet_type(model, run):
     pq.write_table(pa.table(columns), "typed.parquet")
     rounded = table.assign(height=table["height"].astype("float32"), wet=wet)
     assert run("predict", "typed.parquet", "-m", model, "-o", "typed.csv").code == 0
-    np.testing.assert_allclose(pd.read_csv("typed.csv")[LABELS], load_model(model).predict(rounded), atol=1e-9)
+    np.testing.assert_allclose(
+        pd.read_csv("typed.csv")[LABELS], load_model(model).predict(rounded), atol=1e-9
+    )
     assert run("fit", "typed.parquet", "-l", "sky,mountain,sea", "-o", "m.ldl", *QUICK).code == 0
     assert load_model("m.ldl").features == ("height", "wet", "place")
     pl.from_pandas(table).write_parquet("polars.parquet")

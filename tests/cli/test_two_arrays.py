@@ -12,7 +12,8 @@ FIT = ("fit", "emb.npy", "--labels", "labels.npy", "-o", "m.ldl", "--method", "P
 
 @pytest.fixture
 def arrays(tmp_path, monkeypatch):
-    """An embedding and its 0/1 labels as emb.npy and labels.npy, and both side by side as both.npy."""
+    """An embedding and its 0/1 labels as emb.npy and labels.npy, and both side by side as
+    both.npy."""
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 5)).astype(np.float32)
@@ -53,14 +54,25 @@ def test_enhance_two_arrays_by_model_or_method(arrays, run, method):
 
 def test_label_file_path_is_relative_to_the_features(arrays, tmp_path, monkeypatch):
     monkeypatch.chdir("/")
-    assert fit_table(str(tmp_path / "emb.npy"), "labels.npy", method="PriorLE+SABFGS").facts["rows"] == 60
+    assert (
+        fit_table(str(tmp_path / "emb.npy"), "labels.npy", method="PriorLE+SABFGS").facts["rows"]
+        == 60
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
-        ("short.npy", np.ones((50, 3)), "emb.npy: the array 'column' has 60 rows, but 'label' has 50"),
-        ("flat.npy", np.ones(60), "flat.npy: a matrix with a column for each label is needed, not the shape (60,)"),
+        (
+            "short.npy",
+            np.ones((50, 3)),
+            "emb.npy: the array 'column' has 60 rows, but 'label' has 50",
+        ),
+        (
+            "flat.npy",
+            np.ones(60),
+            "flat.npy: a matrix with a column for each label is needed, not the shape (60,)",
+        ),
         ("gone.npy", None, "gone.npy: there is no such file"),
         ("damaged.npy", b"nothing", "damaged.npy: it cannot be read as a NumPy array"),
     ],
@@ -90,14 +102,23 @@ def test_label_file_with_a_model_is_not_overwritten(arrays, run):
 def test_column_positions_start_at_0(arrays, run):
     assert run("fit", "both.npy", "--labels", "5:7", *FIT[4:]).code == 0
     assert load_model("m.ldl").labels == ("column5", "column6", "column7")
-    assert fit_table("both.npy", "5:", method="PriorLE+SABFGS").labels == ("column5", "column6", "column7")
-    assert fit_table("both.npy", "5:7", features="0:2", method="PriorLE+SABFGS").features[0] == "column0"
+    assert fit_table("both.npy", "5:", method="PriorLE+SABFGS").labels == (
+        "column5",
+        "column6",
+        "column7",
+    )
+    assert (
+        fit_table("both.npy", "5:7", features="0:2", method="PriorLE+SABFGS").features[0]
+        == "column0"
+    )
     done = run("fit", "both.npy", "--labels", "5:8", *FIT[4:])
     assert done.code == 2
     assert "no column '8'" in done.message
 
 
-DUPLICATES_MESSAGE = "Column 'key': the identifier 'r2' is not unique: rows 4, 7, 11 (2 such identifiers)."
+DUPLICATES_MESSAGE = (
+    "Column 'key': the identifier 'r2' is not unique: rows 4, 7, 11 (2 such identifiers)."
+)
 
 
 @pytest.fixture
@@ -116,15 +137,26 @@ def test_duplicate_identifiers_trigger_a_warning(duplicate_identifiers, run, mon
     done = run("fit", *arguments, "-o", "m.ldl", "--set", "beta=1")
     assert (done.code, done.message.count(DUPLICATES_MESSAGE)) == (0, 1)
     assert DUPLICATES_MESSAGE in load_model("m.ldl").facts["warnings"]
-    assert run("enhance", *arguments, "--method", "PriorLE", "-o", "out.csv").message.count(DUPLICATES_MESSAGE) == 1
+    assert (
+        run("enhance", *arguments, "--method", "PriorLE", "-o", "out.csv").message.count(
+            DUPLICATES_MESSAGE
+        )
+        == 1
+    )
     monkeypatch.setattr("ldlearn.tables.source.CHUNK_ROWS", 4)  # in different chunks
     done = run("enhance", "data.csv", "-m", duplicate_identifiers, "-o", "out.csv")
     assert (done.code, done.message.count(DUPLICATES_MESSAGE)) == (0, 1)
-    assert "not unique" not in run("predict", "data.csv", "-m", duplicate_identifiers, "-o", "out.csv").message
+    assert (
+        "not unique"
+        not in run("predict", "data.csv", "-m", duplicate_identifiers, "-o", "out.csv").message
+    )
 
 
 def test_unique_identifiers_trigger_no_warning(model, run):
-    for arguments in (("-m", model), ("-l", "sky,mountain,sea", "--id", "key", "--method", "PriorLE")):
+    for arguments in (
+        ("-m", model),
+        ("-l", "sky,mountain,sea", "--id", "key", "--method", "PriorLE"),
+    ):
         assert "unique" not in run("enhance", "data.csv", *arguments, "-o", "out.csv").message
     pd.DataFrame({"key": ["a", "a"], "x": [1, 0], "y": [0, 1]}).to_csv("one.csv", index=False)
     done = run("compare", "one.csv", "one.csv", "--id", "key")

@@ -12,7 +12,8 @@ BOUND_COLUMNS = [f"{label}_{end}" for label in LABELS for end in ("low", "high")
 
 def within_bounds(table):
     return all(
-        (table[f"{name}_low"] <= table[name] + 1e-9).all() and (table[name] <= table[f"{name}_high"] + 1e-9).all()
+        (table[f"{name}_low"] <= table[name] + 1e-9).all()
+        and (table[name] <= table[f"{name}_high"] + 1e-9).all()
         for name in LABELS
     )
 
@@ -20,11 +21,25 @@ def within_bounds(table):
 @pytest.mark.parametrize("format", ["csv", "parquet", "jsonl", "npz"])
 @pytest.mark.parametrize("verb", ["predict", "enhance"])
 def test_interval_and_flag_columns_in_every_format(run, model, verb, format):
-    arguments = [verb, "data.csv", "-m", model, "--interval", "0.9", "--flag-far", "-o", f"out.{format}"]
+    arguments = [
+        verb,
+        "data.csv",
+        "-m",
+        model,
+        "--interval",
+        "0.9",
+        "--flag-far",
+        "-o",
+        f"out.{format}",
+    ]
     assert run(*arguments).code == 0
     if format == "npz":
         return  # numeric matrices without names: only existence is checked
-    read = {"csv": pd.read_csv, "parquet": pd.read_parquet, "jsonl": lambda p: pd.read_json(p, lines=True)}[format]
+    read = {
+        "csv": pd.read_csv,
+        "parquet": pd.read_parquet,
+        "jsonl": lambda p: pd.read_json(p, lines=True),
+    }[format]
     table = read(f"out.{format}")
     assert list(table.columns) == ["key", *LABELS, *BOUND_COLUMNS, "far"]
     assert within_bounds(table)
@@ -37,18 +52,27 @@ def test_raters_option_changes_intervals(run, model, verb):
     arguments = [verb, "data.csv", "-m", model, "--interval", "0.9"]
     result = run(*arguments, "-o", "average.csv")
     assert result.code == 0
-    assert result.message.count("may be too narrow") == (verb == "predict")  # these labels are no votes
+    assert result.message.count("may be too narrow") == (
+        verb == "predict"
+    )  # these labels are no votes
     assert run(*arguments, "--raters", "30", "-o", "row.csv").code == 0
     average, row = (pd.read_csv(name) for name in ("average.csv", "row.csv"))
     assert within_bounds(row)
-    assert ((row["sky_high"] - row["sky_low"]) - (average["sky_high"] - average["sky_low"])).abs().max() > 0.01
+    assert (
+        (row["sky_high"] - row["sky_low"]) - (average["sky_high"] - average["sky_low"])
+    ).abs().max() > 0.01
     alone = run(verb, "data.csv", "-m", model, "--raters", "30")
     assert alone.code == 2
     assert "raters only affect intervals" in " ".join(alone.err.split())
 
 
 def test_rounded_degrees_still_sum_to_one(run, model):
-    assert run("predict", "data.csv", "-m", model, "--interval", "0.8", "--round", "2", "-o", "out.csv").code == 0
+    assert (
+        run(
+            "predict", "data.csv", "-m", model, "--interval", "0.8", "--round", "2", "-o", "out.csv"
+        ).code
+        == 0
+    )
     table = pd.read_csv("out.csv")
     np.testing.assert_allclose(table[LABELS].sum(axis=1), 1.0, atol=1e-9)
     np.testing.assert_allclose(table[BOUND_COLUMNS], table[BOUND_COLUMNS].round(2), atol=1e-12)
@@ -63,7 +87,18 @@ def test_rows_far_from_training_are_flagged(model):
 
 
 def test_enhance_by_method_writes_intervals(run, workspace):
-    arguments = ["enhance", "data.csv", "-l", ",".join(LABELS), "--id", "key", "--interval", "0.9", "-o", "out.csv"]
+    arguments = [
+        "enhance",
+        "data.csv",
+        "-l",
+        ",".join(LABELS),
+        "--id",
+        "key",
+        "--interval",
+        "0.9",
+        "-o",
+        "out.csv",
+    ]
     assert run(*arguments).code == 0
     assert within_bounds(pd.read_csv("out.csv"))
     refused = run(*arguments, "--method", "PriorLE")
@@ -83,7 +118,18 @@ def test_invalid_coverage_and_name_clashes_are_rejected_early(run, model):
     assert "above 0 and below 1, for example 0.9" in " ".join(wrong.err.split())
     table = pd.read_csv("data.csv").rename(columns={"sea": "sky_low"})
     table.to_csv("named.csv", index=False)
-    clash = run("enhance", "named.csv", "-l", "sky,mountain,sky_low", "--id", "key", "--interval", "0.9", "-o", "o.csv")
+    clash = run(
+        "enhance",
+        "named.csv",
+        "-l",
+        "sky,mountain,sky_low",
+        "--id",
+        "key",
+        "--interval",
+        "0.9",
+        "-o",
+        "o.csv",
+    )
     assert clash.code == 2
     assert "sky_low" in clash.err
 
@@ -95,7 +141,9 @@ def test_intervals_require_a_model_saved_with_intervals(run, workspace):
     refused = run(*predict)
     assert refused.code == 2
     assert "--intervals" in refused.message
-    assert "gives no intervals" in run(*arguments, "--intervals", "--method", "PriorLE+SABFGS").message
+    assert (
+        "gives no intervals" in run(*arguments, "--intervals", "--method", "PriorLE+SABFGS").message
+    )
     assert run(*arguments, "--intervals").code == 0
     assert run(*predict).code == 0
     assert within_bounds(pd.read_csv("out.csv"))

@@ -41,7 +41,9 @@ def test_inner_estimator_sees_only_logical_labels():
     X, D, _ = make_problem()
     model = FromDistributions(Spy(), threshold=0.1).fit(X, D)
     np.testing.assert_array_equal(Spy.seen, binarize(D, delta=0.1))
-    np.testing.assert_array_equal(model.label_distributions_, DLDL().fit_enhance(X, binarize(D, delta=0.1)))
+    np.testing.assert_array_equal(
+        model.label_distributions_, DLDL().fit_enhance(X, binarize(D, delta=0.1))
+    )
     assert model.score(X, D) == pytest.approx(intersection(D, model.predict(X)))
 
 
@@ -49,7 +51,9 @@ def test_recovery_scoring_enhances_held_out_rows():
     X, D, _ = make_problem()
     model = FromDistributions(DLDL(), threshold=0.1, scoring="recovery").fit(X[:30], D[:30])
     Y_new = binarize(D[30:], delta=0.1)
-    expected = intersection(D[30:], DLDL().fit(X[:30], binarize(D[:30], delta=0.1)).enhance(X[30:], Y_new))
+    expected = intersection(
+        D[30:], DLDL().fit(X[:30], binarize(D[:30], delta=0.1)).enhance(X[30:], Y_new)
+    )
     assert model.score(X[30:], D[30:]) == pytest.approx(expected)
 
 
@@ -63,7 +67,9 @@ def test_enhance_before_fit_raises():
         FromDistributions().enhance([[1.0]], [[0.5, 0.5]])
 
 
-@pytest.mark.parametrize("model", [DLDL(beta=1.0, gamma=1.0), FromDistributions(DLDL(beta=1.0, gamma=1.0))])
+@pytest.mark.parametrize(
+    "model", [DLDL(beta=1.0, gamma=1.0), FromDistributions(DLDL(beta=1.0, gamma=1.0))]
+)
 def test_score_with_one_dimensional_targets_raises(model):
     X, D, Y = make_problem()
     model.fit(X, D if isinstance(model, FromDistributions) else Y)

@@ -34,7 +34,9 @@ CLASSIFIERS = {
     "chain": ClassifierChain(LogisticRegression()),
     "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
     "chain in a pipeline": make_pipeline(StandardScaler(), ClassifierChain(LogisticRegression())),
-    "search": GridSearchCV(MultiOutputClassifier(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=2),
+    "search": GridSearchCV(
+        MultiOutputClassifier(LogisticRegression()), {"estimator__C": [0.1, 1.0]}, cv=2
+    ),
 }
 
 
@@ -79,10 +81,18 @@ def test_sample_weights_are_passed_to_the_last_step(classifier):
     weights = np.random.default_rng(0).random(len(X)) + 0.1
     weighted, theirs = FromClassifier(classifier), FromClassifier(LogisticRegression())
     assert weighted.capabilities().sample_weight
-    np.testing.assert_allclose(weighted.fit(X, Y, weights).predict(X), theirs.fit(X, Y, weights).predict(X), atol=1e-9)
-    assert not FromClassifier(make_pipeline(StandardScaler(), KNeighborsClassifier())).capabilities().sample_weight
+    np.testing.assert_allclose(
+        weighted.fit(X, Y, weights).predict(X), theirs.fit(X, Y, weights).predict(X), atol=1e-9
+    )
+    assert (
+        not FromClassifier(make_pipeline(StandardScaler(), KNeighborsClassifier()))
+        .capabilities()
+        .sample_weight
+    )
     with sklearn.config_context(enable_metadata_routing=True):
-        np.testing.assert_array_equal(clone(weighted).fit(X, Y, weights).predict(X), weighted.predict(X))
+        np.testing.assert_array_equal(
+            clone(weighted).fit(X, Y, weights).predict(X), weighted.predict(X)
+        )
 
 
 def test_unsupported_options_raise():
@@ -91,17 +101,23 @@ def test_unsupported_options_raise():
     Y[3, 2] = 1
     Y[Y.sum(axis=1) == 0, 0] = 1
     with pytest.raises(
-        InputError, match="CalibratedClassifierCV cannot be fitted to the label 'label_2': Requesting 2"
+        InputError,
+        match="CalibratedClassifierCV cannot be fitted to the label 'label_2': Requesting 2",
     ):
         FromClassifier(CalibratedClassifierCV(LogisticRegression(), cv=2)).fit(X, Y)
-    with pytest.raises(InputError, match=r"must be an instance, LogisticRegression\(\), not the class itself"):
+    with pytest.raises(
+        InputError, match=r"must be an instance, LogisticRegression\(\), not the class itself"
+    ):
         FromClassifier(LogisticRegression).fit(X, Y)
 
 
 def test_links_match_the_documented_formulas():
     X, _, Y = make_problem(n=200)
     chances = np.column_stack([LogisticRegression().fit(X, y).predict_proba(X)[:, 1] for y in Y.T])
-    plain, votes = (FromClassifier(LogisticRegression(), link=link).fit(X, Y) for link in ("probability", "votes"))
+    plain, votes = (
+        FromClassifier(LogisticRegression(), link=link).fit(X, Y)
+        for link in ("probability", "votes")
+    )
     clipped = np.clip(chances, 0.5 / 201, 1 - 0.5 / 201)
     np.testing.assert_allclose(plain.predict(X), normalize_rows(clipped))
     np.testing.assert_allclose(votes.predict(X), normalize_rows(-np.log1p(-clipped)))
@@ -122,7 +138,10 @@ def test_certain_predictions_give_valid_distributions():
 def test_votes_link_improves_recovery_of_votes():
     data = make_label_distributions(1500, 10, 6, labels="votes", n_raters=20)
     plain, votes = (
-        intersection(data.D[1000:], FromClassifier(link=link).fit(data.X[:1000], data.Y[:1000]).predict(data.X[1000:]))
+        intersection(
+            data.D[1000:],
+            FromClassifier(link=link).fit(data.X[:1000], data.Y[:1000]).predict(data.X[1000:]),
+        )
         for link in ("probability", "votes")
     )
     assert votes > plain + 0.05
@@ -132,7 +151,9 @@ def test_default_penalty_is_selected_per_label():
     """One label depends on the features, the other is random: they need different penalties."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 20))
-    Y = np.column_stack([X @ rng.normal(size=20) > 0, rng.random(300) < 0.5, np.ones(300, dtype=bool)])
+    Y = np.column_stack(
+        [X @ rng.normal(size=20) > 0, rng.random(300) < 0.5, np.ones(300, dtype=bool)]
+    )
     strong, coin = (one.C_ for one in FromClassifier().fit(X, Y).classifier_)
     assert strong > 10 * coin
 
@@ -141,7 +162,9 @@ def test_default_is_invariant_to_feature_units():
     X, _, Y = make_problem(n=100)
     expected = FromClassifier().fit(X, Y).predict(X)
     for unit in (1e-8, 1e3, 1e8, 1e100):  # without a warning
-        np.testing.assert_allclose(FromClassifier().fit(unit * X, Y).predict(unit * X), expected, atol=1e-6)
+        np.testing.assert_allclose(
+            FromClassifier().fit(unit * X, Y).predict(unit * X), expected, atol=1e-6
+        )
 
 
 @pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])

@@ -30,7 +30,8 @@ def data():
 
 
 class Spy(BaseEstimator):
-    """A member that stores what it is fitted on and predicts equal degrees for rows that it was fitted on."""
+    """A member that stores what it is fitted on and predicts equal degrees for rows that it was
+    fitted on."""
 
     seen: list = []  # noqa: RUF012
 
@@ -47,13 +48,16 @@ class Spy(BaseEstimator):
 
 @pytest.fixture
 def inner(monkeypatch):
-    """Arguments of the two losses in step 4: the out-of-fold predictions, the neutral degrees, and so on."""
+    """Arguments of the two losses in step 4: the out-of-fold predictions, the neutral degrees, and
+    so on."""
     Spy.seen.clear()
     given = {}
     for name in ("vote_loss", "degree_loss"):
         real = getattr(stacked_ldl, name)
         monkeypatch.setattr(
-            stacked_ldl, name, lambda *args, name=name, real=real: given.update({name: args}) or real(*args)
+            stacked_ldl,
+            name,
+            lambda *args, name=name, real=real: given.update({name: args}) or real(*args),
         )
     return given
 
@@ -74,7 +78,9 @@ def d_step(p, y, beta):
 def test_step_1_one_teacher_whose_selection_the_members_share(data, monkeypatch):
     fits = []
     real = DLDL._fit
-    monkeypatch.setattr(DLDL, "_fit", lambda self, *args, **data: fits.append(self) or real(self, *args, **data))
+    monkeypatch.setattr(
+        DLDL, "_fit", lambda self, *args, **data: fits.append(self) or real(self, *args, **data)
+    )
     monkeypatch.setattr(stacked_ldl, "find_spec", lambda name: None)
     model = StackedLDL().fit(data.X, data.Y)
     teacher, *kernels = fits
@@ -82,7 +88,9 @@ def test_step_1_one_teacher_whose_selection_the_members_share(data, monkeypatch)
     assert {kernel.beta for kernel in kernels} == {teacher.beta_}
     assert teacher.get_params() == DLDL().get_params()
     assert {fold.l2 for fold in model.members_["linear"]} == {teacher.gamma_}
-    assert {fold.gamma for fold in model.members_["votes"]} == {VoteLDL().fit(data.X, data.Y).gamma_}
+    assert {fold.gamma for fold in model.members_["votes"]} == {
+        VoteLDL().fit(data.X, data.Y).gamma_
+    }
     assert teacher.selection_summary_ in model.selection_summary_
 
 
@@ -97,7 +105,9 @@ def test_step_2_members_learn_degrees_or_labels_in_folds(data, inner):
         held_out += sorted(set(range(60)) - set(rows))
     assert sorted(held_out) == list(range(60))  # each row once
     # No out-of-fold prediction comes from a model that was fitted on the row.
-    np.testing.assert_allclose(inner["vote_loss"][0][1], np.tile(np.arange(1.0, 5.0) / 10.0, (60, 1)))
+    np.testing.assert_allclose(
+        inner["vote_loss"][0][1], np.tile(np.arange(1.0, 5.0) / 10.0, (60, 1))
+    )
     assert set(model.members_) == {"linear", "spy"}
     Spy.seen.clear()
     votes = StackedLDL([LINEAR, ("votes", VoteLDL(gamma=1.0))], teacher=TEACHER).fit(data.X, data.Y)
@@ -151,7 +161,9 @@ def test_step_4_weights_are_the_average_of_two_optima(data, inner):
     first = np.linspace(0.0005, 0.9995, 1000)
     mixtures = [w * P[0] + (1.0 - w) * P[1] for w in first]
     likelihood = [
-        np.sum(np.log(np.where(Y, 1.0 - np.exp(-np.exp(log_rate) * M), np.exp(-np.exp(log_rate) * M))))
+        np.sum(
+            np.log(np.where(Y, 1.0 - np.exp(-np.exp(log_rate) * M), np.exp(-np.exp(log_rate) * M)))
+        )
         for M in mixtures
     ]
     by_likelihood = first[np.argmax(np.add(likelihood, 8.0 * np.log(first)))]
@@ -175,7 +187,9 @@ def test_minimize_on_simplex_finds_vertices_and_inner_points():
     for target in np.array([[0.2, 0.5, 0.3], [1.0, 0.0, 0.0]]):
         found = minimize_on_simplex(lambda w, t=target: ((w - t) @ (w - t), 2.0 * (w - t)), 3)
         np.testing.assert_allclose(found, target, atol=1e-5)
-    np.testing.assert_allclose(minimize_on_simplex(lambda w: (w[1], np.array([0.0, 1.0])), 2), [1.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(
+        minimize_on_simplex(lambda w: (w[1], np.array([0.0, 1.0])), 2), [1.0, 0.0], atol=1e-9
+    )
     np.testing.assert_array_equal(minimize_on_simplex(lambda w: (0.0, np.zeros(1)), 1), [1.0])
 
 
@@ -202,7 +216,9 @@ def test_step_5_recovery_is_the_d_step_given_the_mixture(data, inner):
 def test_zeros_that_mean_less_mix_recovery_and_prediction(data, inner):
     none = StackedLDL(PLAIN, teacher=TEACHER).fit(data.X, data.Y)
     # The parameter of the teacher is not used.
-    model = StackedLDL(PLAIN, zeros=2.0, teacher=clone(TEACHER).set_params(zeros="less")).fit(data.X, data.Y)
+    model = StackedLDL(PLAIN, zeros=2.0, teacher=clone(TEACHER).set_params(zeros="less")).fit(
+        data.X, data.Y
+    )
     np.testing.assert_array_equal(model.member_weights_, none.member_weights_)
     np.testing.assert_array_equal(model.predict(data.X), none.predict(data.X))
     w = 2.0 / (2.0 + data.Y.sum(axis=1).mean())
@@ -240,8 +256,11 @@ def test_duplicate_rows_are_in_the_same_fold(data):
 def test_members_are_trained_on_a_sample_of_many_rows(data, inner):
     model = StackedLDL([LINEAR, ("spy", Spy())], teacher=TEACHER, max_rows=25).fit(data.X, data.Y)
     assert [len(spy.X_) for spy in Spy.seen] == [20] * 5
-    # Rows that are not in the sample are predicted, too, and by models that were not fitted on them.
-    np.testing.assert_allclose(inner["vote_loss"][0][1], np.tile(np.arange(1.0, 5.0) / 10.0, (60, 1)))
+    # Rows that are not in the sample are predicted, too, and by models that were not fitted on
+    # them.
+    np.testing.assert_allclose(
+        inner["vote_loss"][0][1], np.tile(np.arange(1.0, 5.0) / 10.0, (60, 1))
+    )
     assert model.label_distributions_.shape == (60, 4)
 
 
@@ -267,7 +286,9 @@ class Failing(RegressorMixin, BaseEstimator):
         return np.full((len(X), 4), np.nan) if self.problem == "nan" else np.ones(len(X))
 
 
-@pytest.mark.parametrize(("problem", "message"), [("error", "no memory"), ("nan", "finite"), ("shape", "4 finite")])
+@pytest.mark.parametrize(
+    ("problem", "message"), [("error", "no memory"), ("nan", "finite"), ("shape", "4 finite")]
+)
 def test_failing_member_is_dropped_with_a_warning(data, problem, message):
     with pytest.warns(UserWarning, match=f"'bad'.*{message}"):
         model = StackedLDL([("bad", Failing(problem)), *PLAIN], teacher=TEACHER).fit(data.X, data.Y)
@@ -281,7 +302,9 @@ def test_fit_raises_if_all_members_fail(data):
         StackedLDL([("bad", Failing())], teacher=TEACHER).fit(data.X, data.Y)
 
 
-@pytest.mark.parametrize("members", [[], [SABFGS()], [("a", SABFGS()), ("a", SABFGS())], [(1, SABFGS())]])
+@pytest.mark.parametrize(
+    "members", [[], [SABFGS()], [("a", SABFGS()), ("a", SABFGS())], [(1, SABFGS())]]
+)
 def test_invalid_members_raise(data, members):
     with pytest.raises(ParameterError, match="pairs"):
         StackedLDL(members, teacher=TEACHER).fit(data.X, data.Y)
@@ -295,7 +318,12 @@ def test_default_members_with_and_without_lightgbm(data, monkeypatch):
     assert list(model.members_) == ["linear", "kernel", "networks", "votes", "boosted votes"]
     assert {fold.target for fold in model.members_["boosted votes"]} == {"votes"}
     monkeypatch.setattr(stacked_ldl, "find_spec", lambda name: None)
-    assert list(StackedLDL(teacher=TEACHER).fit(data.X, data.Y).members_) == ["linear", "kernel", "networks", "votes"]
+    assert list(StackedLDL(teacher=TEACHER).fit(data.X, data.Y).members_) == [
+        "linear",
+        "kernel",
+        "networks",
+        "votes",
+    ]
 
 
 class SmallBoosted(BoostedLDL):
@@ -315,7 +343,9 @@ def test_boosting_stops_on_the_rows_that_are_left_out(data):
     pytest.importorskip("lightgbm")
     SmallBoosted.seen.clear()
     StackedLDL([LINEAR, ("boosted", SmallBoosted())], teacher=TEACHER).fit(data.X, data.Y)
-    assert [(len(X), int(validation.sum())) for X, validation in SmallBoosted.seen] == [(60, 12)] * 5
+    assert [(len(X), int(validation.sum())) for X, validation in SmallBoosted.seen] == [
+        (60, 12)
+    ] * 5
 
 
 def test_members_get_the_sample_weights_of_their_rows(data):
@@ -357,7 +387,10 @@ def test_only_conformal_intervals(data):
 
 def test_model_file_restores_all_default_members(data, tmp_path):
     pytest.importorskip("lightgbm")
-    small = [("networks", MLPLDL(2, max_iter=2)), ("boosted", BoostedLDL("votes", n_estimators=2, min_samples_leaf=2))]
+    small = [
+        ("networks", MLPLDL(2, max_iter=2)),
+        ("boosted", BoostedLDL("votes", n_estimators=2, min_samples_leaf=2)),
+    ]
     kernel = ("kernel", StackedLDL(teacher=TEACHER).fit(data.X, data.Y).members_["kernel"][0])
     model = StackedLDL([*PLAIN, *small, kernel], teacher=TEACHER).fit(data.X, data.Y)
     save_model(model, tmp_path / "model.ldl")

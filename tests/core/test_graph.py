@@ -36,14 +36,18 @@ def test_graph_and_laplacian(n, m, k, seed):
     np.testing.assert_allclose(G.sum(axis=1), 0, atol=1e-12)
     assert np.linalg.eigvalsh(G)[0] > -1e-10
     pairs = np.square(D[:, None] - D[None]).sum(axis=2)
-    np.testing.assert_allclose(np.trace(D.T @ G @ D), 0.5 * np.sum(A.toarray() * pairs), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(
+        np.trace(D.T @ G @ D), 0.5 * np.sum(A.toarray() * pairs), rtol=1e-9, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize(("sigma", "statistic"), [("median", np.median), ("mean", np.mean)])
 def test_sigma_is_a_statistic_of_the_distances(sigma, statistic):
     X = np.random.default_rng(0).normal(size=(40, 3))
     nearest = np.sort(cdist(X, X), axis=1)[:, 1:6]
-    np.testing.assert_allclose(knn_graph(X, 5, sigma).toarray(), brute_force(X, 5, statistic(nearest)), atol=1e-6)
+    np.testing.assert_allclose(
+        knn_graph(X, 5, sigma).toarray(), brute_force(X, 5, statistic(nearest)), atol=1e-6
+    )
 
 
 def test_duplicates_have_weight_one_and_no_self_edges():
@@ -54,7 +58,9 @@ def test_duplicates_have_weight_one_and_no_self_edges():
 
 
 def test_sparse_features_give_the_same_graph():
-    X = np.random.default_rng(1).normal(size=(30, 6)) * (np.random.default_rng(2).random((30, 6)) < 0.9)
+    X = np.random.default_rng(1).normal(size=(30, 6)) * (
+        np.random.default_rng(2).random((30, 6)) < 0.9
+    )
     np.testing.assert_allclose(
         knn_graph(X, 4, 1.0).toarray(), knn_graph(sparse.csr_array(X), 4, 1.0).toarray(), atol=1e-6
     )
@@ -73,12 +79,16 @@ def test_too_many_neighbours_raise_with_both_numbers():
 
 @pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
 def test_width_scales_with_features_with_many_duplicates(unit):
-    X = np.repeat(np.random.default_rng(0).normal(size=(6, 2)), 4, axis=0)  # three of four neighbours at distance 0
+    X = np.repeat(
+        np.random.default_rng(0).normal(size=(6, 2)), 4, axis=0
+    )  # three of four neighbours at distance 0
     nearest = np.sort(cdist(X, X), axis=1)[:, 1:5]
     assert np.median(nearest) == 0
     width = np.median(nearest[nearest > 0])
     np.testing.assert_allclose(bandwidth(unit * nearest, "median"), unit * width, rtol=1e-12)
-    np.testing.assert_allclose(knn_graph(unit * X, 4).toarray(), knn_graph(X, 4).toarray(), rtol=1e-9)
+    np.testing.assert_allclose(
+        knn_graph(unit * X, 4).toarray(), knn_graph(X, 4).toarray(), rtol=1e-9
+    )
     assert ((knn_graph(X, 4).toarray() > 0) & (knn_graph(X, 4).toarray() < 1)).any()
 
 
@@ -90,7 +100,11 @@ def test_precomputed_neighbours_give_the_exact_graph():
     X = np.random.default_rng(0).normal(size=(60, 4))
     X[7] = X[3]  # a duplicate: a stored distance of zero
     exact = neighbor_graph(X, 5, "median")
-    for neighbors in (KNeighborsTransformer(n_neighbors=5, mode="distance"), graph_of(X), graph_of(X, 9)):
+    for neighbors in (
+        KNeighborsTransformer(n_neighbors=5, mode="distance"),
+        graph_of(X),
+        graph_of(X, 9),
+    ):
         given = neighbor_graph(X, 5, "median", neighbors)
         np.testing.assert_allclose(given.A.toarray(), exact.A.toarray(), atol=1e-7)
         assert given.sigma == pytest.approx(exact.sigma, rel=1e-7)
@@ -106,7 +120,9 @@ def test_graph_in_any_sparse_format(kind):
     X = np.random.default_rng(0).normal(size=(20, 4))
     graph = graph_of(X)
     given = neighbor_graph(X, 5, "median", graph.asformat(kind)).A
-    np.testing.assert_array_equal(given.toarray(), neighbor_graph(X, 5, "median", graph).A.toarray())
+    np.testing.assert_array_equal(
+        given.toarray(), neighbor_graph(X, 5, "median", graph).A.toarray()
+    )
 
 
 @pytest.mark.parametrize("itself", [False, True])

@@ -13,14 +13,23 @@ from ldlearn.core.kernels import mean_distance, rbf_blocks, rbf_kernel
 
 
 @settings(deadline=None, max_examples=30)
-@given(n=st.integers(2, 40), m=st.integers(1, 6), offset=st.sampled_from([0.0, 1e4]), seed=st.integers(0, 10_000))
+@given(
+    n=st.integers(2, 40),
+    m=st.integers(1, 6),
+    offset=st.sampled_from([0.0, 1e4]),
+    seed=st.integers(0, 10_000),
+)
 def test_kernel_matches_scipy_for_any_offset(n, m, offset, seed):
     X = np.random.default_rng(seed).normal(size=(n, m)) + offset
     width = mean_distance(X)
     assert width == pytest.approx(pdist(X).mean(), rel=1e-9)
-    np.testing.assert_allclose(rbf_kernel(X, width=width), np.exp(-cdist(X, X, "sqeuclidean") / (2 * width**2)))
+    np.testing.assert_allclose(
+        rbf_kernel(X, width=width), np.exp(-cdist(X, X, "sqeuclidean") / (2 * width**2))
+    )
     Z = X[: n // 2] + 0.5
-    np.testing.assert_allclose(rbf_kernel(Z, X, width=2.0), np.exp(-cdist(Z, X, "sqeuclidean") / 8), atol=1e-9)
+    np.testing.assert_allclose(
+        rbf_kernel(Z, X, width=2.0), np.exp(-cdist(Z, X, "sqeuclidean") / 8), atol=1e-9
+    )
 
 
 def test_blocks_equal_the_full_kernel(monkeypatch):

@@ -47,7 +47,11 @@ def test_top_k_and_ties():
 
 @pytest.mark.parametrize(
     ("D", "message"),
-    [([["a"]], "numbers only"), ([[1.0], [0.5, 0.5]], "equally many"), ([[0.5, 0.5], [np.nan, 1]], "NaN in row 1")],
+    [
+        ([["a"]], "numbers only"),
+        ([[1.0], [0.5, 0.5]], "equally many"),
+        ([[0.5, 0.5], [np.nan, 1]], "NaN in row 1"),
+    ],
 )
 def test_invalid_degrees_raise(D, message):
     with pytest.raises(InputError, match=message):
@@ -68,7 +72,9 @@ def test_unknown_rule_and_wrong_shape_raise():
 
 
 @pytest.mark.parametrize("dtype", [bool, np.uint8, int, float])
-@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array, sparse.coo_array, sparse.csc_array])
+@pytest.mark.parametrize(
+    "container", [np.asarray, sparse.csr_array, sparse.coo_array, sparse.csc_array]
+)
 def test_labels_of_any_container_and_dtype_are_equal(container, dtype):
     Y = np.random.default_rng(0).random((40, 5)) < 0.4
     Y[:, 2] = True
@@ -138,4 +144,6 @@ def test_clipped_degrees_are_positive_and_sum_to_one(seed, c):
 
 
 def test_only_degrees_below_the_smallest_are_raised():
-    np.testing.assert_allclose(clip_degrees(np.array([[0.75, 0.25, 0.0]]), smallest=0.25), [[0.6, 0.2, 0.2]])
+    np.testing.assert_allclose(
+        clip_degrees(np.array([[0.75, 0.25, 0.0]]), smallest=0.25), [[0.6, 0.2, 0.2]]
+    )

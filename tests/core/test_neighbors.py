@@ -17,7 +17,8 @@ CONTAINERS = [np.asarray, sparse.csr_array]
 
 
 def rows(m=30):
-    """Rows on a grid of 2^-10, so that adding an offset is exact; many columns, so that the search uses products."""
+    """Rows on a grid of 2^-10, so that adding an offset is exact; many columns, so that the search
+    uses products."""
     return np.rint(1024 * np.random.default_rng(0).normal(size=(60, m))) / 1024
 
 
@@ -37,7 +38,8 @@ def test_neighbours_are_invariant_to_float32_offset():
     distances = cdist(far.astype(float), far.astype(float))
     np.fill_diagonal(distances, np.inf)
     np.testing.assert_array_equal(
-        np.sort(index.kneighbors(return_distance=False), axis=1), np.sort(np.argsort(distances, axis=1)[:, :5], axis=1)
+        np.sort(index.kneighbors(return_distance=False), axis=1),
+        np.sort(np.argsort(distances, axis=1)[:, :5], axis=1),
     )
     assert index._fit_X.dtype == np.float32
 
@@ -78,7 +80,13 @@ def test_shared_search_distinguishes_rows_neighbours_and_dtypes():
     changed = X.copy()
     changed[7] += 1.0
     with SharedNeighbors(max_searches=5) as shared:
-        for matrix, k in ((X, 5), (X, 6), (changed, 5), (X.astype(np.float32), 5), (sparse.csr_array(X), 5)):
+        for matrix, k in (
+            (X, 5),
+            (X, 6),
+            (changed, 5),
+            (X.astype(np.float32), 5),
+            (sparse.csr_array(X), 5),
+        ):
             found = nearest_rows(matrix, k)
             assert found.shape == (40, k)
         np.testing.assert_array_equal(nearest_rows(changed.copy(), 5), nearest_rows(changed, 5))

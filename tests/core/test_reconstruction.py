@@ -45,7 +45,9 @@ def test_affine_weights_match_locally_linear_embedding():
     indices = NearestNeighbors(n_neighbors=5).fit(X).kneighbors()[1]
     expected = barycenter_weights(X, X, indices, reg=1e-3)
     W = reconstruction_weights(X, 5)
-    np.testing.assert_allclose(np.take_along_axis(W.toarray(), indices, axis=1), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        np.take_along_axis(W.toarray(), indices, axis=1), expected, atol=1e-12
+    )
     assert W.nnz == 60 * 5
 
 
@@ -171,7 +173,8 @@ def test_one_matrix_for_all_rows_gives_non_negative_least_squares():
 
 
 def test_cycling_pivots_terminate():
-    # A matrix with large off-diagonal entries, on which full exchanges alone are known to be fragile.
+    # A matrix with large off-diagonal entries, on which full exchanges alone are known to be
+    # fragile.
     rng = np.random.default_rng(1)
     A = rng.normal(size=(400, 10, 10)) + 3.0
     C, B = A.transpose(0, 2, 1) @ A + 1e-6 * np.eye(10), rng.normal(size=(400, 10)) + 1.0

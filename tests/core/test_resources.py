@@ -6,7 +6,13 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 from ldlearn.core import resources
-from ldlearn.core.resources import blas_threads, in_threads, limit_blas_threads, sum_in_threads, thread_count
+from ldlearn.core.resources import (
+    blas_threads,
+    in_threads,
+    limit_blas_threads,
+    sum_in_threads,
+    thread_count,
+)
 
 
 def test_raises_before_allocating(monkeypatch):
@@ -59,10 +65,15 @@ def test_blas_is_limited_to_one_thread_and_restored(monkeypatch):
         before = [library.num_threads for library in resources._blas_controller().lib_controllers]
         monkeypatch.setattr(resources, "thread_count", lambda: 2)
         inside = in_threads(
-            lambda _: [library.num_threads for library in resources._blas_controller().lib_controllers], [0, 1]
+            lambda _: [
+                library.num_threads for library in resources._blas_controller().lib_controllers
+            ],
+            [0, 1],
         )
         assert np.unique(inside).tolist() == [1]
-        assert [library.num_threads for library in resources._blas_controller().lib_controllers] == before
+        assert [
+            library.num_threads for library in resources._blas_controller().lib_controllers
+        ] == before
 
 
 @pytest.mark.parametrize("count", [1, 3])

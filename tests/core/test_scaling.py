@@ -65,7 +65,9 @@ def test_moments_match_exact_arithmetic(container, rows_at_a_time, monkeypatch):
     exact = X.astype(np.longdouble)
     mean, squares = column_moments(container(X))
     np.testing.assert_allclose(mean, exact.mean(axis=0).astype(float), rtol=1e-14)
-    np.testing.assert_allclose(squares, ((exact - exact.mean(axis=0)) ** 2).sum(axis=0).astype(float), rtol=1e-8)
+    np.testing.assert_allclose(
+        squares, ((exact - exact.mean(axis=0)) ** 2).sum(axis=0).astype(float), rtol=1e-8
+    )
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -84,7 +86,10 @@ def test_constant_column_has_zero_variance(container, dtype):
 
 
 @given(
-    st.integers(0, 1000), st.sampled_from([0.0, 1.0, 1e4, -3e7, 1e8]), st.sampled_from([1e-3, 1.0, 1e4]), st.booleans()
+    st.integers(0, 1000),
+    st.sampled_from([0.0, 1.0, 1e4, -3e7, 1e8]),
+    st.sampled_from([1e-3, 1.0, 1e4]),
+    st.booleans(),
 )
 @settings(deadline=None, max_examples=60)
 def test_differences_of_rows_are_exact(seed, offset, scale, is_sparse):

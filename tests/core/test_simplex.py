@@ -11,7 +11,9 @@ from ldlearn.core import log_softmax, normalize_rows, project_simplex, softmax
 from ldlearn.core.simplex import OUTPUT_MAPS, to_distributions
 
 scores = hnp.arrays(
-    np.float64, st.tuples(st.integers(1, 6), st.integers(1, 7)), elements=st.floats(-1e3, 1e3, allow_subnormal=False)
+    np.float64,
+    st.tuples(st.integers(1, 6), st.integers(1, 7)),
+    elements=st.floats(-1e3, 1e3, allow_subnormal=False),
 )
 
 
@@ -77,7 +79,9 @@ def test_softmax_never_overflows():
 def test_normalize_rows():
     tiny = np.array([[1e-320, 3e-320], [0.0, 0.0]])
     np.testing.assert_allclose(normalize_rows(tiny), [[0.25, 0.75], [0.5, 0.5]], rtol=1e-2)
-    np.testing.assert_allclose(normalize_rows(np.array([[1e308, 1e308]])), [[0.5, 0.5]])  # their sum overflows
+    np.testing.assert_allclose(
+        normalize_rows(np.array([[1e308, 1e308]])), [[0.5, 0.5]]
+    )  # their sum overflows
     shifted = normalize_rows(np.array([[-1.0, 0.0, 1.0], [9.0, 5.0, 6.0]]), shift=True)
     np.testing.assert_allclose(shifted, [[0, 1 / 3, 2 / 3], [0.8, 0, 0.2]])
     np.testing.assert_allclose(normalize_rows(np.array([[2.0, 2.0]]), shift=True), [[0.5, 0.5]])
@@ -89,7 +93,9 @@ def test_normalize_rows():
 
 
 @settings(deadline=None, max_examples=50)
-@given(F=arrays(float, (4, 3), elements=st.floats(-1e3, 1e3)), normalize=st.sampled_from(OUTPUT_MAPS))
+@given(
+    F=arrays(float, (4, 3), elements=st.floats(-1e3, 1e3)), normalize=st.sampled_from(OUTPUT_MAPS)
+)
 def test_rows_are_distributions_in_the_order_of_the_scores(F, normalize):
     D = to_distributions(F, normalize)
     assert (D >= 0).all()
@@ -101,8 +107,12 @@ def test_rows_are_distributions_in_the_order_of_the_scores(F, normalize):
 def test_invariances_of_the_maps():
     F = np.random.default_rng(0).normal(size=(5, 4))
     shift, scale = np.arange(5.0)[:, None], np.arange(1.0, 6.0)[:, None]
-    np.testing.assert_allclose(to_distributions(F + shift, "softmax"), to_distributions(F, "softmax"))
-    np.testing.assert_allclose(to_distributions(scale * F + shift, "shift_l1"), to_distributions(F, "shift_l1"))
+    np.testing.assert_allclose(
+        to_distributions(F + shift, "softmax"), to_distributions(F, "softmax")
+    )
+    np.testing.assert_allclose(
+        to_distributions(scale * F + shift, "shift_l1"), to_distributions(F, "shift_l1")
+    )
     np.testing.assert_allclose(to_distributions(scale * F, "l1"), to_distributions(F, "l1"))
 
 

@@ -19,7 +19,10 @@ def fast_dask_settings():
         wait_between_messages(self, 0, **options)
 
     wait_between_messages = BatchedSend.__init__
-    unwatched = {"distributed.worker.profile.enabled": False, "distributed.admin.tick.interval": "1s"}
+    unwatched = {
+        "distributed.worker.profile.enabled": False,
+        "distributed.admin.tick.interval": "1s",
+    }
     with pytest.MonkeyPatch.context() as patch, dask.config.set(unwatched):
         patch.setattr(BatchedSend, "__init__", send_at_once)
         yield
@@ -27,7 +30,8 @@ def fast_dask_settings():
 
 @pytest.fixture(scope="session")
 def forked_workers():
-    """Fork worker processes from a process that has imported everything, which starts them faster."""
+    """Fork worker processes from a process that has imported everything, which starts them
+    faster."""
     import dask
     from distributed.utils import get_mp_context
 
@@ -42,7 +46,12 @@ def forked_workers():
 @pytest.fixture(scope="package")
 def cluster(forked_workers):
     """Two local worker processes, shared by all tests of this folder."""
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    options = {
+        "n_workers": 2,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": ":0",
+    }
     with distributed.LocalCluster(**options) as cluster:
         yield cluster
 
@@ -57,7 +66,12 @@ def client_of_processes(cluster):
 @pytest.fixture(scope="package")
 def client():
     """A client of two threads in this process: the same tasks in a fifth of the time."""
-    options = {"n_workers": 1, "threads_per_worker": 2, "processes": False, "dashboard_address": ":0"}
+    options = {
+        "n_workers": 1,
+        "threads_per_worker": 2,
+        "processes": False,
+        "dashboard_address": ":0",
+    }
     with (
         distributed.LocalCluster(**options) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,

@@ -34,8 +34,13 @@ def rows(data):
 
 def test_failing_task_raises(rows, client_of_processes):
     X, Y = rows
-    broken = X.map_blocks(lambda block: block / 0 if block is None else 1 // 0, dtype=float, meta=np.empty((0, 0)))
-    with pytest.raises(ld.ClusterError, match=r"A task failed on the cluster \(ZeroDivisionError: .*; compute X and y"):
+    broken = X.map_blocks(
+        lambda block: block / 0 if block is None else 1 // 0, dtype=float, meta=np.empty((0, 0))
+    )
+    with pytest.raises(
+        ld.ClusterError,
+        match=r"A task failed on the cluster \(ZeroDivisionError: .*; compute X and y",
+    ):
         ld.DaskDLDL(**PARAMS, client=client_of_processes).fit(broken, Y)
     model = ld.DaskDLDL(**PARAMS, client=client_of_processes).fit(X, Y)
     with pytest.raises(ld.ClusterError, match="ZeroDivisionError"):
@@ -59,7 +64,12 @@ def short_timeouts(monkeypatch):
 
 @contextmanager
 def client_of_workers(count):
-    options = {"n_workers": count, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    options = {
+        "n_workers": count,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": ":0",
+    }
     with (
         distributed.LocalCluster(**options) as cluster,
         distributed.Client(cluster, set_as_default=False) as client,
@@ -73,14 +83,18 @@ def test_cluster_without_workers_raises(rows, short_timeouts):
         ld.DaskDLDL(**PARAMS, client=client).fit(*rows)
 
 
-def test_workers_killed_by_a_function_they_cannot_import(rows, short_timeouts, forked_workers, tmp_path, monkeypatch):
+def test_workers_killed_by_a_function_they_cannot_import(
+    rows, short_timeouts, forked_workers, tmp_path, monkeypatch
+):
     (tmp_path / "only_here.py").write_text("def twice(block):\n    return 2 * block\n")
     with client_of_workers(1) as client:
         monkeypatch.syspath_prepend(tmp_path)  # only in this process, not in the workers
         import only_here
 
         with pytest.raises(ld.ClusterError, match="import the libraries"):
-            ld.DaskDLDL(**PARAMS, client=client).fit(rows[0].map_blocks(only_here.twice, dtype=float), rows[1])
+            ld.DaskDLDL(**PARAMS, client=client).fit(
+                rows[0].map_blocks(only_here.twice, dtype=float), rows[1]
+            )
 
 
 def test_workers_with_full_memory_raise(rows, client, short_timeouts, monkeypatch):
@@ -131,13 +145,20 @@ def test_other_versions_are_rejected_before_sending(client_of_processes):
     with pytest.raises(ld.ClusterError, match=r"Worker b has ldlearn 0\.1\.0 and this process"):
         check_workers(StubClient("ours", a=OSError("lost"), b="0.1.0"))
     missing = ModuleNotFoundError("No module named 'ldlearn'")
-    with pytest.raises(MissingDependencyError, match="The worker b cannot import ldlearn; install this version"):
+    with pytest.raises(
+        MissingDependencyError, match="The worker b cannot import ldlearn; install this version"
+    ):
         check_workers(StubClient("ours", a=OSError("lost"), b=missing))
-    with pytest.raises(MissingDependencyError, match="The scheduler cannot import ldlearn; install this version"):
+    with pytest.raises(
+        MissingDependencyError, match="The scheduler cannot import ldlearn; install this version"
+    ):
         check_workers(StubClient(missing))
 
 
 def test_unresponsive_address_raises(monkeypatch):
     monkeypatch.setattr("ldlearn.dask.cluster._CONNECT_SECONDS", 0.2)
-    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(FileError, match="No Dask scheduler answers"):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        pytest.raises(FileError, match="No Dask scheduler answers"),
+    ):
         ld.connect(f"tcp://127.0.0.1:{silent.getsockname()[1]}")

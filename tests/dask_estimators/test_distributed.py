@@ -28,7 +28,9 @@ distributed = pytest.importorskip("distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 GIVEN = {"beta": 0.3, "gamma": 0.3, "max_iter": 1}
-TWICE = GIVEN | {"max_iter": 2}  # for tests of the steps: the second one is warm-started by the first
+TWICE = GIVEN | {
+    "max_iter": 2
+}  # for tests of the steps: the second one is warm-started by the first
 UNEVEN = {1: (700,), 3: (300, 1, 399), 7: (200, 50, 1, 149, 120, 80, 100)}
 PLACES = [(1, "client"), (3, "client"), (7, "client_of_processes")]
 
@@ -112,8 +114,12 @@ def test_selection_with_feature_maps_equals_local_selection(client, name):
     X, Y = (in_blocks(A, (90, 60)) for A in (data.X, data.Y))
     model = getattr(ld, f"Dask{name}")(**params, client=client).fit(X, Y)
     local = {"DLDL": DLDL, "VoteLDL": VoteLDL}[name](**params).fit(data.X, data.Y)
-    np.testing.assert_array_equal(model.feature_map_.component_indices_, local.feature_map_.component_indices_)
-    np.testing.assert_allclose(model.feature_map_.components_, local.feature_map_.components_, atol=1e-12)
+    np.testing.assert_array_equal(
+        model.feature_map_.component_indices_, local.feature_map_.component_indices_
+    )
+    np.testing.assert_allclose(
+        model.feature_map_.components_, local.feature_map_.components_, atol=1e-12
+    )
     assert model.gamma_ == pytest.approx(local.gamma_, rel=1e-6)
     D = client.compute(model.label_distributions_, sync=True)
     np.testing.assert_allclose(D, local.label_distributions_, atol=1e-6)
@@ -124,7 +130,9 @@ def test_selection_uses_the_sample_of_local_fits(client, monkeypatch):
     monkeypatch.setattr("ldlearn.dask.rows._MAX_LOCAL_ROWS", 0)
     Y, weights = np.where(data.X[:, :1] > 1.5, np.nan, data.Y), np.linspace(0.5, 2.0, 3000)
     X, rest = in_blocks(data.X, (1000, 2000)), da.from_array(weights, chunks=1000)
-    model = ld.DaskDLDL(max_iter=1, client=client).fit(X, in_blocks(Y, (1000, 2000)), sample_weight=rest)
+    model = ld.DaskDLDL(max_iter=1, client=client).fit(
+        X, in_blocks(Y, (1000, 2000)), sample_weight=rest
+    )
     local = DLDL(max_iter=1).fit(data.X, Y, sample_weight=weights)
     assert (model.beta_, model.selection_summary_) == (local.beta_, local.selection_summary_)
     np.testing.assert_allclose(model.coef_, local.coef_, atol=1e-6)
@@ -132,7 +140,9 @@ def test_selection_uses_the_sample_of_local_fits(client, monkeypatch):
 
 def test_float32_stays_float32(rows, client):
     X = rows[0].astype(np.float32)
-    model = ld.DaskDLDL(**GIVEN, client=client).fit(in_blocks(X, UNEVEN[3]), in_blocks(rows[1], UNEVEN[3]))
+    model = ld.DaskDLDL(**GIVEN, client=client).fit(
+        in_blocks(X, UNEVEN[3]), in_blocks(rows[1], UNEVEN[3])
+    )
     assert model.label_distributions_.dtype == np.float32
     D = client.compute(model.label_distributions_, sync=True)
     np.testing.assert_allclose(D, DLDL(**GIVEN).fit(X, rows[1]).label_distributions_, atol=1e-6)
@@ -149,7 +159,9 @@ def test_sa_bfgs_in_blocks_equals_local_fit(rows, local, client_of_processes):
     np.testing.assert_allclose(
         client_of_processes.compute(model.predict(X), sync=True), one.predict(rows[0]), atol=1e-6
     )
-    assert model.score(X, D) == pytest.approx(one.score(rows[0], local.label_distributions_), rel=1e-6)
+    assert model.score(X, D) == pytest.approx(
+        one.score(rows[0], local.label_distributions_), rel=1e-6
+    )
     assert type(model.to_local()) is SABFGS
     with pytest.raises(ParameterError, match="the solver is 'newton', not 'lbfgs'"):
         ld.DaskSABFGS(solver="lbfgs", client=client_of_processes).fit(X, D)
@@ -159,16 +171,27 @@ def test_sa_bfgs_in_blocks_equals_local_fit(rows, local, client_of_processes):
 def partly(rows):
     """Labels with unknown entries, and sample weights."""
     rng = np.random.default_rng(0)
-    return np.where(rng.random(rows[1].shape) < 0.1, np.nan, rows[1]), rng.uniform(0.5, 2.0, len(rows[0]))
+    return np.where(rng.random(rows[1].shape) < 0.1, np.nan, rows[1]), rng.uniform(
+        0.5, 2.0, len(rows[0])
+    )
 
 
 @pytest.mark.parametrize(
     "params",
-    [TWICE, {"init": "pseudo", "fit_intercept": False, **TWICE}, {"ordered": 0.5, **TWICE}, {"max_iter": 2}],
+    [
+        TWICE,
+        {"init": "pseudo", "fit_intercept": False, **TWICE},
+        {"ordered": 0.5, **TWICE},
+        {"max_iter": 2},
+    ],
     ids=["given", "pseudo", "ordered", "chosen"],
 )
 def test_sample_weights_and_unknown_labels_equal_local_fit(rows, partly, client, params):
-    X, Y, weights = in_blocks(rows[0], UNEVEN[3]), in_blocks(partly[0], UNEVEN[3]), da.from_array(partly[1], chunks=300)
+    X, Y, weights = (
+        in_blocks(rows[0], UNEVEN[3]),
+        in_blocks(partly[0], UNEVEN[3]),
+        da.from_array(partly[1], chunks=300),
+    )
     model = ld.DaskDLDL(**params, client=client).fit(X, Y, sample_weight=weights)
     local = DLDL(**params).fit(rows[0], partly[0], sample_weight=partly[1])
     assert (model.beta_, model.selection_summary_) == (local.beta_, local.selection_summary_)
@@ -197,7 +220,10 @@ def test_sample_weights_as_series(rows, partly, client):
     [
         (np.ones(700), "sample_weight must be a Dask array or series"),
         (da.ones(600), "X has 700 rows and sample_weight has 600"),
-        (da.arange(700, chunks=350), r"Block 0 .*must be positive and finite, got 0 at row 0; leave it out"),
+        (
+            da.arange(700, chunks=350),
+            r"Block 0 .*must be positive and finite, got 0 at row 0; leave it out",
+        ),
         (da.ones((700, 1)), "sample_weight must be a Dask array or series, one number a row"),
     ],
 )
@@ -210,7 +236,9 @@ def test_invalid_sample_weights_raise(rows, client, weights, message):
 def test_label_without_known_values_raises(rows, client):
     Y = np.where([False, False, True, False], np.nan, rows[1])
     with pytest.raises(InputError, match=r"'label_2' .column 2 of y. is unknown in every row"):
-        ld.DaskDLDL(**GIVEN, client=client).fit(in_blocks(rows[0], UNEVEN[3]), in_blocks(Y, UNEVEN[3]))
+        ld.DaskDLDL(**GIVEN, client=client).fit(
+            in_blocks(rows[0], UNEVEN[3]), in_blocks(Y, UNEVEN[3])
+        )
 
 
 VOTES = {"gamma": 1.0, "max_iter": 8}
@@ -325,7 +353,9 @@ def test_frames_in_frames_out(rows, local, client_of_processes):
             model.predict(other)
     with pytest.raises(InputError, match="X has 3 features, but DLDL is expecting 6"):
         model.predict(da.ones((10, 3)))
-    enhanced = client_of_processes.compute(model.enhance(X, Y[labels[::-1]]), sync=True)  # columns are matched by name
+    enhanced = client_of_processes.compute(
+        model.enhance(X, Y[labels[::-1]]), sync=True
+    )  # columns are matched by name
     np.testing.assert_allclose(enhanced[labels], local.enhance(*rows), atol=1e-6)
 
 
@@ -400,7 +430,9 @@ def test_missing_client_raises(rows):
 def test_current_client_is_the_default(rows, local, cluster):
     X, Y = (in_blocks(A, UNEVEN[1]) for A in rows)
     with distributed.Client(cluster):
-        model = clone(ld.DaskDLDL(**GIVEN)).fit(X, Y)  # one block: the other worker has nothing to do
+        model = clone(ld.DaskDLDL(**GIVEN)).fit(
+            X, Y
+        )  # one block: the other worker has nothing to do
         np.testing.assert_allclose(model.predict(X).compute(), local.predict(rows[0]), atol=1e-6)
 
 
@@ -447,7 +479,9 @@ def test_experiments_use_the_same_cluster(tmp_path, rows, client_of_processes, c
     X, Y = (in_blocks(A, UNEVEN[3]) for A in rows)
     model = ld.DaskDLDL(**GIVEN, client=client_of_processes)
     before = model.fit(X, Y).coef_
-    run = run_plan(tiny_plan(protocol={"repeats": 1}), tmp_path, scheduler=cluster.scheduler_address)
+    run = run_plan(
+        tiny_plan(protocol={"repeats": 1}), tmp_path, scheduler=cluster.scheduler_address
+    )
     assert run.count("ok") == len(run.records) == 5
     np.testing.assert_allclose(model.fit(X, Y).coef_, before, atol=1e-12)
 
@@ -456,7 +490,9 @@ def test_blocks_are_summed_in_a_tree(client, monkeypatch):
     monkeypatch.setattr("ldlearn.dask.cluster._TREE_WIDTH", 2)
     runner = BlockRunner(client)
     numbers = [dask.delayed(k) for k in range(7)]
-    total, squares = runner.map_sum(lambda k, scale: (scale * k, np.full(2, k * k)), numbers, common=10)
+    total, squares = runner.map_sum(
+        lambda k, scale: (scale * k, np.full(2, k * k)), numbers, common=10
+    )
     assert total == 210
     np.testing.assert_array_equal(squares, [91, 91])
     assert runner.n_rounds == 1
@@ -464,7 +500,9 @@ def test_blocks_are_summed_in_a_tree(client, monkeypatch):
 
 def test_broadcast_is_one_task_for_all_blocks(client, monkeypatch):
     graphs = []
-    monkeypatch.setattr(client, "persist", lambda parts: [graphs.extend(part.__dask_graph__()) for part in parts])
+    monkeypatch.setattr(
+        client, "persist", lambda parts: [graphs.extend(part.__dask_graph__()) for part in parts]
+    )
     numbers = [dask.delayed(k) for k in range(7)]
     BlockRunner(client).map_persist(lambda k, message: k, numbers, common=np.zeros(10_000))
     assert len(set(graphs)) == 15  # seven numbers, their results, and the broadcast
@@ -479,11 +517,15 @@ def test_zeros_less_in_blocks_equals_local_fit(cls, local_class, params, rows, c
     X, Y = rows
     unknown = np.where(np.arange(Y.size).reshape(Y.shape) % 37 == 0, np.nan, Y)
     blocks = in_blocks(X, UNEVEN[3]), in_blocks(unknown, UNEVEN[3])
-    model, none = (cls(**params, zeros=zeros, client=client).fit(*blocks) for zeros in ("less", "none"))
+    model, none = (
+        cls(**params, zeros=zeros, client=client).fit(*blocks) for zeros in ("less", "none")
+    )
     np.testing.assert_array_equal(model.coef_, none.coef_)
     expected = local_class(**params, zeros="less").fit(X, unknown)
     assert model.kappa_ == pytest.approx(expected.kappa_)
     fetched = model.to_local()
-    np.testing.assert_allclose(fetched.label_distributions_, expected.label_distributions_, atol=1e-5)
+    np.testing.assert_allclose(
+        fetched.label_distributions_, expected.label_distributions_, atol=1e-5
+    )
     np.testing.assert_allclose(fetched.predict(X), expected.predict(X), atol=1e-5)
     assert (expected.label_distributions_ > 0).all()

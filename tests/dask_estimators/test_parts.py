@@ -38,25 +38,48 @@ def run(*arguments):
 
 def test_fit_and_predict_many_files_on_the_command_line(folder, cluster):
     address = cluster.scheduler_address
-    options = ("-l", "sky,sea,sun", "--id", "key", "--set", "beta=0.3", "--set", "gamma=0.3", "--set", "max_iter=1")
+    options = (
+        "-l",
+        "sky,sea,sun",
+        "--id",
+        "key",
+        "--set",
+        "beta=0.3",
+        "--set",
+        "gamma=0.3",
+        "--set",
+        "max_iter=1",
+    )
     assert run("fit", "part-*.parquet", *options, "-o", "m.ldl", "--scheduler", address) == 0
     assert run("fit", "all.parquet", *options, "-o", "one.ldl", "--holdout", "0") == 0
     model, one = load_table_model("m.ldl"), load_table_model("one.ldl")
     assert (model.features, model.labels, model.id) == (one.features, one.labels, one.id)
     np.testing.assert_allclose(model.estimator.coef_, one.estimator.coef_, atol=1e-6)
-    for fact in ("rows", "label_means", "positives_per_row", "mean_distribution", "transformed_features"):
+    for fact in (
+        "rows",
+        "label_means",
+        "positives_per_row",
+        "mean_distribution",
+        "transformed_features",
+    ):
         assert model.facts[fact] == pytest.approx(one.facts[fact])
     assert run("predict", "part-*.parquet", "-m", "m.ldl", "-o", "out", "--scheduler", address) == 0
     predict_table("all.parquet", "one.ldl", "all_degrees.parquet")
-    written = pd.concat([pd.read_parquet(f"out/part-{k}.parquet") for k in range(3)], ignore_index=True)
+    written = pd.concat(
+        [pd.read_parquet(f"out/part-{k}.parquet") for k in range(3)], ignore_index=True
+    )
     together = pd.read_parquet("all_degrees.parquet")
     assert list(written.columns) == ["key", "sky", "sea", "sun"]
     assert written["key"].tolist() == together["key"].tolist()
-    np.testing.assert_allclose(written[["sky", "sea", "sun"]], together[["sky", "sea", "sun"]], atol=1e-6)
+    np.testing.assert_allclose(
+        written[["sky", "sea", "sun"]], together[["sky", "sea", "sun"]], atol=1e-6
+    )
 
 
 def test_label_lists_are_rejected_before_connecting(folder):
-    pd.DataFrame({"x": range(4), "tags": ["sky|sea", "sea", "sky", "sky|sea"]}).to_csv("lists-0.csv", index=False)
+    pd.DataFrame({"x": range(4), "tags": ["sky|sea", "sea", "sky", "sky|sea"]}).to_csv(
+        "lists-0.csv", index=False
+    )
     with pytest.raises(LDLearnError, match="column 'tags': on a cluster"):
         fit_parts("lists-*.csv", "tags", scheduler="tcp://nowhere:1")
 
@@ -67,7 +90,9 @@ def test_invalid_options_with_many_files_raise(folder, cluster):
         fit_parts("none-*.csv", "sky", scheduler=address)
     with pytest.raises(ParameterError, match="On a cluster DLDL and VoteLDL are fitted, not L2"):
         fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, method="L2")
-    with pytest.raises(FileError, match="into a folder; 'all.parquet' is not one".replace(".", r"\.")):
+    with pytest.raises(
+        FileError, match="into a folder; 'all.parquet' is not one".replace(".", r"\.")
+    ):
         predict_parts("part-*.parquet", "m.ldl", "all.parquet", scheduler=address)
     for name in "ab":
         (folder / name).mkdir()
@@ -100,7 +125,14 @@ def test_invalid_file_is_named(folder, cluster):
         fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params)
     second.to_parquet("part-1.parquet")
     params = {"gamma": 1.0, "max_iter": 1}
-    model = fit_parts("part-*.parquet", "sky,sea,sun", scheduler=address, id="key", params=params, method="VoteLDL")
+    model = fit_parts(
+        "part-*.parquet",
+        "sky,sea,sun",
+        scheduler=address,
+        id="key",
+        params=params,
+        method="VoteLDL",
+    )
     assert type(model.estimator) is VoteLDL
     second.drop(columns="s").to_parquet("part-1.parquet")
     with pytest.raises(LDLearnError, match=r"part-1\.parquet.*'s'"):

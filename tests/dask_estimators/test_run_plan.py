@@ -32,12 +32,24 @@ class Killer(RunProgress):
 def test_run_with_a_lost_worker_gives_the_same_records(tmp_path, forked_workers):
     plan = tiny_plan()
     alone = run_plan(plan, tmp_path / "alone")
-    options = {"n_workers": 2, "threads_per_worker": 2, "processes": True, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster, set_as_default=False) as client:
+    options = {
+        "n_workers": 2,
+        "threads_per_worker": 2,
+        "processes": True,
+        "dashboard_address": None,
+    }
+    with (
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
         killer = Killer(client)
-        run = run_plan(plan, tmp_path / "cluster", scheduler=cluster.scheduler_address, progress=killer)
+        run = run_plan(
+            plan, tmp_path / "cluster", scheduler=cluster.scheduler_address, progress=killer
+        )
     assert killer.killed is not None
-    assert [record.without_timing for record in run.records] == [record.without_timing for record in alone.records]
+    assert [record.without_timing for record in run.records] == [
+        record.without_timing for record in alone.records
+    ]
     assert run.count("ok") == 10
 
 
@@ -54,7 +66,12 @@ class AfterTwoCells(RunProgress):
 
 
 def run_until(tmp_path, event, match):
-    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options = {
+        "n_workers": 1,
+        "threads_per_worker": 1,
+        "processes": False,
+        "dashboard_address": None,
+    }
     with distributed.LocalCluster(**options, memory_limit=0) as cluster:
         progress, address = AfterTwoCells(partial(event, cluster)), cluster.scheduler_address
         with pytest.raises(WorkersLostError, match=match) as caught:
@@ -67,11 +84,17 @@ def test_closed_scheduler_raises(tmp_path, caplog):
     level = logging.getLogger("distributed.client").level
     try:
         run_until(
-            tmp_path, lambda cluster: cluster.close(), match="scheduler ended, or the connection to it was lost; "
+            tmp_path,
+            lambda cluster: cluster.close(),
+            match="scheduler ended, or the connection to it was lost; ",
         )
     finally:
         logging.getLogger("distributed.client").setLevel(level)
-    assert [record for record in caplog.records if record.name == "distributed.client" and record.exc_info] == []
+    assert [
+        record
+        for record in caplog.records
+        if record.name == "distributed.client" and record.exc_info
+    ] == []
 
 
 def test_worker_with_full_memory_raises(tmp_path, monkeypatch):

@@ -11,7 +11,10 @@ def no_network(monkeypatch):
     connect = socket.socket.connect
 
     def local_only(self, address):
-        if self.family in (socket.AF_INET, socket.AF_INET6) and not ipaddress.ip_address(address[0]).is_loopback:
+        if (
+            self.family in (socket.AF_INET, socket.AF_INET6)
+            and not ipaddress.ip_address(address[0]).is_loopback
+        ):
             raise AssertionError(f"a test tried to reach {address}")
         return connect(self, address)
 

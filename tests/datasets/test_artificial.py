@@ -59,7 +59,9 @@ def test_decorrelation_keeps_mean_and_variance():
 def test_decorrelation_of_distributions_has_rank_two():
     D = make_artificial("manifold").D
     standard = (D - D.mean(axis=0)) @ decorrelation_matrix(D) / D.std(axis=0)
-    np.testing.assert_allclose(np.linalg.eigvalsh(standard.T @ standard / len(D)), [0, 1, 1], atol=1e-8)
+    np.testing.assert_allclose(
+        np.linalg.eigvalsh(standard.T @ standard / len(D)), [0, 1, 1], atol=1e-8
+    )
 
 
 def test_pictures_use_the_decorrelation_stretch_of_the_truth():

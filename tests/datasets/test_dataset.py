@@ -14,7 +14,16 @@ from ldlearn.datasets import DatasetError, LabelDataset, make_label_distribution
 def small(**changes):
     fields = {
         "X": np.arange(12.0).reshape(6, 2),
-        "D": np.array([[1, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5], [0, 0, 1], [0.005, 0.99, 0.005], [0.4, 0.3, 0.3]]),
+        "D": np.array(
+            [
+                [1, 0, 0],
+                [0.5, 0.5, 0],
+                [0.2, 0.3, 0.5],
+                [0, 0, 1],
+                [0.005, 0.99, 0.005],
+                [0.4, 0.3, 0.3],
+            ]
+        ),
         "label_names": ["a", "b", "c"],
         "name": "small",
     }
@@ -37,7 +46,9 @@ def test_default_names():
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_names_of_data_frames_are_kept(library):
     frames = pytest.importorskip(library)
-    data = LabelDataset(X=frames.DataFrame({"w": [1.0, 2.0]}), D=frames.DataFrame({"p": [0.5, 0], "q": [0.5, 1.0]}))
+    data = LabelDataset(
+        X=frames.DataFrame({"w": [1.0, 2.0]}), D=frames.DataFrame({"p": [0.5, 0], "q": [0.5, 1.0]})
+    )
     assert data.feature_names == ("w",)
     assert data.label_names == ("p", "q")
     assert isinstance(data.X, np.ndarray)
@@ -74,16 +85,29 @@ def test_invalid_rows_are_listed():
     with pytest.raises(DatasetError) as caught:
         small(D=D)
     message = str(caught.value)
-    for part in ("row 1: missing", "'c'", "row 2: negative degree, first -0.1", "'b'", "row 3", "sum to 1, first 1.2"):
+    for part in (
+        "row 1: missing",
+        "'c'",
+        "row 2: negative degree, first -0.1",
+        "'b'",
+        "row 3",
+        "sum to 1, first 1.2",
+    ):
         assert part in message
     assert isinstance(caught.value, ValueError)
 
 
 @settings(deadline=None, max_examples=50)
-@given(arrays(np.float64, (5, 3), elements=st.sampled_from([0.0, 1.0, -1.0, 0.5, 0.25, np.nan, np.inf])))
+@given(
+    arrays(
+        np.float64, (5, 3), elements=st.sampled_from([0.0, 1.0, -1.0, 0.5, 0.25, np.nan, np.inf])
+    )
+)
 def test_each_invalid_row_is_listed_once(D):
     listed = sorted(row for mark in find_row_problems(D).values() for row in np.flatnonzero(mark))
-    expected = [i for i, d in enumerate(D) if not (np.isfinite(d).all() and (d >= 0).all() and d.sum() == 1)]
+    expected = [
+        i for i, d in enumerate(D) if not (np.isfinite(d).all() and (d >= 0).all() and d.sum() == 1)
+    ]
     assert listed == expected
 
 
@@ -137,7 +161,9 @@ def test_split_keeps_all_fields():
         np.testing.assert_array_equal(part.Y, part.D > 0.2)
         np.testing.assert_array_equal(part.counts, part.D * 20)
         assert part.label_names == data.label_names
-    assert [p.n_samples for p in data.split("60/20/20")] == [p.n_samples for p in data.split([0.6, 0.2, 0.2])]
+    assert [p.n_samples for p in data.split("60/20/20")] == [
+        p.n_samples for p in data.split([0.6, 0.2, 0.2])
+    ]
 
 
 @pytest.mark.parametrize("fractions", [(0.5, 0.6), (1.5, -0.5), "60/20", 0.15])
@@ -183,7 +209,9 @@ def test_describe_of_logical_and_of_sparse_data():
 
 def test_repr_contains_name_and_shape():
     text = repr(small(source="a book", licence="MIT"))
-    assert text.splitlines()[0] == "LabelDataset 'small': 6 rows, 2 features, 3 labels (distributions)"
+    assert (
+        text.splitlines()[0] == "LabelDataset 'small': 6 rows, 2 features, 3 labels (distributions)"
+    )
     assert "a, b, c" in text
     assert "a book" in text
     assert "MIT" in text

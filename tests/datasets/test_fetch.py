@@ -47,7 +47,9 @@ def local_entry(monkeypatch, cache, tmp_path):
     origin = tmp_path / "origin.mat"
     scipy.io.savemat(origin, {"features": np.arange(40.0).reshape(20, 2), "labels": D})
     entry = catalogue()["s_jaffe"]
-    file = dataclasses.replace(entry.files[0], names=("tiny.mat",), checksum=Checksum(sha256=sha256_of(origin)))
+    file = dataclasses.replace(
+        entry.files[0], names=("tiny.mat",), checksum=Checksum(sha256=sha256_of(origin))
+    )
     entry = dataclasses.replace(
         entry, name="tiny", title="Tiny", aliases=("TY",), label_names=(), n_labels=3, files=(file,)
     )
@@ -65,8 +67,26 @@ def local_entry(monkeypatch, cache, tmp_path):
 
 
 def test_catalogue_is_complete():
-    names = {"natural_scene", "scut_fbp", "raf_ml", "scut_fbp5500", "ren_cecps", "twitter_ldl", "flickr_ldl"}
-    names |= {"s_jaffe", "s_bu_3dfe", "movie", "m2b", "emotion6", "human_gene", "fg_net", "painting", "music"}
+    names = {
+        "natural_scene",
+        "scut_fbp",
+        "raf_ml",
+        "scut_fbp5500",
+        "ren_cecps",
+        "twitter_ldl",
+        "flickr_ldl",
+    }
+    names |= {
+        "s_jaffe",
+        "s_bu_3dfe",
+        "movie",
+        "m2b",
+        "emotion6",
+        "human_gene",
+        "fg_net",
+        "painting",
+        "music",
+    }
     names |= {f"yeast_{series}" for series in YEASTS}
     names |= {"vader_tweets", "uk_budget_shares", "yeast"}
     assert set(catalogue()) == names
@@ -111,7 +131,9 @@ def test_files_with_only_a_git_blob_id():
         ("natural_scene", "Natural_Scene.mat", (2000, 294, 9)),
     ],
 )
-def test_real_files_match_checksums_and_shapes(name, file_name, shape, shared_file, monkeypatch, cache):
+def test_real_files_match_checksums_and_shapes(
+    name, file_name, shape, shared_file, monkeypatch, cache
+):
     path = shared_file(file_name)
     checksum = catalogue()[name].files[0].checksum
     content = path.read_bytes()
@@ -124,7 +146,9 @@ def test_real_files_match_checksums_and_shapes(name, file_name, shape, shared_fi
     assert (data.n_samples, data.n_features, data.n_labels) == shape
     stored = scipy.io.loadmat(path)
     assert np.array_equal(data.X, stored["features"])
-    assert np.array_equal(data.D, stored["label_distribution" if name == "natural_scene" else "labels"])
+    assert np.array_equal(
+        data.D, stored["label_distribution" if name == "natural_scene" else "labels"]
+    )
     assert data.checksum == f"sha256:{checksum.sha256}"
     assert not cache.exists()
 
@@ -241,8 +265,12 @@ def test_failed_download_does_not_change_the_state(local_entry, cache, monkeypat
 def test_mirrors_and_alternatives_are_tried_in_turn(local_entry, cache, monkeypatch):
     entry, _, _ = local_entry
     copy, requests = fetch.download, []
-    broken = dataclasses.replace(entry.files[0], mirrors=("https://down", "https://gone"), names=("other.mat",))
-    working = dataclasses.replace(entry.files[0], mirrors=("https://late", "https://good", "https://unused"))
+    broken = dataclasses.replace(
+        entry.files[0], mirrors=("https://down", "https://gone"), names=("other.mat",)
+    )
+    working = dataclasses.replace(
+        entry.files[0], mirrors=("https://late", "https://good", "https://unused")
+    )
     entry = dataclasses.replace(entry, files=(broken, working))
     monkeypatch.setattr(fetch, "catalogue", lambda: {"tiny": entry})
 
@@ -285,12 +313,16 @@ def test_user_folder_is_used_and_never_written(local_entry, cache, tmp_path, mon
     own.chmod(0o700)
 
 
-def test_wrong_file_in_the_user_folder_raises_and_is_kept(local_entry, cache, tmp_path, monkeypatch):
+def test_wrong_file_in_the_user_folder_raises_and_is_kept(
+    local_entry, cache, tmp_path, monkeypatch
+):
     own = tmp_path / "own"
     own.mkdir()
     (own / "tiny.mat").write_bytes(b"something else")
     monkeypatch.setenv("LDLEARN_DATA", str(own))
-    with pytest.raises(DatasetError, match=r"tiny.mat is not the Tiny of the catalogue.*LDLEARN_DATA"):
+    with pytest.raises(
+        DatasetError, match=r"tiny.mat is not the Tiny of the catalogue.*LDLEARN_DATA"
+    ):
         fetch_dataset("tiny")
     assert (own / "tiny.mat").read_bytes() == b"something else"
     assert dataset_info("tiny").state == "not here"

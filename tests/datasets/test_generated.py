@@ -128,5 +128,6 @@ def test_random_states_other_than_seeds():
     second = make_label_distributions(5, random_state=np.random.RandomState(0))
     np.testing.assert_array_equal(first.X, second.X)
     assert not np.array_equal(
-        make_label_distributions(5, random_state=None).X, make_label_distributions(5, random_state=None).X
+        make_label_distributions(5, random_state=None).X,
+        make_label_distributions(5, random_state=None).X,
     )

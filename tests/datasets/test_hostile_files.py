@@ -14,10 +14,27 @@ import pytest
 import scipy.io
 from mat73_files import write_mat73
 
-from ldlearn.datasets import DatasetError, LabelDataset, make_label_distributions, read_dataset, write_dataset
+from ldlearn.datasets import (
+    DatasetError,
+    LabelDataset,
+    make_label_distributions,
+    read_dataset,
+    write_dataset,
+)
 from ldlearn.exceptions import FileError
 
-SUFFIXES = [".npz", ".mat", "-7.3.mat", ".npy", ".csv", ".tsv", ".parquet", ".feather", ".arff", ".svm"]
+SUFFIXES = [
+    ".npz",
+    ".mat",
+    "-7.3.mat",
+    ".npy",
+    ".csv",
+    ".tsv",
+    ".parquet",
+    ".feather",
+    ".arff",
+    ".svm",
+]
 MEGABYTE = 1 << 20
 BOMB_MEGABYTES = 200
 
@@ -50,7 +67,9 @@ def valid_file(folder, suffix):
     if suffix == ".svm":
         data = LabelDataset(X=data.X, Y=data.logical(delta=0.3))
     path = folder / f"data{suffix}"
-    (write_mat73 if suffix.startswith("-") else lambda path, data: write_dataset(data, path))(path, data)
+    (write_mat73 if suffix.startswith("-") else lambda path, data: write_dataset(data, path))(
+        path, data
+    )
     return path.with_name("data_X.npy") if suffix == ".npy" else path
 
 
@@ -69,7 +88,9 @@ class Bomb:
         return (os.mkdir, (str(self.marker),))
 
 
-@pytest.mark.parametrize("name", ["x.npz", "x.npy", "x.mat", "x.csv", "x.parquet", "x.feather", "x.arff", "x.svm"])
+@pytest.mark.parametrize(
+    "name", ["x.npz", "x.npy", "x.mat", "x.csv", "x.parquet", "x.feather", "x.arff", "x.svm"]
+)
 def test_pickles_are_never_loaded(tmp_path, name):
     marker = tmp_path / "executed"
     path = tmp_path / name
@@ -137,9 +158,13 @@ def test_npz_header_of_ten_gigabytes_is_rejected(tmp_path, memory_limit):
 
 
 def npz_bomb(path):
-    """Write an archive of zeros that is 1,000 times smaller than its content; return the uncompressed size."""
+    """Write an archive of zeros that is 1,000 times smaller than its content; return the
+    uncompressed size."""
     header = npy_header((BOMB_MEGABYTES, MEGABYTE // 8))
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("X.npy", "w") as member:
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("X.npy", "w") as member,
+    ):
         member.write(header)
         for _ in range(BOMB_MEGABYTES):
             member.write(bytes(MEGABYTE))
@@ -178,7 +203,13 @@ def mat5_element(kind, content):
 def mat5_matrix(name, shape, content, declared_size=None):
     flags = mat5_element(6, struct.pack("<II", 6, 0))
     dimensions = mat5_element(5, struct.pack(f"<{len(shape)}i", *shape))
-    body = flags + dimensions + mat5_element(1, name) + struct.pack("<II", 9, declared_size or len(content)) + content
+    body = (
+        flags
+        + dimensions
+        + mat5_element(1, name)
+        + struct.pack("<II", 9, declared_size or len(content))
+        + content
+    )
     return struct.pack("<II", 14, len(body)) + body
 
 
@@ -195,8 +226,13 @@ def test_forged_matlab_files_are_otherwise_valid(tmp_path):
 
 def test_mat_header_of_ten_gigabytes_is_rejected(tmp_path, memory_limit):
     path = tmp_path / "x.mat"
-    check_rejected(mat5_file(path, mat5_matrix(b"X", (1_250_000, 1000), bytes(800))), "holds 100 numbers")
-    check_rejected(mat5_file(path, mat5_matrix(b"X", (10, 10), bytes(800), 0xFFFFFFF0)), "more bytes than it has")
+    check_rejected(
+        mat5_file(path, mat5_matrix(b"X", (1_250_000, 1000), bytes(800))), "holds 100 numbers"
+    )
+    check_rejected(
+        mat5_file(path, mat5_matrix(b"X", (10, 10), bytes(800), 0xFFFFFFF0)),
+        "more bytes than it has",
+    )
     check_rejected(mat5_file(path, struct.pack("<II", 14, 0xFFFFFFF0) + bytes(100)), "cut off")
     check_rejected(mat5_file(path, mat5_matrix(b"X", (-5, -20), bytes(800))), "impossible")
 
@@ -221,7 +257,10 @@ def test_mat_sparse_matrix_with_huge_shape_is_rejected(tmp_path, memory_limit):
     body = flags + mat5_element(5, struct.pack("<2i", 2**31 - 1, 1)) + mat5_element(1, b"X")
     body += mat5_element(5, struct.pack("<i", 0)) + mat5_element(5, struct.pack("<2i", 0, 1))
     body += mat5_element(9, struct.pack("<d", 1.0))
-    check_rejected(mat5_file(tmp_path / "x.mat", struct.pack("<II", 14, len(body)) + body), "more than the limit")
+    check_rejected(
+        mat5_file(tmp_path / "x.mat", struct.pack("<II", 14, len(body)) + body),
+        "more than the limit",
+    )
 
 
 def test_hdf5_shape_of_ten_gigabytes_is_rejected(tmp_path, memory_limit):
@@ -300,7 +339,9 @@ def test_arff_with_xml_bomb_is_rejected(tmp_path, memory_limit):
     path = tmp_path / "x.arff"
     path.write_text("@relation x\n@attribute a numeric\n@attribute b {0,1}\n@data\n1,1\n")
     entities = "".join(f'<!ENTITY l{i} "{f"&l{i - 1};" * 10}">' for i in range(1, 10))
-    (tmp_path / "x.xml").write_text(f'<!DOCTYPE x [<!ENTITY l0 "lol">{entities}]><label name="&l9;"/>')
+    (tmp_path / "x.xml").write_text(
+        f'<!DOCTYPE x [<!ENTITY l0 "lol">{entities}]><label name="&l9;"/>'
+    )
     check_rejected(path, "no column")
 
 

@@ -13,8 +13,16 @@ ANY_MODE = pytest.mark.parametrize("mode", LABEL_MODES)
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.sampled_from(LABEL_MODES), st.integers(1, 6), st.floats(0, 1), st.floats(0, 3), st.integers(0, 1000))
-def test_every_row_has_a_positive_label_and_features_do_not_change(mode, c, missing, sharpness, seed):
+@given(
+    st.sampled_from(LABEL_MODES),
+    st.integers(1, 6),
+    st.floats(0, 1),
+    st.floats(0, 3),
+    st.integers(0, 1000),
+)
+def test_every_row_has_a_positive_label_and_features_do_not_change(
+    mode, c, missing, sharpness, seed
+):
     options = {"n_labels": c, "sharpness": sharpness, "random_state": seed}
     data = make_label_distributions(50, 3, labels=mode, missing=missing, k=1, **options)
     assert data.Y.shape == data.D.shape == (50, c)
@@ -29,7 +37,10 @@ def test_every_row_has_a_positive_label_and_features_do_not_change(mode, c, miss
 
 @ANY_MODE
 def test_labels_depend_on_the_seed_not_on_the_number_of_rows(mode):
-    few, many = (make_label_distributions(n, 4, 5, labels=mode, missing=0.2, random_state=3).Y for n in (100, 2100))
+    few, many = (
+        make_label_distributions(n, 4, 5, labels=mode, missing=0.2, random_state=3).Y
+        for n in (100, 2100)
+    )
     np.testing.assert_array_equal(few, many[:100])
     other = make_label_distributions(100, 4, 5, labels=mode, missing=0.2, random_state=4).Y
     assert not np.array_equal(few, other)
@@ -76,7 +87,9 @@ def test_missing_positives_are_removed_at_the_stated_rate():
     many = whole.Y.sum(axis=1) >= 5
     lost = 1 - seen.Y[many].sum() / whole.Y[many].sum()
     assert lost == pytest.approx(0.3, abs=0.02)
-    assert (make_label_distributions(100, 4, 6, labels="votes", missing=1.0).Y.sum(axis=1) == 1).all()
+    assert (
+        make_label_distributions(100, 4, 6, labels="votes", missing=1.0).Y.sum(axis=1) == 1
+    ).all()
 
 
 @pytest.mark.parametrize(
@@ -85,7 +98,10 @@ def test_missing_positives_are_removed_at_the_stated_rate():
         ({"labels": "vote"}, "labels cannot be .* did you mean votes"),
         ({"labels": 3}, "labels cannot be 3; known are"),
         ({"labels": "votes", "n_raters": 0}, "n_raters must be a whole number, at least 1"),
-        ({"labels": "votes", "n_raters": 2.5}, r"n_raters must be a whole number, at least 1, got 2\.5"),
+        (
+            {"labels": "votes", "n_raters": 2.5},
+            r"n_raters must be a whole number, at least 1, got 2\.5",
+        ),
         ({"labels": "top-k", "k": 9}, "k must lie between 1 and 5"),
         ({"labels": "threshold", "threshold": 1.0}, "threshold must lie"),
         ({"labels": "votes", "concentration": 0.0}, "concentration must be positive"),

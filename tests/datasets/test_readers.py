@@ -108,7 +108,9 @@ def test_duplicate_names_are_selected_by_index(tmp_path):
 @pytest.mark.parametrize("cell", ["tall", "1,5", "0x10"])
 def test_text_in_a_numeric_column_raises(tmp_path, cell):
     path = write(tmp_path, TABLE.replace("2.5,", f'"{cell}",'))
-    with pytest.raises(DatasetError, match=f"row 3, column 'width': '{cell}' is not a finite number"):
+    with pytest.raises(
+        DatasetError, match=f"row 3, column 'width': '{cell}' is not a finite number"
+    ):
         read_dataset(path, labels="emo_*")
 
 
@@ -150,7 +152,14 @@ def test_row_problems_are_listed_with_row_numbers(tmp_path):
     path = write(tmp_path, PROBLEMS)
     with pytest.raises(DatasetError) as caught:
         read_dataset(path, labels=["p", "q"])
-    for part in (str(path), "row 6: missing", "row 3: negative degree", "row 4", "rows 5, 7", "normalise=True"):
+    for part in (
+        str(path),
+        "row 6: missing",
+        "row 3: negative degree",
+        "row 4",
+        "rows 5, 7",
+        "normalise=True",
+    ):
         assert part in str(caught.value)
 
 
@@ -191,8 +200,12 @@ def test_kind_of_labels_is_detected(tmp_path, rows, field, expected):
 
 def test_kind_of_labels_can_be_given(tmp_path):
     path = write(tmp_path, "x,p,q\n1,0,1\n1,1,0\n")
-    np.testing.assert_array_equal(read_dataset(path, labels=[1, 2], kind="distribution").D, [[0, 1], [1, 0]])
-    np.testing.assert_array_equal(read_dataset(path, labels=[1, 2], kind="votes").counts, [[0, 1], [1, 0]])
+    np.testing.assert_array_equal(
+        read_dataset(path, labels=[1, 2], kind="distribution").D, [[0, 1], [1, 0]]
+    )
+    np.testing.assert_array_equal(
+        read_dataset(path, labels=[1, 2], kind="votes").counts, [[0, 1], [1, 0]]
+    )
     path = write(tmp_path, "x,p,q\n1,2,1\n1,0,0\n")
     with pytest.raises(DatasetError, match=r"row 3: degrees that sum to 0"):
         read_dataset(path, labels=[1, 2])
@@ -251,7 +264,11 @@ def test_matlab_reader_agrees_with_scipy(tmp_path, compressed):
         for dtype in ("f8", "f4", "i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "bool")
     }
     arrays |= {"empty": np.zeros((0, 3)), "deep": rng.random((2, 3, 4)), "text": "häß"}
-    arrays |= {"cell": np.array([1, "x"], dtype=object), "struct": {"a": 1}, "last": rng.random((2, 2))}
+    arrays |= {
+        "cell": np.array([1, "x"], dtype=object),
+        "struct": {"a": 1},
+        "last": rng.random((2, 2)),
+    }
     arrays |= {"sparse": scipy.sparse.random(6, 5, 0.4, random_state=0, format="csc")}
     path = tmp_path / "many.mat"
     scipy.io.savemat(path, arrays, do_compression=compressed)
@@ -278,7 +295,9 @@ def test_objects_in_matlab_files_are_skipped(tmp_path):
 
 def test_big_endian_matlab_files(tmp_path):
     path = tmp_path / "big.mat"
-    scipy.io.savemat(path, {"features": np.arange(4.0).reshape(2, 2), "labels": np.full((2, 2), 0.5)})
+    scipy.io.savemat(
+        path, {"features": np.arange(4.0).reshape(2, 2), "labels": np.full((2, 2), 0.5)}
+    )
     content = path.read_bytes()
     assert content[126:128] == b"IM"
     swapped = bytearray(content[:124] + b"\x01\x00MI")
@@ -322,7 +341,9 @@ def test_matlab_73_files_are_transposed(tmp_path):
 
 def test_parquet_of_pandas_with_an_index(tmp_path):
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"x": [1.0, 2.0], "p": [0.5, 1.0], "q": [0.5, 0.0], "n": [1, 2]}, index=["a", "b"])
+    frame = pandas.DataFrame(
+        {"x": [1.0, 2.0], "p": [0.5, 1.0], "q": [0.5, 0.0], "n": [1, 2]}, index=["a", "b"]
+    )
     frame.to_parquet(tmp_path / "t.parquet")
     frame.reset_index().to_feather(tmp_path / "t.feather")
     data = read_dataset(tmp_path / "t.parquet", labels=["p", "q"])
@@ -378,7 +399,11 @@ def test_arff_of_meka(tmp_path, count, labels):
 
 
 def test_sparse_arff(tmp_path):
-    text = "@relation 'x: -C 2'\n" + "".join(f"@attribute a{i} numeric\n" for i in range(5)) + "@data\n"
+    text = (
+        "@relation 'x: -C 2'\n"
+        + "".join(f"@attribute a{i} numeric\n" for i in range(5))
+        + "@data\n"
+    )
     data = read_dataset(write(tmp_path, text + "{0 1, 3 2.5}\n{}\n{1 1,4 -1}\n", "s.arff"))
     np.testing.assert_array_equal(data.Y, [[1, 0], [0, 0], [0, 1]])
     np.testing.assert_array_equal(data.X.toarray(), [[0, 2.5, 0], [0, 0, 0], [0, 0, -1]])
@@ -420,7 +445,9 @@ def test_libsvm_with_comments_and_selected_columns(tmp_path):
 def test_missing_files_and_unknown_formats_raise(tmp_path):
     with pytest.raises(FileError, match=r"none\.csv: there is no such file"):
         read_dataset(tmp_path / "none.csv")
-    with pytest.raises(DatasetError, match=r"the ending '.docx' is not supported; supported are .csv, "):
+    with pytest.raises(
+        DatasetError, match=r"the ending '.docx' is not supported; supported are .csv, "
+    ):
         read_dataset(tmp_path / "none.docx")
     with pytest.raises(DatasetError, match="is not supported"):
         write_dataset(LabelDataset(X=[[0.0]], D=[[1.0]]), tmp_path / "none.docx")
@@ -428,7 +455,11 @@ def test_missing_files_and_unknown_formats_raise(tmp_path):
 
 @pytest.mark.parametrize(
     ("module", "name", "extra"),
-    [("pyarrow", "a.parquet", "tables"), ("pandas", "a.csv", "tables"), ("h5py", "a.mat", "tables")],
+    [
+        ("pyarrow", "a.parquet", "tables"),
+        ("pandas", "a.csv", "tables"),
+        ("h5py", "a.mat", "tables"),
+    ],
 )
 def test_missing_package_is_named_in_the_error(tmp_path, monkeypatch, module, name, extra):
     path = tmp_path / name

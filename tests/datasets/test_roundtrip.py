@@ -24,9 +24,9 @@ from ldlearn.tables.columns import strip_mark
 KEEP_ALL = [".npz", ".mat", "-7.3.mat", ".parquet", ".feather"]
 TEXTS = ("name", "source", "licence", "citation", "description")
 
-name_text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff"), max_size=8).filter(
-    lambda name: name == name.strip()
-)
+name_text = st.text(
+    st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff"), max_size=8
+).filter(lambda name: name == name.strip())
 numbers = st.floats(allow_nan=True, allow_infinity=True, width=32)
 
 
@@ -53,7 +53,9 @@ def datasets(draw, labels=("D", "Y", "counts", "DY"), sparse=False):
 def round_trip(data, suffix, **choice):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"data{suffix}"
-        (write_mat73 if suffix.startswith("-") else lambda path, data: write_dataset(data, path))(path, data)
+        (write_mat73 if suffix.startswith("-") else lambda path, data: write_dataset(data, path))(
+            path, data
+        )
         assert len(list(Path(folder).iterdir())) == 1
         return read_dataset(path, **choice)
 
@@ -72,9 +74,15 @@ def assert_same_numbers(left, right):
 
 
 marked = LabelDataset(
-    X=np.ones((2, 1)), D=np.full((2, 2), 0.5), feature_names=["X:"], label_names=["D:", "D:a"], name="marked"
+    X=np.ones((2, 1)),
+    D=np.full((2, 2), 0.5),
+    feature_names=["X:"],
+    label_names=["D:", "D:a"],
+    name="marked",
 )
-float_labels = LabelDataset(X=np.array([[1.0], [-0.0]]), Y=np.eye(2), feature_names=["x"], label_names=["votes:", "Y:"])
+float_labels = LabelDataset(
+    X=np.array([[1.0], [-0.0]]), Y=np.eye(2), feature_names=["x"], label_names=["votes:", "Y:"]
+)
 
 
 @pytest.mark.parametrize("suffix", KEEP_ALL)
@@ -96,13 +104,19 @@ def test_array_formats_keep_all_fields(suffix, data):
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=datasets(labels=("D", "Y", "counts")))
 def test_text_tables_keep_numbers_and_names(suffix, data):
-    assume(data.n_features + data.n_labels > 2 or data.label_names != ("",))  # "a," above two columns would be a title
+    assume(
+        data.n_features + data.n_labels > 2 or data.label_names != ("",)
+    )  # "a," above two columns would be a title
     kind = "votes" if data.counts is not None else "logical" if data.D is None else "distribution"
     back = round_trip(data, suffix, labels=slice(-data.n_labels, None), kind=kind)
     assert_same_numbers(back, data)
-    if not any(name.startswith(("D:", "Y:", "votes:")) for name in back.label_names):  # marked if necessary
+    if not any(
+        name.startswith(("D:", "Y:", "votes:")) for name in back.label_names
+    ):  # marked if necessary
         assert back.label_names == data.label_names
-    assert [strip_mark(name, "X") for name in back.feature_names] == [strip_mark(n, "X") for n in data.feature_names]
+    assert [strip_mark(name, "X") for name in back.feature_names] == [
+        strip_mark(n, "X") for n in data.feature_names
+    ]
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
@@ -119,7 +133,11 @@ def test_text_tables_mark_two_label_matrices(suffix, data):
 def test_label_with_empty_name_round_trips(tmp_path, suffix):
     """A header of one name and an empty name would be parsed as a title."""
     data = LabelDataset(
-        X=np.eye(3)[:, :1], Y=np.ones((3, 1), dtype=np.int8), feature_names=["a"], label_names=[""], name="x"
+        X=np.eye(3)[:, :1],
+        Y=np.ones((3, 1), dtype=np.int8),
+        feature_names=["a"],
+        label_names=[""],
+        name="x",
     )
     write_dataset(data, tmp_path / f"x.{suffix}")
     back = read_dataset(tmp_path / f"x.{suffix}")
@@ -131,7 +149,9 @@ def test_headers_are_the_plain_names(tmp_path):
     data = load_uk_budget_shares()
     write_dataset(data, tmp_path / "b.csv")
     header = (tmp_path / "b.csv").read_text().partition("\n")[0]
-    assert header == "total_expenditure,income,age,children,food,fuel,clothes,alcohol,transport,other"
+    assert (
+        header == "total_expenditure,income,age,children,food,fuel,clothes,alcohol,transport,other"
+    )
     back = read_dataset(tmp_path / "b.csv", labels="food:other")
     assert_same_numbers(back, data)
 
@@ -156,7 +176,11 @@ def test_json_lines_round_trip(tmp_path):
 @example(marked)
 @example(float_labels)
 def test_arff_keeps_numbers_and_names(data):
-    broken = [name for name in (*data.feature_names, *data.label_names, data.name) if set("\r\n") & set(name)]
+    broken = [
+        name
+        for name in (*data.feature_names, *data.label_names, data.name)
+        if set("\r\n") & set(name)
+    ]
     if broken:
         with pytest.raises(DatasetError, match="line break"):
             round_trip(data, ".arff")
@@ -171,7 +195,11 @@ def test_arff_keeps_numbers_and_names(data):
 @settings(deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @given(data=datasets(labels=("Y",), sparse=True))
 def test_sparse_features_stay_sparse(suffix, data):
-    assume(not any(set("\r\n") & set(name) for name in (*data.feature_names, *data.label_names, data.name)))
+    assume(
+        not any(
+            set("\r\n") & set(name) for name in (*data.feature_names, *data.label_names, data.name)
+        )
+    )
     assume(data.n_samples or suffix not in (".arff", ".svm"))
     back = round_trip(data, suffix)
     assert scipy.sparse.issparse(back.X)
@@ -195,7 +223,10 @@ def test_pairs_of_npy_files_keep_numbers(data):
 
 def test_feature_named_like_a_label_stays_a_feature():
     data = LabelDataset(
-        X=np.ones((2, 4)), D=np.eye(2), feature_names=["D:a", "X:b", "votes:c", "a"], label_names=["a", "X:b"]
+        X=np.ones((2, 4)),
+        D=np.eye(2),
+        feature_names=["D:a", "X:b", "votes:c", "a"],
+        label_names=["a", "X:b"],
     )
     for suffix in (".csv", ".parquet"):
         back = round_trip(data, suffix)
@@ -248,7 +279,9 @@ def test_unsupported_content_is_rejected(tmp_path):
     for suffix in (".csv", ".parquet", ".npy"):
         with pytest.raises(DatasetError, match="no sparse features"):
             write_dataset(sparse, tmp_path / f"x{suffix}")
-    large = LabelDataset(X=np.broadcast_to(0.0, (1 << 15, 1 << 13)), D=np.ones((1 << 15, 1)))  # no memory is allocated
+    large = LabelDataset(
+        X=np.broadcast_to(0.0, (1 << 15, 1 << 13)), D=np.ones((1 << 15, 1))
+    )  # no memory is allocated
     with pytest.raises(DatasetError, match="2 GB or more"):
         write_dataset(large, tmp_path / "x.mat")
 

@@ -15,7 +15,9 @@ NAMES = [line.name for line in COMMANDS]
 
 
 def test_rows_are_commands_in_the_order_of_the_help():
-    rows = re.findall(r"^\| \[`([\w-]+)`\]\(#([\w-]+)\) \| (.+?) \| (.+?) \|$", PAGE, flags=re.MULTILINE)
+    rows = re.findall(
+        r"^\| \[`([\w-]+)`\]\(#([\w-]+)\) \| (.+?) \| (.+?) \|$", PAGE, flags=re.MULTILINE
+    )
     named = [name for name, *_ in rows]
     assert {"fit", "predict", "run"} < set(named)
     assert named == [anchor for _, anchor, *_ in rows] == [name for name in NAMES if name in named]
@@ -23,7 +25,9 @@ def test_rows_are_commands_in_the_order_of_the_help():
 
 def test_every_command_has_a_section(listings):
     assert PAGE.count("```{listing} commands\n") == 1
-    sections = re.findall(r"^## ([\w-]+)\n\n(.+)\n\n\| argument or option", listings.commands(), flags=re.MULTILINE)
+    sections = re.findall(
+        r"^## ([\w-]+)\n\n(.+)\n\n\| argument or option", listings.commands(), flags=re.MULTILINE
+    )
     assert sections == [(line.name, line.help) for line in COMMANDS]
 
 
@@ -33,7 +37,11 @@ def test_options_come_from_the_commands(listings):
     assert "| `DATA` |" in listed["predict"]
     assert "| `--round N` |" in listed["predict"]
     assert "| `fetch NAME` |" in listed["datasets"]
-    assert all(line.count("|") - line.count("\\|") == 3 for text in listed.values() for line in text.splitlines())
+    assert all(
+        line.count("|") - line.count("\\|") == 3
+        for text in listed.values()
+        for line in text.splitlines()
+    )
 
 
 def test_commands_for_tables_come_first_in_the_help():

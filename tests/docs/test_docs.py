@@ -47,7 +47,11 @@ def name(path: Path) -> str:
 
 
 def with_blocks() -> list[Path]:
-    found = [path for path in PAGES if any(block.is_run for block in runner.find_blocks(path.read_text("utf-8")))]
+    found = [
+        path
+        for path in PAGES
+        if any(block.is_run for block in runner.find_blocks(path.read_text("utf-8")))
+    ]
     return [path for path in found if path.name not in NOT_RUN_HERE]
 
 
@@ -66,9 +70,14 @@ def test_failing_blocks_are_detected(tmp_path):
         folder.mkdir(exist_ok=True)
         return runner.run_page(tmp_path / "page.md", folder)
 
-    outcomes = run("```python\nx = 2\n```\n\n```python\nprint('twice')\nx + 1\n```\n\n```text\nno\n```")
+    outcomes = run(
+        "```python\nx = 2\n```\n\n```python\nprint('twice')\nx + 1\n```\n\n```text\nno\n```"
+    )
     assert [outcome.text for outcome in outcomes] == ["", "twice\n3\n"]
-    assert run("```console\n$ echo a \\\n  b\n$ echo c\n```")[0].text == "$ echo a \\\n  b\na b\n$ echo c\nc\n"
+    assert (
+        run("```console\n$ echo a \\\n  b\n$ echo c\n```")[0].text
+        == "$ echo a \\\n  b\na b\n$ echo c\nc\n"
+    )
     assert run("<!-- not run: no network -->\n```console\n$ false\n```") == []
     assert run("<!-- fails -->\n```console\n$ false\n```")
     wrong = (
@@ -102,14 +111,18 @@ def test_gallery_scripts_draw_figures(script, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_names_of_the_library_exist(page):
-    for target in re.findall(r"\{py:obj\}`(?:[^`<]*<)?~?([\w.]+)>?`", page.read_text(encoding="utf-8")):
+    for target in re.findall(
+        r"\{py:obj\}`(?:[^`<]*<)?~?([\w.]+)>?`", page.read_text(encoding="utf-8")
+    ):
         assert exists(target), target
 
 
 def exists(target: str) -> bool:
     package, _, attribute = target.rpartition(".")
     try:
-        return hasattr(importlib.import_module(package), attribute) or bool(importlib.util.find_spec(target))
+        return hasattr(importlib.import_module(package), attribute) or bool(
+            importlib.util.find_spec(target)
+        )
     except ModuleNotFoundError:
         return False
 
@@ -118,7 +131,11 @@ def exists(target: str) -> bool:
 def test_mentioned_files_exist(page):
     named = re.findall(r"`((?:\w+/)+\w+\.(?:py|toml))`", (ROOT / page).read_text(encoding="utf-8"))
     assert len(named) >= 5
-    assert [place for place in named if not any((root / place).exists() for root in (ROOT, ROOT / "src/ldlearn"))] == []
+    assert [
+        place
+        for place in named
+        if not any((root / place).exists() for root in (ROOT, ROOT / "src/ldlearn"))
+    ] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -17,7 +17,9 @@ page = pytest.importorskip("benchmarks.leaderboard.page")
 @pytest.fixture
 def few_repeats(monkeypatch):
     for name, setting in plans.SETTINGS.items():
-        monkeypatch.setitem(plans.SETTINGS, name, replace(setting, repeats=1 if setting.tuned else 2))
+        monkeypatch.setitem(
+            plans.SETTINGS, name, replace(setting, repeats=1 if setting.tuned else 2)
+        )
 
 
 def small_plans(*methods):
@@ -27,11 +29,14 @@ def small_plans(*methods):
 def test_adding_a_method_runs_only_its_cells(few_repeats, tmp_path):
     kept = tmp_path / "records"
     n_first = plans.run_plans(small_plans("UniformLE", "LP", "MeanLDL"), tmp_path / "work", kept)
-    # Two data sets; three cases of UniformLE alone, with both learners, of LP alone and with SABFGS, and MeanLDL.
+    # Two data sets; three cases of UniformLE alone, with both learners, of LP alone and with
+    # SABFGS, and MeanLDL.
     assert n_first == 2 * (3 * (5 * 2 + 2 * 3) + 2)
     before = {path.name: path.read_bytes() for path in kept.iterdir()}
     # On another machine or after `make clean`, the work folder does not exist.
-    n_added = plans.run_plans(small_plans("UniformLE", "LP", "MeanLDL", "AAKNN"), tmp_path / "other", kept)
+    n_added = plans.run_plans(
+        small_plans("UniformLE", "LP", "MeanLDL", "AAKNN"), tmp_path / "other", kept
+    )
     assert n_added == 2 * (2 + 1)
     after = {path.name: path.read_bytes() for path in kept.iterdir()}
     assert {name for name in after if after[name] != before.get(name)} == {
@@ -40,7 +45,9 @@ def test_adding_a_method_runs_only_its_cells(few_repeats, tmp_path):
     }
     old = lzma.decompress(before["degrees-defaults.jsonl.xz"])
     assert lzma.decompress(after["degrees-defaults.jsonl.xz"]).startswith(old)
-    assert plans.run_plans(small_plans("UniformLE", "LP"), tmp_path / "third", kept, again=["LP"]) == 2 * 3 * (4 + 4)
+    assert plans.run_plans(
+        small_plans("UniformLE", "LP"), tmp_path / "third", kept, again=["LP"]
+    ) == 2 * 3 * (4 + 4)
     first, tables = page.write_pages(kept, tmp_path)
     assert "| AAKNN |" in tables.read_text(encoding="utf-8")
     assert "*UniformLE + MeanLDL*" in tables.read_text(encoding="utf-8")
@@ -53,16 +60,27 @@ def test_adding_a_method_runs_only_its_cells(few_repeats, tmp_path):
 def test_every_tuned_method_has_the_same_number_of_points():
     for (_, setting), plan in plans.leaderboard_plans(["vader_tweets"]).items():
         n_points = {method.name: len(draw_grid_indices(method, None, 0)) for method in plan.methods}
-        assert set(n_points.values()) == {plans.POINTS if plans.SETTINGS[setting].tuned else 1}, n_points
+        assert set(n_points.values()) == {plans.POINTS if plans.SETTINGS[setting].tuned else 1}, (
+            n_points
+        )
 
 
 def test_zeros_less_only_for_labels_of_the_largest_degrees():
     found = {
-        case: {method.params.get("zeros") for method in plan.methods if method.estimator in ("DLDL", "VoteLDL")}
+        case: {
+            method.params.get("zeros")
+            for method in plan.methods
+            if method.estimator in ("DLDL", "VoteLDL")
+        }
         for (case, setting), plan in plans.leaderboard_plans(["vader_tweets"]).items()
         if setting == "defaults"
     }
-    assert found == {"above": {"none"}, "votes": {"none", "less"}, "largest": {"less"}, "degrees": set()}
+    assert found == {
+        "above": {"none"},
+        "votes": {"none", "less"},
+        "largest": {"less"},
+        "degrees": set(),
+    }
 
 
 SIZES = {"n_train": 180, "n_validation": 60, "n_test": 60, "n_features": 3, "n_labels": 3}
@@ -96,10 +114,22 @@ HIGH, LOW = [0.8, 0.81, 0.82], [0.4, 0.41, 0.42]
 @pytest.mark.parametrize(
     ("scores", "beginning", "further"),
     [
-        ([HIGH] * 3, "use **A** (average rank 1.0 of 2 methods, 1 to 1 on", "3 of 3 data sets, significantly on 3"),
-        ([[0.52, 0.51, 0.51]] * 3, "use **baseline**, a baseline (average rank 2.0 of 2 methods", "before it (A) is"),
+        (
+            [HIGH] * 3,
+            "use **A** (average rank 1.0 of 2 methods, 1 to 1 on",
+            "3 of 3 data sets, significantly on 3",
+        ),
+        (
+            [[0.52, 0.51, 0.51]] * 3,
+            "use **baseline**, a baseline (average rank 2.0 of 2 methods",
+            "before it (A) is",
+        ),
         ([LOW] * 3, "use **baseline**, a baseline (average rank 1.0", "No method ranks before it."),
-        ([HIGH, HIGH, LOW], "use **A** (average rank 1.3", "significantly on 2, and significantly worse on 1"),
+        (
+            [HIGH, HIGH, LOW],
+            "use **A** (average rank 1.3",
+            "significantly on 2, and significantly worse on 1",
+        ),
     ],
 )
 def test_advice_follows_from_the_records(scores, beginning, further):
@@ -125,9 +155,23 @@ def test_gains_are_differences_on_common_repeats():
 
 
 def test_data_sets_with_constant_labels_are_ignored():
-    two = Record(cell="b", dataset="set", method="A", repeat=0, status="ok", sizes=SIZES, constant_labels=["x"])
+    two = Record(
+        cell="b",
+        dataset="set",
+        method="A",
+        repeat=0,
+        status="ok",
+        sizes=SIZES,
+        constant_labels=["x"],
+    )
     two = replace(two, prediction={"intersection": 0.5})
-    one = replace(two, cell="a", dataset="flat", constant_labels=["x", "y", "z"], prediction={"intersection": 0.9})
+    one = replace(
+        two,
+        cell="a",
+        dataset="flat",
+        constant_labels=["x", "y", "z"],
+        prediction={"intersection": 0.9},
+    )
     found = page.Board.of([one, two], "prediction")
     assert found.uninformative == ["flat"]
     assert found.table.datasets == ("set",)
@@ -137,4 +181,6 @@ def test_data_sets_with_constant_labels_are_ignored():
 @pytest.mark.parametrize("name", ["README.md", "tables.md"])
 def test_pages_match_the_records(name, tmp_path):
     page.write_pages(folder=tmp_path)
-    assert (tmp_path / name).read_text(encoding="utf-8") == (page.FOLDER / name).read_text(encoding="utf-8")
+    assert (tmp_path / name).read_text(encoding="utf-8") == (page.FOLDER / name).read_text(
+        encoding="utf-8"
+    )

@@ -36,7 +36,9 @@ NEEDED = (
 )
 
 # As `python -m sphinx` without garbage collection, which is slow and finds nothing.
-SPHINX = "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main(sys.argv[1:]))"
+SPHINX = (
+    "import gc, sys; gc.disable(); from sphinx.cmd.build import main; sys.exit(main(sys.argv[1:]))"
+)
 
 # Sphinx writes regular HTML; these patterns are ten times as fast as a parser.
 TAG = re.compile(r"<([a-z][a-z0-9]*)(\s[^<>]*)>")
@@ -51,7 +53,9 @@ class Page:
         self.anchors: set[str] = set()
         self.resources: set[str] = set()
         for tag, attributes in TAG.findall(text):
-            self.add_element(tag, {key: unescape(value) for key, _, value in ATTRIBUTE.findall(attributes)})
+            self.add_element(
+                tag, {key: unescape(value) for key, _, value in ATTRIBUTE.findall(attributes)}
+            )
 
     def add_element(self, tag: str, found: dict[str, str]) -> None:
         self.anchors |= {found[key] for key in ("id", "name") if key in found}
@@ -64,7 +68,8 @@ class Page:
 
 
 def build(folder: Path) -> Path:
-    """Build the site from a copy of the pages; their blocks and scripts are tested separately and not run."""
+    """Build the site from a copy of the pages; their blocks and scripts are tested separately and
+    not run."""
     for module in NEEDED:
         pytest.importorskip(module, reason=f'the site needs {module}: pip install ".[docs]"')
     ignored = shutil.ignore_patterns("_build", "_pictures", "api", "auto_examples", "__pycache__")
@@ -74,7 +79,19 @@ def build(folder: Path) -> Path:
     settings = ["-D", "executed_pages=0", "-D", "sphinx_gallery_conf.plot_gallery=0"]
     site = folder / "site"
     done = subprocess.run(
-        [sys.executable, "-c", SPHINX, "-q", "-W", "--keep-going", "-b", "html", *settings, folder / "docs", site],
+        [
+            sys.executable,
+            "-c",
+            SPHINX,
+            "-q",
+            "-W",
+            "--keep-going",
+            "-b",
+            "html",
+            *settings,
+            folder / "docs",
+            site,
+        ],
         capture_output=True,
         text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
@@ -94,14 +111,20 @@ def dead_links(site: Path) -> list[str]:
     }
     dead = []
     for name, page in pages.items():
-        dead += [f"{name}: {url} is loaded from elsewhere" for url in page.resources if re.match(r"(\w+:)?//", url)]
+        dead += [
+            f"{name}: {url} is loaded from elsewhere"
+            for url in page.resources
+            if re.match(r"(\w+:)?//", url)
+        ]
         for url in page.links | page.resources:
             if re.match(r"\w+:|//", url):
                 continue
             place, _, anchor = unquote(url).partition("#")
             target = normpath(join(dirname(name), place.partition("?")[0])) if place else name
             target = target if target in files else normpath(join(target, "index.html"))
-            if target not in files or (anchor and target in pages and anchor not in pages[target].anchors):
+            if target not in files or (
+                anchor and target in pages and anchor not in pages[target].anchors
+            ):
                 dead.append(f"{name}: {url}")
     return dead
 
@@ -119,7 +142,9 @@ def find_browser_problems(browser: Any, site: Path) -> list[str]:
     """Errors, external requests, horizontal scrolling and violations found by axe-core."""
     found: list[str] = []
     for width, scheme in APPEARANCES:  # separate loads: scripts of the theme read both at the start
-        page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme, **SETTINGS)
+        page = browser.new_page(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, **SETTINGS
+        )
         page.on("request", lambda request: is_external(request.url) and found.append(request.url))
         page.on("pageerror", lambda error: found.append(str(error)))
         for name in SHOWN:
@@ -140,15 +165,21 @@ def test_site_builds_without_problems(tmp_path, request):
     site = build(tmp_path)
     assert dead_links(site) == []
     for name, _ in all_estimators():
-        assert list((site / "api" / "generated").glob(f"ldlearn.*{name}.html")), f"{name} has no page"
+        assert list((site / "api" / "generated").glob(f"ldlearn.*{name}.html")), (
+            f"{name} has no page"
+        )
     assert "<math" in (site / "guide" / "dldl.html").read_text(encoding="utf-8")
     if shutil.which("chromium"):
         assert find_browser_problems(request.getfixturevalue("browser"), site) == []
 
 
 def test_dead_links_are_found(tmp_path):
-    (tmp_path / "a.html").write_text('<a id="x" href="b.html#y"></a><a href="#x"></a><a href="gone.html"></a>')
-    (tmp_path / "b.html").write_text('<script src="https://elsewhere.example/x.js"></script><img src="no.png">')
+    (tmp_path / "a.html").write_text(
+        '<a id="x" href="b.html#y"></a><a href="#x"></a><a href="gone.html"></a>'
+    )
+    (tmp_path / "b.html").write_text(
+        '<script src="https://elsewhere.example/x.js"></script><img src="no.png">'
+    )
     assert sorted(dead_links(tmp_path)) == [
         "a.html: b.html#y",
         "a.html: gone.html",

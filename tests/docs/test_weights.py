@@ -24,14 +24,22 @@ def test_every_method_is_in_one_row(listings):
 def test_reasons_match_the_methods(listings):
     """One table row per kind of support, one sentence per reason below it."""
     _, nearly, _, none = (set(named_in(row)) for row in listings.weights().splitlines()[2:])
-    below = PAGE.read_text(encoding="utf-8").partition("```{listing} weights\n```\n")[2].partition("\n## ")[0]
+    below = (
+        PAGE.read_text(encoding="utf-8")
+        .partition("```{listing} weights\n```\n")[2]
+        .partition("\n## ")[0]
+    )
     graph, drawn, stepwise, other_rows = (
-        set(named_in(part)) for part in re.split(r"Results are|(?=`LSELDL` updates)|iteratively\.", below)
+        set(named_in(part))
+        for part in re.split(r"Results are|(?=`LSELDL` updates)|iteratively\.", below)
     )
     sometimes = {
         name
         for name, method in all_estimators()
-        if not all(method(**params).capabilities().weight_equals_repetition for params in method._test_params)
+        if not all(
+            method(**params).capabilities().weight_equals_repetition
+            for params in method._test_params
+        )
     }
     assert graph | drawn | stepwise <= nearly | sometimes
     assert other_rows <= none

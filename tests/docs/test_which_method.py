@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-page = pytest.importorskip("benchmarks.leaderboard.page", reason="benchmarks are not part of this copy of the project")
+page = pytest.importorskip(
+    "benchmarks.leaderboard.page", reason="benchmarks are not part of this copy of the project"
+)
 ROOT = Path(__file__).resolve().parents[2]
 
 

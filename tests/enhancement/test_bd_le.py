@@ -42,7 +42,9 @@ def test_solution_is_a_minimum(m):
 
     point = np.concatenate([W.ravel(), b, a])
     lowest = flat(point)
-    np.testing.assert_allclose(approx_fprime(point, flat, 1e-6), 0.0, atol=1e-3 * max(1.0, lowest / 100))
+    np.testing.assert_allclose(
+        approx_fprime(point, flat, 1e-6), 0.0, atol=1e-3 * max(1.0, lowest / 100)
+    )
     rng = np.random.default_rng(0)
     for _ in range(20):
         assert flat(point + 1e-3 * rng.normal(size=point.size)) > lowest
@@ -69,7 +71,8 @@ SCALES = np.array([1e-8, 1e-3, 1.0, 1e8])
 
 @pytest.mark.parametrize("lam", [0.0, 0.5])
 def test_least_squares_is_invariant_to_feature_units(monkeypatch, lam):
-    """Without the decoding term W can undo any scale; the graph is fixed, since distances depend on the scale."""
+    """Without the decoding term W can undo any scale; the graph is fixed, since distances depend on
+    the scale."""
     X, _, Y = make_problem()
     graph = knn_graph(X, 5, "median")
     monkeypatch.setattr("ldlearn.enhancement.bd_le.knn_graph", lambda *_: graph)
@@ -94,7 +97,9 @@ def test_duplicate_features_share_the_coefficient():
     X, _, Y = make_problem()
     twice = np.column_stack([X, 1e6 * X[:, :1]])
     np.testing.assert_allclose(
-        BDLE(alpha=0.0, lam=0.0).fit(twice, Y).scores_, BDLE(alpha=0.0, lam=0.0).fit(X, Y).scores_, atol=1e-8
+        BDLE(alpha=0.0, lam=0.0).fit(twice, Y).scores_,
+        BDLE(alpha=0.0, lam=0.0).fit(X, Y).scores_,
+        atol=1e-8,
     )
 
 

@@ -50,7 +50,9 @@ def test_columns_do_not_influence_each_other():
     A, signs = problem(30, 3, 1)
     A = sparse.csr_array(A)
     together = minimize_signed_quadratic(A, signs, tol=1e-9).U
-    alone = np.column_stack([minimize_signed_quadratic(A, signs[:, [j]], tol=1e-9).U[:, 0] for j in range(3)])
+    alone = np.column_stack(
+        [minimize_signed_quadratic(A, signs[:, [j]], tol=1e-9).U[:, 0] for j in range(3)]
+    )
     np.testing.assert_allclose(together, alone, rtol=1e-6)
 
 

@@ -1,4 +1,5 @@
-"""Defaults are the published constants; docstrings state correctly whether they lose to the baselines."""
+"""Defaults are the published constants; docstrings state correctly whether they lose to the
+baselines."""
 
 from __future__ import annotations
 
@@ -14,11 +15,18 @@ from ldlearn.core import binarize
 from ldlearn.datasets import load_vader_tweets
 from ldlearn.enhancement import PriorLE, UniformLE
 
-PUBLISHED = {  # the constants of the papers or of their released code; a changed default is another method
+# The constants of the papers or of their released code; a changed default is another method
+PUBLISHED = {
     "FCM": {"n_clusters": None, "b": 2.0},
     "FLE": {"alpha": 1.0, "beta": 1.0, "lam": 1.0, "gamma": 1.0},
     "GLESC": {"beta": 10.0, "lam": 10.0},
-    "GLLE": {"lam": 0.01, "n_neighbors": 20, "sigma": 10.0, "max_iter": 300, "normalize": "softmax"},
+    "GLLE": {
+        "lam": 0.01,
+        "n_neighbors": 20,
+        "sigma": 10.0,
+        "max_iter": 300,
+        "normalize": "softmax",
+    },
     "KM": {"sigma": "mean", "normalize": "l1"},
     "L2": {"alpha": 1e-3, "beta": 1e-4, "gamma": 1e-3, "lam": 1e-3, "n_neighbors": 20},
     "LEMLL": {"eps": 0.2, "n_neighbors": 10},
@@ -27,7 +35,9 @@ PUBLISHED = {  # the constants of the papers or of their released code; a change
     "ML": {"lam": 1.0, "n_neighbors": None, "normalize": "shift_l1"},
 }
 MARGIN = 0.03  # difference of mean intersections
-METHODS = dict(all_estimators("enhancer")) | {name: cls for name, cls in all_estimators("joint") if name == "L2"}
+METHODS = dict(all_estimators("enhancer")) | {
+    name: cls for name, cls in all_estimators("joint") if name == "L2"
+}
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED))

@@ -14,7 +14,9 @@ from ldlearn.enhancement import FCM
 
 
 def fitted(X, Y, **params):
-    return FCM(**{"n_clusters": 4, "b": 1.5, "random_state": 0, "tol": 1e-8, "max_iter": 2000, **params}).fit(X, Y)
+    return FCM(
+        **{"n_clusters": 4, "b": 1.5, "random_state": 0, "tol": 1e-8, "max_iter": 2000, **params}
+    ).fit(X, Y)
 
 
 def by_loops(X, Y, n_clusters, b, n_iter):
@@ -26,11 +28,16 @@ def by_loops(X, Y, n_clusters, b, n_iter):
         distances = cdist(X, centres)
         for i in range(len(X)):
             for k in range(n_clusters):
-                U[i, k] = 1.0 / sum((distances[i, k] / other) ** (2.0 / (b - 1.0)) for other in distances[i])
+                U[i, k] = 1.0 / sum(
+                    (distances[i, k] / other) ** (2.0 / (b - 1.0)) for other in distances[i]
+                )
     A = Y.T @ U
     A = A / A.sum(axis=0)
     A = A / A.sum(axis=1, keepdims=True)
-    F = [[max(A[label, k] * U[i, k] for k in range(n_clusters)) for label in range(Y.shape[1])] for i in range(len(X))]
+    F = [
+        [max(A[label, k] * U[i, k] for k in range(n_clusters)) for label in range(Y.shape[1])]
+        for i in range(len(X))
+    ]
     return U, A, np.array(F)
 
 
@@ -61,7 +68,9 @@ def test_iterations_match_the_definition(n_clusters, b, n_iter):
     X, _, Y = make_problem()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = FCM(n_clusters=n_clusters, b=b, max_iter=n_iter, tol=0.0, random_state=0).fit(X + 3.0, Y)
+        model = FCM(n_clusters=n_clusters, b=b, max_iter=n_iter, tol=0.0, random_state=0).fit(
+            X + 3.0, Y
+        )
     U, A, F = by_loops(X + 3.0, Y, n_clusters, b, n_iter)
     np.testing.assert_allclose(model.memberships_, U, atol=1e-8)
     np.testing.assert_allclose(model.associations_, A, atol=1e-8)
@@ -130,7 +139,9 @@ def test_recovery_of_clustered_rows_beats_equal_degrees():
     truth = np.array([[0.8, 0.2, 0.0], [0.0, 0.7, 0.3], [0.3, 0.0, 0.7]])
     cluster = np.repeat([0, 1, 2], 60)
     X = 8.0 * np.eye(3)[cluster] + rng.normal(size=(180, 3))
-    Y = np.array([np.isin(np.arange(3), rng.choice(3, size=2, p=truth[k])) for k in cluster]).astype(int)
+    Y = np.array(
+        [np.isin(np.arange(3), rng.choice(3, size=2, p=truth[k])) for k in cluster]
+    ).astype(int)
     D = fitted(X, Y, n_clusters=3, b=1.5).label_distributions_
     error = np.abs(D - truth[cluster]).sum(axis=1).mean()
     assert error < 0.6 * np.abs(1 / 3 - truth).sum(axis=1).mean()
@@ -153,8 +164,12 @@ def test_sample_weights_equal_repeated_rows():
     Y = np.eye(3, dtype=int)[group] | (rng.random((30, 3)) < 0.3)
     w = np.arange(30) % 4
     weighted = FCM(n_clusters=3, tol=1e-10, random_state=0).fit(X, Y, sample_weight=w)
-    repeated = FCM(n_clusters=3, tol=1e-10, random_state=1).fit(np.repeat(X, w, axis=0), np.repeat(Y, w, axis=0))
+    repeated = FCM(n_clusters=3, tol=1e-10, random_state=1).fit(
+        np.repeat(X, w, axis=0), np.repeat(Y, w, axis=0)
+    )
     np.testing.assert_allclose(
-        np.repeat(weighted.label_distributions_, w, axis=0), repeated.label_distributions_, atol=1e-6
+        np.repeat(weighted.label_distributions_, w, axis=0),
+        repeated.label_distributions_,
+        atol=1e-6,
     )
     assert weighted.objective_ == pytest.approx(repeated.objective_)

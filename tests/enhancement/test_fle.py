@@ -1,4 +1,5 @@
-"""FLE: descent, optimality of both steps, limit cases; reference values of the pseudo distributions."""
+"""FLE: descent, optimality of both steps, limit cases; reference values of the pseudo
+distributions."""
 
 from __future__ import annotations
 
@@ -51,7 +52,9 @@ def test_solution_is_stationary(weights):
     m = Z.shape[1]
     R = P @ Q - Z
     gradient_q = (P.T @ R + gamma * Q) / m
-    gradient_p = R @ Q.T / m + alpha * (P - Y) + beta * (P - S) + lam * (P.sum(axis=1, keepdims=True) - 1.0)
+    gradient_p = (
+        R @ Q.T / m + alpha * (P - Y) + beta * (P - S) + lam * (P.sum(axis=1, keepdims=True) - 1.0)
+    )
     np.testing.assert_allclose(gradient_q, 0.0, atol=1e-4)
     assert gradient_p.min() > -1e-4
     np.testing.assert_allclose(P * gradient_p, 0.0, atol=1e-4)
@@ -69,11 +72,20 @@ def test_not_above_multiplicative_updates(weights):
         Q = np.linalg.solve(P.T @ P + gamma * np.eye(c), P.T @ scaled)
         A, B = scaled @ Q.T, Q @ Q.T
         up = np.maximum(A, 0) + P @ np.maximum(-B, 0) + alpha * Y + beta * S + lam
-        down = np.maximum(-A, 0) + P @ np.maximum(B, 0) + (alpha + beta) * P + lam * P.sum(axis=1, keepdims=True)
+        down = (
+            np.maximum(-A, 0)
+            + P @ np.maximum(B, 0)
+            + (alpha + beta) * P
+            + lam * P.sum(axis=1, keepdims=True)
+        )
         P = P * np.sqrt(up / down)
-        path.append(objective(scaled * np.sqrt(Z.shape[1]), Y, S, P, Q * np.sqrt(Z.shape[1]), *weights))
+        path.append(
+            objective(scaled * np.sqrt(Z.shape[1]), Y, S, P, Q * np.sqrt(Z.shape[1]), *weights)
+        )
     assert np.all(np.diff(path) <= 1e-9)
-    assert FLE(*weights, tol=1e-9, max_iter=5000).fit(X, Y).objective_path_[-1] <= path[-1] * (1.0 + 1e-3)
+    assert FLE(*weights, tol=1e-9, max_iter=5000).fit(X, Y).objective_path_[-1] <= path[-1] * (
+        1.0 + 1e-3
+    )
 
 
 def test_limits():
@@ -88,7 +100,9 @@ def test_limits():
 
 def test_invariant_to_duplicated_features():
     X, _, Y = make_problem()
-    np.testing.assert_allclose(FLE().fit_enhance(np.hstack([X] * 3), Y), FLE().fit_enhance(X, Y), atol=1e-10)
+    np.testing.assert_allclose(
+        FLE().fit_enhance(np.hstack([X] * 3), Y), FLE().fit_enhance(X, Y), atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6])
@@ -104,9 +118,14 @@ def test_stops_at_the_first_decrease_below_tol(tol):
 def test_default_tolerance_is_sufficient():
     X, _, Y = make_problem()
     for weights in WEIGHTS:
-        default, strict = FLE(*weights).fit(X, Y), FLE(*weights, tol=1e-12, max_iter=50_000).fit(X, Y)
+        default, strict = (
+            FLE(*weights).fit(X, Y),
+            FLE(*weights, tol=1e-12, max_iter=50_000).fit(X, Y),
+        )
         assert default.objective_ <= strict.objective_ * (1.0 + 1e-4)
-        np.testing.assert_allclose(default.label_distributions_, strict.label_distributions_, atol=0.01)
+        np.testing.assert_allclose(
+            default.label_distributions_, strict.label_distributions_, atol=0.01
+        )
 
 
 def test_too_few_iterations_trigger_a_warning():

@@ -1,4 +1,5 @@
-"""gLESC: solver compared with a literal loop, dependence on the order of samples, reference values."""
+"""gLESC: solver compared with a literal loop, dependence on the order of samples, reference
+values."""
 
 from __future__ import annotations
 
@@ -49,7 +50,9 @@ def test_scores_solve_the_second_problem(orientation):
 
 def test_without_smoothing_it_is_the_softmax_of_the_labels():
     X, _, Y = make_problem()
-    np.testing.assert_allclose(GLESC(lam=0.0).fit_enhance(X, Y), softmax(Y.astype(float)), atol=1e-12)
+    np.testing.assert_allclose(
+        GLESC(lam=0.0).fit_enhance(X, Y), softmax(Y.astype(float)), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("orientation", ["stated", "released"])

@@ -31,7 +31,9 @@ def test_without_smoothing_labels_are_unchanged():
     X, _, Y = make_problem()
     model = GLLE(lam=0.0, **SMALL).fit(X, Y)
     np.testing.assert_allclose(model.scores_, Y, atol=1e-12)
-    np.testing.assert_allclose(model.label_distributions_, SoftmaxLE().fit_enhance(X, Y), atol=1e-12)
+    np.testing.assert_allclose(
+        model.label_distributions_, SoftmaxLE().fit_enhance(X, Y), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("lam", [0.01, 1.0, 100.0])
@@ -59,20 +61,28 @@ def test_strong_smoothing_gives_the_label_means():
 
 def test_gradient_of_the_weights_by_finite_differences():
     X, _, Y = make_problem(n=8, c=3)
-    K, G, W = rbf_kernel(X, width=mean_distance(X)), graph(X), np.random.default_rng(0).normal(size=(9, 3))
+    K, G, W = (
+        rbf_kernel(X, width=mean_distance(X)),
+        graph(X),
+        np.random.default_rng(0).normal(size=(9, 3)),
+    )
 
     def loss(flat):
         return glle._loss_and_gradient(flat.reshape(9, 3), K, Y, 0.5, G)[0]
 
     gradient = glle._loss_and_gradient(W, K, Y, 0.5, G)[1][0]
-    np.testing.assert_allclose(gradient.ravel(), approx_fprime(W.ravel(), loss, 1e-6), rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(
+        gradient.ravel(), approx_fprime(W.ravel(), loss, 1e-6), rtol=1e-4, atol=1e-3
+    )
 
 
 def test_early_stopping_approaches_the_exact_minimum_from_above():
     X, _, Y = make_problem(n=25)
     lowest = GLLE(lam=0.1, **SMALL).fit(X, Y).objective_
     early = GLLE(lam=0.1, **SMALL, solver="lbfgs", tol=0.0, random_state=0)
-    reached = [stopped_early(early.set_params(max_iter=k), X, Y).objective_ for k in (1, 10, 100, 1000)]
+    reached = [
+        stopped_early(early.set_params(max_iter=k), X, Y).objective_ for k in (1, 10, 100, 1000)
+    ]
     assert sorted(reached, reverse=True) == reached
     assert lowest <= reached[-1] <= 1.5 * lowest
     assert reached[0] > 2 * lowest
@@ -81,7 +91,9 @@ def test_early_stopping_approaches_the_exact_minimum_from_above():
 def test_early_stopping_is_reproducible():
     X, _, Y = make_problem()
     first, again, other = (
-        stopped_early(GLLE(solver="lbfgs", max_iter=20, **SMALL, random_state=seed), X, Y).label_distributions_
+        stopped_early(
+            GLLE(solver="lbfgs", max_iter=20, **SMALL, random_state=seed), X, Y
+        ).label_distributions_
         for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, again)
@@ -89,7 +101,8 @@ def test_early_stopping_is_reproducible():
 
 
 def test_early_stopping_matches_the_released_code(monkeypatch):
-    """L-BFGS that keeps 20 pairs and stops after max_iter steps; with fewer pairs it stops elsewhere."""
+    """L-BFGS that keeps 20 pairs and stops after max_iter steps; with fewer pairs it stops
+    elsewhere."""
     asked = {}
 
     def spy(loss, start, **options):

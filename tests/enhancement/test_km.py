@@ -31,7 +31,9 @@ def test_memberships_lie_in_the_unit_interval_and_on_the_support():
     assert (F >= 0).all()
     assert (F <= 1).all()
     assert (F[Y == 0] == 0).all()
-    assert (F.min(axis=0, where=Y == 1, initial=1.0) < 1e-6).all()  # the most distant row of each label
+    assert (
+        F.min(axis=0, where=Y == 1, initial=1.0) < 1e-6
+    ).all()  # the most distant row of each label
 
 
 def test_label_of_one_row_has_membership_one():

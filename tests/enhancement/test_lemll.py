@@ -18,7 +18,9 @@ WEIGHTS = [(1.0, 1.0, 1.0), (16.0, 0.25, 0.25), (0.25, 4.0, 1.0)]
 
 
 def pieces(X, k=5):
-    return rbf_kernel(X, width=mean_distance(X)), reconstruction_laplacian(reconstruction_weights(X, k)).toarray()
+    return rbf_kernel(X, width=mean_distance(X)), reconstruction_laplacian(
+        reconstruction_weights(X, k)
+    ).toarray()
 
 
 def objective(model, X, Y, k=5):
@@ -68,12 +70,15 @@ def test_stationarity(weights):
     pull = 2.0 * l1 * np.maximum(1.0 - model.eps / lengths, 0.0)
     np.testing.assert_allclose(B, pull * errors, atol=2e-3)
     np.testing.assert_allclose(B.sum(axis=0), 0.0, atol=1e-9)
-    np.testing.assert_allclose(2.0 * l2 * M @ U + 2.0 * l3 * (U - (2.0 * Y - 1.0)) + B, 0.0, atol=1e-7)
+    np.testing.assert_allclose(
+        2.0 * l2 * M @ U + 2.0 * l3 * (U - (2.0 * Y - 1.0)) + B, 0.0, atol=1e-7
+    )
 
 
 @pytest.mark.parametrize("weights", [(16.0, 1.0, 0.25), (1.0, 1.0, 1.0)])
 def test_dual_values_increase_to_the_minimum(weights):
-    """The dual value is that of the last iterate, not the best so far: each step of the solver must raise it."""
+    """The dual value is that of the last iterate, not the best so far: each step of the solver must
+    raise it."""
     X, _, Y = make_problem()
     lowest = LEMLL(*weights, n_neighbors=5, tol=1e-12, max_iter=5000).fit(X, Y).objective_
     duals = []
@@ -96,10 +101,14 @@ def test_not_above_alternating_steps():
     signs = 2.0 * Y - 1.0
     n, c = Y.shape
     U, B, b = signs, np.zeros((n, c)), np.zeros(c)
-    for _ in range(100):  # kernel ridge with the errors shortened by eps, then U; both lower the objective
+    for _ in range(
+        100
+    ):  # kernel ridge with the errors shortened by eps, then U; both lower the objective
         E = U - K @ B - b
         Z = E * np.minimum(1.0, 0.2 / np.linalg.norm(E, axis=1))[:, None]
-        system = np.block([[K + 0.5 * np.eye(n), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]])
+        system = np.block(
+            [[K + 0.5 * np.eye(n), np.ones((n, 1))], [np.ones((1, n)), np.zeros((1, 1))]]
+        )
         solved = np.linalg.solve(system, np.vstack([U - Z, np.zeros((1, c))]))
         B, b = solved[:n], solved[n]
         U = np.linalg.solve(2.0 * M + 4.0 * np.eye(n), 2.0 * (K @ B + b + Z) + 2.0 * signs)

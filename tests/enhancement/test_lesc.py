@@ -18,7 +18,12 @@ from ldlearn.core.simplex import softmax
 from ldlearn.datasets import load_vader_tweets
 from ldlearn.enhancement import LESC
 
-EXACT = {"mu": 1.0, "rho": 1.0, "tol": 1e-7, "max_iter": 20_000}  # a constant penalty: the method then converges
+EXACT = {
+    "mu": 1.0,
+    "rho": 1.0,
+    "tol": 1e-7,
+    "max_iter": 20_000,
+}  # a constant penalty: the method then converges
 
 
 def standardized(X):
@@ -47,14 +52,20 @@ def test_representation_agrees_with_a_generic_solver(beta):
 
 
 @pytest.mark.parametrize("beta", [0.05, 0.3])
-@pytest.mark.parametrize("schedule", [{}, {"rho": 1.5}, {"mu": 1e-2, "rho": 1.02, "max_iter": 5000}])
+@pytest.mark.parametrize(
+    "schedule", [{}, {"rho": 1.5}, {"mu": 1e-2, "rho": 1.02, "max_iter": 5000}]
+)
 def test_gap_is_valid_for_every_penalty_schedule(beta, schedule):
     X, _, Y = make_problem()
     exact = LESC(beta, **EXACT).fit(X, Y)
-    assert exact.objective_ == pytest.approx(lrr_objective(representation(exact), standardized(X), beta))
+    assert exact.objective_ == pytest.approx(
+        lrr_objective(representation(exact), standardized(X), beta)
+    )
     assert 0.0 <= exact.gap_ <= 1e-4 * exact.objective_
     model = LESC(beta, **schedule).fit(X, Y)
-    assert model.objective_ == pytest.approx(lrr_objective(representation(model), standardized(X), beta))
+    assert model.objective_ == pytest.approx(
+        lrr_objective(representation(model), standardized(X), beta)
+    )
     assert model.objective_ >= exact.objective_ - exact.gap_
     assert model.gap_ >= model.objective_ - exact.objective_
 
@@ -81,8 +92,13 @@ def test_representation_is_zero_up_to_beta_star():
     X, _, Y = make_problem()
     star = LESC().fit(X, Y).beta_star_
     A = standardized(X)
-    assert star == pytest.approx(1.0 / np.linalg.norm(A @ (A / np.linalg.norm(A, axis=1, keepdims=True)).T, 2))
-    below, above = LESC(0.99 * star, gamma=3.0, **EXACT).fit(X, Y), LESC(1.05 * star, **EXACT).fit(X, Y)
+    assert star == pytest.approx(
+        1.0 / np.linalg.norm(A @ (A / np.linalg.norm(A, axis=1, keepdims=True)).T, 2)
+    )
+    below, above = (
+        LESC(0.99 * star, gamma=3.0, **EXACT).fit(X, Y),
+        LESC(1.05 * star, **EXACT).fit(X, Y),
+    )
     np.testing.assert_allclose(representation(below), 0.0, atol=1e-5)
     np.testing.assert_allclose(below.label_distributions_, softmax(Y / 4.0), atol=1e-4)
     assert np.linalg.norm(representation(above)) > 0.05
@@ -107,7 +123,9 @@ def test_scores_solve_the_second_problem(orientation):
 
 def test_without_smoothing_it_is_the_softmax_of_the_labels():
     X, _, Y = make_problem()
-    np.testing.assert_allclose(LESC(gamma=0.0).fit_enhance(X, Y), softmax(Y.astype(float)), atol=1e-12)
+    np.testing.assert_allclose(
+        LESC(gamma=0.0).fit_enhance(X, Y), softmax(Y.astype(float)), atol=1e-12
+    )
 
 
 def test_result_changes_by_about_the_tolerance():
@@ -121,7 +139,9 @@ def test_standardisation_can_be_disabled():
     X, _, Y = make_problem()
     X = X * [1.0, 10.0, 1.0, 1.0] + 5.0
     inside = LESC(0.1).fit_enhance(X, Y)
-    np.testing.assert_allclose(LESC(0.1, standardize=False).fit_enhance(standardized(X), Y), inside, atol=1e-6)
+    np.testing.assert_allclose(
+        LESC(0.1, standardize=False).fit_enhance(standardized(X), Y), inside, atol=1e-6
+    )
     assert np.abs(LESC(0.1, standardize=False).fit_enhance(X, Y) - inside).max() > 1e-3
 
 
@@ -146,6 +166,10 @@ def test_reference_values():
     data = sjaffe()
     small = LESC(0.001, orientation="released").fit(data.X, data.Y)
     assert_recovery(small.label_distributions_, ".0699 .2696 .5454 .0273 .9733 .9067")
-    assert small.beta_star_ == pytest.approx(0.0040, abs=1e-4)  # above the published beta: see the docstring
-    large = LESC(0.01).fit_enhance(data.X, data.Y)  # the orientation changes less than the tolerance
+    assert small.beta_star_ == pytest.approx(
+        0.0040, abs=1e-4
+    )  # above the published beta: see the docstring
+    large = LESC(0.01).fit_enhance(
+        data.X, data.Y
+    )  # the orientation changes less than the tolerance
     assert_recovery(large, ".0691 .2757 .5596 .0278 .9732 .9052")

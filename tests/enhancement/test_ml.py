@@ -18,7 +18,9 @@ def test_agrees_with_a_generic_solver():
     M = reconstruction_laplacian(reconstruction_weights(X, 4)).toarray()
     U = cp.Variable(Y.shape)
     root = np.linalg.cholesky(M + 1e-8 * np.eye(30)).T
-    cp.Problem(cp.Minimize(cp.sum_squares(root @ U)), [cp.multiply(signs, U) >= 1]).solve(solver=cp.CLARABEL)
+    cp.Problem(cp.Minimize(cp.sum_squares(root @ U)), [cp.multiply(signs, U) >= 1]).solve(
+        solver=cp.CLARABEL
+    )
     model = ML(tol=1e-9).fit(X, Y)
     assert model.objective_ == pytest.approx(np.sum((root @ U.value) ** 2), rel=1e-6)
     np.testing.assert_allclose(model.scores_, U.value, atol=1e-3)
@@ -50,7 +52,10 @@ def test_scores_are_proportional_to_lam():
     one, five = ML().fit(X, Y), ML(lam=5.0).fit(X, Y)
     np.testing.assert_allclose(five.scores_, 5 * one.scores_, rtol=1e-12)
     np.testing.assert_allclose(five.label_distributions_, one.label_distributions_, rtol=1e-9)
-    assert np.abs(ML(lam=5.0, normalize="softmax").fit_enhance(X, Y) - one.label_distributions_).max() > 0.1
+    assert (
+        np.abs(ML(lam=5.0, normalize="softmax").fit_enhance(X, Y) - one.label_distributions_).max()
+        > 0.1
+    )
 
 
 def test_label_of_all_rows_or_of_none_gets_the_margin():
@@ -63,7 +68,11 @@ def test_label_of_all_rows_or_of_none_gets_the_margin():
 
 def test_recovers_labels_linear_in_the_features():
     X = np.linspace(0, 1, 30)[:, None]
-    U = ML(n_neighbors=2, reg=1e-9, tol=1e-10).fit(X, (X > 0.4).astype(int) @ [[1, 0]] | [0, 1]).scores_[:, 0]
+    U = (
+        ML(n_neighbors=2, reg=1e-9, tol=1e-10)
+        .fit(X, (X > 0.4).astype(int) @ [[1, 0]] | [0, 1])
+        .scores_[:, 0]
+    )
     np.testing.assert_allclose(np.diff(U), np.diff(U).mean(), rtol=1e-3)
 
 
@@ -74,7 +83,8 @@ def test_too_many_neighbours_are_rejected():
 
 
 def test_reference_values():
-    # The reference run used a tiny regularisation (reg) and stopped earlier, hence the second tolerance.
+    # The reference run used a tiny regularisation (reg) and stopped earlier, hence the second
+    # tolerance.
     data = sjaffe()
     recovered = ML(reg=1e-6).fit_enhance(data.X, data.Y)
     assert_recovery(recovered, ".1857 1.5082 - - .8579 .6655")

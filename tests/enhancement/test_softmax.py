@@ -9,7 +9,9 @@ from ldlearn.enhancement import SoftmaxLE, UniformLE
 
 
 def test_positive_label_gets_e_times_a_negative_one():
-    D = SoftmaxLE().fit_enhance(np.zeros((2, 1)), [[1, 0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1, 1]])
+    D = SoftmaxLE().fit_enhance(
+        np.zeros((2, 1)), [[1, 0, 0, 0, 0, 0, 0, 0, 0], [1, 1, 1, 1, 1, 1, 1, 1, 1]]
+    )
     np.testing.assert_allclose(D[0, :2], [0.254, 0.093], atol=5e-4)
     np.testing.assert_allclose(D[0, 0] / D[0, 1], np.e)
     np.testing.assert_allclose(D[1], 1 / 9)
@@ -19,7 +21,8 @@ def test_features_are_ignored():
     Y = np.array([[1, 0], [1, 1], [0, 1]])
     rng = np.random.default_rng(0)
     np.testing.assert_array_equal(
-        SoftmaxLE().fit_enhance(rng.normal(size=(3, 4)), Y), SoftmaxLE().fit_enhance(rng.normal(size=(3, 2)), Y)
+        SoftmaxLE().fit_enhance(rng.normal(size=(3, 4)), Y),
+        SoftmaxLE().fit_enhance(rng.normal(size=(3, 2)), Y),
     )
 
 

@@ -10,7 +10,8 @@ from ldlearn.enhancement.glesc import SpectralTensor
 
 
 def naive_threshold(T, tau):
-    """T (n, n, 2): transform along the first axis, threshold every slice's singular values, transform back."""
+    """T (n, n, 2): transform along the first axis, threshold every slice's singular values,
+    transform back."""
     A = np.fft.fft(T, axis=0)
     for f in range(len(A)):
         U, s, V = np.linalg.svd(A[f], full_matrices=False)
@@ -82,5 +83,7 @@ def test_cyclic_shifts_commute_with_the_threshold_and_other_orders_do_not():
         return tensor.mean_matrix()
 
     straight = after(parts)
-    np.testing.assert_allclose(after(np.roll(parts, 3, axis=1)), np.roll(straight, 3, axis=0), atol=1e-10)
+    np.testing.assert_allclose(
+        after(np.roll(parts, 3, axis=1)), np.roll(straight, 3, axis=0), atol=1e-10
+    )
     assert np.abs(after(parts[:, order]) - straight[order]).max() > 0.01

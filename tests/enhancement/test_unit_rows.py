@@ -22,7 +22,9 @@ def test_reaches_the_minimum_over_correlation_matrices():
     np.testing.assert_allclose(np.linalg.norm(Z, axis=2), 1.0)
     for i in range(3):
         R = cp.Variable((5, 5), PSD=True)
-        lowest = cp.Problem(cp.Minimize(cp.trace(C[i] @ R)), [cp.diag(R) == 1]).solve(solver=cp.CLARABEL)
+        lowest = cp.Problem(cp.Minimize(cp.trace(C[i] @ R)), [cp.diag(R) == 1]).solve(
+            solver=cp.CLARABEL
+        )
         assert np.sum(C[i] * (Z[i] @ Z[i].T)) == pytest.approx(lowest, rel=1e-4)
 
 

@@ -17,7 +17,8 @@ def compare(z, *, rope=0.01, **options):
 @pytest.mark.parametrize("prior", [0.2, 0.5, 3.0])
 @pytest.mark.parametrize("n", [2, 5, 12])
 def test_closed_form_if_all_differences_are_large(n, prior):
-    """Only w0^2 is equivalent, so "better" wins where w0 < 1 / sqrt 2, and w0 has a beta distribution."""
+    """Only w0^2 is equivalent, so "better" wins where w0 < 1 / sqrt 2, and w0 has a beta
+    distribution."""
     found = compare(np.linspace(0.1, 0.2, n), prior=prior)
     assert found.better == pytest.approx(beta(prior, n).cdf(np.sqrt(0.5)), abs=EXACT)
     assert found.worse == 0
@@ -26,7 +27,8 @@ def test_closed_form_if_all_differences_are_large(n, prior):
 
 
 def test_closed_form_if_differences_are_between_one_and_two_ropes():
-    """Pairs with the prior observation are then equivalent: "better" wins where (1 - w0)^2 > 1 / 2."""
+    """Pairs with the prior observation are then equivalent: "better" wins where (1 - w0)^2 > 1 /
+    2."""
     found = compare(np.full(4, 0.015))
     assert found.better == pytest.approx(beta(0.5, 4).cdf(1 - np.sqrt(0.5)), abs=EXACT)
 
@@ -52,11 +54,14 @@ def test_matches_the_published_definition(seed):
                 total = observations[i] + observations[j]
                 theta[0 if total > 0.02 else 2 if total < -0.02 else 1] += w[i] * w[j]
         wins[int(np.argmax(theta))] += 1
-    np.testing.assert_allclose([found.better, found.equivalent, found.worse], wins / n_draws, atol=1e-12)
+    np.testing.assert_allclose(
+        [found.better, found.equivalent, found.worse], wins / n_draws, atol=1e-12
+    )
 
 
 def test_many_data_sets_give_the_normal_limit():
-    """The posterior of theta is then normal around its mean, with the variance of a mean of 2 P(z + z_j > 0)."""
+    """The posterior of theta is then normal around its mean, with the variance of a mean of 2 P(z +
+    z_j > 0)."""
     z = np.random.default_rng(1).normal(0.06, 1.0, 400)
     found = compare(z, rope=0.0)
     positive = (np.add.outer(z, z) > 0).mean(axis=1)
@@ -70,7 +75,9 @@ def test_probabilities_of_simulated_methods():
     base = rng.uniform(0.5, 0.9, 30)
     noise = rng.normal(0, 0.004, (30, 3))
     scores = base[:, None] + noise + [0.0, 0.001, 0.05]
-    same, lost, also_lost = bayesian_signed_rank(scores, greater_is_better=True, methods=["a", "b", "c"])
+    same, lost, also_lost = bayesian_signed_rank(
+        scores, greater_is_better=True, methods=["a", "b", "c"]
+    )
     assert same.equivalent > 0.99
     assert lost.worse > 0.99
     assert also_lost.worse > 0.99

@@ -14,10 +14,17 @@ def test_curves_of_a_search_of_scikit_learn():
     alpha, intercept = search_curves(search.cv_results_, search.best_params_)
     assert (alpha.parameter, alpha.values) == ("alpha", [0.1, 1.0, 10.0])
     assert alpha.selected == [search.best_params_["alpha"]]
-    assert (intercept.values, intercept.selected) == ([True, False], [search.best_params_["fit_intercept"]])
+    assert (intercept.values, intercept.selected) == (
+        [True, False],
+        [search.best_params_["fit_intercept"]],
+    )
     for curve in (alpha, intercept):
         for value, mean, std in zip(curve.values, curve.mean, curve.std, strict=True):
-            tried = [k for k, params in enumerate(search.cv_results_["params"]) if params[curve.parameter] == value]
+            tried = [
+                k
+                for k, params in enumerate(search.cv_results_["params"])
+                if params[curve.parameter] == value
+            ]
             best = max(tried, key=lambda k: search.cv_results_["mean_test_score"][k])
             assert mean == search.cv_results_["mean_test_score"][best]
             assert std == search.cv_results_["std_test_score"][best]

@@ -11,7 +11,15 @@ N_ROWS, REPEATS, SIZES = 100, 10, {"n_train": 60, "n_validation": 20, "n_test": 
 
 def estimated_difference(task, values):
     records = [
-        Record(cell=f"{method}{repeat}", dataset="d", method=method, repeat=repeat, status="ok", sizes=SIZES, **scores)
+        Record(
+            cell=f"{method}{repeat}",
+            dataset="d",
+            method=method,
+            repeat=repeat,
+            status="ok",
+            sizes=SIZES,
+            **scores,
+        )
         for method in ("A", "B")
         for repeat, value in enumerate(values)
         for scores in ({task: {"intersection": value if method == "A" else 0.0}},)
@@ -22,11 +30,14 @@ def estimated_difference(task, values):
 
 @pytest.mark.parametrize(("task", "scored"), [("prediction", 20), ("recovery", 60)])
 def test_intervals_cover_the_true_difference_although_repeats_share_rows(task, scored):
-    """Ten overlapping random samples of rows with independent differences: about 95 of 100 intervals cover 0."""
+    """Ten overlapping random samples of rows with independent differences: about 95 of 100
+    intervals cover 0."""
     rng = np.random.default_rng(0)
     covered = 0
     for _ in range(400):
         rows = rng.normal(size=N_ROWS)
-        found = estimated_difference(task, [rows[rng.permutation(N_ROWS)[:scored]].mean() for _ in range(REPEATS)])
+        found = estimated_difference(
+            task, [rows[rng.permutation(N_ROWS)[:scored]].mean() for _ in range(REPEATS)]
+        )
         covered += not found.is_significant
     assert 0.92 < covered / 400 < 0.985

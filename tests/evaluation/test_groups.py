@@ -60,6 +60,7 @@ def test_nemenyi_groups_are_within_the_critical_difference(seed):
         ordered[i:j]
         for i in range(6)
         for j in range(i + 2, 7)
-        if result.average_ranks[ordered[j - 1]] - result.average_ranks[ordered[i]] <= result.critical_difference
+        if result.average_ranks[ordered[j - 1]] - result.average_ranks[ordered[i]]
+        <= result.critical_difference
     ]
     assert set(result.groups) == {g for g in within if not any(set(g) < set(h) for h in within)}

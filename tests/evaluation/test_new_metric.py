@@ -1,4 +1,5 @@
-"""A new metric as described in CONTRIBUTING.md is available in scores, records, reports and commands."""
+"""A new metric as described in CONTRIBUTING.md is available in scores, records, reports and
+commands."""
 
 import numpy as np
 import pytest
@@ -56,5 +57,7 @@ def test_new_metric_on_the_command_line(toy_metric, tmp_path, capsys):
     with pytest.raises(SystemExit) as exit_info:
         main(["compare", str(tmp_path / "true.csv"), str(tmp_path / "mine.csv")])
     assert exit_info.value.code in (0, None)
-    (line,) = [line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("Toy ↑")]
+    (line,) = [
+        line for line in capsys.readouterr().out.splitlines() if line.strip().startswith("Toy ↑")
+    ]
     assert line.split()[-1] == "0.625"

@@ -21,7 +21,8 @@ METHODS = ["DLDL", "L2", "FLE", "GLLE", "LEMLL", "LESC", "FCM"]
 DATASETS = ["NS", "SCUT", "RAF", "FBP", "REN", "Twitter"]
 GREATER = {"Chebyshev": False, "Clark": False, "One-error": False, "Intersection": True}
 
-# Six rows of recovery (table S3), then six of prediction (table S4), data sets and methods in the order above.
+# Six rows of recovery (table S3), then six of prediction (table S4), data sets and methods in the
+# order above.
 PRINTED = {
     "Chebyshev": [
         [0.0845, 0.3556, 0.3496, 0.3257, 0.3291, 0.3601, 0.3466],
@@ -88,7 +89,12 @@ AVERAGE_RANKS = {
 }
 CHI2 = {"Chebyshev": 46.4, "Clark": 25.6, "One-error": 31.7, "Intersection": 32.5}
 # Methods within Bonferroni-Dunn's critical difference of DLDL, and within Nemenyi's.
-WITHIN_DUNN = {"Chebyshev": {"GLLE", "LEMLL"}, "Clark": {"GLLE", "FCM"}, "One-error": set(), "Intersection": set()}
+WITHIN_DUNN = {
+    "Chebyshev": {"GLLE", "LEMLL"},
+    "Clark": {"GLLE", "FCM"},
+    "One-error": set(),
+    "Intersection": set(),
+}
 WITHIN_NEMENYI = {
     "Chebyshev": {"GLLE", "LEMLL"},
     "Clark": {"GLLE", "FCM"},
@@ -121,7 +127,15 @@ def test_tie_broken_by_the_rule_of_the_paper():
     broken = paper_ranks(np.array(PRINTED["One-error"]), std, greater_is_better=False)
     assert (broken != unbroken).sum() == 2
     result = friedman(broken, greater_is_better=False, methods=METHODS)
-    assert np.round(list(result.average_ranks.values()), 2).tolist() == [1, 5.33, 4.67, 4.67, 3.5, 4.5, 4.33]
+    assert np.round(list(result.average_ranks.values()), 2).tolist() == [
+        1,
+        5.33,
+        4.67,
+        4.67,
+        3.5,
+        4.5,
+        4.33,
+    ]
     assert round(result.chi2, 1) == 31.6
 
 
@@ -145,7 +159,11 @@ def average_of(table, metric):
 @pytest.mark.parametrize("key", CORRECTED)
 def test_misprinted_average_ranks(key):
     found = average_of(*key[:2])
-    wanted = dict(zip(METHODS, CORRECTED[key], strict=True)) if len(key) == 2 else {key[2]: CORRECTED[key]}
+    wanted = (
+        dict(zip(METHODS, CORRECTED[key], strict=True))
+        if len(key) == 2
+        else {key[2]: CORRECTED[key]}
+    )
     for method, rank in wanted.items():
         assert round(found[method], 2) == rank
 
@@ -154,7 +172,11 @@ def test_dldl_is_first_in_20_of_24_predictions():
     first = second = last = 0
     for metric, rows in PRINTED.items():
         dldl = ranks(rows[6:], greater_is_better=GREATER[metric])[:, 0]
-        first, second, last = first + (dldl == 1).sum(), second + (dldl == 2).sum(), last + (dldl == 7).sum()
+        first, second, last = (
+            first + (dldl == 1).sum(),
+            second + (dldl == 2).sum(),
+            last + (dldl == 7).sum(),
+        )
     assert (first, second, last) == (20, 3, 1)
 
 
@@ -174,7 +196,9 @@ def read(name):
 
 def matrix(rows, table, metric, column):
     cells = {
-        (row["dataset"], row["method"]): row[column] for row in rows if (row["table"], row["metric"]) == (table, metric)
+        (row["dataset"], row["method"]): row[column]
+        for row in rows
+        if (row["table"], row["metric"]) == (table, metric)
     }
     return np.array([[float(cells[d, m] or 0) for m in METHODS] for d in DATASETS])
 
@@ -192,6 +216,8 @@ def test_both_tie_rules_on_every_table(table, metric):
     rows = read("recomputed_ranks.csv")
     mean, std = matrix(rows, table, metric, "mean"), matrix(rows, table, metric, "std")
     direction = {"greater_is_better": GREATER[metric]}
-    np.testing.assert_array_equal(ranks(mean, **direction), matrix(rows, table, metric, "rank_midrank"))
+    np.testing.assert_array_equal(
+        ranks(mean, **direction), matrix(rows, table, metric, "rank_midrank")
+    )
     paper = paper_ranks(mean, std, **direction)
     np.testing.assert_array_equal(paper, matrix(rows, table, metric, "rank_paper_rule"))

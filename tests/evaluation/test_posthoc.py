@@ -61,7 +61,9 @@ def test_invalid_arguments_raise(arguments, message):
 @pytest.fixture(scope="module", params=[0, 1])
 def scores(request):
     rng = np.random.default_rng(request.param)
-    return np.round(rng.normal(size=(15, 5)) + np.linspace(0, 1.5, 5), request.param)  # 0: with ties
+    return np.round(
+        rng.normal(size=(15, 5)) + np.linspace(0, 1.5, 5), request.param
+    )  # 0: with ties
 
 
 def test_nemenyi_against_scikit_posthocs(scores):
@@ -95,7 +97,9 @@ def test_control_by_position_or_name(scores):
     by_number = bonferroni_dunn(scores, 2, greater_is_better=True, methods=list("vwxyz"))
     assert by_number == bonferroni_dunn(scores, "x", greater_is_better=True, methods=list("vwxyz"))
     for wrong in ("q", 5, -1):
-        with pytest.raises(ValueError, match=r"There is no method .*; the columns are v, w, x, y, z"):
+        with pytest.raises(
+            ValueError, match=r"There is no method .*; the columns are v, w, x, y, z"
+        ):
             bonferroni_dunn(scores, wrong, greater_is_better=True, methods=list("vwxyz"))
 
 
@@ -103,7 +107,9 @@ def test_holm_rejects_at_least_as_many_hypotheses(scores):
     found = {
         adjust: {
             pair.second
-            for pair in bonferroni_dunn(scores, 0, greater_is_better=False, adjust=adjust).comparisons
+            for pair in bonferroni_dunn(
+                scores, 0, greater_is_better=False, adjust=adjust
+            ).comparisons
             if pair.significant
         }
         for adjust in ("bonferroni", "holm")
@@ -123,25 +129,38 @@ def test_adjusted_p_values_match_hand_computed_values():
 
 def test_too_few_data_sets_trigger_a_warning():
     scores = np.tile(np.arange(7.0), (2, 1))
-    with pytest.warns(TooFewDatasetsWarning, match="at most 6 apart, and the critical difference is 6.369"):
-        assert not any(pair.significant for pair in nemenyi(scores, greater_is_better=False).comparisons)
+    with pytest.warns(
+        TooFewDatasetsWarning, match="at most 6 apart, and the critical difference is 6.369"
+    ):
+        assert not any(
+            pair.significant for pair in nemenyi(scores, greater_is_better=False).comparisons
+        )
     with pytest.warns(TooFewDatasetsWarning, match="1 apart"):
         bonferroni_dunn([[0.1, 0.2]] * 3, 0, greater_is_better=False)
-    assert nemenyi(np.tile(np.arange(7.0), (3, 1)), greater_is_better=False).comparisons[5].significant
+    assert (
+        nemenyi(np.tile(np.arange(7.0), (3, 1)), greater_is_better=False).comparisons[5].significant
+    )
 
 
 def test_difference_equal_to_the_critical_one_is_not_significant(monkeypatch):
     """As in the diagram, in which a bar of that length connects the two methods."""
     scores = [[0.1, 0.2, 0.3]] * 4 + [[0.2, 0.1, 0.3]] * 4  # average ranks 1.5, 1.5, 3
     for limit, found in ((1.5, 0), (1.499, 2)):
-        monkeypatch.setattr("ldlearn.evaluation.pairwise_tests.critical_difference", lambda *_, limit=limit: limit)
-        for result in (nemenyi(scores, greater_is_better=False), bonferroni_dunn(scores, "2", greater_is_better=False)):
+        monkeypatch.setattr(
+            "ldlearn.evaluation.pairwise_tests.critical_difference", lambda *_, limit=limit: limit
+        )
+        for result in (
+            nemenyi(scores, greater_is_better=False),
+            bonferroni_dunn(scores, "2", greater_is_better=False),
+        ):
             assert sum(pair.significant for pair in result.comparisons) == found
 
 
 def test_repr_of_the_result(scores):
     result = nemenyi(scores, greater_is_better=False, methods=list("abcde"))
-    assert repr(result).startswith("Nemenyi, all pairs, 15 data sets, alpha = 0.05\n  critical difference 1.57")
+    assert repr(result).startswith(
+        "Nemenyi, all pairs, 15 data sets, alpha = 0.05\n  critical difference 1.57"
+    )
     assert result.comparison("a", "b") is result.comparison("b", "a")
     assert sorted(result.methods_by_rank) == list("abcde")
     assert result.average_ranks[result.methods_by_rank[0]] == min(result.average_ranks.values())

@@ -8,7 +8,14 @@ import resource
 import numpy as np
 import pytest
 
-from ldlearn.evaluation import Convergence, GridPoint, Record, RunFolderError, append_records, read_records
+from ldlearn.evaluation import (
+    Convergence,
+    GridPoint,
+    Record,
+    RunFolderError,
+    append_records,
+    read_records,
+)
 from ldlearn.exceptions import FileError
 from ldlearn.experiments.engine import lock_folder
 
@@ -30,7 +37,9 @@ def test_last_record_of_a_cell_is_used(tmp_path):
 
 @pytest.mark.parametrize("kind", [float, np.float64, np.float32])
 def test_non_finite_numbers_are_null_for_every_dtype(kind):
-    assert json.loads(record("a", validation={"recovery": kind("nan")}).encoded())["validation"] == {"recovery": None}
+    assert json.loads(record("a", validation={"recovery": kind("nan")}).encoded())[
+        "validation"
+    ] == {"recovery": None}
 
 
 @pytest.fixture
@@ -48,7 +57,9 @@ def test_full_disk_raises_a_clear_error(tmp_path, file_size_limit):
         file_size_limit(path.stat().st_size + 10)
         with pytest.raises(FileError, match=r"records\.jsonl: only 10 of \d+ bytes were written"):
             append(record("b"))
-        with pytest.raises(FileError, match=r"records\.jsonl: it cannot be written \(file too large\)"):
+        with pytest.raises(
+            FileError, match=r"records\.jsonl: it cannot be written \(file too large\)"
+        ):
             append(record("b"))
     file_size_limit(resource.RLIM_INFINITY)
     with append_records(path) as append:
@@ -57,8 +68,13 @@ def test_full_disk_raises_a_clear_error(tmp_path, file_size_limit):
 
 
 def test_records_round_trip_exactly():
-    grid = [GridPoint({"k": 0.1 + 0.2}, recovery=1 / 3), GridPoint({"k": None}, error="ValueError: no")]
-    full = record("a", grid=grid, n_points=2, convergence=Convergence([3.0, 1 / 7]), label_names=["x"])
+    grid = [
+        GridPoint({"k": 0.1 + 0.2}, recovery=1 / 3),
+        GridPoint({"k": None}, error="ValueError: no"),
+    ]
+    full = record(
+        "a", grid=grid, n_points=2, convergence=Convergence([3.0, 1 / 7]), label_names=["x"]
+    )
     assert full.as_stored() == full
     assert "error" not in json.loads(full.encoded())["grid"][0]
 
@@ -77,7 +93,11 @@ def test_truncated_line_is_ignored_and_removed_before_writing(tmp_path, kept):
 
 @pytest.mark.parametrize(
     ("line", "message"),
-    [(b"garbage", "is no record"), (b'{"cell": "a"}', "must have 'dataset'"), (b"[1]", "is no record")],
+    [
+        (b"garbage", "is no record"),
+        (b'{"cell": "a"}', "must have 'dataset'"),
+        (b"[1]", "is no record"),
+    ],
 )
 def test_invalid_line_is_reported_by_number(tmp_path, line, message):
     path = tmp_path / "records.jsonl"
@@ -97,7 +117,9 @@ def test_locked_folder_error_names_the_other_run(tmp_path):
     with lock_folder(folder):
         before = (folder / "lock").read_bytes()
         with (
-            pytest.raises(RunFolderError, match=r"Another run writes to .* \(process \d+ on .* since "),
+            pytest.raises(
+                RunFolderError, match=r"Another run writes to .* \(process \d+ on .* since "
+            ),
             lock_folder(folder),
         ):
             pass
@@ -111,7 +133,9 @@ def test_compressed_files_are_read(tmp_path, suffix, compress):
     lines = record("a").encoded() + record("b", "n").encoded()
     (tmp_path / f"records.jsonl{suffix}").write_bytes(compress(lines))
     assert (
-        read_records(tmp_path) == read_records(tmp_path / f"records.jsonl{suffix}") == [record("a"), record("b", "n")]
+        read_records(tmp_path)
+        == read_records(tmp_path / f"records.jsonl{suffix}")
+        == [record("a"), record("b", "n")]
     )
 
 

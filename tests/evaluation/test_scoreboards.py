@@ -22,12 +22,16 @@ def test_method_trained_on_truth_is_not_marked_best():
     prediction = BOARDS[1]
     assert prediction.rows[0][1][0].text == "SABFGS on truth (true distributions)"
     for column in (1, 2):
-        assert [cells[0].text for _, cells in prediction.rows if cells[column].bold] == ["DLDL (paper)"]
+        assert [cells[0].text for _, cells in prediction.rows if cells[column].bold] == [
+            "DLDL (paper)"
+        ]
 
 
 def record(method, value, repeat=0, status="ok"):
     scores = {"chebyshev": value, "intersection": None if value is None else 1 - value}
-    return Record(cell="x", dataset="d", method=method, repeat=repeat, status=status, recovery=scores)
+    return Record(
+        cell="x", dataset="d", method=method, repeat=repeat, status=status, recovery=scores
+    )
 
 
 def test_entries_are_means_and_deviations_of_finished_repeats():

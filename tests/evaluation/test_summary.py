@@ -37,7 +37,9 @@ def test_rank_is_one_plus_the_number_of_better_methods(metric):
     formatted = table(metric=metric)
     sign = -1 if METRICS[metric].greater_is_better else 1
     for dataset in formatted.datasets:
-        means = {m.name: sign * scores(m.name, dataset, metric=metric).mean() for m in formatted.methods}
+        means = {
+            m.name: sign * scores(m.name, dataset, metric=metric).mean() for m in formatted.methods
+        }
         for name, mean in means.items():
             cell = formatted.score(name, dataset)
             assert cell.rank == 1 + sum(other < mean for other in means.values())
@@ -48,7 +50,9 @@ def test_rows_are_ordered_by_average_rank():
     formatted = table()
     averages = [formatted.average_ranks[method.name] for method in formatted.methods]
     assert averages == sorted(averages)
-    assert averages[0] == np.mean([formatted.score(formatted.methods[0].name, d).rank for d in formatted.datasets])
+    assert averages[0] == np.mean(
+        [formatted.score(formatted.methods[0].name, d).rank for d in formatted.datasets]
+    )
 
 
 def test_method_trained_on_truth_is_last_and_not_ranked():
@@ -77,8 +81,11 @@ def test_learners_are_ranked_if_there_are_no_other_methods():
         cells = [formatted.score(name, dataset) for name in LEARNERS]
         assert sorted(cell.rank for cell in cells) == [1, 2, 3]
         assert [cell.best for cell in cells].count(True) == 1
-    # one other method is enough: learners have an advantage over it, even if it is a baseline or does not predict
-    mixed = Results(make_records(methods=LEARNERS | {"UniformLE": ("enhancer", True, 0.3, True)}, repeats=2))
+    # one other method is enough: learners have an advantage over it, even if it is a baseline or
+    # does not predict
+    mixed = Results(
+        make_records(methods=LEARNERS | {"UniformLE": ("enhancer", True, 0.3, True)}, repeats=2)
+    )
     assert table(mixed, task="prediction").ranked == []
     assert [mixed.methods[name].is_reference for name in LEARNERS] == [True] * 3
 
@@ -91,7 +98,14 @@ def test_failed_repeat_removes_the_rank_but_not_the_score():
     assert cell.spread.mean == pytest.approx(scores("GLLE", "yeast")[:2].mean())
     assert "GLLE" not in formatted.average_ranks
     # the others are ranked without it
-    assert {formatted.score(m.name, "scut_fbp").rank for m in formatted.ranked} == {1, 2, 3, 4, 5, 6}
+    assert {formatted.score(m.name, "scut_fbp").rank for m in formatted.ranked} == {
+        1,
+        2,
+        3,
+        4,
+        5,
+        6,
+    }
     assert [r.method for r in results.failures] == ["GLLE"]
 
 
@@ -99,11 +113,15 @@ def test_later_record_replaces_an_earlier_one():
     again = replace(RECORDS[0], recovery=RECORDS[0].recovery | {"chebyshev": 9.0})
     results = Results([*RECORDS, again])
     values = scores("DLDL", "natural_scene")
-    assert table(results).score("DLDL", "natural_scene").spread.mean == pytest.approx((9 + values[1:].sum()) / 3)
+    assert table(results).score("DLDL", "natural_scene").spread.mean == pytest.approx(
+        (9 + values[1:].sum()) / 3
+    )
 
 
 def test_missing_data_set_is_listed_and_left_out_of_tables():
-    assert [(d.name, "not on this machine" in d.missing) for d in RESULTS.missing_datasets] == [("raf_ml", True)]
+    assert [(d.name, "not on this machine" in d.missing) for d in RESULTS.missing_datasets] == [
+        ("raf_ml", True)
+    ]
     assert "raf_ml" not in table().datasets
     assert [d.name for d in RESULTS.datasets][-1] == "raf_ml"
 
@@ -143,7 +161,9 @@ def test_costs_are_means_sorted_by_time():
 
 def test_convergence_gives_iterations_last_value_and_gap():
     entry = next(summarize_convergence(RESULTS))
-    mine = [r.convergence for r in RECORDS if (r.method, r.dataset) == (entry.method, entry.dataset)]
+    mine = [
+        r.convergence for r in RECORDS if (r.method, r.dataset) == (entry.method, entry.dataset)
+    ]
     assert entry.steps.mean == 10
     assert entry.objective.mean == pytest.approx(np.mean([run.objective[-1] for run in mine]))
     assert entry.gap.mean == pytest.approx(np.mean([run.gap for run in mine]))
@@ -159,7 +179,9 @@ def test_selected_values_are_counted_over_repeats():
 
 def test_run_is_summarised_from_the_records():
     records = make_records(repeats=3, failed=[("yeast", "FCM")])
-    records[0] = replace(records[0], warnings=["did not converge"], versions={"numpy": "1.26"}, seed=7)
+    records[0] = replace(
+        records[0], warnings=["did not converge"], versions={"numpy": "1.26"}, seed=7
+    )
     run = summarize_run(Results(records))
     assert (run.n_ok, run.n_failed, run.n_missing) == (131, 1, 11)
     assert run.versions["numpy"] == ["1.26", "2.1.0"]

@@ -8,7 +8,9 @@ from scipy.stats import wilcoxon
 from ldlearn.evaluation import TooFewDatasetsWarning, wilcoxon_holm
 from ldlearn.evaluation.pairwise_tests import paired_differences, signed_rank_test
 
-NORMAL = "asymptotic" if "asymptotic" in wilcoxon.__doc__ else "approx"  # its name before scipy 1.13
+NORMAL = (
+    "asymptotic" if "asymptotic" in wilcoxon.__doc__ else "approx"
+)  # its name before scipy 1.13
 
 
 @pytest.mark.parametrize("n", [5, 12, 50])
@@ -23,7 +25,8 @@ def test_normal_approximation_matches_scipy():
     statistic, p_value = signed_rank_test(a, b)
     options = {"correction": False, "method": NORMAL}
     assert statistic == pytest.approx(wilcoxon(a, b, zero_method="zsplit", **options).statistic)
-    # scipy's variance under "zsplit" includes the ranks of zeros; conditional on the zeros it is that of "pratt".
+    # scipy's variance under "zsplit" includes the ranks of zeros; conditional on the zeros it is
+    # that of "pratt".
     assert p_value == pytest.approx(wilcoxon(a, b, zero_method="pratt", **options).pvalue, rel=1e-9)
 
 
@@ -37,7 +40,9 @@ def rank_sum_difference(a, b):
     """The statistic by definition: rank sum of |a - b| of wins minus that of losses."""
     d = [x - y for x, y in zip(a, b, strict=True)]
     sizes = sorted(abs(x) for x in d)
-    rank = {size: np.mean([i + 1 for i, other in enumerate(sizes) if other == size]) for size in sizes}
+    rank = {
+        size: np.mean([i + 1 for i, other in enumerate(sizes) if other == size]) for size in sizes
+    }
     return sum(rank[abs(x)] for x in d if x > 0) - sum(rank[abs(x)] for x in d if x < 0)
 
 
@@ -54,7 +59,8 @@ def test_exact_p_value_matches_all_permutations(seed):
 
 
 def test_zero_differences_have_no_sign():
-    """Five wins and a draw: of the 64 swaps only those of all five give as much, 4 of them with the draw's."""
+    """Five wins and a draw: of the 64 swaps only those of all five give as much, 4 of them with the
+    draw's."""
     assert signed_rank_test(np.arange(6.0), np.zeros(6))[1] == 4 / 64
 
 
@@ -90,7 +96,11 @@ def test_all_pairs_against_scikit_posthocs():
 def test_control_counts_fewer_comparisons():
     scores = np.random.default_rng(5).normal(size=(14, 4)) + np.arange(4) * 0.7
     result = wilcoxon_holm(scores, 3, greater_is_better=True, methods=list("abcd"))
-    assert [(pair.first, pair.second) for pair in result.comparisons] == [("d", "a"), ("d", "b"), ("d", "c")]
+    assert [(pair.first, pair.second) for pair in result.comparisons] == [
+        ("d", "a"),
+        ("d", "b"),
+        ("d", "c"),
+    ]
     assert result.control == "d"
     smallest = min(result.comparisons, key=lambda pair: pair.p_value)
     assert smallest.adjusted_p_value == pytest.approx(3 * smallest.p_value)
@@ -102,7 +112,9 @@ def test_control_counts_fewer_comparisons():
 def test_six_data_sets_can_never_be_significant_over_six_comparisons():
     """The smallest two-sided p is 1/32, and six times that is above 0.05: the paper's own case."""
     scores = np.tile(np.arange(7.0), (6, 1)) * (1 + np.arange(6)[:, np.newaxis] / 10)
-    with pytest.warns(TooFewDatasetsWarning, match=r"6 data sets are too few for 6 comparisons.*0\.188"):
+    with pytest.warns(
+        TooFewDatasetsWarning, match=r"6 data sets are too few for 6 comparisons.*0\.188"
+    ):
         result = wilcoxon_holm(scores, 0, greater_is_better=False)
     assert result.comparisons[0].p_value == pytest.approx(1 / 32)
     assert not any(pair.significant for pair in result.comparisons)

@@ -25,7 +25,13 @@ from ldlearn.reporting import Report
 
 class Messages(RunProgress):
     def __init__(self, stop_after=None):
-        self.cells, self.messages, self.begun, self.ended, self.stop_after = [], [], None, False, stop_after
+        self.cells, self.messages, self.begun, self.ended, self.stop_after = (
+            [],
+            [],
+            None,
+            False,
+            stop_after,
+        )
 
     def begin(self, n_cells, n_recorded):
         self.begun = n_cells, n_recorded
@@ -111,7 +117,9 @@ def test_every_setting_of_a_cell_changes_its_key(complete_run, changes):
 
     before = {record.cell for record in complete_run.records}
     assert before.isdisjoint(cell.key for cell in plan_cells(tiny_plan(**changes)))
-    assert before == {cell.key for cell in plan_cells(tiny_plan(metrics=["clark"]))}  # records contain all metrics
+    assert before == {
+        cell.key for cell in plan_cells(tiny_plan(metrics=["clark"]))
+    }  # records contain all metrics
 
 
 FACES_DATA = """
@@ -145,7 +153,9 @@ def test_cell_keys_do_not_depend_on_the_folder(tmp_path):
 def count_calls(monkeypatch, where, name):
     """Replace a function by one that counts its calls."""
     calls, original = [], getattr(where, name)
-    monkeypatch.setattr(where, name, lambda *args, **options: calls.append(args) or original(*args, **options))
+    monkeypatch.setattr(
+        where, name, lambda *args, **options: calls.append(args) or original(*args, **options)
+    )
     return calls
 
 
@@ -177,7 +187,9 @@ def test_missing_data_set_is_reported_recorded_and_retried(tmp_path, monkeypatch
     assert "ren_cecps is skipped" in progress.messages[0]
     run = run_plan(plan, tmp_path / "run", progress=Messages())
     assert run.count("missing") == 2
-    assert len(read_records(tmp_path / "run", history=True)) == 4  # missing data sets are recorded once
+    assert (
+        len(read_records(tmp_path / "run", history=True)) == 4
+    )  # missing data sets are recorded once
     monkeypatch.setattr(type(plan.datasets[1]), "_load", lambda self: _made())
     run = run_plan(plan, tmp_path / "run")
     assert [record.status for record in run.records] == ["ok"] * 4
@@ -190,7 +202,9 @@ def _made():
 
 
 def test_unusable_data_are_recorded_as_failed(tmp_path):
-    plan = tiny_plan(datasets={"yeast": {}, "made": DATA | {"threshold": 0.9}}, methods={"UniformLE": {}})
+    plan = tiny_plan(
+        datasets={"yeast": {}, "made": DATA | {"threshold": 0.9}}, methods={"UniformLE": {}}
+    )
     run = run_plan(plan, tmp_path)
     assert [record.status for record in run.records] == ["failed"] * 4
     assert "no degrees to select by" in run.records[0].message
@@ -213,10 +227,14 @@ def test_constant_labels_are_reported_once_by_the_run_and_in_the_report(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("column", "constant"), [([0, 0, 0], True), ([1, 1, 1], True), ([1, 0, 1], False), ([1, np.nan, 1], True)]
+    ("column", "constant"),
+    [([0, 0, 0], True), ([1, 1, 1], True), ([1, 0, 1], False), ([1, np.nan, 1], True)],
 )
 def test_constant_labels_are_those_of_one_observed_value_in_all_parts(column, constant):
-    parts = [SplitPart(np.arange(1), np.zeros((1, 1)), np.array([[value, 0.0], [1.0, 1.0]]), None) for value in column]
+    parts = [
+        SplitPart(np.arange(1), np.zeros((1, 1)), np.array([[value, 0.0], [1.0, 1.0]]), None)
+        for value in column
+    ]
     parts = [replace(part, Y=part.Y[:1]) for part in parts]
     assert Split(*parts).constant_labels.tolist() == [constant, True]
 
@@ -235,7 +253,10 @@ def test_time_of_a_shared_fit_is_split_between_cells(monkeypatch):
     cells = [cell for cell in plan_cells(plan) if cell.method.estimator == "PriorLE"]
     clock = iter([100.0, 108.0])
     monkeypatch.setattr(executors, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
-    assert [record.seconds["total"] for record in executors.compute_cells(cells, _made())] == [4.0, 4.0]
+    assert [record.seconds["total"] for record in executors.compute_cells(cells, _made())] == [
+        4.0,
+        4.0,
+    ]
 
 
 def test_records_do_not_depend_on_the_plan_format(tmp_path):
@@ -249,23 +270,32 @@ def test_records_do_not_depend_on_the_plan_format(tmp_path):
 
 def test_folds(tmp_path):
     protocol = {"split": "k-fold", "folds": 3, "validation": 0.25}
-    run = run_plan(tiny_plan(methods={"SABFGS on truth": {"estimator": "SABFGS"}}, protocol=protocol), tmp_path)
+    run = run_plan(
+        tiny_plan(methods={"SABFGS on truth": {"estimator": "SABFGS"}}, protocol=protocol), tmp_path
+    )
     assert [record.repeat for record in run.records] == [0, 1, 2]
     assert {record.sizes["n_test"] for record in run.records} == {20}
     assert {record.sizes["n_validation"] for record in run.records} == {10}
     wider = run_plan(
-        tiny_plan(methods={"SABFGS on truth": {"estimator": "SABFGS"}}, protocol=protocol | {"repeats": 2}), tmp_path
+        tiny_plan(
+            methods={"SABFGS on truth": {"estimator": "SABFGS"}}, protocol=protocol | {"repeats": 2}
+        ),
+        tmp_path,
     )
     assert wider.computed == 3
 
 
 def test_concurrent_run_is_rejected_and_interrupted_run_resumed(tmp_path):
-    (tmp_path / "long.toml").write_text(tiny_plan(protocol={"repeats": 400}).to_toml(), encoding="utf-8")
+    (tmp_path / "long.toml").write_text(
+        tiny_plan(protocol={"repeats": 400}).to_toml(), encoding="utf-8"
+    )
     command = [*fork_server.command(), "run", "long.toml", "-o", ".", "--log"]
     first = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     try:
         deadline = time.monotonic() + 60
-        while not (tmp_path / "records.jsonl").is_file() or not read_records(tmp_path, history=True):
+        while not (tmp_path / "records.jsonl").is_file() or not read_records(
+            tmp_path, history=True
+        ):
             assert time.monotonic() < deadline
             time.sleep(0.02)
         with pytest.raises(RunFolderError, match=r"process \d+ ") as refused:

@@ -59,7 +59,9 @@ def write_predictions(folder, suffix="npz"):
             np.save(target, P)
         else:  # columns in another order than the labels
             table = ",".join(names[::-1]) + "\n"
-            target.write_text(table + "\n".join(",".join(map(repr, row[::-1].tolist())) for row in P) + "\n")
+            target.write_text(
+                table + "\n".join(",".join(map(repr, row[::-1].tolist())) for row in P) + "\n"
+            )
 
 
 def test_exported_splits_are_those_of_the_run(run, plan):
@@ -70,17 +72,31 @@ def test_exported_splits_are_those_of_the_run(run, plan):
     np.testing.assert_array_equal(np.sort(rows), np.arange(60))
     np.testing.assert_array_equal(matlab["trainIndex"].ravel(), arrays["trainIndex"] + 1)
     np.testing.assert_allclose(matlab["testFeature"], arrays["testFeature"])
-    assert arrays["trainFeature"].mean() == pytest.approx(0.0, abs=1e-12)  # scaled with the training rows
+    assert arrays["trainFeature"].mean() == pytest.approx(
+        0.0, abs=1e-12
+    )  # scaled with the training rows
     records = read_records(run / "run")
     recorded = next(r for r in records if r.method == "UniformLE" and r.repeat == 1)
     recovered = UniformLE().fit_enhance(arrays["trainFeature"], arrays["trainLogical"])
-    assert recorded.recovery["intersection"] == pytest.approx(intersection(arrays["trainDistribution"], recovered))
+    assert recorded.recovery["intersection"] == pytest.approx(
+        intersection(arrays["trainDistribution"], recovered)
+    )
 
 
 @pytest.mark.parametrize("suffix", ["npz", "mat", "npy", "csv"])
 def test_equal_predictions_get_equal_scores(run, suffix):
     write_predictions(run, suffix)
-    assert run_command("import-predictions", str(run / "run"), "--method", "Numpy", "--from", str(run / "theirs")) == 0
+    assert (
+        run_command(
+            "import-predictions",
+            str(run / "run"),
+            "--method",
+            "Numpy",
+            "--from",
+            str(run / "theirs"),
+        )
+        == 0
+    )
     records = read_records(run / "run")
     ours = {r.repeat: r.prediction for r in records if r.method == "UniformLE + MeanLDL"}
     theirs = {r.repeat: r for r in records if r.method == NAME}
@@ -140,7 +156,17 @@ def test_missing_file_is_named(run, capsys):
     (run / "theirs" / "made" / "1.npz").unlink()
     with pytest.raises(FileError, match=r"made/1: there is no file"):
         import_predictions(run / "run", "Numpy", run / "theirs")
-    assert run_command("import-predictions", str(run / "run"), "--method", "Numpy", "--from", str(run / "theirs")) == 2
+    assert (
+        run_command(
+            "import-predictions",
+            str(run / "run"),
+            "--method",
+            "Numpy",
+            "--from",
+            str(run / "theirs"),
+        )
+        == 2
+    )
 
 
 def test_external_learners_fitted_on_true_degrees(run):
@@ -153,8 +179,16 @@ def test_external_learners_fitted_on_true_degrees(run):
 
 def test_export_command(tmp_path, plan):
     (tmp_path / "plan.toml").write_text(plan.to_toml())
-    assert run_command("run", str(tmp_path / "plan.toml"), "--export-splits", str(tmp_path / "out")) == 0
-    assert sorted(path.name for path in (tmp_path / "out" / "made").iterdir()) == ["0.mat", "0.npz", "1.mat", "1.npz"]
+    assert (
+        run_command("run", str(tmp_path / "plan.toml"), "--export-splits", str(tmp_path / "out"))
+        == 0
+    )
+    assert sorted(path.name for path in (tmp_path / "out" / "made").iterdir()) == [
+        "0.mat",
+        "0.npz",
+        "1.mat",
+        "1.npz",
+    ]
     assert not (tmp_path / "records.jsonl").exists()
     assert run_command("run", str(tmp_path / "plan.toml")) == 2
 
@@ -170,7 +204,11 @@ def test_constant_predictions_are_the_baseline(run):
 
 @pytest.mark.parametrize(
     "method",
-    [{"evil:Model": {}}, {"GLLE": {"estimator": "evil:Model"}}, {"GLLE": {"learner": "evil:Model"}}],
+    [
+        {"evil:Model": {}},
+        {"GLLE": {"estimator": "evil:Model"}},
+        {"GLLE": {"learner": "evil:Model"}},
+    ],
     ids=["name", "estimator", "learner"],
 )
 def test_code_that_the_plan_of_a_run_names_is_not_imported(method, run, monkeypatch, capsys):

@@ -21,7 +21,9 @@ def test_killed_runs_lose_only_unfinished_cells(monkeypatch):
     import kill_runs
 
     with ProcessPoolExecutor(1, mp_context=forked.context()) as pool:
-        is_equal, differences = pool.submit(kill_runs.compare, kills=5, repeats=4).result(timeout=120)
+        is_equal, differences = pool.submit(kill_runs.compare, kills=5, repeats=4).result(
+            timeout=120
+        )
     assert is_equal, differences
 
 
@@ -42,7 +44,8 @@ def _children():
 def test_killed_worker_raises_and_the_next_run_resumes(tmp_path):
     plan = tiny_plan(protocol={"repeats": 10})
     with pytest.raises(
-        WorkersLostError, match=r"worker process was killed.*; \d+ of 50 cells are recorded, and the same"
+        WorkersLostError,
+        match=r"worker process was killed.*; \d+ of 50 cells are recorded, and the same",
     ):
         run_plan(plan, tmp_path, jobs=2, progress=_WorkerKiller())
     before = len(read_records(tmp_path))

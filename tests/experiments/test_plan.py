@@ -28,7 +28,9 @@ def test_included_plans_contain_baselines(name):
 
 
 def test_resolved_tiny_plan_round_trips():
-    plan = tiny_plan(datasets={"made": DATA | {"rule": "cumulative", "total": 0.6}, "vader_tweets": {"rows": 50}})
+    plan = tiny_plan(
+        datasets={"made": DATA | {"rule": "cumulative", "total": 0.6}, "vader_tweets": {"rows": 50}}
+    )
     assert Plan.from_dict(tomllib.loads(plan.to_toml())) == plan
 
 
@@ -40,12 +42,28 @@ def test_resolved_tiny_plan_round_trips():
         ({"methods": {"GLLE": {"grid": {"lam": 0.1}}}}, "methods.GLLE.grid.lam:", "list"),
         ({"methods": {"DLDL": {"params": {"init": "zero"}}}}, "methods.DLDL.params.init:", "zero"),
         ({"methods": {"GLE": {}}}, "methods.GLE.estimator:", "GLLE"),
-        ({"methods": {"x": {"estimator": "GLLE", "learner": "DLDL"}}}, "methods.x.learner:", "no learner"),
-        ({"methods": {"x": {"estimator": "SABFGS", "learner": "SABFGS"}}}, "methods.x.learner:", "itself"),
-        ({"methods": {"GLLE": {"learner_grid": {"l2": [1.0]}}}}, "methods.GLLE.learner_grid.l2:", "no learner"),
+        (
+            {"methods": {"x": {"estimator": "GLLE", "learner": "DLDL"}}},
+            "methods.x.learner:",
+            "no learner",
+        ),
+        (
+            {"methods": {"x": {"estimator": "SABFGS", "learner": "SABFGS"}}},
+            "methods.x.learner:",
+            "itself",
+        ),
+        (
+            {"methods": {"GLLE": {"learner_grid": {"l2": [1.0]}}}},
+            "methods.GLLE.learner_grid.l2:",
+            "no learner",
+        ),
         ({"methods": {"GLLE": {"gird": {}}}}, "methods.GLLE.gird:", "grid"),
         ({"methods": {"x": {"like": "GLLE"}}}, "methods.x.like:", "no method"),
-        ({"methods": {"KM": {}, "x": {"like": "KM"}, "y": {"like": "x"}}}, "methods.y.like:", "itself"),
+        (
+            {"methods": {"KM": {}, "x": {"like": "KM"}, "y": {"like": "x"}}},
+            "methods.y.like:",
+            "itself",
+        ),
         ({"methods": {"KM": {"grid": "paper"}}}, "methods.KM.grid:", "states none for KM"),
         ({"methods": {"GLLE": {"grid": "papers"}}}, "methods.GLLE.grid:", "paper"),
         ({"display_names": {"DLD": "ours"}}, "display_names.DLD:", "DLDL"),
@@ -69,14 +87,26 @@ def test_resolved_tiny_plan_round_trips():
         ({"protocol": {"threshold": 2}}, "protocol.threshold:", "0 to 1"),
         ({"selection": {"mode": "oracel"}}, "selection.mode:", "oracle"),
         ({"selection": {"recovery": "chebychev"}}, "selection.recovery:", "chebyshev"),
-        ({"selection": {"mode": "logical", "recovery": "clark"}}, "selection.recovery:", "prediction"),
+        (
+            {"selection": {"mode": "logical", "recovery": "clark"}},
+            "selection.recovery:",
+            "prediction",
+        ),
         ({"selection": {"recovery_rows": "test"}}, "selection.recovery_rows:", "training"),
-        ({"selection": {"mode": "logical", "recovery_rows": "training"}}, "selection.recovery_rows:", "prediction"),
+        (
+            {"selection": {"mode": "logical", "recovery_rows": "training"}},
+            "selection.recovery_rows:",
+            "prediction",
+        ),
         ({"selection": {"budget": 1}}, "selection.budget:", "at least 2"),
         ({"selection": {"per_metric": "yes"}}, "selection.per_metric:", "true or false"),
         ({"metrics": ["klark"]}, "metrics:", "clark"),
         ({"metrics": ["kl"]}, "metrics:", "did you mean kl_divergence?"),
-        ({"selection": {"prediction": "mse"}}, "selection.prediction:", "did you mean mean_squared_error?"),
+        (
+            {"selection": {"prediction": "mse"}},
+            "selection.prediction:",
+            "did you mean mean_squared_error?",
+        ),
         ({"discover": {"then": ["DLDL"]}}, "discover.then:", "learner"),
         ({"discover": {"params": {"GLLE": {"lamb": 1}}}}, "discover.params.GLLE.lamb:", "lam"),
         ({"discover": {"grids": {"GLE": {}}}}, "discover.grids.GLE:", "GLLE"),
@@ -116,7 +146,10 @@ def test_discovery_finds_every_method_and_explicit_entries_override():
         if name in ("EnhanceThenLearn", "FromDistributions", "KM"):
             assert name not in methods
         elif estimator.kind == "enhancer":
-            assert {methods[name].kind, methods[f"{name} + SABFGS"].kind} == {"enhancer", "two-step"}
+            assert {methods[name].kind, methods[f"{name} + SABFGS"].kind} == {
+                "enhancer",
+                "two-step",
+            }
         else:
             assert (f"{name} on truth" if estimator.kind == "learner" else name) in methods
     assert methods["DLDL"].params == {"alpha": 0.5}
@@ -134,8 +167,14 @@ def test_like_copies_estimator_parameters_and_grid():
 
 def test_published_settings_by_name():
     """The settings marked as published in the paper plan; explicit parameters override them."""
-    names = {"A": {"estimator": "DLDL", "grid": "paper", "params": {"max_iter": 7}}, "FCM": {"grid": "paper"}}
-    names |= {"GLLE + SABFGS": {"estimator": "GLLE", "grid": "paper", "learner": "SABFGS"}, "LDLSF": {"grid": "paper"}}
+    names = {
+        "A": {"estimator": "DLDL", "grid": "paper", "params": {"max_iter": 7}},
+        "FCM": {"grid": "paper"},
+    }
+    names |= {
+        "GLLE + SABFGS": {"estimator": "GLLE", "grid": "paper", "learner": "SABFGS"},
+        "LDLSF": {"grid": "paper"},
+    }
     found = {method.name: method for method in tiny_plan(methods=names).methods}
     published = {method.name: method for method in load_plan("paper").methods}
     assert found["A"].grid == published["DLDL (paper)"].grid
@@ -156,21 +195,28 @@ def test_baselines_are_declared_by_the_class():
     plan = tiny_plan(discover={"then": ["SABFGS", "MeanLDL"]})
     baselines = {method.name for method in plan.methods if method.is_baseline}
     enhancers, joint = (
-        {name for name, estimator in all_estimators(kind) if estimator.is_baseline} for kind in ("enhancer", "joint")
+        {name for name, estimator in all_estimators(kind) if estimator.is_baseline}
+        for kind in ("enhancer", "joint")
     )
     assert enhancers >= {"UniformLE", "PriorLE", "ProjectedPriorLE", "SoftmaxLE"}
-    assert baselines == enhancers | joint | {"MeanLDL on truth"} | {f"{name} + MeanLDL" for name in enhancers}
+    assert baselines == enhancers | joint | {"MeanLDL on truth"} | {
+        f"{name} + MeanLDL" for name in enhancers
+    }
 
 
 def test_subject_is_a_method_of_the_plan():
     assert tiny_plan(subject="DLDL").subject == "DLDL"
-    assert plan_error(subject="DLDDL").startswith("subject: there is no method 'DLDDL'; did you mean DLDL")
+    assert plan_error(subject="DLDDL").startswith(
+        "subject: there is no method 'DLDDL'; did you mean DLDL"
+    )
 
 
 def test_data_paths_are_relative_to_the_plan_and_identified_by_content(tmp_path):
     (tmp_path / "faces.csv").write_text("w,joy,fear\n" + "1.5,0.75,0.25\n" * 20)
     path = tmp_path / "mine.toml"
-    path.write_text("[datasets.faces]\npath = 'faces.csv'\nlabels = ['joy', 'fear']\n[methods.UniformLE]\n")
+    path.write_text(
+        "[datasets.faces]\npath = 'faces.csv'\nlabels = ['joy', 'fear']\n[methods.UniformLE]\n"
+    )
     spec = load_plan(path).datasets[0]
     assert spec.path == str(tmp_path / "faces.csv")
     assert spec.load().D.shape == (20, 2)
@@ -183,7 +229,9 @@ def test_grid_points_and_sizes():
     assert grid_points({"a": [1, 2], "b": ["x", "y"]})[1] == {"a": 1, "b": "y"}
     assert grid_points({}) == [{}]
     sizes = {"n_train": 100, "n_features": 20, "n_labels": 5}
-    assert resolve_params({"a": "10*c", "b": "0.5*m", "c": "2e-1*n", "d": "default", "e": "median"}, sizes) == {
+    assert resolve_params(
+        {"a": "10*c", "b": "0.5*m", "c": "2e-1*n", "d": "default", "e": "median"}, sizes
+    ) == {
         "a": 50,
         "b": 10.0,
         "c": 20.0,
@@ -201,7 +249,10 @@ def test_k_fold_counts_folds():
 
 @pytest.mark.parametrize(
     "selection",
-    [{"mode": "logical", "budget": 5}, {"recovery": "clark", "recovery_rows": "training", "per_metric": True}],
+    [
+        {"mode": "logical", "budget": 5},
+        {"recovery": "clark", "recovery_rows": "training", "per_metric": True},
+    ],
 )
 def test_resolved_plan_can_be_read_again(selection):
     plan = tiny_plan(selection=selection)

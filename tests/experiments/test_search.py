@@ -51,18 +51,26 @@ def test_selection_equals_a_loop_over_the_grid(tiny):
             model = DLDL(alpha=alpha, beta=beta, gamma=gamma).fit(train.X, train.Y)
             recovery = chebyshev(validation.D, model.enhance(validation.X, validation.Y))
             prediction = chebyshev(validation.D, model.predict(validation.X))
-            tried.append((recovery, prediction, {"alpha": alpha, "beta": beta, "gamma": gamma}, model))
+            tried.append(
+                (recovery, prediction, {"alpha": alpha, "beta": beta, "gamma": gamma}, model)
+            )
         record = record_of(run, "DLDL", repeat)
         by_recovery, by_prediction = min(tried, key=lambda t: t[0]), min(tried, key=lambda t: t[1])
         assert record.selected == {"recovery": by_recovery[2], "prediction": by_prediction[2]}
         # The recorded scores are those of a single fit with the selected parameters.
-        assert record.recovery == pytest.approx(all_scores(train, by_recovery[3].label_distributions_), abs=1e-5)
+        assert record.recovery == pytest.approx(
+            all_scores(train, by_recovery[3].label_distributions_), abs=1e-5
+        )
         assert record.prediction == pytest.approx(
             all_scores(test, by_prediction[3].predict(test.X), labels=True), abs=1e-5
         )
         assert [point.params for point in record.grid] == [t[2] for t in tried]
-        np.testing.assert_allclose([point.recovery for point in record.grid], [t[0] for t in tried], atol=1e-4)
-        np.testing.assert_allclose([point.prediction for point in record.grid], [t[1] for t in tried], atol=1e-4)
+        np.testing.assert_allclose(
+            [point.recovery for point in record.grid], [t[0] for t in tried], atol=1e-4
+        )
+        np.testing.assert_allclose(
+            [point.prediction for point in record.grid], [t[1] for t in tried], atol=1e-4
+        )
         assert record.validation["prediction"] == min(point.prediction for point in record.grid)
 
 
@@ -124,7 +132,9 @@ def test_too_few_validation_rows_for_the_neighbours_are_reported(tmp_path):
     assert (none.status, none.message.startswith(too_few)) == ("failed", True)
     assert no_choice.status == "ok"
     assert no_choice.selection["recovery_basis"] is None
-    training = tiny_plan(methods=methods, protocol={"repeats": 1}, selection={"recovery_rows": "training"})
+    training = tiny_plan(
+        methods=methods, protocol={"repeats": 1}, selection={"recovery_rows": "training"}
+    )
     assert {record.status for record in run_plan(training, tmp_path / "training").records} == {"ok"}
 
 
@@ -148,7 +158,9 @@ def test_selection_for_each_metric_separately(tmp_path):
     grid = {"beta": [0.01, 1.0, 100.0], "gamma": [0.01, 1.0]}
     plan = plan_with_one_repeat(methods={"DLDL": {"grid": grid}}, selection={"per_metric": True})
     one = tiny_plan(methods={"DLDL": {"grid": grid}}, protocol={"repeats": 1})
-    record, usual = (run_plan(each, tmp_path / name).records[0] for each, name in ((plan, "own"), (one, "one")))
+    record, usual = (
+        run_plan(each, tmp_path / name).records[0] for each, name in ((plan, "own"), (one, "one"))
+    )
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     train, validation, test = split.train, split.validation, split.test
     points = [{"beta": beta, "gamma": gamma} for beta, gamma in itertools.product(*grid.values())]
@@ -157,8 +169,13 @@ def test_selection_for_each_metric_separately(tmp_path):
     for name, metric in METRICS.items():
         sign = -1 if metric.greater_is_better else 1
         scores = {
-            "recovery": [metric.function(validation.D, each.enhance(validation.X, validation.Y)) for each in models],
-            "prediction": [metric.function(validation.D, each.predict(validation.X)) for each in models],
+            "recovery": [
+                metric.function(validation.D, each.enhance(validation.X, validation.Y))
+                for each in models
+            ],
+            "prediction": [
+                metric.function(validation.D, each.predict(validation.X)) for each in models
+            ],
         }
         best = {task: int(np.argmin(sign * np.round(values, 9))) for task, values in scores.items()}
         expected = {
@@ -169,7 +186,9 @@ def test_selection_for_each_metric_separately(tmp_path):
             assert record.selected_by_metric[task][name] == points[place]
             assert getattr(record, task)[name] == pytest.approx(expected[task], rel=1e-4, abs=1e-6)
             chosen[task].add(place)
-    assert len(chosen["recovery"] | chosen["prediction"]) > 1, "the metrics should not agree, or nothing is tested"
+    assert len(chosen["recovery"] | chosen["prediction"]) > 1, (
+        "the metrics should not agree, or nothing is tested"
+    )
     assert record.selected == usual.selected
     assert record.grid == usual.grid
     assert usual.selected_by_metric == {}
@@ -200,7 +219,9 @@ def test_budget_gives_every_method_the_same_number_of_points(tmp_path):
         assert first.selection["budget"] == 7
         points = [point.params for point in first.grid]
         if name != "stepwise":  # whose learner uses the parameters selected in each repeat
-            assert points == [point.params for point in second.grid], "all repeats try the same points"
+            assert points == [point.params for point in second.grid], (
+                "all repeats try the same points"
+            )
             assert len({json.dumps(point) for point in points}) == len(points)
 
 
@@ -208,7 +229,10 @@ def test_record_with_a_budget_does_not_depend_on_other_cells(tmp_path):
     selection = {"budget": 5}
     run = run_plan(plan_with_one_repeat(methods=BUDGETED, selection=selection), tmp_path / "all")
     for name in BUDGETED:
-        alone = run_plan(plan_with_one_repeat(methods={name: BUDGETED[name]}, selection=selection), tmp_path / name)
+        alone = run_plan(
+            plan_with_one_repeat(methods={name: BUDGETED[name]}, selection=selection),
+            tmp_path / name,
+        )
         assert record_of(alone, name).without_timing == record_of(run, name).without_timing
 
 
@@ -219,11 +243,15 @@ def test_sampled_points_depend_on_method_and_seed_and_are_nested():
     assert len({first for first, _ in more}) > 5
     assert len({second for _, second in more}) == 3
     assert draw_grid_indices(methods["pair"], 6, 1) != draw_grid_indices(methods["pair"], 6, 0)
-    assert draw_grid_indices(methods["GLLE"], 6, 0) == draw_grid_indices(replace(methods["GLLE"], name="other"), 6, 0)
+    assert draw_grid_indices(methods["GLLE"], 6, 0) == draw_grid_indices(
+        replace(methods["GLLE"], name="other"), 6, 0
+    )
     learners = {second for _, second in draw_grid_indices(methods["stepwise"], 4, 0)}
     assert len(learners) == 2
     not_full = [
-        method for method in methods.values() if draw_grid_indices(method, None, 0) != draw_grid_indices(method, 90, 5)
+        method
+        for method in methods.values()
+        if draw_grid_indices(method, None, 0) != draw_grid_indices(method, 90, 5)
     ]
     assert not_full == []
 
@@ -232,7 +260,8 @@ def test_sampled_points_are_uniform():
     """Over many seeds every point is sampled equally often."""
     method = MethodSpec("GLLE", "GLLE", grid={"lam": [float(i) for i in range(10)]})
     counts = np.bincount(
-        [first for seed in range(600) for first, _ in draw_grid_indices(method, 3, seed)], minlength=10
+        [first for seed in range(600) for first, _ in draw_grid_indices(method, 3, seed)],
+        minlength=10,
     )
     assert counts.sum() == 1800
     assert abs(counts - 180).max() < 5 * np.sqrt(600 * 0.3 * 0.7)
@@ -256,7 +285,10 @@ def test_neighbour_search_is_shared_by_methods_and_grid_points(tmp_path, monkeyp
     }
     run = run_plan(plan_with_one_repeat(methods=methods), tmp_path)
     assert run.count("ok") == 3
-    assert sorted(searched) == [12, 36]  # once for the validation rows and once for the training rows
+    assert sorted(searched) == [
+        12,
+        36,
+    ]  # once for the validation rows and once for the training rows
 
 
 def test_pairs_train_the_learner_on_recovered_degrees(tiny):
@@ -264,11 +296,16 @@ def test_pairs_train_the_learner_on_recovered_degrees(tiny):
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 1)
     D = PriorLE().fit_enhance(split.train.X, split.train.Y)
     learners = {l2: SABFGS(l2=l2).fit(split.train.X, D) for l2 in (0.1, 1.0, 10.0)}
-    values = {l2: chebyshev(split.validation.D, each.predict(split.validation.X)) for l2, each in learners.items()}
+    values = {
+        l2: chebyshev(split.validation.D, each.predict(split.validation.X))
+        for l2, each in learners.items()
+    }
     best = min(values, key=values.get)
     record = record_of(run, "PriorLE + SABFGS", 1)
     assert record.selected == {"prediction": {"learner__l2": best}}
-    assert record.prediction == all_scores(split.test, learners[best].predict(split.test.X), labels=True)
+    assert record.prediction == all_scores(
+        split.test, learners[best].predict(split.test.X), labels=True
+    )
     assert record.recovery is None
     assert (record.kind, record.trained_on) == ("two-step", "logical")
 
@@ -287,7 +324,9 @@ def test_enhancers_are_scored_for_recovery_on_training_rows(tiny):
     plan, run = tiny
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     record = record_of(run, "PriorLE")
-    assert record.recovery == all_scores(split.train, PriorLE().fit_enhance(split.train.X, split.train.Y))
+    assert record.recovery == all_scores(
+        split.train, PriorLE().fit_enhance(split.train.X, split.train.Y)
+    )
     assert record.prediction is None
     assert record.selection["recovery_basis"] is None  # no hyperparameters
     assert record_of(run, "DLDL").selection["recovery_basis"] == "validation rows"
@@ -298,7 +337,13 @@ def test_record_fields(tiny):
     plan, run = tiny
     split = make_split(data_of(plan), plan.datasets[0], plan.protocol, 0)
     record = record_of(run, "DLDL")
-    assert record.sizes == {"n_train": 36, "n_validation": 12, "n_test": 12, "n_features": 4, "n_labels": 3}
+    assert record.sizes == {
+        "n_train": 36,
+        "n_validation": 12,
+        "n_test": 12,
+        "n_features": 4,
+        "n_labels": 3,
+    }
     assert record.samples.rows == split.train.rows[:12].tolist()
     np.testing.assert_allclose(record.samples.truth, split.train.D[:12], atol=5e-5)
     np.testing.assert_array_equal(record.samples.logical, split.train.Y[:12])
@@ -331,7 +376,9 @@ def test_stepwise_selection_of_the_first_step_uses_recovery(tmp_path):
         assert stepwise.selected["prediction"]["enhancer__lam"] == chosen
         assert joint.validation["prediction"] <= stepwise.validation["prediction"]
         assert len(joint.grid) == 6
-        assert len(stepwise.grid) == 5  # three enhancers scored, then two learners with the best one
+        assert (
+            len(stepwise.grid) == 5
+        )  # three enhancers scored, then two learners with the best one
 
 
 def test_logical_selection_does_not_use_the_truth(tmp_path, monkeypatch):
@@ -339,13 +386,19 @@ def test_logical_selection_does_not_use_the_truth(tmp_path, monkeypatch):
     methods = {
         "DLDL": {"grid": {"beta": [0.01, 1.0, 100.0], "gamma": [0.1, 10.0]}},
         "GLLE": {"grid": {"lam": [0.001, 1.0, 100.0]}},
-        "GLLE + SABFGS": {"estimator": "GLLE", "grid": {"lam": [0.001, 100.0]}, "learner": "SABFGS"},
+        "GLLE + SABFGS": {
+            "estimator": "GLLE",
+            "grid": {"lam": [0.001, 100.0]},
+            "learner": "SABFGS",
+        },
     }
     plan = tiny_plan(methods=methods, selection={"mode": "logical"})
     run = run_plan(plan, tmp_path / "true")
     data = data_of(plan)
     flat = binarize(data.D) / binarize(data.D).sum(axis=1, keepdims=True)
-    monkeypatch.setattr("ldlearn.experiments.sources.DatasetSpec._load", lambda self: _with(data, flat))
+    monkeypatch.setattr(
+        "ldlearn.experiments.sources.DatasetSpec._load", lambda self: _with(data, flat)
+    )
     other = run_plan(plan, tmp_path / "flat")
     for ours, theirs in zip(run.records, other.records, strict=True):
         assert ours.selected == theirs.selected
@@ -372,13 +425,17 @@ def test_logical_selection_uses_the_likelihood_of_labels(tmp_path):
     record = record_of(run, "DLDL")
     np.testing.assert_allclose([point.prediction for point in record.grid], values, rtol=1e-4)
     assert (
-        record.selected["recovery"] == record.selected["prediction"] == {"gamma": (0.01, 1.0, 100.0)[np.argmax(values)]}
+        record.selected["recovery"]
+        == record.selected["prediction"]
+        == {"gamma": (0.01, 1.0, 100.0)[np.argmax(values)]}
     )
     assert record.selection["recovery_basis"] == "validation labels"
 
 
 def test_score_metrics_are_maximised(tmp_path):
-    plan = plan_with_one_repeat(methods={"GLLE": SMALL_GLLE}, selection={"recovery": "intersection"})
+    plan = plan_with_one_repeat(
+        methods={"GLLE": SMALL_GLLE}, selection={"recovery": "intersection"}
+    )
     record = run_plan(plan, tmp_path).records[0]
     values = [point.recovery for point in record.grid]
     assert record.validation["recovery"] == max(values) > min(values)
@@ -386,7 +443,9 @@ def test_score_metrics_are_maximised(tmp_path):
 
 def test_failing_grid_point_does_not_affect_others(tmp_path):
     # 36 training rows: 40 neighbours are impossible
-    plan = plan_with_one_repeat(methods={"DLDL": {"params": {"alpha": 0.1}, "grid": {"n_neighbors": [5, 40]}}})
+    plan = plan_with_one_repeat(
+        methods={"DLDL": {"params": {"alpha": 0.1}, "grid": {"n_neighbors": [5, 40]}}}
+    )
     record = run_plan(plan, tmp_path).records[0]
     assert record.status == "ok"
     assert record.message.startswith("1 grid point failed, the first with InputError: n_neighbors")
@@ -401,7 +460,12 @@ def test_failing_grid_point_does_not_affect_others(tmp_path):
 def test_cells_with_the_same_first_step_are_computed_together():
     grid = {"lam": [1.0, 2.0]}
     pair = {"estimator": "GLLE", "grid": grid, "learner": "SABFGS"}
-    methods = {"GLLE": {"grid": grid}, "DLDL": {}, "GLLE + SABFGS": pair, "other": {"estimator": "GLLE"}}
+    methods = {
+        "GLLE": {"grid": grid},
+        "DLDL": {},
+        "GLLE + SABFGS": pair,
+        "other": {"estimator": "GLLE"},
+    }
     groups = group_cells(plan_cells(plan_with_one_repeat(methods=methods)))
     assert [[cell.method.name for cell in group] for group in groups] == [
         ["GLLE", "GLLE + SABFGS"],
@@ -414,7 +478,9 @@ def test_path_order_and_recorded_grid_order(tmp_path, monkeypatch):
     monkeypatch.setattr(DLDL, "path_params", ("beta", "gamma"))
     settings, original = [], DLDL.fit_path
     monkeypatch.setattr(
-        DLDL, "fit_path", lambda self, X, y, given: settings.append(given) or original(self, X, y, given)
+        DLDL,
+        "fit_path",
+        lambda self, X, y, given: settings.append(given) or original(self, X, y, given),
     )
     grid = {"beta": [0.1, 1.0], "gamma": [0.5, 2.0]}
     (record,) = run_plan(plan_with_one_repeat(methods={"DLDL": {"grid": grid}}), tmp_path).records

@@ -45,7 +45,9 @@ def test_scaling_is_fitted_on_the_training_part_alone():
     np.testing.assert_allclose(split.train.X.mean(axis=0), 0, atol=1e-12)
     np.testing.assert_allclose(split.train.X.std(axis=0), 1)
     raw = data.X[split.train.rows]
-    np.testing.assert_allclose(split.test.X, (data.X[split.test.rows] - raw.mean(axis=0)) / raw.std(axis=0))
+    np.testing.assert_allclose(
+        split.test.X, (data.X[split.test.rows] - raw.mean(axis=0)) / raw.std(axis=0)
+    )
     unscaled = make_split(data, DatasetSpec("made"), Protocol(scaling="none"), 0)
     np.testing.assert_array_equal(unscaled.test.X, data.X[split.test.rows])
 
@@ -66,9 +68,13 @@ def test_votes_are_sampled_anew_for_each_repeat():
         for part in (split.train, split.validation, split.test):
             labels[repeat][part.rows] = part.Y
         # A label gets one of five votes with probability 1 - (1 - d)^5.
-        np.testing.assert_allclose(labels[repeat].mean(axis=0), (1 - (1 - data.D) ** 5).mean(axis=0), atol=0.03)
+        np.testing.assert_allclose(
+            labels[repeat].mean(axis=0), (1 - (1 - data.D) ** 5).mean(axis=0), atol=0.03
+        )
     assert (labels[0] != labels[1]).any()
-    np.testing.assert_array_equal(make_split(data, DatasetSpec("made"), protocol, 1).train.Y, split.train.Y)
+    np.testing.assert_array_equal(
+        make_split(data, DatasetSpec("made"), protocol, 1).train.Y, split.train.Y
+    )
 
 
 def test_rows_without_a_positive_label_are_an_error():
@@ -95,9 +101,18 @@ def test_training_rows_are_described_by_texts_or_first_features(tmp_path):
     assert make_split(with_texts, spec, Protocol(), 0).texts[1] == texts[split.train.rows[1]]
     labels = pd.DataFrame(data.logical(), columns=["a", "b", "c"])
     table = pd.DataFrame({"size": np.arange(20) ** 2, "note": texts}).join(labels)
-    for frame, descriptions in ((table, texts), (table.drop(columns="note"), [f"size {i**2}" for i in range(20)])):
+    for frame, descriptions in (
+        (table, texts),
+        (table.drop(columns="note"), [f"size {i**2}" for i in range(20)]),
+    ):
         frame.to_csv(tmp_path / "table.csv", index=False)
-        spec = DatasetSpec("table", path=str(tmp_path / "table.csv"), preprocess=True, read={"labels": ["a", "b", "c"]})
+        spec = DatasetSpec(
+            "table",
+            path=str(tmp_path / "table.csv"),
+            preprocess=True,
+            read={"labels": ["a", "b", "c"]},
+        )
         assert (
-            make_split(spec.load(needs_truth=False), spec, Protocol(), 0).texts[1] == descriptions[split.train.rows[1]]
+            make_split(spec.load(needs_truth=False), spec, Protocol(), 0).texts[1]
+            == descriptions[split.train.rows[1]]
         )

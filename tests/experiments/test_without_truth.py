@@ -34,8 +34,12 @@ METRICS = ["vote_likelihood", "average_precision"]
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory):
-    data = make_label_distributions(n_samples=80, n_features=3, n_labels=3, labels="votes", random_state=0)
-    frame = pd.DataFrame(np.hstack([data.X, data.Y]), columns=["x", "y", "z", "joy", "calm", "fear"])
+    data = make_label_distributions(
+        n_samples=80, n_features=3, n_labels=3, labels="votes", random_state=0
+    )
+    frame = pd.DataFrame(
+        np.hstack([data.X, data.Y]), columns=["x", "y", "z", "joy", "calm", "fear"]
+    )
     path = tmp_path_factory.mktemp("logical") / "mine.csv"
     frame.to_csv(path, index=False)
     return path
@@ -74,13 +78,17 @@ def test_unknown_labels_are_ignored_in_selection_and_scores(partial, tmp_path):
         "GLLE": {"params": {"n_neighbors": 3}},
         "PriorLE": {},
     }
-    plan = plan_of(partial, methods=methods, datasets=preprocessed(partial), protocol={"repeats": 1})
+    plan = plan_of(
+        partial, methods=methods, datasets=preprocessed(partial), protocol={"repeats": 1}
+    )
     records = {record.method: record for record in run_plan(plan, tmp_path / "run").records}
     assert "GLLE needs every label to be 0 or 1" in records.pop("GLLE").message
     assert {record.status for record in records.values()} == {"ok"}
     split = make_split(plan.datasets[0].load(needs_truth=False), plan.datasets[0], plan.protocol, 0)
     models = [VoteLDL(gamma=gamma).fit(split.train.X, split.train.Y) for gamma in (0.1, 10.0)]
-    chosen = [vote_likelihood(split.validation.Y, model.predict(split.validation.X)) for model in models]
+    chosen = [
+        vote_likelihood(split.validation.Y, model.predict(split.validation.X)) for model in models
+    ]
     found = records["VoteLDL"]
     assert [point.prediction for point in found.grid] == pytest.approx(chosen)
     P = models[int(np.argmax(chosen))].predict(split.test.X)
@@ -90,7 +98,10 @@ def test_unknown_labels_are_ignored_in_selection_and_scores(partial, tmp_path):
 
 
 def test_baseline_with_unknown_labels_selects_nothing(partial, tmp_path):
-    methods = {"tuned": {"estimator": "DLDL", "grid": {"beta": [0.1, 1.0]}}, "DLDL": {"params": FAST}}
+    methods = {
+        "tuned": {"estimator": "DLDL", "grid": {"beta": [0.1, 1.0]}},
+        "DLDL": {"params": FAST},
+    }
     selection = {"mode": "logical", "prediction": "kl_divergence"}
     plan = plan_of(partial, methods=methods, datasets=preprocessed(partial), selection=selection)
     tuned, untuned, *_ = run_plan(plan, tmp_path).records
@@ -120,7 +131,10 @@ def test_predictions_are_scored_by_held_out_labels(run):
     failed = by_method["SABFGS on truth"]
     assert failed.status == "failed"
     assert "no true degrees to learn from" in failed.message
-    best = max((r for r in run.records if r.is_ok and r.prediction), key=lambda r: r.prediction["vote_likelihood"])
+    best = max(
+        (r for r in run.records if r.is_ok and r.prediction),
+        key=lambda r: r.prediction["vote_likelihood"],
+    )
     assert best.method in ("DLDL", "VoteLDL")
 
 
@@ -137,7 +151,11 @@ def test_agreement_is_the_mean_intersection_of_the_same_rows(run):
     found = agreement(results, "mine", "prediction")
     names = [method.name for method in found.methods]
     assert names == ["DLDL", "VoteLDL", "PriorLE + SABFGS", "UniformLE + MeanLDL"]
-    degrees = {(r.method, r.repeat): r.degrees["prediction"] for r in run.records if r.degrees.get("prediction")}
+    degrees = {
+        (r.method, r.repeat): r.degrees["prediction"]
+        for r in run.records
+        if r.degrees.get("prediction")
+    }
     pair = np.mean([intersection(degrees["DLDL", k], degrees["VoteLDL", k]) for k in (0, 1)])
     assert found.matrix[0, 1] == found.matrix[1, 0] == pytest.approx(pair)
     np.testing.assert_allclose(np.diag(found.matrix), 1.0, atol=1e-3)  # recorded with four digits
@@ -157,7 +175,9 @@ def test_report_states_that_there_are_no_true_degrees(run, tmp_path):
     assert "the true degrees of the test rows" not in page
     assert "their 0/1 labels" in page
     assert (tmp_path / "tables" / "agreement-prediction-mine.md").is_file()
-    assert [metric.name for metric in Report(run.records).results.headline_metrics] == ["average_precision"]
+    assert [metric.name for metric in Report(run.records).results.headline_metrics] == [
+        "average_precision"
+    ]
 
 
 def test_report_of_a_run_with_truth_has_no_such_statement(tmp_path):
@@ -187,7 +207,9 @@ def test_row_numbers_start_at_1(table, tmp_path, column, value, message):
     frame.loc[2, column] = value
     frame.to_csv(tmp_path / "bad.csv", index=False)
     methods = {"PriorLE": {}}
-    run = run_plan(plan_of(tmp_path / "bad.csv", methods=methods, protocol={"repeats": 1}), tmp_path / "run")
+    run = run_plan(
+        plan_of(tmp_path / "bad.csv", methods=methods, protocol={"repeats": 1}), tmp_path / "run"
+    )
     assert message in run.records[0].message
 
 
@@ -195,8 +217,13 @@ def test_errors_of_sparse_data_name_the_feature(monkeypatch):
     data = make_label_distributions(n_samples=20, n_features=3, n_labels=3, random_state=0)
     X = data.X.copy()
     X[[7, 4], [0, 2]] = np.nan, np.inf
-    monkeypatch.setattr(DatasetSpec, "_load", lambda self: replace(data, name="made", X=csr_array(X)))
-    with pytest.raises(InputError, match=rf"'made', row 5, column '{data.feature_names[2]}': the value is too large"):
+    monkeypatch.setattr(
+        DatasetSpec, "_load", lambda self: replace(data, name="made", X=csr_array(X))
+    )
+    with pytest.raises(
+        InputError,
+        match=rf"'made', row 5, column '{data.feature_names[2]}': the value is too large",
+    ):
         DatasetSpec("made").load()
 
 
@@ -214,7 +241,9 @@ def test_vote_likelihood_maximises_over_the_number_of_votes(seed):
         return (Y * np.log(positive) + (1 - Y) * np.log1p(-positive)).sum(axis=1).mean()
 
     best = max(likelihood(votes) for votes in np.linspace(0.5, 12, 2000))
-    assert vote_likelihood(Y, P) == pytest.approx(best, abs=0.02)  # the rate is estimated before clipping
+    assert vote_likelihood(Y, P) == pytest.approx(
+        best, abs=0.02
+    )  # the rate is estimated before clipping
     assert vote_likelihood(Y, P) <= best + 1e-12
     assert vote_likelihood(Y, P) > vote_likelihood(Y, P[::-1])
 

@@ -53,11 +53,17 @@ def printed_objective(model, X):
     st.sampled_from(["uniform", "pseudo"]),
     st.integers(0, 100),
 )
-def test_objective_is_the_printed_one_and_never_increases(alpha, beta, gamma, fit_intercept, init, seed):
+def test_objective_is_the_printed_one_and_never_increases(
+    alpha, beta, gamma, fit_intercept, init, seed
+):
     X, _, Y = make_problem(seed=seed)
-    model = DLDL(alpha, beta, gamma, n_neighbors=5, fit_intercept=fit_intercept, init=init, tol=1e-9).fit(X, Y)
+    model = DLDL(
+        alpha, beta, gamma, n_neighbors=5, fit_intercept=fit_intercept, init=init, tol=1e-9
+    ).fit(X, Y)
     assert len(model.objective_path_) == 2 * model.n_iter_
-    assert (np.diff(model.objective_path_) <= 1e-12 * (len(X) + np.abs(model.objective_path_[1:]))).all()
+    assert (
+        np.diff(model.objective_path_) <= 1e-12 * (len(X) + np.abs(model.objective_path_[1:]))
+    ).all()
     assert model.objective_ == model.objective_path_[-1]
     assert model.objective_ == pytest.approx(printed_objective(model, X), rel=1e-8, abs=1e-8)
     if not fit_intercept:
@@ -81,19 +87,23 @@ def stated_objective(X, D, W, b, G, alpha, beta, gamma):
     ("alpha", "beta", "gamma"), [(0.0, 0.0, 1.0), (0.0, 2.0, 0.1), (0.7, 0.0, 0.1), (0.3, 0.5, 2.0)]
 )
 def test_objective_path_has_every_half_step(alpha, beta, gamma, init):
-    """A fit of k iterations gives W_k and D_k; with D_(k-1) these determine the objective of both half-steps."""
+    """A fit of k iterations gives W_k and D_k; with D_(k-1) these determine the objective of both
+    half-steps."""
     X, _, Y = make_problem()
     settings = {"n_neighbors": 4, "init": init, "tol": 1e-13}
     fits = [DLDL(alpha, beta, gamma, max_iter=k, **settings).fit(X, Y) for k in (1, 2, 3)]
     G = laplacian(knn_graph(X, 4)).toarray()
-    D = normalize_rows(Y.astype(float) if init == "uniform" else pseudo_distributions(X, Y.astype(bool)) * Y)
+    D = normalize_rows(
+        Y.astype(float) if init == "uniform" else pseudo_distributions(X, Y.astype(bool)) * Y
+    )
     path = []
     for model in fits:
         W, b = model.coef_.T, model.intercept_
         path.append(stated_objective(X, D, W, b, G, alpha, beta, gamma))
         D = model.label_distributions_
         path.append(stated_objective(X, D, W, b, G, alpha, beta, gamma))
-    # Intermediate W-steps are solved less accurately than the last one, which is that of the shorter fit.
+    # Intermediate W-steps are solved less accurately than the last one, which is that of the
+    # shorter fit.
     np.testing.assert_allclose(fits[-1].objective_path_, path, rtol=1e-6)
 
 
@@ -103,7 +113,9 @@ def test_iteration_stops_when_degrees_are_expected_to_change_little(tol):
     settings = {"beta": 0.5, "gamma": 0.5, "tol": tol}
     model = DLDL(**settings, max_iter=500).fit(X, Y)
     fits = [DLDL(**settings, max_iter=k).fit(X, Y) for k in range(1, model.n_iter_)] + [model]
-    changes = np.array([np.abs(a.label_distributions_ - b.label_distributions_).max() for a, b in pairwise(fits)])
+    changes = np.array(
+        [np.abs(a.label_distributions_ - b.label_distributions_).max() for a, b in pairwise(fits)]
+    )
     expected = changes[1:] / np.maximum(1 - changes[1:] / changes[:-1], np.sqrt(tol))
     assert expected[-1] <= 1.2 * np.sqrt(tol)  # last W-steps are more accurate than others
     assert not (expected[:-1] <= np.sqrt(tol) / 1.2).any()
@@ -112,7 +124,8 @@ def test_iteration_stops_when_degrees_are_expected_to_change_little(tol):
 
 
 def test_slow_changes_are_not_convergence():
-    """Degrees that change by less than sqrt(tol) in each of hundreds of iterations still move far."""
+    """Degrees that change by less than sqrt(tol) in each of hundreds of iterations still move
+    far."""
     rng = np.random.default_rng(11)
     X = rng.normal(size=(100, 6))
     D = softmax(X @ rng.normal(size=(6, 4)) * rng.choice([0.3, 1, 2]))
@@ -139,7 +152,9 @@ def test_early_stopping_triggers_no_convergence_warning():
     model = DLDL(beta=0.3, gamma=1.5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        early, late = (clone(model).set_params(max_iter=k).fit(split.X[:500], split.Y[:500]) for k in (5, 1000))
+        early, late = (
+            clone(model).set_params(max_iter=k).fit(split.X[:500], split.Y[:500]) for k in (5, 1000)
+        )
     assert np.abs(early.label_distributions_ - late.label_distributions_).max() > 0.5
     assert (early.n_iter_, early.steps_converged_, early.converged_) == (5, True, False)
     assert late.n_iter_ < 1000
@@ -167,7 +182,9 @@ def test_first_w_step_is_softmax_regression_on_initial_degrees():
     np.testing.assert_allclose(model.predict(X), reference.predict(X), atol=1e-7)
     pseudo = DLDL(0.0, 0.1, 2.0, max_iter=1, tol=1e-12, init="pseudo").fit(X, Y)
     start = normalize_rows(pseudo_distributions(X, Y.astype(bool)) * Y)
-    np.testing.assert_allclose(pseudo.predict(X), SABFGS(l2=2.0, tol=1e-12).fit(X, start).predict(X), atol=1e-7)
+    np.testing.assert_allclose(
+        pseudo.predict(X), SABFGS(l2=2.0, tol=1e-12).fit(X, start).predict(X), atol=1e-7
+    )
 
 
 def test_large_gamma_gives_the_baselines():
@@ -194,7 +211,9 @@ def test_one_hot_rows_are_kept_and_absent_labels_get_degree_zero():
 
 def test_graph_is_built_only_for_positive_alpha():
     X, _, Y = make_problem()
-    without = DLDL(alpha=0.0, n_neighbors=15).fit(X[:10], Y[:10])  # fewer rows than n_neighbors: no graph, no error
+    without = DLDL(alpha=0.0, n_neighbors=15).fit(
+        X[:10], Y[:10]
+    )  # fewer rows than n_neighbors: no graph, no error
     assert without.graph_ is None
     assert without.sigma_ is None
     model = DLDL(alpha=0.1, n_neighbors=4, sigma="mean").fit(X, Y)
@@ -234,9 +253,12 @@ def enhance_with_generic_solver(model, X_train, X_new, Y_new, alpha, beta):
 def test_enhance_solves_the_documented_problem():
     X, _, Y = make_problem(n=50)
     model = DLDL(0.7, 0.2, 0.5, n_neighbors=4, tol=1e-10).fit(X[:40], Y[:40])
-    # Neighbours may have mass on negative labels of a new row; that part of |d - d_j|^2 is constant.
+    # Neighbours may have mass on negative labels of a new row; that part of |d - d_j|^2 is
+    # constant.
     np.testing.assert_allclose(
-        model.enhance(X[40:], Y[40:]), enhance_with_generic_solver(model, X[:40], X[40:], Y[40:], 0.7, 0.2), atol=1e-4
+        model.enhance(X[40:], Y[40:]),
+        enhance_with_generic_solver(model, X[:40], X[40:], Y[40:], 0.7, 0.2),
+        atol=1e-4,
     )
 
 
@@ -274,8 +296,14 @@ def test_rbf_features_fit_nonlinear_problems():
     line = DLDL().fit(X[:300], Y[:300])
     curve = DLDL(feature_map=Nystroem(n_components=50, random_state=0)).fit(X[:300], Y[:300])
     squares = DLDL(feature_map=PolynomialFeatures(2, include_bias=False)).fit(X[:300], Y[:300])
-    assert intersection(D[300:], curve.predict(X[300:])) > intersection(D[300:], line.predict(X[300:])) + 0.15
-    assert intersection(D[300:], squares.predict(X[300:])) > intersection(D[300:], line.predict(X[300:])) + 0.15
+    assert (
+        intersection(D[300:], curve.predict(X[300:]))
+        > intersection(D[300:], line.predict(X[300:])) + 0.15
+    )
+    assert (
+        intersection(D[300:], squares.predict(X[300:]))
+        > intersection(D[300:], line.predict(X[300:])) + 0.15
+    )
     assert curve.coef_.shape == (3, 50)
     assert squares.feature_map_ is not squares.feature_map
 
@@ -301,7 +329,9 @@ def test_invariant_to_feature_offset(params):
         far = DLDL(tol=1e-9, **params).fit(container(X + 1e8), Y)
         np.testing.assert_allclose(far.label_distributions_, near.label_distributions_, atol=1e-4)
         np.testing.assert_allclose(far.predict(container(X + 1e8)), near.predict(X), atol=1e-4)
-        np.testing.assert_allclose(far.enhance(container(X[:9] + 1e8), Y[:9]), near.enhance(X[:9], Y[:9]), atol=1e-4)
+        np.testing.assert_allclose(
+            far.enhance(container(X[:9] + 1e8), Y[:9]), near.enhance(X[:9], Y[:9]), atol=1e-4
+        )
 
 
 @pytest.mark.parametrize("gamma", [1e-6, 1e-4, 1.0])
@@ -346,12 +376,18 @@ def test_steps_are_warm_started(monkeypatch):
     assert W[-1][1].n_products < W[0][1].n_products
 
 
-@pytest.mark.parametrize(("module", "step"), [(module, "softmax_regression"), (alternation, "newton_simplex")])
+@pytest.mark.parametrize(
+    ("module", "step"), [(module, "softmax_regression"), (alternation, "newton_simplex")]
+)
 def test_step_that_misses_tol_triggers_a_warning(monkeypatch, module, step):
     X, _, Y = make_problem()
     solver = getattr(module, step)
-    monkeypatch.setattr(module, step, lambda *args, **options: solver(*args, **options | {"max_iter": 1}))
-    with pytest.warns(ConvergenceWarning, match=r"DLDL stopped after 1 iteration before it converged; loosen tol"):
+    monkeypatch.setattr(
+        module, step, lambda *args, **options: solver(*args, **options | {"max_iter": 1})
+    )
+    with pytest.warns(
+        ConvergenceWarning, match=r"DLDL stopped after 1 iteration before it converged; loosen tol"
+    ):
         model = DLDL(0.5, 0.1, 0.01, n_neighbors=4, max_iter=1, tol=1e-12).fit(X, Y)
     assert not model.steps_converged_
     assert not model.converged_
@@ -376,9 +412,15 @@ def test_path_equals_separate_fits():
     points = [(a, b, g) for g in grid["gamma"] for a in grid["alpha"] for b in grid["beta"]]
     for model, (a, b, g) in zip(models, points, strict=True):
         alone = DLDL(a, b, g, n_neighbors=4, tol=1e-10).fit(X, Y)
-        assert (model.alpha_, model.beta_, model.gamma_) == (alone.alpha_, alone.beta_, alone.gamma_)
+        assert (model.alpha_, model.beta_, model.gamma_) == (
+            alone.alpha_,
+            alone.beta_,
+            alone.gamma_,
+        )
         assert (model.graph_ is None) == (a == 0)
-        np.testing.assert_allclose(model.label_distributions_, alone.label_distributions_, atol=1e-4)
+        np.testing.assert_allclose(
+            model.label_distributions_, alone.label_distributions_, atol=1e-4
+        )
         np.testing.assert_allclose(model.predict(X), alone.predict(X), atol=1e-4)
         np.testing.assert_allclose(model.enhance(X, Y), alone.enhance(X, Y), atol=1e-4)
 
@@ -400,7 +442,9 @@ def test_fit_path_accepts_any_parameter():
     points = [{"alpha": 0.1, "n_neighbors": k} for k in (2, 6)]
     few, many = DLDL().fit_path(X, Y, points)
     assert few.graph_.nnz < many.graph_.nnz
-    np.testing.assert_array_equal(few.label_distributions_, DLDL(0.1, n_neighbors=2).fit(X, Y).label_distributions_)
+    np.testing.assert_array_equal(
+        few.label_distributions_, DLDL(0.1, n_neighbors=2).fit(X, Y).label_distributions_
+    )
     with pytest.raises(ValueError, match="beta"):
         list(DLDL().fit_path(X, Y, [{"beta": -1.0}]))
 
@@ -411,7 +455,9 @@ def test_progress_is_logged(caplog):
         model = DLDL().fit(X, Y)
     choice, *steps = caplog.messages
     assert choice == model.selection_summary_
-    assert [float(step.split()[-1]) for step in steps] == pytest.approx(model.objective_path_[1::2], abs=1e-6)
+    assert [float(step.split()[-1]) for step in steps] == pytest.approx(
+        model.objective_path_[1::2], abs=1e-6
+    )
 
 
 def test_interrupted_fit_leaves_the_object_unfitted(monkeypatch):
@@ -435,7 +481,9 @@ def test_rows_without_a_positive_label():
             model.fit(X, Y)
 
 
-@pytest.mark.parametrize("name", ["solver", "tau", "callback", "n_components", "empty_rows", "kappa", "verbose"])
+@pytest.mark.parametrize(
+    "name", ["solver", "tau", "callback", "n_components", "empty_rows", "kappa", "verbose"]
+)
 def test_unknown_parameters_raise(name):
     with pytest.raises(TypeError, match=name):
         DLDL(**{name: 1})
@@ -506,29 +554,38 @@ def recovery_and_prediction(estimator, split):
 @pytest.mark.parametrize("name", ["vader_tweets", "SCUT_FBP", "Natural_Scene"])
 def test_defaults_beat_baselines_and_two_steps(name):
     splits = [Split(name, seed) for seed in range(3)]
-    recovery, prediction = np.mean([recovery_and_prediction(DLDL(), split) for split in splits], axis=0)
+    recovery, prediction = np.mean(
+        [recovery_and_prediction(DLDL(), split) for split in splits], axis=0
+    )
     baselines = {
-        type(baseline).__name__: np.mean([intersection(s.D, baseline.fit_enhance(s.X, s.Y)) for s in splits])
+        type(baseline).__name__: np.mean(
+            [intersection(s.D, baseline.fit_enhance(s.X, s.Y)) for s in splits]
+        )
         for baseline in (UniformLE(), PriorLE(), ProjectedPriorLE())
     }
     two_steps = np.mean([recovery_and_prediction(EnhanceThenLearn(), split)[1] for split in splits])
     assert prediction > two_steps
-    # On SCUT_FBP a baseline is nearly as good as any DLDL. The labels of Natural Scene mark presence: the known loss.
+    # On SCUT_FBP a baseline is nearly as good as any DLDL. The labels of Natural Scene mark
+    # presence: the known loss.
     margin = {"vader_tweets": 0.0, "SCUT_FBP": 0.01, "Natural_Scene": 0.04}[name]
     assert recovery > max(baselines.values()) - margin
 
 
 def test_features_improve_recovery():
-    """With shuffled rows of X, recovery falls to that without features (unlike the released code)."""
+    """With shuffled rows of X, recovery falls to that without features (unlike the released
+    code)."""
     split = Split("vader_tweets")
     true = intersection(split.D, DLDL().fit_enhance(split.X, split.Y))
     shuffled_X = split.X[np.random.default_rng(0).permutation(len(split.X))]
     model = DLDL().fit(shuffled_X, split.Y)
     shuffled = intersection(split.D, model.label_distributions_)
     # An intercept-only model with the same beta lies between the two baselines.
-    no_features = DLDL(beta=model.beta_, gamma=1.0).fit_enhance(np.zeros((len(split.X), 1)), split.Y)
+    no_features = DLDL(beta=model.beta_, gamma=1.0).fit_enhance(
+        np.zeros((len(split.X), 1)), split.Y
+    )
     baseline = max(
-        intersection(split.D, estimator.fit_enhance(split.X, split.Y)) for estimator in (UniformLE(), PriorLE())
+        intersection(split.D, estimator.fit_enhance(split.X, split.Y))
+        for estimator in (UniformLE(), PriorLE())
     )
     assert true > baseline + 0.03
     assert baseline - 0.03 < shuffled < intersection(split.D, no_features) + 0.005
@@ -586,8 +643,12 @@ def test_precomputed_neighbours():
     transformer = KNeighborsTransformer(n_neighbors=6, mode="distance")
     for neighbors in (transformer, transformer.fit_transform(X[:-5])):
         given = clone(model).set_params(neighbors=neighbors).fit(X[:-5], Y[:-5])
-        np.testing.assert_allclose(given.label_distributions_, exact.label_distributions_, atol=1e-6)
-        np.testing.assert_allclose(given.enhance(X[-5:], Y[-5:]), exact.enhance(X[-5:], Y[-5:]), atol=1e-6)
+        np.testing.assert_allclose(
+            given.label_distributions_, exact.label_distributions_, atol=1e-6
+        )
+        np.testing.assert_allclose(
+            given.enhance(X[-5:], Y[-5:]), exact.enhance(X[-5:], Y[-5:]), atol=1e-6
+        )
 
 
 def test_path_with_a_feature_map_keeps_the_offsets_of_the_features():

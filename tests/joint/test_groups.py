@@ -23,13 +23,16 @@ def test_rows_of_a_group_are_in_the_same_fold():
         assert not set(groups[fold.train]) & set(groups[fold.test])
     order = rng.permutation(300)
     renamed = 1000 - 7 * groups
-    for fold, moved in zip(folds, validation_folds(Features(X[order]), renamed[order]), strict=True):
+    for fold, moved in zip(
+        folds, validation_folds(Features(X[order]), renamed[order]), strict=True
+    ):
         assert set(fold.test) == set(order[moved.test])
     assert validation_folds(Features(X), np.arange(300) % 9) == []  # as for nine rows
 
 
 def noise_of_groups(n_groups=30):
-    """Features identify the groups, and labels depend on nothing but the group: held-out groups are noise."""
+    """Features identify the groups, and labels depend on nothing but the group: held-out groups are
+    noise."""
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(n_groups), 10)
     X = rng.normal(size=(n_groups, 30))[groups] + 0.01 * rng.normal(size=(len(groups), 30))
@@ -39,13 +42,18 @@ def noise_of_groups(n_groups=30):
 @pytest.mark.parametrize("model", [DLDL(), VoteLDL()], ids=repr)
 def test_model_selection_does_not_learn_which_row_is_in_which_group(model):
     X, Y, groups = noise_of_groups()
-    alone, together = (clone(model).fit(X, Y, groups=each).gamma_ for each in (None, groups.astype(str)))
+    alone, together = (
+        clone(model).fit(X, Y, groups=each).gamma_ for each in (None, groups.astype(str))
+    )
     assert together > 30.0 * alone
 
 
 def test_compositions_keep_groups_together():
     X, Y, groups = noise_of_groups()
-    spread = [np.ptp(FromClassifier().fit(X, Y, groups=each).predict(X), axis=0).max() for each in (None, groups)]
+    spread = [
+        np.ptp(FromClassifier().fit(X, Y, groups=each).predict(X), axis=0).max()
+        for each in (None, groups)
+    ]
     assert spread[0] > 2.0 * spread[1]
     members = [("mean", MeanLDL()), ("linear", SABFGS(1.0))]
     stacked = StackedLDL(members, teacher=DLDL(beta=1.0, gamma=1.0))
@@ -61,7 +69,9 @@ def test_groups_are_hashable_values():
     expected = [0, 1, 0, 2]
     for groups in (["a", "b", "a", "c"], np.array([5.0, 1.0, 5.0, 7.0]), [(1, 2), "x", (1, 2), 3]):
         assert validate_groups(groups, X).tolist() == expected
-    assert validate_groups(pd.Series(["a", "b", "a", "c"], dtype="category"), X).tolist() == expected
+    assert (
+        validate_groups(pd.Series(["a", "b", "a", "c"], dtype="category"), X).tolist() == expected
+    )
     for groups in (
         [1, 2, None, 3],
         [1.0, 2.0, np.nan, 3.0],

@@ -1,4 +1,5 @@
-"""Selection of beta and gamma from 0/1 labels alone: close to the best of a grid, and independent of any order."""
+"""Selection of beta and gamma from 0/1 labels alone: close to the best of a grid, and independent
+of any order."""
 
 from itertools import product
 
@@ -28,10 +29,16 @@ def regret(data, n=600, label_model="auto"):
     """Difference of DLDL from the best beta and gamma of a grid, for recovery and prediction."""
     X, Y, D = data.X[:n], data.Y[:n], data.D[:n]
     gammas = [ratio * 0.03 * X.var(axis=0).sum() for ratio in (0.3, 1.0, 3.0)]
-    chosen, *grid = [DLDL(label_model=label_model).fit(X, Y), *dldl_path(X, Y, beta=BETAS, gamma=gammas, tol=1e-4)]
+    chosen, *grid = [
+        DLDL(label_model=label_model).fit(X, Y),
+        *dldl_path(X, Y, beta=BETAS, gamma=gammas, tol=1e-4),
+    ]
     scores = np.array(
         [
-            (intersection(D, model.label_distributions_), intersection(data.D[n:], model.predict(data.X[n:])))
+            (
+                intersection(D, model.label_distributions_),
+                intersection(data.D[n:], model.predict(data.X[n:])),
+            )
             for model in (chosen, *grid)
         ]
     )
@@ -67,7 +74,9 @@ def test_presence_labels_give_equal_degrees():
 
 def test_labels_are_taken_as_votes_unless_presence_is_stated():
     data = make_label_distributions(400, 10, 5, labels="votes", n_raters=20)
-    votes, presence, auto = (DLDL(label_model=each).fit(data.X, data.Y) for each in ("votes", "presence", "auto"))
+    votes, presence, auto = (
+        DLDL(label_model=each).fit(data.X, data.Y) for each in ("votes", "presence", "auto")
+    )
     assert presence.beta_ == 100
     assert votes.beta_ < 10
     assert (auto.beta_, auto.gamma_) == (votes.beta_, votes.gamma_)
@@ -94,7 +103,8 @@ def test_selection_is_deterministic_and_invariant_to_row_order():
     data = make_label_distributions(300, 8, 5, labels="votes")
     order = np.random.default_rng(0).permutation(300)
     first, again, moved = (
-        DLDL().fit(X, Y) for X, Y in ((data.X, data.Y), (data.X, data.Y), (data.X[order], data.Y[order]))
+        DLDL().fit(X, Y)
+        for X, Y in ((data.X, data.Y), (data.X, data.Y), (data.X[order], data.Y[order]))
     )
     assert (first.beta_, first.gamma_, first.selection_summary_) == (
         again.beta_,
@@ -115,7 +125,9 @@ def test_selection_is_invariant_to_column_order(name, n_raters):
     found = [select_hyperparameters(Features(X), RowTargets(Y), max_iter=2)]
     for _ in range(2):
         columns, labels = rng.permutation(X.shape[1]), rng.permutation(Y.shape[1])
-        found.append(select_hyperparameters(Features(X[:, columns]), RowTargets(Y[:, labels]), max_iter=2))
+        found.append(
+            select_hyperparameters(Features(X[:, columns]), RowTargets(Y[:, labels]), max_iter=2)
+        )
     betas, gammas = np.array([(values.beta, values.gamma) for values in found]).T
     np.testing.assert_allclose(betas, betas[0], rtol=1e-3)
     np.testing.assert_allclose(gammas, gammas[0], rtol=1e-9)
@@ -124,7 +136,11 @@ def test_selection_is_invariant_to_column_order(name, n_raters):
 @pytest.mark.parametrize("design", ["mirrored", "factorial"])
 def test_gamma_of_balanced_designs_is_invariant_to_column_order(design):
     rng = np.random.default_rng(0)
-    half = rng.normal(size=(40, 5)) if design == "mirrored" else np.array(list(product([-1.0, 1.0], repeat=5)))
+    half = (
+        rng.normal(size=(40, 5))
+        if design == "mirrored"
+        else np.array(list(product([-1.0, 1.0], repeat=5)))
+    )
     X = np.vstack([half, -half])
     gammas = []
     for seed in range(3):
@@ -132,7 +148,9 @@ def test_gamma_of_balanced_designs_is_invariant_to_column_order(design):
         Y = make_logical_labels(P, labels="votes", n_raters=3, random_state=seed) > 0
         for columns in (np.arange(5), rng.permutation(5), rng.permutation(5)):
             features = Features(X[:, columns])
-            found = select_hyperparameters(features, RowTargets(Y), beta=1.0, label_model="presence")
+            found = select_hyperparameters(
+                features, RowTargets(Y), beta=1.0, label_model="presence"
+            )
             gammas.append(found.gamma)
     gammas = np.reshape(gammas, (3, 3))
     np.testing.assert_allclose(gammas, gammas[:, :1] + np.zeros(3), rtol=1e-9)
@@ -143,7 +161,9 @@ def test_row_order_of_one_hot_features():
     rng = np.random.default_rng(0)
     kinds = rng.permutation(np.repeat(np.arange(20), np.arange(5, 25)))
     X, order = np.eye(20)[kinds], rng.permutation(20)
-    for fold, moved in zip(validation_folds(Features(X)), validation_folds(Features(X[:, order])), strict=True):
+    for fold, moved in zip(
+        validation_folds(Features(X)), validation_folds(Features(X[:, order])), strict=True
+    ):
         np.testing.assert_array_equal(fold.test, moved.test)
 
 
@@ -167,7 +187,9 @@ def test_selection_uses_at_most_2000_rows():
             return np.asarray(super().__getitem__(key))
 
     select_hyperparameters(Features(data.X.view(RecordingArray)), RowTargets(data.Y > 0))
-    assert sum(read_rows) == 2 * 2000  # every row of a half is used once for training and once for validation
+    assert (
+        sum(read_rows) == 2 * 2000
+    )  # every row of a half is used once for training and once for validation
 
 
 def test_uninformative_labels():
@@ -177,14 +199,18 @@ def test_uninformative_labels():
 
 
 def test_uninformative_features_are_nearly_ignored():
-    """With gamma limited to 32 times its default, noise would be fitted: a loss of 0.013 to 0.017."""
+    """With gamma limited to 32 times its default, noise would be fitted: a loss of 0.013 to
+    0.017."""
     noise = {"snr": 0.0, "sharpness": 0.3, "labels": "votes", "n_raters": 5}
     lost = []
     for seed in range(3):
         data = make_label_distributions(500, 20, 5, **noise, random_state=seed)
         model = DLDL().fit(data.X[:200], data.Y[:200])
         constant = np.tile(model.label_distributions_.mean(axis=0), (300, 1))
-        lost.append(intersection(data.D[200:], constant) - intersection(data.D[200:], model.predict(data.X[200:])))
+        lost.append(
+            intersection(data.D[200:], constant)
+            - intersection(data.D[200:], model.predict(data.X[200:]))
+        )
     assert max(lost) < 0.006
 
 
@@ -214,7 +240,8 @@ def test_constant_number_of_positives_gives_equal_degrees(monkeypatch):
 
 
 def test_selected_values_are_the_best_of_the_grid():
-    """gamma has the least cross-entropy of held-out target degrees, beta the largest intersection with the target."""
+    """gamma has the least cross-entropy of held-out target degrees, beta the largest intersection
+    with the target."""
     data = make_label_distributions(120, 4, 3, labels="votes", n_raters=10)
     features, Y = Features(data.X), data.Y > 0
     found = select_hyperparameters(features, RowTargets(Y), label_model="votes")
@@ -224,7 +251,9 @@ def test_selected_values_are_the_best_of_the_grid():
     for ratio in hyperparameters._GAMMA_RATIOS:
         total = 0.0
         for split, fit, theta in zip(splits, votes.fits, votes.thetas, strict=True):
-            D = normalize_rows(expected_votes(competing_votes(fit.scores, fit.log_rate), split.labels.values))
+            D = normalize_rows(
+                expected_votes(competing_votes(fit.scores, fit.log_rate), split.labels.values)
+            )
             W = softmax_regression(split.features, D, l2=ratio * default_gamma(split.features))
             D_test = normalize_rows(expected_votes(theta, split.labels_test.values))
             total -= (D_test * log_softmax(split.X_test @ W.coef + W.intercept)).sum()
@@ -232,7 +261,11 @@ def test_selected_values_are_the_best_of_the_grid():
     ratio = min(losses, key=lambda ratio: abs(ratio - found.gamma / default_gamma(features)))
     assert found.gamma == pytest.approx(ratio * default_gamma(features))
     assert losses[ratio] < min(losses.values()) + 1e-4 * len(Y)
-    target = VoteLDL(gamma=votes.penalty_ratio * default_gamma(features)).fit(data.X, data.Y).label_distributions_
+    target = (
+        VoteLDL(gamma=votes.penalty_ratio * default_gamma(features))
+        .fit(data.X, data.Y)
+        .label_distributions_
+    )
     near = {
         model.beta_: intersection(target, model.label_distributions_)
         for model in dldl_path(data.X, data.Y, beta=hyperparameters._BETAS, gamma=[found.gamma])

@@ -45,7 +45,8 @@ def test_gradient_of_the_squared_error():
 
 
 def test_curvature_bound():
-    """The Hessian of a row's squared error by differences of gradients, at random points and targets."""
+    """The Hessian of a row's squared error by differences of gradients, at random points and
+    targets."""
     rng = np.random.default_rng(0)
     for _ in range(300):
         c = int(rng.integers(2, 7))
@@ -85,7 +86,8 @@ def test_initial_degrees_match_a_generic_solver():
     S = simplex_graph(X, 5)
     D = cp.Variable(Y.shape, nonneg=True)
     problem = cp.Problem(
-        cp.Minimize(cp.sum_squares(D - S.toarray() @ D)), [cp.sum(D, axis=1) == 1, cp.multiply(1 - Y, D) == 0]
+        cp.Minimize(cp.sum_squares(D - S.toarray() @ D)),
+        [cp.sum(D, axis=1) == 1, cp.multiply(1 - Y, D) == 0],
     )
     problem.solve(solver=cp.CLARABEL)
     found = propagated_labels(S, Y == 1, tol=1e-9, max_iter=5000)
@@ -121,7 +123,8 @@ def test_large_nuclear_norm_penalty_leaves_only_the_intercept():
 
 
 def test_coefficients_have_low_rank_and_are_stationary():
-    """Minus the gradient of the smooth part lies in gamma times the subdifferential of the nuclear norm."""
+    """Minus the gradient of the smooth part lies in gamma times the subdifferential of the nuclear
+    norm."""
     X, _, Y = make_problem(n=80, m=12)
     model = quiet_fit(L2(gamma=3e-4, n_neighbors=8, tol=1e-5), X, Y)
     U, s, V = np.linalg.svd(model.coef_.T, full_matrices=False)
@@ -193,7 +196,10 @@ def test_defaults_predict_better_than_the_mean():
 
 def test_random_start_is_reproducible():
     X, _, Y = make_problem()
-    fits = [quiet_fit(L2(n_neighbors=5, init="random", max_iter=1, random_state=s), X, Y) for s in (1, 1, 2)]
+    fits = [
+        quiet_fit(L2(n_neighbors=5, init="random", max_iter=1, random_state=s), X, Y)
+        for s in (1, 1, 2)
+    ]
     np.testing.assert_array_equal(fits[0].coef_, fits[1].coef_)
     assert np.abs(fits[0].coef_ - fits[2].coef_).max() > 1e-5
 
@@ -206,7 +212,8 @@ def test_too_few_iterations_trigger_a_warning():
 
 @pytest.mark.parametrize("start", [{"init": "random", "random_state": 0}, {"init": "zeros"}])
 def test_reference_values(start):
-    # The reference took 15 iterations from one random start; other starts move these by less than the tolerance.
+    # The reference took 15 iterations from one random start; other starts move these by less than
+    # the tolerance.
     data = sjaffe()
     model = quiet_fit(L2(fit_intercept=False, max_iter=15, **start), data.Z, data.Y)
     assert_recovery(model.label_distributions_, ".0720 .2692 .5520 .0282 .9720 .9048")
@@ -219,7 +226,9 @@ def test_unknown_labels_are_left_out_of_the_label_term():
     Y = (rng.random((30, 4)) < 0.5).astype(float)
     Y[np.arange(30), rng.integers(4, size=30)] = 1.0
     partial = np.where(rng.random(Y.shape) < 0.3, np.nan, Y)
-    model = L2(n_neighbors=4, lam=0.1, beta=0.02, alpha=0.05, tol=1e-6, max_iter=500).fit(X, partial)
+    model = L2(n_neighbors=4, lam=0.1, beta=0.02, alpha=0.05, tol=1e-6, max_iter=500).fit(
+        X, partial
+    )
     D, S, P = model.scores_, model.weights_.toarray(), model.predict(X)
     observed = ~np.isnan(partial)
     M = (np.eye(30) - S).T @ (np.eye(30) - S)

@@ -1,4 +1,5 @@
-"""Validation folds, the penalty of the vote model, and the detection of a fixed number of positive labels."""
+"""Validation folds, the penalty of the vote model, and the detection of a fixed number of positive
+labels."""
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ def test_folds_cover_the_rows_and_do_not_depend_on_their_order():
     X = np.random.default_rng(0).normal(size=(103, 4))
     folds = validation_folds(Features(X))
     assert len(folds) == 5
-    np.testing.assert_array_equal(np.sort(np.concatenate([fold.test for fold in folds])), np.arange(103))
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([fold.test for fold in folds])), np.arange(103)
+    )
     for fold in folds:
         assert not set(fold.train) & set(fold.test)
         assert len(fold.train) + len(fold.test) == 103
@@ -46,7 +49,12 @@ def test_many_rows_are_sampled_and_split_in_half():
 
 def test_few_rows_are_no_evidence():
     data = make_label_distributions(9, 3, 4, labels="presence")
-    assert validate_vote_model(validation_splits(Features(data.X), RowTargets(data.Y > 0))).penalty_ratio == 1
+    assert (
+        validate_vote_model(
+            validation_splits(Features(data.X), RowTargets(data.Y > 0))
+        ).penalty_ratio
+        == 1
+    )
 
 
 def test_held_out_rows_are_not_used_for_training():
@@ -61,7 +69,9 @@ def test_held_out_rows_are_not_used_for_training():
 
 def test_penalties_reach_a_tenth_of_the_default():
     """Few features that determine the degrees."""
-    data = make_label_distributions(200, 2, 3, snr=np.inf, sharpness=4.0, labels="votes", n_raters=10)
+    data = make_label_distributions(
+        200, 2, 3, snr=np.inf, sharpness=4.0, labels="votes", n_raters=10
+    )
     splits = validation_splits(Features(data.X), RowTargets(data.Y > 0))
     assert validate_vote_model(splits).penalty_ratio == pytest.approx(0.1)
 
@@ -70,7 +80,9 @@ def test_sample_weight_two_equals_a_duplicate_row():
     data = make_label_distributions(60, 3, 4, labels="presence", random_state=1)
     repeats, Y = np.random.default_rng(1).integers(1, 4, size=60), data.Y.astype(bool)
     weights = repeats.astype(float)
-    weighted = validation_splits(Features(data.X, sample_weight=weights), RowTargets(Y, sample_weight=weights))
+    weighted = validation_splits(
+        Features(data.X, sample_weight=weights), RowTargets(Y, sample_weight=weights)
+    )
     repeated_X, repeated_Y = (np.repeat(each, repeats, axis=0) for each in (data.X, Y))
     repeated = validation_splits(Features(repeated_X), RowTargets(repeated_Y))
     found, expected = (validate_vote_model(splits) for splits in (weighted, repeated))
@@ -123,7 +135,8 @@ def test_threads_do_not_change_results(monkeypatch):
 
 @pytest.mark.parametrize(("n_other", "fixed"), [(4, True), (15, False)])
 def test_fixed_cardinality_is_detected_by_the_variance(n_other, fixed):
-    """Two of four labels in nearly all of 100 rows: independent labels would have a variance of about 1."""
+    """Two of four labels in nearly all of 100 rows: independent labels would have a variance of
+    about 1."""
     rng = np.random.default_rng(0)
     Y = rng.permuted(np.tile([1, 1, 0, 0], (100, 1)), axis=1)
     Y[:n_other] = [1, 1, 1, 0]
@@ -149,7 +162,9 @@ def test_folds_of_many_rows_are_a_random_sample():
     X = np.random.default_rng(0).normal(size=(4000, 1))
     used = np.concatenate([fold.test for fold in validation_folds(Features(X))])
     assert len(used) == 2000
-    assert abs(X[used].mean() - X.mean()) < 0.1  # four standard errors; the rows with the smallest keys differ by 0.8
+    assert (
+        abs(X[used].mean() - X.mean()) < 0.1
+    )  # four standard errors; the rows with the smallest keys differ by 0.8
 
 
 def test_duplicate_rows_are_in_the_same_fold():

@@ -17,7 +17,12 @@ from ldlearn.solvers.features import Features
 def objective(model, X, D):
     rough = np.sum(np.diff(D, n=2, axis=1) ** 2)
     fit = xlogy(D, D).sum() - (D * np.log(model.predict(X))).sum()
-    return fit + model.beta_ * np.sum(D**2) + model.ordered_ * rough + model.gamma_ * np.sum(model.coef_**2)
+    return (
+        fit
+        + model.beta_ * np.sum(D**2)
+        + model.ordered_ * rough
+        + model.gamma_ * np.sum(model.coef_**2)
+    )
 
 
 def test_objective_and_certificate_of_degrees():
@@ -39,7 +44,9 @@ def test_penalty_zero_equals_unordered_labels():
     X, _, Y = tweets()
     plain = DLDL(beta=0.5, gamma=2.0).fit(X, Y)
     np.testing.assert_allclose(
-        DLDL(beta=0.5, gamma=2.0, ordered=1e-12).fit(X, Y).label_distributions_, plain.label_distributions_, atol=1e-3
+        DLDL(beta=0.5, gamma=2.0, ordered=1e-12).fit(X, Y).label_distributions_,
+        plain.label_distributions_,
+        atol=1e-3,
     )
     assert plain.ordered_ == 0.0
 
@@ -50,7 +57,9 @@ def test_known_degrees_and_sample_weights():
     w = np.random.default_rng(0).integers(1, 4, size=60)
     settings = {"beta": 0.5, "gamma": 2.0, "ordered": 0.7}
     weighted = DLDL(**settings).fit(X, Y, sample_weight=w, degrees=degrees)
-    repeated = DLDL(**settings).fit(*(np.repeat(A, w, axis=0) for A in (X, Y)), degrees=np.repeat(degrees, w, axis=0))
+    repeated = DLDL(**settings).fit(
+        *(np.repeat(A, w, axis=0) for A in (X, Y)), degrees=np.repeat(degrees, w, axis=0)
+    )
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=1e-4)
     np.testing.assert_allclose(weighted.label_distributions_[:20], D[:20])
     assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
@@ -66,7 +75,10 @@ def test_penalty_is_selected_by_labels():
     recovered = intersection(D, model.label_distributions_)
     assert recovered > intersection(D, plain.label_distributions_) + 0.003
     order = np.array([4, 0, 7, 2, 8, 5, 1, 6, 3])
-    assert DLDL(beta=model.beta_, gamma=model.gamma_, ordered=True).fit(X, Y[:, order]).ordered_ < model.ordered_
+    assert (
+        DLDL(beta=model.beta_, gamma=model.gamma_, ordered=True).fit(X, Y[:, order]).ordered_
+        < model.ordered_
+    )
 
 
 @pytest.mark.parametrize(("z", "expected"), [(0.9, 0.0), (1.2, 0.03)])
@@ -82,7 +94,9 @@ def test_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeypat
 
     monkeypatch.setattr(hyperparameters, "_held_out_likelihoods", likelihoods)
     values = {"beta": 1.0, "gamma": 1.0, "max_iter": 2}
-    assert hyperparameters.select_ordered_penalty(Features(X), RowTargets(Y), **values)[0] == expected
+    assert (
+        hyperparameters.select_ordered_penalty(Features(X), RowTargets(Y), **values)[0] == expected
+    )
 
 
 def test_invalid_values_raise():

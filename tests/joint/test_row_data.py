@@ -24,12 +24,16 @@ MODELS = [
     VoteLDL(gamma=0.3),
 ]
 EACH = pytest.mark.parametrize("model", MODELS, ids=repr)
-WITHOUT_UNKNOWN_LABELS = pytest.mark.parametrize("model", [DLDL(), DLDL(alpha=0.1, n_neighbors=5), VoteLDL()], ids=repr)
+WITHOUT_UNKNOWN_LABELS = pytest.mark.parametrize(
+    "model", [DLDL(), DLDL(alpha=0.1, n_neighbors=5), VoteLDL()], ids=repr
+)
 
 
 def votes(n=120, c=4, raters=6, seed=0):
     """Rows with 0/1 labels from votes, true degrees, and sample weights."""
-    data = make_label_distributions(n, n_labels=c, labels="votes", n_raters=raters, random_state=seed)
+    data = make_label_distributions(
+        n, n_labels=c, labels="votes", n_raters=raters, random_state=seed
+    )
     return data.X, data.Y.astype(float), data.D, np.random.default_rng(seed).integers(0, 4, size=n)
 
 
@@ -44,11 +48,15 @@ def test_sample_weights_equal_repeated_rows(model):
     firsts = np.cumsum(w) - w
     counted = w > 0
     np.testing.assert_allclose(
-        weighted.label_distributions_[counted], repeated.label_distributions_[firsts[counted]], atol=2e-4
+        weighted.label_distributions_[counted],
+        repeated.label_distributions_[firsts[counted]],
+        atol=2e-4,
     )
     # Rows with weight 0 get the degrees of new rows.
     np.testing.assert_allclose(
-        weighted.label_distributions_[~counted], repeated.enhance(X[~counted], Y[~counted]), atol=2e-4
+        weighted.label_distributions_[~counted],
+        repeated.enhance(X[~counted], Y[~counted]),
+        atol=2e-4,
     )
     assert weighted.score(X, Y, sample_weight=w) == pytest.approx(
         repeated.score(np.repeat(X, w, axis=0), np.repeat(Y, w, axis=0)), rel=1e-3
@@ -56,7 +64,8 @@ def test_sample_weights_equal_repeated_rows(model):
 
 
 def test_selection_respects_sample_weights():
-    """Half of the rows are votes, half have two positive labels; the half with the larger weights decides."""
+    """Half of the rows are votes, half have two positive labels; the half with the larger weights
+    decides."""
     some = make_label_distributions(100, 3, labels="votes", n_raters=5, random_state=0)
     other = make_label_distributions(100, 3, labels="top-k", k=2, random_state=1)
     X, Y = np.vstack([some.X, other.X]), np.vstack([some.Y, other.Y])
@@ -93,7 +102,9 @@ def test_rows_with_weight_zero_are_not_neighbours_of_new_rows():
     weighted = DLDL(**settings).fit(X, Y, sample_weight=counted)
     without = DLDL(**settings).fit(X[counted], Y[counted])
     np.testing.assert_allclose(weighted.enhance(X, Y), without.enhance(X, Y), atol=1e-9)
-    np.testing.assert_allclose(weighted.label_distributions_[counted], without.label_distributions_, atol=1e-9)
+    np.testing.assert_allclose(
+        weighted.label_distributions_[counted], without.label_distributions_, atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("model", [DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0)], ids=repr)
@@ -119,19 +130,28 @@ def test_known_degrees_are_kept_and_the_others_optimal(alpha):
     w = w + 0.5
     degrees = np.where(np.arange(40)[:, None] % 3 == 0, D, np.nan)
     held = np.isfinite(degrees).all(axis=1)
-    model = DLDL(alpha=alpha, beta=0.4, gamma=0.5, n_neighbors=4).fit(X, Y, sample_weight=w, degrees=degrees)
+    model = DLDL(alpha=alpha, beta=0.4, gamma=0.5, n_neighbors=4).fit(
+        X, Y, sample_weight=w, degrees=degrees
+    )
     np.testing.assert_allclose(model.label_distributions_[held], D[held], atol=1e-12)
     assert (model.gap_[held] == 0).all()
     # The last step was in D, so that D is optimal for the free rows.
     logP = np.log(model.predict(X))
     x = cp.Variable(Y.shape, nonneg=True)
-    terms = [w[i] * (-cp.sum(cp.entr(x[i])) - logP[i] @ x[i] + 0.4 * cp.sum_squares(x[i])) for i in range(40)]
+    terms = [
+        w[i] * (-cp.sum(cp.entr(x[i])) - logP[i] @ x[i] + 0.4 * cp.sum_squares(x[i]))
+        for i in range(40)
+    ]
     objective = sum(terms) + 0.5 * np.sum(model.coef_**2)
     if alpha:
         values, vectors = np.linalg.eigh(laplacian(model.graph_).toarray())
         objective += alpha * cp.sum_squares((np.sqrt(np.maximum(values, 0.0)) * vectors).T @ x)
     off = np.argwhere((Y == 0) & ~held[:, None])
-    constraints = [cp.sum(x, axis=1) == 1, x[np.flatnonzero(held)] == D[held], x[off[:, 0], off[:, 1]] == 0]
+    constraints = [
+        cp.sum(x, axis=1) == 1,
+        x[np.flatnonzero(held)] == D[held],
+        x[off[:, 0], off[:, 1]] == 0,
+    ]
     problem = cp.Problem(cp.Minimize(objective), constraints)
     problem.solve(solver=cp.CLARABEL)
     assert model.objective_ == pytest.approx(problem.value, abs=2e-4)
@@ -142,7 +162,9 @@ def test_known_degrees_are_kept_and_the_others_optimal(alpha):
 def test_all_degrees_known_is_softmax_regression():
     X, Y, D, _ = votes()
     model = DLDL(beta=1.0, gamma=0.5, tol=1e-9).fit(X, Y, degrees=D)
-    np.testing.assert_allclose(model.predict(X), SABFGS(l2=0.5, tol=1e-10).fit(X, D).predict(X), atol=1e-4)
+    np.testing.assert_allclose(
+        model.predict(X), SABFGS(l2=0.5, tol=1e-10).fit(X, D).predict(X), atol=1e-4
+    )
     np.testing.assert_allclose(model.label_distributions_, D)
 
 
@@ -157,7 +179,9 @@ def test_known_degrees_improve_the_predictor_and_work_in_paths():
     X, Y, D, _ = votes(200)
     degrees = np.where(np.arange(200)[:, None] < 100, D, np.nan)
     new = slice(100, 200)
-    models = list(DLDL(gamma=0.5).fit_path(X, Y, [{"beta": b} for b in (0.1, 10.0)], degrees=degrees))
+    models = list(
+        DLDL(gamma=0.5).fit_path(X, Y, [{"beta": b} for b in (0.1, 10.0)], degrees=degrees)
+    )
     for model, beta in zip(models, (0.1, 10.0), strict=True):
         alone = DLDL(beta=beta, gamma=0.5).fit(X, Y, degrees=degrees)
         np.testing.assert_allclose(model.predict(X), alone.predict(X), atol=1e-3)
@@ -197,7 +221,9 @@ def hide_labels(Y, fraction, seed=1):
 @WITHOUT_UNKNOWN_LABELS
 def test_unknown_labels_are_better_than_imputed_zeros_or_ones(model):
     """Recovery and prediction are better than with unknown labels set to 0 or 1."""
-    data = make_label_distributions(600, n_labels=6, labels="votes", n_raters=8, snr=100.0, random_state=3)
+    data = make_label_distributions(
+        600, n_labels=6, labels="votes", n_raters=8, snr=100.0, random_state=3
+    )
     Y, observed = hide_labels(data.Y.astype(float), 0.3)
     Y = np.where(observed.any(axis=1, keepdims=True), Y, np.nan)
     partial = clone(model).fit(data.X, Y)
@@ -223,7 +249,9 @@ def test_row_without_known_labels_gets_its_prediction():
         model.fit(X, Y)
         P, D = model.predict(X), model.label_distributions_
         np.testing.assert_allclose(D[5], P[5], atol=1e-4)
-        np.testing.assert_allclose(D[7], np.append([0.0, 0.0], P[7, 2:] / P[7, 2:].sum()), atol=1e-4)
+        np.testing.assert_allclose(
+            D[7], np.append([0.0, 0.0], P[7, 2:] / P[7, 2:].sum()), atol=1e-4
+        )
         np.testing.assert_allclose(model.enhance(X[5:8], Y[5:8]), D[5:8], atol=1e-6)
 
 
@@ -231,7 +259,9 @@ def test_row_without_known_labels_gets_its_prediction():
 def test_fully_observed_mask_equals_no_mask(model):
     X, Y, _, _ = votes(60)
     partial = clone(model).fit(
-        np.vstack([X, X[:1]]), np.vstack([Y, np.full((1, 4), np.nan)]), sample_weight=np.append(np.ones(60), 0)
+        np.vstack([X, X[:1]]),
+        np.vstack([Y, np.full((1, 4), np.nan)]),
+        sample_weight=np.append(np.ones(60), 0),
     )
     plain = clone(model).fit(X, Y)
     np.testing.assert_allclose(partial.predict(X), plain.predict(X), atol=1e-5)
@@ -242,7 +272,9 @@ def test_certificate_with_unknown_labels():
     Y, observed = hide_labels(Y, 0.3)
     model = DLDL(beta=0.4, gamma=0.5).fit(X, Y)
     D = model.label_distributions_
-    assert model.objective_ == pytest.approx(stated_objective(model, X, D, np.zeros((60, 60)), np.ones(60)), rel=1e-9)
+    assert model.objective_ == pytest.approx(
+        stated_objective(model, X, D, np.zeros((60, 60)), np.ones(60)), rel=1e-9
+    )
     slope = np.log(np.maximum(D, 1e-300)) - np.log(model.predict(X)) + 1 + 0.8 * D
     free = (Y == 1) | ~observed
     gap = (D * slope).sum(axis=1) - np.where(free, slope, np.inf).min(axis=1)
@@ -255,7 +287,9 @@ def test_score_uses_known_labels(model):
     X, Y, _, _ = votes()
     model = clone(model).fit(X[:80], Y[:80])
     partial, observed = hide_labels(Y[80:], 0.4)
-    chance = np.clip(1 - np.exp(-model.votes_per_row_ * model.predict(X[80:])), 0.5 / 81, 1 - 0.5 / 81)
+    chance = np.clip(
+        1 - np.exp(-model.votes_per_row_ * model.predict(X[80:])), 0.5 / 81, 1 - 0.5 / 81
+    )
     each = np.where(Y[80:] == 1, np.log(chance), np.log(1 - chance))
     assert model.score(X[80:], partial) == pytest.approx((each * observed).sum(axis=1).mean())
     weights = np.arange(40.0)
@@ -266,7 +300,9 @@ def test_score_uses_known_labels(model):
 def test_unsupported_row_data_raise():
     X, Y, D, _ = votes(30)
     Y[3, 2] = np.nan
-    with pytest.raises(InputError, match=r"NaN \(first at row 3, column 2\); GLLE needs every label to be 0 or 1"):
+    with pytest.raises(
+        InputError, match=r"NaN \(first at row 3, column 2\); GLLE needs every label to be 0 or 1"
+    ):
         GLLE().fit(X, Y)
     with pytest.raises(InputError, match="GLLE cannot use 'sample_weight' in fit"):
         GLLE().fit(X, np.nan_to_num(Y), sample_weight=np.ones(30))
@@ -309,5 +345,7 @@ def test_nullable_pandas_labels():
 
 def test_vote_counts_raise_with_remedy():
     X, _, Y = make_problem()
-    with pytest.raises(InputError, match=r"got 3 at row 0, column \d; counts of votes become degrees"):
+    with pytest.raises(
+        InputError, match=r"got 3 at row 0, column \d; counts of votes become degrees"
+    ):
         DLDL().fit(X, 3 * Y)

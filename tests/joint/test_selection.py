@@ -1,4 +1,5 @@
-"""Selection of beta and gamma: sample weights, unknown labels, outliers, and the penalty of the target."""
+"""Selection of beta and gamma: sample weights, unknown labels, outliers, and the penalty of the
+target."""
 
 import numpy as np
 import pytest
@@ -15,7 +16,8 @@ from ldlearn.solvers.vote_regression import vote_regression
 
 
 def rows_that_hardly_count(n=100, m=3, c=3, seed=0):
-    """Few rows with labels by the features, and many of weight 0.001 with labels by the negative features."""
+    """Few rows with labels by the features, and many of weight 0.001 with labels by the negative
+    features."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(4 * n, m))
     sign = np.where(np.arange(4 * n) < n, 1.0, -1.0)
@@ -25,7 +27,8 @@ def rows_that_hardly_count(n=100, m=3, c=3, seed=0):
 
 
 def test_gamma_is_selected_by_weighted_rows():
-    """Without sample weights the many rows of the opposite kind would demand the largest penalty."""
+    """Without sample weights the many rows of the opposite kind would demand the largest
+    penalty."""
     assert _select_gamma_ratio(rows_that_hardly_count(), None) < 3.0
 
 
@@ -34,21 +37,31 @@ def test_penalty_of_the_vote_model_is_selected_by_weighted_rows():
 
 
 def test_beta_is_selected_by_weighted_rows(monkeypatch):
-    """The agreement of weighted rows is that of repeated rows; rows with one positive label agree completely."""
+    """The agreement of weighted rows is that of repeated rows; rows with one positive label agree
+    completely."""
     data = make_label_distributions(90, 4, 4, labels="votes", n_raters=6)
     X, Y = data.X, data.Y > 0
     weights = np.where(Y.sum(axis=1) == 1, 9, 1)
-    monkeypatch.setattr(hyperparameters, "_maximise_on_grid", lambda agreement, grid: agreement(grid[4]))
+    monkeypatch.setattr(
+        hyperparameters, "_maximise_on_grid", lambda agreement, grid: agreement(grid[4])
+    )
     found = []
-    for rows, counts in ((np.arange(90), weights.astype(float)), (np.repeat(np.arange(90), weights), None)):
-        features, labels = Features(X[rows], sample_weight=counts), RowTargets(Y[rows], None, counts)
+    for rows, counts in (
+        (np.arange(90), weights.astype(float)),
+        (np.repeat(np.arange(90), weights), None),
+    ):
+        features, labels = (
+            Features(X[rows], sample_weight=counts),
+            RowTargets(Y[rows], None, counts),
+        )
         splits = validation_splits(features, labels)
         found.append(_select_beta(features, labels, splits, validate_vote_model(splits), 1.0, 5))
     assert found[0] == pytest.approx(found[1], abs=1e-3)
 
 
 def test_one_outlier_does_not_decide_gamma():
-    """A held-out row far away has the wrong label: its log-likelihood is limited by the number of rows."""
+    """A held-out row far away has the wrong label: its log-likelihood is limited by the number of
+    rows."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(400, 2))
     Y = np.eye(2, dtype=bool)[(X[:, 0] + 0.3 * rng.normal(size=400) > 0).astype(int)]
@@ -56,7 +69,11 @@ def test_one_outlier_does_not_decide_gamma():
     for outlier in (0.0, 1e4):
         X_test = np.vstack([X[200:], [[outlier, 0.0]]])
         labels_test = RowTargets(np.vstack([Y[200:], [[True, False]]]))
-        ratios.append(_select_gamma_ratio([Split(Features(X[:200]), RowTargets(Y[:200]), X_test, labels_test)], None))
+        ratios.append(
+            _select_gamma_ratio(
+                [Split(Features(X[:200]), RowTargets(Y[:200]), X_test, labels_test)], None
+            )
+        )
     assert ratios[1] == ratios[0] < 30.0
 
 
@@ -85,7 +102,9 @@ def test_unknown_labels_have_their_expected_votes():
     np.testing.assert_allclose(_vote_degrees(theta, labels)[0], votes / votes.sum())
 
 
-@pytest.mark.parametrize("model", [DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0), FromClassifier()], ids=repr)
+@pytest.mark.parametrize(
+    "model", [DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0), FromClassifier()], ids=repr
+)
 def test_number_of_votes_is_that_of_weighted_rows(model):
     data = make_label_distributions(80, 3, 4, labels="votes", n_raters=6)
     weights = data.Y.sum(axis=1) ** 2

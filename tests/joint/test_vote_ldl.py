@@ -14,7 +14,8 @@ from ldlearn.metrics import intersection
 
 
 def poisson_votes(n, seed, rate=15.0, m=6, c=5, kappa=np.inf):
-    """Votes with Poisson totals, or (finite kappa) gamma-Poisson totals with the same probability of no vote; and W."""
+    """Votes with Poisson totals, or (finite kappa) gamma-Poisson totals with the same probability
+    of no vote; and W."""
     W = np.random.default_rng(0).normal(size=(m, c))
     W -= W.mean(axis=1, keepdims=True)
     rng = np.random.default_rng(seed)
@@ -36,7 +37,10 @@ def errors(n, seed):
 
 
 def test_coefficients_and_rate_are_root_n_consistent():
-    small, large = (np.sqrt(np.mean(np.square([errors(n, seed) for seed in range(12)]), axis=0)) for n in (500, 8000))
+    small, large = (
+        np.sqrt(np.mean(np.square([errors(n, seed) for seed in range(12)]), axis=0))
+        for n in (500, 8000)
+    )
     # Sixteen times the rows: a quarter of the error, within the accuracy of twelve seeds.
     assert 2.5 < small[0] / large[0] < 6.5
     assert 2.0 < small[1] / large[1] < 8.0
@@ -44,7 +48,8 @@ def test_coefficients_and_rate_are_root_n_consistent():
 
 @pytest.mark.parametrize("kappa", [2.0, 10.0])
 def test_overdispersed_votes_have_the_same_link_and_degrees(kappa):
-    """The theorem: P(no vote) = exp(-lambda p), and E[votes | positive] is proportional to p / (1 - exp(-lambda p))."""
+    """The theorem: P(no vote) = exp(-lambda p), and E[votes | positive] is proportional to p / (1 -
+    exp(-lambda p))."""
     rng = np.random.default_rng(1)
     p, rate, n = np.array([0.5, 0.3, 0.15, 0.05]), 6.0, 400_000
     theta = np.expm1(rate / kappa)
@@ -52,7 +57,9 @@ def test_overdispersed_votes_have_the_same_link_and_degrees(kappa):
     np.testing.assert_allclose((votes == 0).mean(axis=0), np.exp(-rate * p), atol=4e-3)
     mean_given_positive = votes.sum(axis=0) / (votes > 0).sum(axis=0)
     expected = 1.0 / exprel(-rate * p)
-    np.testing.assert_allclose(mean_given_positive / mean_given_positive.sum(), expected / expected.sum(), rtol=0.02)
+    np.testing.assert_allclose(
+        mean_given_positive / mean_given_positive.sum(), expected / expected.sum(), rtol=0.02
+    )
 
 
 @pytest.mark.parametrize("kappa", [3.0, np.inf])
@@ -76,7 +83,8 @@ def test_recovery_beats_equal_degrees():
 
 
 def test_label_that_is_always_positive_does_not_take_all_votes():
-    """Its likelihood has no maximum: without the row of half labels, or with a weak prior, lambda is above 1e6."""
+    """Its likelihood has no maximum: without the row of half labels, or with a weak prior, lambda
+    is above 1e6."""
     rng = np.random.default_rng(0)
     X, W = rng.normal(size=(200, 3)), rng.normal(size=(3, 4))
     W[:, 0] = 0.0
@@ -111,13 +119,19 @@ def test_known_numbers_of_raters_improve_recovery():
     unknown = VoteLDL(gamma=0.1).fit(X, votes > 0)
     assert known.lambda_ == pytest.approx(1.0, rel=0.1)
     assert intersection(P, known.predict(X)) > intersection(P, unknown.predict(X)) + 0.01
-    assert intersection(P, known.label_distributions_) > intersection(P, unknown.label_distributions_) + 0.01
-    np.testing.assert_allclose(known.enhance(X, votes > 0, n_raters=n_raters), known.label_distributions_, atol=1e-10)
+    assert (
+        intersection(P, known.label_distributions_)
+        > intersection(P, unknown.label_distributions_) + 0.01
+    )
+    np.testing.assert_allclose(
+        known.enhance(X, votes > 0, n_raters=n_raters), known.label_distributions_, atol=1e-10
+    )
     assert not hasattr(known, "_n_raters")
 
 
 @pytest.mark.parametrize(
-    ("n_raters", "message"), [(np.ones(3), "one number for each of the 40 rows"), (np.zeros(40), "positive")]
+    ("n_raters", "message"),
+    [(np.ones(3), "one number for each of the 40 rows"), (np.zeros(40), "positive")],
 )
 def test_invalid_numbers_of_raters_raise(n_raters, message):
     data = make_label_distributions(40, 3, 4, labels="votes", n_raters=5)
@@ -126,24 +140,33 @@ def test_invalid_numbers_of_raters_raise(n_raters, message):
 
 
 def test_gamma_is_selected_by_held_out_labels():
-    """Weak features need a large penalty, strong ones a small one; the selected penalty is nearly optimal."""
+    """Weak features need a large penalty, strong ones a small one; the selected penalty is nearly
+    optimal."""
     strong = make_label_distributions(600, 40, 6, snr=np.inf, labels="votes")
     weak = make_label_distributions(600, 40, 6, snr=0.05, labels="votes")
     chosen = [VoteLDL().fit(data.X[:400], data.Y[:400]) for data in (strong, weak)]
     assert chosen[1].gamma_ > 3 * chosen[0].gamma_
     for data, model in zip((strong, weak), chosen, strict=True):
-        tried = [VoteLDL(gamma).fit(data.X[:400], data.Y[:400]) for gamma in np.geomspace(0.1, 300, 10)]
+        tried = [
+            VoteLDL(gamma).fit(data.X[:400], data.Y[:400]) for gamma in np.geomspace(0.1, 300, 10)
+        ]
         best = max(intersection(data.D[400:], other.predict(data.X[400:])) for other in tried)
         assert intersection(data.D[400:], model.predict(data.X[400:])) > best - 0.02
 
 
 def test_feature_map_fits_nonlinear_problems():
-    data = make_label_distributions(1500, 8, 5, manifold_dim=2, snr=np.inf, labels="votes", n_raters=20)
-    # Few components: many give a nearly singular kernel, in which the selected gamma depends on rounding.
+    data = make_label_distributions(
+        1500, 8, 5, manifold_dim=2, snr=np.inf, labels="votes", n_raters=20
+    )
+    # Few components: many give a nearly singular kernel, in which the selected gamma depends on
+    # rounding.
     models = (VoteLDL(feature_map=f) for f in (None, Nystroem(n_components=100, random_state=0)))
     linear, curved = (model.fit(data.X[:1000], data.Y[:1000]) for model in models)
     D = data.D[1000:]
-    assert intersection(D, curved.predict(data.X[1000:])) > intersection(D, linear.predict(data.X[1000:])) + 0.01
+    assert (
+        intersection(D, curved.predict(data.X[1000:]))
+        > intersection(D, linear.predict(data.X[1000:])) + 0.01
+    )
 
 
 def test_convergence_warning():
@@ -171,8 +194,14 @@ def test_feature_map_is_that_of_dldl():
 
 def test_sample_weights_with_n_raters_equal_repeated_rows():
     rng = np.random.default_rng(0)
-    X, raters, weights = rng.normal(size=(40, 2)), rng.integers(2, 30, size=40), rng.integers(1, 5, size=40)
+    X, raters, weights = (
+        rng.normal(size=(40, 2)),
+        rng.integers(2, 30, size=40),
+        rng.integers(1, 5, size=40),
+    )
     Y = rng.multinomial(raters, [0.6, 0.3, 0.1]) > 0
     weighted = VoteLDL(gamma=1.0).fit(X, Y, sample_weight=weights.astype(float), n_raters=raters)
-    repeated = VoteLDL(gamma=1.0).fit(*(np.repeat(A, weights, axis=0) for A in (X, Y)), n_raters=raters.repeat(weights))
+    repeated = VoteLDL(gamma=1.0).fit(
+        *(np.repeat(A, weights, axis=0) for A in (X, Y)), n_raters=raters.repeat(weights)
+    )
     np.testing.assert_allclose(weighted.enhance(X, Y), repeated.enhance(X, Y), atol=1e-6)

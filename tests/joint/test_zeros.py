@@ -1,4 +1,5 @@
-"""zeros="less": negative labels have degrees, between recovery and prediction; the predictor is the same."""
+"""zeros="less": negative labels have degrees, between recovery and prediction; the predictor is the
+same."""
 
 from __future__ import annotations
 
@@ -17,7 +18,9 @@ MODELS = (DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0), FromClassifier())
 
 @pytest.fixture(scope="module")
 def main_labels():
-    data = make_label_distributions(120, n_features=4, n_labels=6, snr=2.0, sharpness=1.0, random_state=1)
+    data = make_label_distributions(
+        120, n_features=4, n_labels=6, snr=2.0, sharpness=1.0, random_state=1
+    )
     return data.X, make_logical_labels(data.D, "top-k", k=2), data.D
 
 
@@ -55,8 +58,17 @@ def test_zeros_change_neither_the_selection_nor_the_predictor(cls, zeros, main_l
     rng = np.random.default_rng(0)
     unknown = np.where(rng.random(Y.shape) < 0.1, np.nan, Y)
     weights = rng.uniform(0.5, 2.0, len(Y))
-    none, other = (cls(zeros=each).fit(X, unknown, sample_weight=weights) for each in ("none", zeros))
-    for name in {"beta_", "gamma_", "selection_summary_", "coef_", "intercept_", "objective_"} & set(vars(none)):
+    none, other = (
+        cls(zeros=each).fit(X, unknown, sample_weight=weights) for each in ("none", zeros)
+    )
+    for name in {
+        "beta_",
+        "gamma_",
+        "selection_summary_",
+        "coef_",
+        "intercept_",
+        "objective_",
+    } & set(vars(none)):
         np.testing.assert_array_equal(getattr(other, name), getattr(none, name))
     np.testing.assert_array_equal(other.predict(X), none.predict(X))
 
@@ -66,14 +78,17 @@ def test_zeros_do_not_change_the_predictor_of_few_positives_among_many_labels():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(60, 3)), np.zeros((60, 400), dtype=int)
     Y[np.arange(60), rng.integers(0, 400, 60)] = 1
-    none, less = (DLDL(beta=1.0, gamma=1.0, zeros=zeros, max_iter=2).fit(X, Y) for zeros in ("none", "less"))
+    none, less = (
+        DLDL(beta=1.0, gamma=1.0, zeros=zeros, max_iter=2).fit(X, Y) for zeros in ("none", "less")
+    )
     np.testing.assert_array_equal(less.coef_, none.coef_)
     expected = (none.label_distributions_ + none.predict(X)) / 2.0
     np.testing.assert_allclose(less.label_distributions_, expected, rtol=1e-12)
 
 
 def test_prediction_does_not_depend_on_kappa_of_simulated_votes():
-    """The model of docs/research/without_truth.md; with refitted coefficients the intersection fell to 0.55."""
+    """The model of docs/research/without_truth.md; with refitted coefficients the intersection fell
+    to 0.55."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(900, 4))
     P = softmax(X @ rng.normal(size=(4, 5)))
@@ -103,7 +118,11 @@ def test_intervals_are_dirichlet_marginals_around_the_point(model, main_labels):
     model.fit(X, Y)
     for point, concentration, (lower, upper) in (
         (model.predict(X), model.kappa_, model.predict_interval(X, coverage=0.8)),
-        (model.enhance(X, Y), model.kappa_ + model.n_votes_, model.enhance_interval(X, Y, coverage=0.8)),
+        (
+            model.enhance(X, Y),
+            model.kappa_ + model.n_votes_,
+            model.enhance_interval(X, Y, coverage=0.8),
+        ),
     ):
         law = beta(concentration * point, concentration * (1 - point))
         quantile = law.ppf(0.1)
@@ -114,7 +133,8 @@ def test_intervals_are_dirichlet_marginals_around_the_point(model, main_labels):
 
 @pytest.mark.parametrize("kappa", [1.0, 5.0, 20.0])
 def test_intervals_cover_the_degrees_of_rows_whatever_their_true_concentration(kappa):
-    """At nominal 0.9; a refitted predictor and positive lower bounds of degrees near 0 gave 0.44, 0.77 and 0.89."""
+    """At nominal 0.9; a refitted predictor and positive lower bounds of degrees near 0 gave 0.44,
+    0.77 and 0.89."""
     coverages = []
     for seed in range(2):
         rng = np.random.default_rng(seed)
@@ -125,7 +145,10 @@ def test_intervals_cover_the_degrees_of_rows_whatever_their_true_concentration(k
         Y = rng.multinomial(3, D) > 0
         new = slice(600, None)
         model = VoteLDL(gamma=1.0, zeros="less").fit(X[:600], Y[:600])
-        for lower, upper in (model.predict_interval(X[new]), model.enhance_interval(X[new], Y[new])):
+        for lower, upper in (
+            model.predict_interval(X[new]),
+            model.enhance_interval(X[new], Y[new]),
+        ):
             coverages.append(((lower <= D[new]) & (D[new] <= upper)).mean())
     assert np.min(coverages) > 0.85
     assert (upper - lower).mean() < 0.6

@@ -11,7 +11,13 @@ from ldlearn.core.simplex import row_weights
 from ldlearn.learning import AABP, SABFGS, MeanLDL
 from ldlearn.learning.aa_bp import _initial_layers, _Network, _nguyen_widrow
 
-PUBLISHED = {"hidden_layer_sizes": (24, 60), "output": "linear-abs", "solver": "gd", "l2": 0.0, "random_state": 0}
+PUBLISHED = {
+    "hidden_layer_sizes": (24, 60),
+    "output": "linear-abs",
+    "solver": "gd",
+    "l2": 0.0,
+    "random_state": 0,
+}
 STOPPED_EARLY = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 
@@ -31,7 +37,9 @@ def test_gradient_by_finite_differences(is_softmax, hidden, l2):
     cuts = np.cumsum([np.prod(shape) for shape in shapes])[:-1]
 
     def loss(flat):
-        parts = [part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)]
+        parts = [
+            part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)
+        ]
         return network.loss_and_gradient(*parts)[0]
 
     numeric = approx_fprime(_flat(layers), loss, 1e-7)
@@ -54,14 +62,17 @@ def test_nguyen_widrow_initialisation():
     low, high = np.array([10.0, -1e-3, 4.0]), np.array([30.0, 1e-3, 4.0])
     W, b = _nguyen_widrow(low, high, 8, np.random.RandomState(0))
     assert (W[2] == 0).all()  # a constant feature
-    # With features scaled to [-1, 1] the weights have the prescribed norm, up to the third feature's.
+    # With features scaled to [-1, 1] the weights have the prescribed norm, up to the third
+    # feature's.
     inside = W * ((high - low) / 2)[:, None]
     length = 2 * 0.7 * 8 ** (1 / 3)
     assert (np.linalg.norm(inside, axis=0) <= length + 1e-12).all()
     centre = b + (high + low)[:2] / 2 @ W[:2]
     np.testing.assert_allclose(np.abs(centre), length * np.abs(np.linspace(-1, 1, 8)), atol=1e-9)
     W, _ = _nguyen_widrow(low[:2], high[:2], 8, np.random.RandomState(0))
-    np.testing.assert_allclose(np.linalg.norm(W * ((high - low) / 2)[:2, None], axis=0), 1.4 * 8**0.5)
+    np.testing.assert_allclose(
+        np.linalg.norm(W * ((high - low) / 2)[:2, None], axis=0), 1.4 * 8**0.5
+    )
 
 
 @STOPPED_EARLY
@@ -76,7 +87,9 @@ def test_gradient_descent_takes_the_published_steps(m, weighted):
         loss, gradient = network.loss_and_gradient(*layers)
         layers = [array - 0.05 * slope for array, slope in zip(layers, gradient, strict=True)]
     model = AABP(**PUBLISHED, max_iter=3).fit(X, D, sample_weight=weights)
-    for fitted, expected in zip(model.coefs_ + model.intercepts_, layers[::2] + layers[1::2], strict=True):
+    for fitted, expected in zip(
+        model.coefs_ + model.intercepts_, layers[::2] + layers[1::2], strict=True
+    ):
         np.testing.assert_allclose(fitted, expected, atol=1e-12)
     assert model.objective_path_[1] == pytest.approx(loss)
     assert model.objective_ == pytest.approx(network.loss_and_gradient(*layers)[0])
@@ -98,7 +111,10 @@ def test_gradient_descent_lowers_the_error_and_stops_at_the_goal():
 
 def test_absolute_values_are_divided_by_their_sum():
     model = AABP(**PUBLISHED, max_iter=1)
-    model.coefs_, model.intercepts_ = [np.zeros((1, 1)), np.zeros((1, 3))], [np.zeros(1), np.array([1.0, -2.0, 1.0])]
+    model.coefs_, model.intercepts_ = (
+        [np.zeros((1, 1)), np.zeros((1, 3))],
+        [np.zeros(1), np.array([1.0, -2.0, 1.0])],
+    )
     np.testing.assert_allclose(model._predict(np.zeros((1, 1))), [[0.25, 0.5, 0.25]])
     model.intercepts_[1][:] = 0.0
     np.testing.assert_allclose(model._predict(np.zeros((1, 1))), [[1 / 3, 1 / 3, 1 / 3]])
@@ -120,7 +136,9 @@ def test_lbfgs_is_invariant_to_feature_units():
     X, D, _ = make_problem()
     moved = X * [1e-4, 1.0, 1e5, 3.0] + [0.0, 50.0, -1e6, 2.0]
     straight = AABP(max_iter=20, random_state=0).fit(X, D).predict(X)
-    np.testing.assert_allclose(AABP(max_iter=20, random_state=0).fit(moved, D).predict(moved), straight, atol=1e-4)
+    np.testing.assert_allclose(
+        AABP(max_iter=20, random_state=0).fit(moved, D).predict(moved), straight, atol=1e-4
+    )
 
 
 def test_large_penalty_gives_the_mean():

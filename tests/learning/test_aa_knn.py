@@ -32,11 +32,15 @@ def test_agrees_with_brute_force_ties_included(metric, seed, k, grid):
     rng = np.random.default_rng(seed)
 
     def draw(rows):
-        return rng.integers(1, 4, size=(rows, 3)).astype(float) if grid else rng.normal(size=(rows, 3))
+        return (
+            rng.integers(1, 4, size=(rows, 3)).astype(float) if grid else rng.normal(size=(rows, 3))
+        )
 
     X, queries, D = draw(20), draw(9), rng.dirichlet(np.ones(4), size=20)
     expected = brute_force(X, D, queries, k, metric)
-    np.testing.assert_allclose(AAKNN(k, metric=metric).fit(X, D).predict(queries), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        AAKNN(k, metric=metric).fit(X, D).predict(queries), expected, atol=1e-12
+    )
     thin = AAKNN(k, metric=metric).fit(sparse.csr_array(X), D)
     np.testing.assert_allclose(thin.predict(sparse.csr_array(queries)), expected, atol=1e-12)
 

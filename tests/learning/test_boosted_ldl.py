@@ -1,4 +1,5 @@
-"""BoostedLDL: derivatives, early stopping, missing and categorical values, votes, and trees in model files."""
+"""BoostedLDL: derivatives, early stopping, missing and categorical values, votes, and trees in
+model files."""
 
 from __future__ import annotations
 
@@ -46,7 +47,9 @@ def test_derivatives_of_the_degree_loss_agree_with_finite_differences():
     _, D, _ = make_problem(n=6)
     rng = np.random.default_rng(0)
     Z, weights = rng.normal(size=D.shape), rng.uniform(0.5, 2.0, size=6)
-    first, second = derivatives_by_differences(lambda Z: -np.sum(weights[:, None] * D * log_softmax(Z)), Z)
+    first, second = derivatives_by_differences(
+        lambda Z: -np.sum(weights[:, None] * D * log_softmax(Z)), Z
+    )
     gradient, curvature = _DegreeLoss(D, weights).derivatives(Z)
     np.testing.assert_allclose(gradient, first, atol=1e-6)
     np.testing.assert_allclose(curvature, second * 5 / 4, atol=1e-5)
@@ -65,34 +68,49 @@ def test_derivatives_of_the_vote_loss_agree_with_finite_differences():
 
     log_rate = loss.log_rate
     gradient, curvature = loss.derivatives(Z)
-    np.testing.assert_allclose(gradient, derivatives_by_differences(lambda Z: total(Z, log_rate), Z)[0], atol=1e-5)
+    np.testing.assert_allclose(
+        gradient, derivatives_by_differences(lambda Z: total(Z, log_rate), Z)[0], atol=1e-5
+    )
     assert (curvature >= 0).all()
     # The step of the rate goes down; repeated, it ends at the minimum.
     assert total(Z, loss.log_rate) < total(Z, log_rate)
     for _ in range(30):
         loss.derivatives(Z)
-    assert total(Z, loss.log_rate) < min(total(Z, loss.log_rate - 0.01), total(Z, loss.log_rate + 0.01))
+    assert total(Z, loss.log_rate) < min(
+        total(Z, loss.log_rate - 0.01), total(Z, loss.log_rate + 0.01)
+    )
 
 
 def test_curvature_of_votes_is_gauss_newton():
-    """J' diag(h) J, where J is the Jacobian of log_softmax and h the curvature of the loss in the log votes."""
+    """J' diag(h) J, where J is the Jacobian of log_softmax and h the curvature of the loss in the
+    log votes."""
     Z, Y = np.array([[0.3, -1.0, 0.5]]), np.array([[1.0, 0.0, 1.0]])
     loss = _VoteLoss(Y, np.ones(1))
     theta = log_softmax(Z) + loss.log_rate
     h = derivatives_by_differences(lambda theta: vote_losses(theta, Y).sum(), theta)[1]
     J = np.eye(3) - np.exp(log_softmax(Z))
-    np.testing.assert_allclose(loss.derivatives(Z)[1], [np.diag(J.T @ np.diag(h[0]) @ J) * 3 / 2], atol=1e-5)
+    np.testing.assert_allclose(
+        loss.derivatives(Z)[1], [np.diag(J.T @ np.diag(h[0]) @ J) * 3 / 2], atol=1e-5
+    )
 
 
 def test_first_round_is_a_newton_step_in_each_leaf():
     X = np.repeat([[0.0], [1.0]], 40, axis=0)
     D = np.where(X == 0.0, [[0.8, 0.2]], [[0.3, 0.7]])
-    everything = {"n_estimators": 1, "learning_rate": 0.5, "l2": 3.0, "max_features": 1.0, "max_leaf_nodes": 2}
+    everything = {
+        "n_estimators": 1,
+        "learning_rate": 0.5,
+        "l2": 3.0,
+        "max_features": 1.0,
+        "max_leaf_nodes": 2,
+    }
     validation = np.arange(80) % 2 == 1
     model = BoostedLDL(**everything).fit(X, D, validation=validation)
     P = D.mean(axis=0)
     expected = np.log(P) + 0.5 * 20 * (D[[0, -1]] - P) / (20 * 2.0 * P * (1.0 - P) + 3.0)
-    np.testing.assert_allclose(model.predict([[0.0], [1.0]]), np.exp(log_softmax(expected)), atol=1e-6)
+    np.testing.assert_allclose(
+        model.predict([[0.0], [1.0]]), np.exp(log_softmax(expected)), atol=1e-6
+    )
 
 
 def test_number_of_rounds_is_selected_on_validation_rows():
@@ -112,7 +130,9 @@ def test_number_of_rounds_is_selected_on_validation_rows():
     assert BoostedLDL(n_estimators=50).fit(X, wrong, validation=validation).n_estimators_ < 5
 
 
-@pytest.mark.parametrize("validation", [np.ones(40, dtype=bool), np.zeros(40, dtype=bool), np.arange(40), [True]])
+@pytest.mark.parametrize(
+    "validation", [np.ones(40, dtype=bool), np.zeros(40, dtype=bool), np.arange(40), [True]]
+)
 def test_validation_must_be_a_mask_of_some_rows(validation):
     X, D, _ = make_problem(n=40)
     with pytest.raises(InputError, match="validation must be a boolean mask"):
@@ -145,7 +165,9 @@ def test_missing_values_are_informative():
     X[::2, 0] = np.nan
     D = np.where(np.isnan(X[:, :1]), [[0.9, 0.1]], [[0.2, 0.8]])
     model = BoostedLDL(max_features=1.0).fit(X, D)
-    np.testing.assert_allclose(model.predict([[np.nan, 0.0], [0.5, 0.0]]), [[0.9, 0.1], [0.2, 0.8]], atol=0.05)
+    np.testing.assert_allclose(
+        model.predict([[np.nan, 0.0], [0.5, 0.0]]), [[0.9, 0.1], [0.2, 0.8]], atol=0.05
+    )
     with pytest.raises(InputError, match="infinity"):
         model.predict([[np.inf, 0.0]])
 
@@ -156,13 +178,18 @@ def test_categorical_features_are_not_ordered():
     D = np.where(codes[:, None] % 2 == 0, [[0.9, 0.1]], [[0.1, 0.9]])
     X = np.column_stack([np.zeros(800), codes]).astype(float)
     few = {"n_estimators": 10, "max_leaf_nodes": 2, "max_features": 1.0}
-    as_category, as_number = BoostedLDL(categorical_features=[1], **few).fit(X, D), BoostedLDL(**few).fit(X, D)
+    as_category, as_number = (
+        BoostedLDL(categorical_features=[1], **few).fit(X, D),
+        BoostedLDL(**few).fit(X, D),
+    )
     assert as_category.score(X, D) > as_number.score(X, D) + 0.05
     from_the_end = BoostedLDL(categorical_features=[-1], **few).fit(X, D)
     np.testing.assert_array_equal(from_the_end.predict(X), as_category.predict(X))
 
 
-@pytest.mark.parametrize(("value", "given"), [(-1.0, [0]), (0.5, [0]), (1.0, [7]), (1.0, ["b"]), (1.0, [0.5])])
+@pytest.mark.parametrize(
+    ("value", "given"), [(-1.0, [0]), (0.5, [0]), (1.0, [7]), (1.0, ["b"]), (1.0, [0.5])]
+)
 def test_invalid_categorical_features_raise(value, given):
     X, D, _ = make_problem()
     X[:, 0] = 1.0
@@ -194,7 +221,9 @@ def test_invariant_to_feature_offsets():
     X = np.round(rng.normal(size=(300, 1)) * 2.0**12) / 2.0**12
     D = np.exp(np.hstack([X, -X, 0.0 * X]))
     D /= D.sum(axis=1, keepdims=True)
-    near, far = (BoostedLDL(max_features=1.0).fit(X + offset, D).predict(X + offset) for offset in (0.0, 1e4))
+    near, far = (
+        BoostedLDL(max_features=1.0).fit(X + offset, D).predict(X + offset) for offset in (0.0, 1e4)
+    )
     np.testing.assert_allclose(far, near, atol=1e-12)
 
 
@@ -241,7 +270,11 @@ def test_predictions_of_saved_models_need_no_lightgbm(fitted, tmp_path, monkeypa
     pickled = pickle.dumps(fitted)
     joblib.dump(fitted, tmp_path / "model.joblib")
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    for model in (load_model(tmp_path / "model.ldl"), pickle.loads(pickled), joblib.load(tmp_path / "model.joblib")):
+    for model in (
+        load_model(tmp_path / "model.ldl"),
+        pickle.loads(pickled),
+        joblib.load(tmp_path / "model.joblib"),
+    ):
         np.testing.assert_array_equal(model.predict(X), expected)
     for written in (pickled, (tmp_path / "model.ldl").read_bytes()):
         assert b"split_feature" not in written
@@ -253,15 +286,22 @@ def train_with_lightgbm(monkeypatch, X, D, **params):
 
     boosters = []
     train = lightgbm.train
-    monkeypatch.setattr(lightgbm, "train", lambda *args, **given: boosters.append(train(*args, **given)) or boosters[0])
-    model = BoostedLDL(n_estimators=15, min_samples_leaf=2, l2=0.1, max_features=1.0, **params).fit(X, D)
+    monkeypatch.setattr(
+        lightgbm,
+        "train",
+        lambda *args, **given: boosters.append(train(*args, **given)) or boosters[0],
+    )
+    model = BoostedLDL(n_estimators=15, min_samples_leaf=2, l2=0.1, max_features=1.0, **params).fit(
+        X, D
+    )
     return model, boosters[0]
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [2, 8, 60])
 @pytest.mark.parametrize("target", ["degrees", "votes"])
 def test_scores_are_those_of_lightgbm(monkeypatch, max_leaf_nodes, target):
-    """Missing values with and without any in training, categories that are unknown, infinity, and thresholds."""
+    """Missing values with and without any in training, categories that are unknown, infinity, and
+    thresholds."""
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 10, size=600)
     far = rng.choice([3, 40, 2000, 3000], size=600)
@@ -276,17 +316,39 @@ def test_scores_are_those_of_lightgbm(monkeypatch, max_leaf_nodes, target):
     trees = model.trees_
     assert set(trees.feature[trees.kind == 2]) == {2, 3}
     thresholds = trees.value[(trees.feature >= 0) & (trees.kind < 2)]
-    numbers = np.concatenate([thresholds, np.nextafter(thresholds, np.inf), np.nextafter(thresholds, -np.inf)])
-    unusual = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1.0, -0.5, 2.7, 1e9, 2.0**31, 2.0**32 + 1.0, 1e30]
+    numbers = np.concatenate(
+        [thresholds, np.nextafter(thresholds, np.inf), np.nextafter(thresholds, -np.inf)]
+    )
+    unusual = [
+        np.nan,
+        np.inf,
+        -np.inf,
+        0.0,
+        -0.0,
+        1e-40,
+        -1.0,
+        -0.5,
+        2.7,
+        1e9,
+        2.0**31,
+        2.0**32 + 1.0,
+        1e30,
+    ]
     codes = [*range(12), *(np.unique(far) - 3), 36, 38, 1996, 1998, 4000]
-    rows = np.column_stack([rng.choice([*unusual, *pool], size=3000) for pool in (numbers, numbers, codes, codes)])
+    rows = np.column_stack(
+        [rng.choice([*unusual, *pool], size=3000) for pool in (numbers, numbers, codes, codes)]
+    )
     with np.errstate(over="ignore"):
         single = rows.astype(np.float32)
     for given in (rows, single, sparse.csr_matrix(rows)):
         expected = booster.predict(given, raw_score=True, num_threads=1)
         assert expected.std() > 0.05
-        np.testing.assert_allclose(trees.sum_scores(given, np.zeros(4), 3), expected, rtol=0, atol=1e-12)
-    expected = np.exp(log_softmax(model.intercept_ + booster.predict(X - model.data_min_, raw_score=True)))
+        np.testing.assert_allclose(
+            trees.sum_scores(given, np.zeros(4), 3), expected, rtol=0, atol=1e-12
+        )
+    expected = np.exp(
+        log_softmax(model.intercept_ + booster.predict(X - model.data_min_, raw_score=True))
+    )
     np.testing.assert_allclose(model.predict(X), expected, rtol=0, atol=1e-12)
 
 
@@ -295,7 +357,9 @@ def test_trees_without_splits_are_converted(monkeypatch):
     X, D, _ = make_problem(n=60)
     model, booster = train_with_lightgbm(monkeypatch, X, np.tile(D[:1], (60, 1)))
     expected = booster.predict(X - model.data_min_, raw_score=True)
-    np.testing.assert_allclose(model.trees_.sum_scores(X, model.data_min_, D.shape[1]), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        model.trees_.sum_scores(X, model.data_min_, D.shape[1]), expected, atol=1e-12
+    )
 
 
 def test_missing_values_of_features_without_any_in_training_count_as_0():
@@ -322,11 +386,17 @@ def damaged(name, position, value):
 def chain(depth):
     """A single tree, whose every split has a leaf on the left and the next split on the right."""
     feature = np.append(np.tile([0, -1], depth), -1)
-    return {"feature": feature, "value": np.zeros(len(feature)), "kind": np.zeros(len(feature), int)}
+    return {
+        "feature": feature,
+        "value": np.zeros(len(feature)),
+        "kind": np.zeros(len(feature), int),
+    }
 
 
 MALICIOUS = {
-    "no nodes": lambda trees: {name: getattr(trees, name)[:0] for name in ("feature", "value", "kind")},
+    "no nodes": lambda trees: {
+        name: getattr(trees, name)[:0] for name in ("feature", "value", "kind")
+    },
     "a split more": damaged("feature", -1, 0),
     "splits only": damaged("feature", slice(None), 0),
     "an unknown kind": damaged("kind", 0, 3),
@@ -349,7 +419,9 @@ def test_damaged_trees_are_rejected(fitted, what):
 
 def test_deepest_trees_are_accepted(fitted):
     deep = replace(fitted.trees_, **chain(500))
-    np.testing.assert_array_equal(deep.sum_scores(np.array([[-1.0], [1.0]]), np.zeros(1), 1), [[0.0], [0.0]])
+    np.testing.assert_array_equal(
+        deep.sum_scores(np.array([[-1.0], [1.0]]), np.zeros(1), 1), [[0.0], [0.0]]
+    )
 
 
 def test_files_with_splits_on_other_features_are_rejected(fitted, tmp_path):

@@ -1,4 +1,5 @@
-"""CDL-LD: gradients by differences, the loss as an expected squared error, the background concentration."""
+"""CDL-LD: gradients by differences, the loss as an expected squared error, the background
+concentration."""
 
 import numpy as np
 import pytest
@@ -24,7 +25,9 @@ def test_gradient_by_differences():
         return loss_and_gradient(X, D, weights, 0.3, flat[:12].reshape(3, 4), flat[12:])
 
     flat = np.random.default_rng(1).normal(size=16)
-    error = check_grad(lambda v: at(v)[0], lambda v: np.concatenate([part.ravel() for part in at(v)[1]]), flat)
+    error = check_grad(
+        lambda v: at(v)[0], lambda v: np.concatenate([part.ravel() for part in at(v)[1]]), flat
+    )
     assert error < 1e-5 * abs(at(flat)[0])
 
 

@@ -25,12 +25,16 @@ def test_gradient_by_differences(block, monkeypatch):
     cuts = np.cumsum([12, 4, 4])
 
     def at(flat):
-        arrays = [part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)]
+        arrays = [
+            part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)
+        ]
         return loss_and_gradient(X, D, weights, 0.3, *arrays)
 
     flat = np.random.default_rng(1).normal(size=24)
     gradient = np.concatenate([part.ravel() for part in at(flat)[1]])
-    error = check_grad(lambda v: at(v)[0], lambda v: np.concatenate([part.ravel() for part in at(v)[1]]), flat)
+    error = check_grad(
+        lambda v: at(v)[0], lambda v: np.concatenate([part.ravel() for part in at(v)[1]]), flat
+    )
     assert error < 1e-5 * np.linalg.norm(gradient)
 
 
@@ -42,7 +46,9 @@ def test_prediction_is_a_network_of_row_and_label():
     for i in (0, 7):
         degrees = []
         for t in positions:
-            hidden = np.tanh(X[i] @ model.hidden_coef_ + t * model.label_coef_ + model.hidden_intercept_)
+            hidden = np.tanh(
+                X[i] @ model.hidden_coef_ + t * model.label_coef_ + model.hidden_intercept_
+            )
             degrees.append(np.exp(hidden @ model.output_coef_))
         np.testing.assert_allclose(P[i], np.array(degrees) / np.sum(degrees), rtol=1e-9)
     entropy = -np.mean(np.sum(D * np.log(P), axis=1))

@@ -15,7 +15,11 @@ from ldlearn.datasets import load_vader_tweets
 from ldlearn.learning import MeanLDL
 
 BESIDE = ("SCUT_FBP", "Natural_Scene", "SJAFFE", "SBU_3DFE", "Yeast_spo5")
-LEARNERS = {name: cls for name, cls in all_estimators("learner") if name != "FromDistributions" and not cls.is_baseline}
+LEARNERS = {
+    name: cls
+    for name, cls in all_estimators("learner")
+    if name != "FromDistributions" and not cls.is_baseline
+}
 SLOW = {"PTSVM": 150, "DFLDL": 150}  # rows; the others get 500
 # Methods based on distances or margins are not scale-invariant: a column of huge numbers dominates.
 SCALE_DEPENDENT = {"AAKNN", "DFLDL", "LDSVR", "PTSVM"}
@@ -84,7 +88,8 @@ def test_invariant_to_offsets(name):
     for offset in (1e4, 1e6):
         there = X + offset * np.array([1.0, -0.5])
         far = fit_without_warnings(default_learner(name), there, D).predict(there)
-        # Networks in single precision that stop early differ by up to 0.009, depending on the processor.
+        # Networks in single precision that stop early differ by up to 0.009, depending on the
+        # processor.
         np.testing.assert_allclose(far, near, atol=2 * LEARNERS[name].float32_tolerance)
 
 

@@ -1,4 +1,5 @@
-"""DF-LDL: the prediction put together from other estimators, a step, and orders that never occur."""
+"""DF-LDL: the prediction put together from other estimators, a step, and orders that never
+occur."""
 
 from itertools import combinations
 
@@ -22,7 +23,9 @@ def test_prediction_matches_the_definition():
     expected = np.zeros(D.shape)
     for i, j in combinations(range(3), 2):
         above, below = D[:, i] >= D[:, j], D[:, i] <= D[:, j]
-        first, second = (SABFGS(l2=0.5, tol=1e-10).fit(X[rows], D[rows]).predict(X) for rows in (above, below))
+        first, second = (
+            SABFGS(l2=0.5, tol=1e-10).fit(X[rows], D[rows]).predict(X) for rows in (above, below)
+        )
         expected += np.where((near[:, i] > near[:, j])[:, None], first, second) / 3
     np.testing.assert_allclose(model.predict(X), expected, atol=1e-6)
 

@@ -29,7 +29,9 @@ def minimum(X, D, weights, penalty):
     Z = X @ W + np.ones((len(X), 1)) @ b
     squares = cvxpy.sum(cvxpy.multiply(weights, cvxpy.square(Z - np.nan_to_num(D))))
     constraints = [Z >= 0, cvxpy.sum(Z, axis=1) == 1]
-    return cvxpy.Problem(cvxpy.Minimize(squares / 2 + penalty(X, W)), constraints).solve(solver=cvxpy.CLARABEL)
+    return cvxpy.Problem(cvxpy.Minimize(squares / 2 + penalty(X, W)), constraints).solve(
+        solver=cvxpy.CLARABEL
+    )
 
 
 # Noise of 0.3 gives degrees of 0: there the constraints of the simplex are active.
@@ -38,7 +40,10 @@ def minimum(X, D, weights, penalty):
     ("model", "penalty"),
     [
         (IncomLDL(alpha=0.1, l2=0.0, tol=1e-9), lambda X, W: 0.1 * cvxpy.normNuc(X @ W)),
-        (IncomLDL(alpha=0.1, l2=2.0, tol=1e-9), lambda X, W: 0.1 * cvxpy.normNuc(cvxpy.vstack([X @ W, 6**0.5 * W]))),
+        (
+            IncomLDL(alpha=0.1, l2=2.0, tol=1e-9),
+            lambda X, W: 0.1 * cvxpy.normNuc(cvxpy.vstack([X @ W, 6**0.5 * W])),
+        ),
         (WInLDL(l2=0.05, tol=1e-9), lambda X, W: 0.05 * 3 * cvxpy.sum_squares(W)),
     ],
     ids=["IncomLDL without l2", "IncomLDL", "WInLDL"],
@@ -47,7 +52,11 @@ def test_minimum_matches_a_convex_solver(model, penalty, noise):
     X, _, D = make_problem(n=20, noise=noise)
     X = StandardScaler().fit_transform(X)
     known = ~np.isnan(D)
-    weights = np.where(known, 4.0 ** (1.0 - np.nan_to_num(D)), 0.0) if isinstance(model, WInLDL) else known
+    weights = (
+        np.where(known, 4.0 ** (1.0 - np.nan_to_num(D)), 0.0)
+        if isinstance(model, WInLDL)
+        else known
+    )
     model.fit(X, D)
     assert model.objective_ == pytest.approx(minimum(X, D, weights, penalty), rel=1e-5)
     Z = X @ model.coef_.T + model.intercept_
@@ -60,11 +69,15 @@ def test_default_penalty_is_the_largest_singular_value_of_noise():
     X, D = rng.normal(size=(200, 30)), rng.dirichlet(np.full(5, 20.0), size=200)
     model = IncomLDL(l2=0.0).fit(X, D)
     basis = np.linalg.svd(StandardScaler().fit_transform(X), full_matrices=False)[0]
-    assert model.alpha_ == pytest.approx(np.linalg.norm(basis.T @ (D - D.mean(axis=0)), 2), rel=0.15)
+    assert model.alpha_ == pytest.approx(
+        np.linalg.norm(basis.T @ (D - D.mean(axis=0)), 2), rel=0.15
+    )
     D[::2, 1:4] = np.nan
     known = ~np.isnan(D)
     E = np.where(known, D - np.nanmean(D, axis=0), 0.0)
-    assert IncomLDL(l2=0.0).fit(X, D).alpha_ == pytest.approx(np.linalg.norm(basis.T @ E, 2), rel=0.15)
+    assert IncomLDL(l2=0.0).fit(X, D).alpha_ == pytest.approx(
+        np.linalg.norm(basis.T @ E, 2), rel=0.15
+    )
 
 
 @BOTH
@@ -72,7 +85,9 @@ def test_incomplete_degrees_are_nearly_as_good_as_complete_ones(cls):
     X, D, partial = make_problem(n=300)
     train, test = slice(0, 200), slice(200, 300)
     constant = MeanLDL().fit(X[train], D[train]).score(X[test], D[test])
-    complete, incomplete = (cls().fit(X[train], T[train]).score(X[test], D[test]) for T in (D, partial))
+    complete, incomplete = (
+        cls().fit(X[train], T[train]).score(X[test], D[test]) for T in (D, partial)
+    )
     assert incomplete > constant + 0.03
     assert incomplete == pytest.approx(complete, abs=0.01)
 
@@ -82,7 +97,9 @@ def test_single_missing_degree_follows_from_the_others(cls):
     X, D, _ = make_problem(n=30)
     single = D.copy()
     single[np.arange(30), np.arange(30) % 4] = np.nan
-    np.testing.assert_allclose(cls().fit(X, single).predict(X), cls().fit(X, D).predict(X), atol=1e-9)
+    np.testing.assert_allclose(
+        cls().fit(X, single).predict(X), cls().fit(X, D).predict(X), atol=1e-9
+    )
 
 
 @BOTH

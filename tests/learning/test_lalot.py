@@ -62,8 +62,12 @@ def test_step_in_k_is_the_minimum_over_semi_definite_matrices():
     K0, C = np.diag([0.5, 0.3, 0.2, 0.1]), 2.0
     K = metric_step(plan, K0, C)
     free = cp.Variable((4, 4), PSD=True)
-    distances = sum(plan[a, b] * (free[a, a] + free[b, b] - 2 * free[a, b]) for a in range(4) for b in range(4))
-    cp.Problem(cp.Minimize(distances + 0.5 * C * cp.sum_squares(free - K0))).solve(solver=cp.CLARABEL)
+    distances = sum(
+        plan[a, b] * (free[a, a] + free[b, b] - 2 * free[a, b]) for a in range(4) for b in range(4)
+    )
+    cp.Problem(cp.Minimize(distances + 0.5 * C * cp.sum_squares(free - K0))).solve(
+        solver=cp.CLARABEL
+    )
     np.testing.assert_allclose(K, free.value, atol=1e-4)
     assert np.linalg.eigvalsh(K)[0] >= -1e-12
     assert np.linalg.matrix_rank(K, tol=1e-9) < 4  # the constraint is active
@@ -71,7 +75,9 @@ def test_step_in_k_is_the_minimum_over_semi_definite_matrices():
 
 def test_costs_are_squared_distances():
     points = np.array([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]])
-    np.testing.assert_allclose(squared_distances(points @ points.T), [[0, 25, 1], [25, 0, 18], [1, 18, 0]])
+    np.testing.assert_allclose(
+        squared_distances(points @ points.T), [[0, 25, 1], [25, 0, 18], [1, 18, 0]]
+    )
     np.testing.assert_array_equal(squared_distances(np.ones((2, 2))), 0.0)
 
 
@@ -96,7 +102,9 @@ def test_small_lam_has_a_known_minimum():
 def test_fitted_costs_are_those_of_k():
     X, D = make_problem()
     model = LALOT(C=5.0).fit(X, D)
-    np.testing.assert_allclose(model.cost_, squared_distances(model.K_) / squared_distances(D.T @ D).max())
+    np.testing.assert_allclose(
+        model.cost_, squared_distances(model.K_) / squared_distances(D.T @ D).max()
+    )
     assert np.linalg.eigvalsh(model.K_)[0] > -1e-8
     assert np.abs(model.cost_ - label_cost(D.T @ D)).max() > 1e-3
     stiff = LALOT(C=1e9).fit(X, D)
@@ -108,13 +116,16 @@ def test_gradient_vanishes_at_convergence():
     X, D = make_problem()
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     model = LALOT(lam=10.0, C=1e9, l2=0.2, steps=500, max_iter=3, tol=1e-13).fit(X, D)
-    _, gradients = TransportLoss(X, D, model.cost_, np.ones(len(D)), 10.0, l2=0.2)(model.coef_.T, model.intercept_)
+    _, gradients = TransportLoss(X, D, model.cost_, np.ones(len(D)), 10.0, l2=0.2)(
+        model.coef_.T, model.intercept_
+    )
     assert max(np.abs(gradient).max() for gradient in gradients) < 1e-3
 
 
 @pytest.mark.parametrize("C", [0.5, 20.0])
 def test_rounds_never_increase_the_stated_objective(C):
-    """The last value of the path, recomputed from the fitted weights and the kernel of the round before."""
+    """The last value of the path, recomputed from the fitted weights and the kernel of the round
+    before."""
     X, D = make_problem(n=40)
     X = (X - X.mean(axis=0)) / X.std(axis=0)
     model = LALOT(lam=5.0, C=C, l2=0.1, tol=1e-6).fit(X, D)
@@ -124,7 +135,9 @@ def test_rounds_never_increase_the_stated_objective(C):
     assert (np.diff(path) <= 1e-8 * np.abs(path[0])).all()
     K0 = D.T @ D
     unit = squared_distances(K0).max()
-    transport, _ = TransportLoss(X, D, model.cost_, np.ones(len(D)), 5.0, l2=0.1)(model.coef_.T, model.intercept_)
+    transport, _ = TransportLoss(X, D, model.cost_, np.ones(len(D)), 5.0, l2=0.1)(
+        model.coef_.T, model.intercept_
+    )
     stated = transport + 0.5 * C / unit * np.sum((model.K_ - K0) ** 2)
     assert stated <= path[-1] + 1e-8 * abs(path[-1])  # the last step in K lowers it once more
     assert stated == pytest.approx(path[-1], rel=1e-4)

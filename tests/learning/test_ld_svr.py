@@ -31,7 +31,9 @@ def test_minimum_matches_a_convex_solver(weighted):
     theta, b = cvxpy.Variable((25, 3)), cvxpy.Variable((1, 3))
     errors = root @ theta + np.ones((25, 1)) @ b - logit(D)
     excess = cvxpy.pos(cvxpy.norm(errors, axis=1) / 4 - 0.15)
-    objective = cvxpy.sum_squares(theta) / 2 + 20.0 * cvxpy.sum(cvxpy.multiply(counts, cvxpy.square(excess)))
+    objective = cvxpy.sum_squares(theta) / 2 + 20.0 * cvxpy.sum(
+        cvxpy.multiply(counts, cvxpy.square(excess))
+    )
     value = cvxpy.Problem(cvxpy.Minimize(objective)).solve(solver=cvxpy.CLARABEL)
     assert model.objective_ == pytest.approx(value, rel=1e-5)
     scores = root @ theta.value + b.value
@@ -45,7 +47,10 @@ def test_without_an_insensitive_zone_it_is_kernel_ridge_regression():
     assert model.sigma_ == pytest.approx(cdist(X, X).mean())
     # Zero gradients: K beta + 8 / C beta + b = targets, and beta sums to 0.
     system = np.block(
-        [[kernel(X, model.sigma_) + 4.0 * np.eye(25), np.ones((25, 1))], [np.ones((1, 25)), np.zeros((1, 1))]]
+        [
+            [kernel(X, model.sigma_) + 4.0 * np.eye(25), np.ones((25, 1))],
+            [np.ones((1, 25)), np.zeros((1, 1))],
+        ]
     )
     solution = np.linalg.solve(system, np.vstack([logit(D), np.zeros((1, 3))]))
     np.testing.assert_allclose(model.dual_coef_, solution[:-1], atol=1e-4)

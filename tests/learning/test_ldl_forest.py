@@ -30,7 +30,9 @@ def predict_tree_by_recursion(f, q):
         if node >= leaf_level:
             return q[node - leaf_level]
         left = 1.0 / (1.0 + np.exp(-f[node]))
-        return left * below(2 * node + 1, leaf_level) + (1.0 - left) * below(2 * node + 2, leaf_level)
+        return left * below(2 * node + 1, leaf_level) + (1.0 - left) * below(
+            2 * node + 2, leaf_level
+        )
 
     return below(0, len(q) - 1)
 
@@ -71,7 +73,10 @@ def test_prediction_is_the_mean_of_the_trees():
     F = X @ model.output_coef_.T + model.output_intercept_
     by_hand = [
         np.mean(
-            [predict_tree_by_recursion(f[nodes], q) for nodes, q in zip(model.nodes_, model.leaves_, strict=True)],
+            [
+                predict_tree_by_recursion(f[nodes], q)
+                for nodes, q in zip(model.nodes_, model.leaves_, strict=True)
+            ],
             axis=0,
         )
         for f in F
@@ -83,7 +88,10 @@ def test_loss_is_the_stated_one():
     F, D, nodes, leaves = make_forest()
     stated = -np.mean(
         [
-            [(d * np.log(predict_tree_by_recursion(f[columns], q))).sum() for f, d in zip(F, D, strict=True)]
+            [
+                (d * np.log(predict_tree_by_recursion(f[columns], q))).sum()
+                for f, d in zip(F, D, strict=True)
+            ]
             for columns, q in zip(nodes, leaves, strict=True)
         ]
     )
@@ -117,7 +125,8 @@ def test_leaf_updates_never_increase_the_loss_and_reach_the_optimum():
         np.testing.assert_allclose(q.sum(axis=2), 1.0)
         assert loss == pytest.approx(forest_loss_and_gradient(F, D, nodes, q)[0])
     assert np.all(np.diff(losses) <= 1e-12)
-    # At the optimum no leaf gains by moving mass to any label: sum_i R_il D_ij / g_ij is at most that leaf's mean.
+    # At the optimum no leaf gains by moving mass to any label: sum_i R_il D_ij / g_ij is at most
+    # that leaf's mean.
     q, _ = update_leaves(F, D, nodes, leaves, 200_000 // 25)
     for columns, tree in zip(nodes, q, strict=True):
         R = leaf_probabilities(1.0 / (1.0 + np.exp(-F[:, columns].T)))
@@ -157,7 +166,9 @@ def test_invariant_to_feature_units():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(3), size=30)
     scaled = X * [1e3, 1e-3, 7.0] + [5.0, 0.0, -40.0]
-    plain, other = (LDLForest(max_depth=3, random_state=0).fit(A, D).predict(A) for A in (X, scaled))
+    plain, other = (
+        LDLForest(max_depth=3, random_state=0).fit(A, D).predict(A) for A in (X, scaled)
+    )
     np.testing.assert_allclose(plain, other, atol=1e-5)
 
 
@@ -177,6 +188,8 @@ def test_too_few_outputs_raise():
 def test_result_depends_on_the_seed():
     rng = np.random.default_rng(0)
     X, D = rng.normal(size=(30, 3)), rng.dirichlet(np.ones(3), size=30)
-    first, second, other = (LDLForest(max_depth=4, random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1))
+    first, second, other = (
+        LDLForest(max_depth=4, random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1)
+    )
     np.testing.assert_array_equal(first, second)
     assert np.abs(first - other).max() > 1e-6

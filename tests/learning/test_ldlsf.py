@@ -1,4 +1,5 @@
-"""LDLSF: steps compared with linear algebra and a convex solver, convergence to the stated minimum."""
+"""LDLSF: steps compared with linear algebra and a convex solver, convergence to the stated
+minimum."""
 
 from __future__ import annotations
 
@@ -14,7 +15,9 @@ from ldlearn.learning.ldlsf import WStep, label_coupling, split_coefficients
 
 def make_problem(n=30, m=6, c=4, seed=0):
     rng = np.random.default_rng(seed)
-    return rng.normal(size=(n, m)) * np.linspace(0.5, 3.0, m) + 1.0, rng.dirichlet(np.ones(c), size=n)
+    return rng.normal(size=(n, m)) * np.linspace(0.5, 3.0, m) + 1.0, rng.dirichlet(
+        np.ones(c), size=n
+    )
 
 
 def penalty_scale(model, X):
@@ -88,7 +91,8 @@ def test_w_step_is_the_linear_solve(n, m):
     st.floats(0.01, 3.0),
 )
 def test_split_satisfies_its_optimality_conditions(row, box, ball):
-    """The remainder is at the box bound where S is not zero, and parallel to C with the radius where C is not."""
+    """The remainder is at the box bound where S is not zero, and parallel to C with the radius
+    where C is not."""
     R = np.array([row])
     S, C = split_coefficients(R, np.array([[box]]), np.array([[ball]]))
     left = R - S - C
@@ -103,7 +107,9 @@ def test_split_agrees_with_a_convex_solver():
     R = np.random.default_rng(0).normal(size=(4, 5))
     S, C = cp.Variable(R.shape), cp.Variable(R.shape)
     box, ball = np.array([[0.4], [0.1], [1.0], [0.4]]), np.array([[0.7], [0.2], [1.3], [0.5]])
-    penalty = cp.sum(cp.multiply(box @ np.ones((1, 5)), cp.abs(S))) + ball[:, 0] @ cp.norm(C, 2, axis=1)
+    penalty = cp.sum(cp.multiply(box @ np.ones((1, 5)), cp.abs(S))) + ball[:, 0] @ cp.norm(
+        C, 2, axis=1
+    )
     cp.Problem(cp.Minimize(0.5 * cp.sum_squares(R - S - C) + penalty)).solve(solver=cp.CLARABEL)
     ours = split_coefficients(R, box, ball)
     np.testing.assert_allclose(ours[0] + ours[1], S.value + C.value, atol=1e-5)
@@ -192,15 +198,24 @@ def test_row_without_positive_scores_becomes_uniform():
 
 
 def test_both_correlations_match_hand_computed_values():
-    """Three labels: the second rises as the first falls, the third is constant and correlates with none."""
+    """Three labels: the second rises as the first falls, the third is constant and correlates with
+    none."""
     D = np.array([[0.1, 0.5, 0.4], [0.2, 0.4, 0.4], [0.3, 0.3, 0.4]])
-    np.testing.assert_allclose(label_coupling(D, "laplacian"), [[-1, 1, 0], [1, -1, 0], [0, 0, 0]], atol=1e-12)
-    np.testing.assert_allclose(label_coupling(D, "code"), [[-1, -1, 0], [-1, -1, 0], [0, 0, 0]], atol=1e-12)
+    np.testing.assert_allclose(
+        label_coupling(D, "laplacian"), [[-1, 1, 0], [1, -1, 0], [0, 0, 0]], atol=1e-12
+    )
+    np.testing.assert_allclose(
+        label_coupling(D, "code"), [[-1, -1, 0], [-1, -1, 0], [0, 0, 0]], atol=1e-12
+    )
     D = make_problem(n=50)[1]
     R = np.corrcoef(D.T)
-    np.testing.assert_allclose(label_coupling(D, "laplacian"), np.diag(R.sum(axis=1)) - R, atol=1e-12)
+    np.testing.assert_allclose(
+        label_coupling(D, "laplacian"), np.diag(R.sum(axis=1)) - R, atol=1e-12
+    )
     off = R - np.eye(4)
-    np.testing.assert_allclose(label_coupling(D, "code"), off + np.diag(off.sum(axis=1)), atol=1e-12)
+    np.testing.assert_allclose(
+        label_coupling(D, "code"), off + np.diag(off.sum(axis=1)), atol=1e-12
+    )
 
 
 def test_nonconvex_problem_raises_with_the_bound():
@@ -216,8 +231,14 @@ def test_nonconvex_problem_raises_with_the_bound():
 def test_informative_features_are_selected():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 12))
-    D = np.full((200, 3), 1 / 3) + X[:, [0, 0, 0]] * [0.05, -0.05, 0.0] + X[:, [1, 1, 1]] * [0.03, 0.03, -0.06]
-    model = LDLSF(1.0, 1.5, 0.0).fit(X, np.clip(D, 0, 1) / np.clip(D, 0, 1).sum(axis=1, keepdims=True))
+    D = (
+        np.full((200, 3), 1 / 3)
+        + X[:, [0, 0, 0]] * [0.05, -0.05, 0.0]
+        + X[:, [1, 1, 1]] * [0.03, 0.03, -0.06]
+    )
+    model = LDLSF(1.0, 1.5, 0.0).fit(
+        X, np.clip(D, 0, 1) / np.clip(D, 0, 1).sum(axis=1, keepdims=True)
+    )
     used = np.flatnonzero(np.abs(model.coef_).sum(axis=0) > 1e-3)
     np.testing.assert_array_equal(used, [0, 1])
     assert np.abs(model.coef_[:, 0]).argmin() == 2

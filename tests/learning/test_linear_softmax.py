@@ -7,7 +7,19 @@ import pytest
 from scipy.optimize import approx_fprime
 
 from ldlearn.exceptions import InputError
-from ldlearn.learning import LDLDPA, LDLHR, LDLLC, LDLLCLR, LDLLRR, LDLM, LDLSCL, SABFGS, MeanLDL, ldl_hr, ldl_lclr
+from ldlearn.learning import (
+    LDLDPA,
+    LDLHR,
+    LDLLC,
+    LDLLCLR,
+    LDLLRR,
+    LDLM,
+    LDLSCL,
+    SABFGS,
+    MeanLDL,
+    ldl_hr,
+    ldl_lclr,
+)
 
 ALL = (LDLDPA, LDLHR, LDLLC, LDLLCLR, LDLLRR, LDLM, LDLSCL)
 
@@ -22,7 +34,9 @@ def make_problem(n=30, m=3, c=4, noise=0.5, seed=0):
 
 def with_ties():
     """Distributions with ties and zeros, and predictions."""
-    D = np.array([[0.4, 0.4, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4], [1.0, 0.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]])
+    D = np.array(
+        [[0.4, 0.4, 0.2, 0.0], [0.1, 0.2, 0.3, 0.4], [1.0, 0.0, 0.0, 0.0], [0.25, 0.25, 0.25, 0.25]]
+    )
     return D, np.random.default_rng(1).dirichlet(np.ones(4), size=4)
 
 
@@ -55,7 +69,9 @@ def highest_and_rest(D, P, lam2, lam3, rho, adaptive=False):
         if adaptive:
             second, third = sorted([*d[rest], 0.0, 0.0])[-1:-3:-1]
             fit, others = max(fit - rho, 0.0), max(others - (second - third), 0.0)
-        total += fit + lam3 * others + lam2 * sum(max(rho - np.mean(p[top]) + p[j], 0.0) for j in rest)
+        total += (
+            fit + lam3 * others + lam2 * sum(max(rho - np.mean(p[top]) + p[j], 0.0) for j in rest)
+        )
     return total
 
 
@@ -63,7 +79,10 @@ ROWS = [
     (LDLLRR(lam=2.0, sigma=7.0), lambda D, P: ranking(D, P, 2.0, 7.0)),
     (LDLDPA(alpha=2.0, beta=3.0), lambda D, P: percentile_average(D, P, 2.0, 3.0)),
     (LDLHR(lam2=2.0, lam3=3.0, rho=0.3), lambda D, P: highest_and_rest(D, P, 2.0, 3.0, 0.3)),
-    (LDLM(lam2=2.0, lam3=3.0, rho=0.3), lambda D, P: highest_and_rest(D, P, 2.0, 3.0, 0.3, adaptive=True)),
+    (
+        LDLM(lam2=2.0, lam3=3.0, rho=0.3),
+        lambda D, P: highest_and_rest(D, P, 2.0, 3.0, 0.3, adaptive=True),
+    ),
 ]
 BY_ROWS = pytest.mark.parametrize(("model", "stated"), ROWS, ids=lambda each: type(each).__name__)
 
@@ -81,7 +100,9 @@ def test_row_losses_match_the_documented_formulas(model, stated, monkeypatch):
 @BY_ROWS
 def test_gradients_of_rows_by_differences(model, stated):
     D, P = with_ties()
-    slopes = approx_fprime(P.ravel(), lambda p: model._row_losses(D, p.reshape(P.shape))[0].sum(), 1e-7)
+    slopes = approx_fprime(
+        P.ravel(), lambda p: model._row_losses(D, p.reshape(P.shape))[0].sum(), 1e-7
+    )
     np.testing.assert_allclose(model._row_losses(D, P)[1].ravel(), slopes, atol=2e-4)
 
 
@@ -91,12 +112,17 @@ def test_penalty_of_correlated_labels_is_the_stated_one_with_its_gradient():
 
     def stated(W):
         pairs = [(j, k) for j in range(4) for k in range(j)]
-        related = sum(np.corrcoef(W[:, j], W[:, k])[0, 1] * np.linalg.norm(W[:, j] - W[:, k]) for j, k in pairs)
+        related = sum(
+            np.corrcoef(W[:, j], W[:, k])[0, 1] * np.linalg.norm(W[:, j] - W[:, k])
+            for j, k in pairs
+        )
         return 0.2 * (W**2).sum() + 3.0 * related
 
     penalty, gradient = model._penalty(W)
     assert penalty == pytest.approx(stated(W), rel=1e-10)
-    np.testing.assert_allclose(gradient.ravel(), approx_fprime(W.ravel(), lambda w: stated(w.reshape(5, 4))), atol=1e-5)
+    np.testing.assert_allclose(
+        gradient.ravel(), approx_fprime(W.ravel(), lambda w: stated(w.reshape(5, 4))), atol=1e-5
+    )
     same = np.repeat(W[:, :1], 4, axis=1)  # zero distance: no gradient
     assert np.isfinite(model._penalty(same)[1]).all()
 
@@ -105,7 +131,12 @@ def plain_low_rank(model, D, M, times, Z, S):
     P = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
     columns = sum(np.sqrt((times[:, 0] * e**2).sum()) for e in (D - P @ S).T)
     fit = -(times * D * np.log(P)).sum()
-    return fit + model.lam2 * columns + model.lam3 * np.linalg.norm(S, "nuc") - model.lam4 * (M * S).sum()
+    return (
+        fit
+        + model.lam2 * columns
+        + model.lam3 * np.linalg.norm(S, "nuc")
+        - model.lam4 * (M * S).sum()
+    )
 
 
 def plain_local(model, D, times, Z, V, roots):
@@ -113,7 +144,10 @@ def plain_local(model, D, times, Z, V, roots):
     for i, d in enumerate(D):
         scores = np.exp(Z[i] + roots[i] ** 2 @ V)
         p = scores / scores.sum()
-        away = [model.lam3 * roots[i, k] ** 2 * ((p - g) ** 2).sum() for k, g in enumerate(model.cluster_centers_)]
+        away = [
+            model.lam3 * roots[i, k] ** 2 * ((p - g) ** 2).sum()
+            for k, g in enumerate(model.cluster_centers_)
+        ]
         total += times[i, 0] * (sum(away) - d @ np.log(p))
     return total
 
@@ -122,7 +156,10 @@ def plain_local(model, D, times, Z, V, roots):
 def test_losses_with_further_arrays_by_loops_and_differences(method, monkeypatch):
     monkeypatch.setattr(ldl_lclr, "_ROUNDING", 1e-9)
     rng = np.random.default_rng(0)
-    D, (times, Z) = rng.dirichlet(np.ones(3), size=5), (rng.uniform(0.5, 2.0, size=(5, 1)), rng.normal(size=(5, 3)))
+    D, (times, Z) = (
+        rng.dirichlet(np.ones(3), size=5),
+        (rng.uniform(0.5, 2.0, size=(5, 1)), rng.normal(size=(5, 3))),
+    )
     if method == "low rank":
         model, M = LDLLCLR(lam2=0.7, lam3=0.6, lam4=0.3), rng.uniform(size=(3, 3))
         arrays = [Z, rng.normal(size=(3, 3))]
@@ -134,7 +171,10 @@ def test_losses_with_further_arrays_by_loops_and_differences(method, monkeypatch
         model = LDLSCL(lam2=0.7, lam3=0.6)
         model.cluster_centers_ = rng.dirichlet(np.ones(3), size=2)
         arrays = [Z, rng.normal(size=(2, 3)), rng.uniform(0.2, 1.0, size=(5, 2))]
-        found, plain = (lambda *a: model._local_loss(D, times, *a)), (lambda *a: plain_local(model, D, times, *a))
+        found, plain = (
+            (lambda *a: model._local_loss(D, times, *a)),
+            (lambda *a: plain_local(model, D, times, *a)),
+        )
     value, *gradients = found(*arrays)
     assert value == pytest.approx(plain(*arrays), rel=1e-9)
     for k, gradient in enumerate(gradients):
@@ -144,7 +184,9 @@ def test_losses_with_further_arrays_by_loops_and_differences(method, monkeypatch
             others[k] = flat.reshape(arrays[k].shape)
             return plain(*others)
 
-        np.testing.assert_allclose(gradient.ravel(), approx_fprime(arrays[k].ravel(), along), atol=1e-5)
+        np.testing.assert_allclose(
+            gradient.ravel(), approx_fprime(arrays[k].ravel(), along), atol=1e-5
+        )
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -152,7 +194,12 @@ def test_losses_with_further_arrays_by_loops_and_differences(method, monkeypatch
     ("model", "more"),
     [
         *(
-            (model, lambda D, P, w, W, stated=stated: sum(wi * stated(D[[i]], P[[i]]) for i, wi in enumerate(w)))
+            (
+                model,
+                lambda D, P, w, W, stated=stated: sum(
+                    wi * stated(D[[i]], P[[i]]) for i, wi in enumerate(w)
+                ),
+            )
             for model, stated in ROWS[:2]
         ),
         (LDLLC(lam=0.2), lambda D, P, w, W: LDLLC(lam=0.2)._penalty(W)[0] - (W**2).sum()),
@@ -199,7 +246,10 @@ def test_without_its_term_each_method_is_softmax_regression(model, fit_intercept
 def test_predictions_beat_the_mean(cls):
     X, D = make_problem(n=200, noise=0.1)
     model = cls(random_state=0) if cls is LDLSCL else cls()
-    assert model.fit(X[:150], D[:150]).score(X[150:], D[150:]) > MeanLDL().fit(X, D).score(X[150:], D[150:]) + 0.2
+    assert (
+        model.fit(X[:150], D[:150]).score(X[150:], D[150:])
+        > MeanLDL().fit(X, D).score(X[150:], D[150:]) + 0.2
+    )
 
 
 def test_ranking_loss_improves_the_order():
@@ -215,7 +265,9 @@ def test_ranking_loss_improves_the_order():
 
 def test_ranks_and_variances_move_degrees_to_the_highest_label():
     X, D = make_problem(n=80, noise=1.5)
-    degrees = [LDLDPA(**params).fit(X, D).predict(X) for params in ({}, {"alpha": 1.0}, {"beta": 100.0})]
+    degrees = [
+        LDLDPA(**params).fit(X, D).predict(X) for params in ({}, {"alpha": 1.0}, {"beta": 100.0})
+    ]
     plain, ranked, varied = (P[np.arange(80), D.argmax(axis=1)].mean() for P in degrees)
     assert min(ranked, varied) > plain + 0.01
 
@@ -224,7 +276,9 @@ def test_small_weight_of_the_rest_gives_sharp_predictions():
     """Degree moved to the highest label saves 2 and costs lam3."""
     X, D = make_problem(n=80, noise=0.1)
     for cls in (LDLHR, LDLM):
-        published, ours = (cls(lam3=lam3, l2=1e-3).fit(X, D).predict(X).max(axis=1).mean() for lam3 in (0.1, 10.0))
+        published, ours = (
+            cls(lam3=lam3, l2=1e-3).fit(X, D).predict(X).max(axis=1).mean() for lam3 in (0.1, 10.0)
+        )
         assert published > 0.97
         assert ours == pytest.approx(D.max(axis=1).mean(), abs=0.08)
 
@@ -233,15 +287,21 @@ def test_errors_within_the_margins_have_no_loss(monkeypatch):
     monkeypatch.setattr(ldl_hr, "_ROUNDING", 1e-12)
     D = np.array([[0.5, 0.3, 0.1, 0.1]])  # the second label is 0.2 ahead of the third
     rest = LDLM(lam2=0.0, lam3=1.0, rho=2.0)  # no error exceeds 2
-    assert rest._row_losses(D, np.array([[0.6, 0.25, 0.05, 0.1]]))[0] == pytest.approx(0.0, abs=1e-9)
-    assert rest._row_losses(D, np.array([[0.8, 0.1, 0.05, 0.05]]))[0] == pytest.approx(0.3 - 0.2, abs=1e-9)
+    assert rest._row_losses(D, np.array([[0.6, 0.25, 0.05, 0.1]]))[0] == pytest.approx(
+        0.0, abs=1e-9
+    )
+    assert rest._row_losses(D, np.array([[0.8, 0.1, 0.05, 0.05]]))[0] == pytest.approx(
+        0.3 - 0.2, abs=1e-9
+    )
 
 
 def test_without_margins_the_loss_is_that_of_ldlhr(monkeypatch):
     monkeypatch.setattr(ldl_hr, "_ROUNDING", 1e-12)
     D, P = np.array([[0.6, 0.2, 0.2]]), np.array([[0.3, 0.3, 0.4]])
     params = {"lam2": 2.0, "lam3": 3.0, "rho": 0.0}
-    assert LDLM(**params)._row_losses(D, P)[0] == pytest.approx(LDLHR(**params)._row_losses(D, P)[0])
+    assert LDLM(**params)._row_losses(D, P)[0] == pytest.approx(
+        LDLHR(**params)._row_losses(D, P)[0]
+    )
 
 
 def test_correlations_of_labels_have_the_rank_that_their_penalty_allows():

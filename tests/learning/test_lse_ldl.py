@@ -33,7 +33,9 @@ def test_objective_matches_the_documented_formula():
     Z = s.V @ s.theta + s.b
     P = np.exp(Z) / np.exp(Z).sum(axis=1, keepdims=True)
     kl = (problem.D * np.log(problem.D / P)).sum()
-    encoding = 0.7 * np.linalg.norm(problem.X @ s.W - s.V) ** 2 + 0.3 * np.trace(s.V.T @ problem.L @ s.V)
+    encoding = 0.7 * np.linalg.norm(problem.X @ s.W - s.V) ** 2 + 0.3 * np.trace(
+        s.V.T @ problem.L @ s.V
+    )
     selection = 2.0 * np.linalg.norm(s.W, axis=1).sum() + 0.1 * np.linalg.norm(s.theta) ** 2
     assert problem.objective(s) == pytest.approx(kl + encoding + selection)
 
@@ -43,12 +45,19 @@ def test_gradient_in_v_by_differences():
     encoded = problem.X @ s.W
     direction = np.random.default_rng(2).normal(size=s.V.shape)
     _, (gradient,) = problem.latent_loss(s.V, encoded, s.theta, s.b)
-    ends = [problem.latent_loss(s.V + step * direction, encoded, s.theta, s.b)[0] for step in (1e-5, -1e-5)]
-    assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(float((gradient * direction).sum()), rel=1e-7)
+    ends = [
+        problem.latent_loss(s.V + step * direction, encoded, s.theta, s.b)[0]
+        for step in (1e-5, -1e-5)
+    ]
+    assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(
+        float((gradient * direction).sum()), rel=1e-7
+    )
     # The loss of V differs from the objective by terms without V.
     rest = problem.objective(s) - problem.latent_loss(s.V, encoded, s.theta, s.b)[0]
     moved = LatentState(s.W, s.V + direction, s.theta, s.b)
-    assert problem.objective(moved) - problem.latent_loss(moved.V, encoded, s.theta, s.b)[0] == pytest.approx(rest)
+    assert problem.objective(moved) - problem.latent_loss(moved.V, encoded, s.theta, s.b)[
+        0
+    ] == pytest.approx(rest)
 
 
 @pytest.mark.parametrize(("n", "m"), [(40, 6), (9, 14)])
@@ -61,7 +70,8 @@ def test_encoding_solves_the_reweighted_system(n, m):
 
 
 def test_repeated_encoding_converges_to_the_optimum():
-    """Where a row of W is not zero, the gradient of the smooth part is minus gamma times its direction."""
+    """Where a row of W is not zero, the gradient of the smooth part is minus gamma times its
+    direction."""
     problem, s = make_latent_problem(), make_state()
     for _ in range(500):
         s = problem.encode(s)
@@ -142,7 +152,10 @@ def test_more_latent_features_than_labels_have_no_effect():
     enough = problem.initial_state(4)
     rng = np.random.default_rng(3)
     more = LatentState(
-        *(np.hstack([part, 0.1 * rng.normal(size=(len(part), 3))]) for part in (enough.W, enough.V)),
+        *(
+            np.hstack([part, 0.1 * rng.normal(size=(len(part), 3))])
+            for part in (enough.W, enough.V)
+        ),
         np.vstack([enough.theta, 0.1 * rng.normal(size=(3, 4))]),
         enough.b,
     )
@@ -150,14 +163,17 @@ def test_more_latent_features_than_labels_have_no_effect():
         enough, more = problem.improve(enough), problem.improve(more)
     assert problem.objective(more) == pytest.approx(problem.objective(enough), rel=1e-3)
     P, Q = (np.exp(s.V @ s.theta + s.b) for s in (enough, more))
-    np.testing.assert_allclose(P / P.sum(axis=1, keepdims=True), Q / Q.sum(axis=1, keepdims=True), atol=0.01)
+    np.testing.assert_allclose(
+        P / P.sum(axis=1, keepdims=True), Q / Q.sum(axis=1, keepdims=True), atol=0.01
+    )
     X, D = make_problem()
     assert LSELDL(n_latent=40, n_neighbors=5).fit(X, D).latent_.shape == (40, 4)
 
 
 @STOPPED_EARLY
 def test_tight_encoding_without_penalties_is_softmax_regression():
-    """With alpha large V is X W, and with the other weights small what remains is the regression on X."""
+    """With alpha large V is X W, and with the other weights small what remains is the regression on
+    X."""
     X, D = make_problem(n=60, m=3)
     model = LSELDL(alpha=100.0, beta=0.0, gamma=1e-5, delta=1e-5, max_iter=200, tol=1e-9).fit(X, D)
     np.testing.assert_allclose(model.predict(X), SABFGS(l2=1e-6).fit(X, D).predict(X), atol=1e-3)
@@ -176,7 +192,9 @@ def test_graph_term_smooths_latent_features():
 
 def test_too_many_neighbours_raise():
     X, D = make_problem(n=8)
-    with pytest.raises(ValueError, match="n_neighbors=8 must be less than the number of rows, got n_samples=8"):
+    with pytest.raises(
+        ValueError, match="n_neighbors=8 must be less than the number of rows, got n_samples=8"
+    ):
         LSELDL(n_neighbors=8).fit(X, D)
     assert sparse.issparse(LSELDL(n_neighbors=7)._graph(X))
 
@@ -186,8 +204,15 @@ def test_sample_weights_apply_to_all_terms_but_the_graph():
     X, D, w = rng.normal(size=(8, 3)), rng.dirichlet(np.ones(4), size=8), rng.integers(1, 4, size=8)
     none, twice = sparse.csr_array((8, 8)), sparse.csr_array((w.sum(), w.sum()))
     weighted = LatentProblem(X, D, none, 1.3, 0.0, 0.7, 0.2, w.astype(float))
-    repeated = LatentProblem(np.repeat(X, w, axis=0), np.repeat(D, w, axis=0), twice, 1.3, 0.0, 0.7, 0.2)
-    state = LatentState(rng.normal(size=(3, 2)), rng.normal(size=(8, 2)), rng.normal(size=(2, 4)), rng.normal(size=4))
+    repeated = LatentProblem(
+        np.repeat(X, w, axis=0), np.repeat(D, w, axis=0), twice, 1.3, 0.0, 0.7, 0.2
+    )
+    state = LatentState(
+        rng.normal(size=(3, 2)),
+        rng.normal(size=(8, 2)),
+        rng.normal(size=(2, 4)),
+        rng.normal(size=4),
+    )
     many = state._replace(V=np.repeat(state.V, w, axis=0))
     assert weighted.objective(state) == pytest.approx(repeated.objective(many))
     np.testing.assert_allclose(weighted.encode(state).W, repeated.encode(many).W, atol=1e-10)

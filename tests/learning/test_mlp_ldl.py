@@ -20,13 +20,17 @@ def test_gradient_agrees_with_finite_differences():
     weights = rng.uniform(0.1, 1.0, size=12)
 
     def layers(flat):
-        return [part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)]
+        return [
+            part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)
+        ]
 
     def loss(flat):
         return loss_and_gradient(X, D, weights, 0.2, *layers(flat))[0]
 
     def gradient(flat):
-        return np.concatenate([part.ravel() for part in loss_and_gradient(X, D, weights, 0.2, *layers(flat))[1]])
+        return np.concatenate(
+            [part.ravel() for part in loss_and_gradient(X, D, weights, 0.2, *layers(flat))[1]]
+        )
 
     flat = rng.normal(size=cuts[-1] + 5)
     assert check_grad(loss, gradient, flat) < 1e-5 * np.linalg.norm(gradient(flat))
@@ -45,8 +49,15 @@ def test_objective_is_the_documented_one():
 def test_prediction_is_the_mean_of_the_networks():
     X, D, _ = make_problem()
     model = MLPLDL(3, n_networks=2, max_iter=4).fit(X, D)
-    layers = (model.hidden_coef_, model.hidden_intercept_, model.output_coef_, model.output_intercept_)
-    first, second = (softmax(np.tanh(X @ V + a) @ W + b) for V, a, W, b in zip(*layers, strict=True))
+    layers = (
+        model.hidden_coef_,
+        model.hidden_intercept_,
+        model.output_coef_,
+        model.output_intercept_,
+    )
+    first, second = (
+        softmax(np.tanh(X @ V + a) @ W + b) for V, a, W, b in zip(*layers, strict=True)
+    )
     assert np.abs(first - second).max() > 1e-3
     np.testing.assert_allclose(model.predict(X), (first + second) / 2, atol=1e-12)
 

@@ -41,7 +41,9 @@ class RidgeShares(Learner):
 @pytest.fixture
 def new_method(tmp_path, monkeypatch):
     method = add_to_package(monkeypatch, tmp_path, learning, "ridge_shares", FILE, "RidgeShares")
-    monkeypatch.setitem(model_schema._schema_tables(), "RidgeShares", {"coef_": "float (n_labels, n_features)"})
+    monkeypatch.setitem(
+        model_schema._schema_tables(), "RidgeShares", {"coef_": "float (n_labels, n_features)"}
+    )
     clear_caches()
     yield method
     vars(ldlearn).pop("RidgeShares", None)
@@ -60,7 +62,9 @@ def call(*words):
 
 
 def test_new_method_is_discovered_checked_and_exported(new_method):
-    assert dict(ldlearn.all_estimators("learner"))["RidgeShares"] is ldlearn.RidgeShares is new_method
+    assert (
+        dict(ldlearn.all_estimators("learner"))["RidgeShares"] is ldlearn.RidgeShares is new_method
+    )
     assert [case.gamma for case in instances() if isinstance(case, new_method)] == [0.1]
     assert "RidgeShares" in methods_of_plans.estimators()
 
@@ -70,7 +74,18 @@ def test_new_method_on_the_command_line(new_method, tmp_path, monkeypatch, capsy
     make_table().to_csv("data.csv", index=False)
     call("methods", "--kind", "learner")
     assert "RidgeShares  " in capsys.readouterr().out
-    fit = ["fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "-o", "m.ldl", "--holdout", "0"]
+    fit = [
+        "fit",
+        "data.csv",
+        "-l",
+        ",".join(LABELS),
+        "--id",
+        "key",
+        "-o",
+        "m.ldl",
+        "--holdout",
+        "0",
+    ]
     call(*fit, "--method", "ridgeshares", "--set", "gamma=2")
     call("predict", "data.csv", "-m", "m.ldl", "-o", "p.csv")
     np.testing.assert_allclose(pd.read_csv("p.csv")[list(LABELS)].sum(axis=1), 1.0, atol=1e-9)

@@ -51,7 +51,9 @@ def test_predictions_that_are_zero_have_a_finite_gradient():
 @LOSSES
 def test_own_metric_is_better_than_with_softmax_regression(loss):
     X, D = make_problem()
-    fits = [model.fit(X, D).predict(X) for model in (OLDL(loss, l2=1e-3), SABFGS(l2=1e-3), MeanLDL())]
+    fits = [
+        model.fit(X, D).predict(X) for model in (OLDL(loss, l2=1e-3), SABFGS(l2=1e-3), MeanLDL())
+    ]
     own, other, constant = (METRICS[loss].function(D, P) for P in fits)
     assert own < other < 0.7 * constant
 

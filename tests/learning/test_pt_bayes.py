@@ -23,7 +23,9 @@ def test_without_draws_it_is_the_closed_form():
         np.testing.assert_allclose(model.means_[j], mean)
         np.testing.assert_allclose(model.covariances_[j], covariance)
     np.testing.assert_allclose(model.priors_, priors)
-    np.testing.assert_allclose(model.predict(X), scores / scores.sum(axis=1, keepdims=True), atol=1e-8)
+    np.testing.assert_allclose(
+        model.predict(X), scores / scores.sum(axis=1, keepdims=True), atol=1e-8
+    )
 
 
 def test_with_draws_it_estimates_from_the_drawn_examples():
@@ -42,7 +44,9 @@ def test_many_draws_converge_to_the_closed_form():
     limit = PTBayes().fit(X, D).predict(X)
     distances = []
     for copies in (1, 30, 1000):
-        drawn = PTBayes(resample=True, random_state=0).fit(np.tile(X, (copies, 1)), np.tile(D, (copies, 1)))
+        drawn = PTBayes(resample=True, random_state=0).fit(
+            np.tile(X, (copies, 1)), np.tile(D, (copies, 1))
+        )
         distances.append(np.abs(drawn.predict(X) - limit).max())
     assert distances[0] > distances[1] > distances[2]
     assert distances[2] < 0.01
@@ -66,7 +70,9 @@ def test_samples_and_labels_may_be_permuted_without_draws():
     rows, labels = np.random.default_rng(0).permutation(40), [2, 0, 4, 1, 3]
     straight = PTBayes().fit(X, D).predict(X)
     np.testing.assert_allclose(PTBayes().fit(X[rows], D[rows]).predict(X), straight, atol=1e-10)
-    np.testing.assert_allclose(PTBayes().fit(X, D[:, labels]).predict(X), straight[:, labels], atol=1e-10)
+    np.testing.assert_allclose(
+        PTBayes().fit(X, D[:, labels]).predict(X), straight[:, labels], atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("resample", [True, False])
@@ -79,7 +85,9 @@ def test_label_never_drawn_gets_the_smallest_degree(resample, log_domain):
     np.testing.assert_allclose(P[:, 2], 1e-9, rtol=1e-6)
     np.testing.assert_allclose(P.sum(axis=1), 1.0, atol=1e-12)
     np.testing.assert_array_equal(model.means_[2], X.mean(axis=0))
-    others = PTBayes(resample=False, log_domain=log_domain).fit(X, np.delete(D, 2, axis=1)).predict(X)
+    others = (
+        PTBayes(resample=False, log_domain=log_domain).fit(X, np.delete(D, 2, axis=1)).predict(X)
+    )
     if not resample:
         np.testing.assert_allclose(np.delete(P, 2, axis=1), others, atol=1e-8)
 
@@ -87,18 +95,27 @@ def test_label_never_drawn_gets_the_smallest_degree(resample, log_domain):
 def test_log_domain_agrees_with_densities():
     X, D, _ = make_problem()
     np.testing.assert_allclose(
-        PTBayes(log_domain=False).fit(X, D).predict(X), PTBayes(log_domain=True).fit(X, D).predict(X), atol=1e-10
+        PTBayes(log_domain=False).fit(X, D).predict(X),
+        PTBayes(log_domain=True).fit(X, D).predict(X),
+        atol=1e-10,
     )
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1e3])
 def test_overflowing_densities_give_uniform_rows(scale):
-    """The published arithmetic: infinity / infinity or 0 / 0, then 1e-9 for every label, then renormalised."""
+    """The published arithmetic: infinity / infinity or 0 / 0, then 1e-9 for every label, then
+    renormalised."""
     rng = np.random.default_rng(0)
     X, D = scale * rng.normal(size=(40, 200)), rng.dirichlet(np.ones(4), size=40)
-    published = PTBayes(1e-14, relative=False, resample=True, log_domain=False, random_state=0).fit(X, D)
+    published = PTBayes(1e-14, relative=False, resample=True, log_domain=False, random_state=0).fit(
+        X, D
+    )
     np.testing.assert_allclose(published.predict(X[:5] + scale), 0.25)
-    stable = PTBayes(1e-14, relative=False, resample=True, random_state=0).fit(X, D).predict(X[:5] + scale)
+    stable = (
+        PTBayes(1e-14, relative=False, resample=True, random_state=0)
+        .fit(X, D)
+        .predict(X[:5] + scale)
+    )
     assert np.isfinite(stable).all()
     assert stable.max(axis=1).min() > 0.9
 

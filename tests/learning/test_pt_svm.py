@@ -14,15 +14,20 @@ from ldlearn.learning.pt_svm import _split_draws
 
 @pytest.mark.parametrize(("gamma", "width"), [("auto", 1 / 4), ("scale", None), (0.7, 0.7)])
 def test_machines_are_those_of_the_repeated_examples(gamma, width):
-    """Sample weights equal repetitions, and one kernel product gives the decision functions of all pairs."""
+    """Sample weights equal repetitions, and one kernel product gives the decision functions of all
+    pairs."""
     X, D, _ = make_problem()
     model = PTSVM(2.0, gamma=gamma, tol=1e-8, cv=2, random_state=3).fit(X, D)
     counts = draw_labels(D, D.size, np.random.RandomState(3))
     decisions = model._decisions(X, model.support_vectors_, model.dual_coef_, model.intercept_)
     for p, (i, j) in enumerate(model.pairs_):
-        examples = np.vstack([np.repeat(X, counts[:, i], axis=0), np.repeat(X, counts[:, j], axis=0)])
+        examples = np.vstack(
+            [np.repeat(X, counts[:, i], axis=0), np.repeat(X, counts[:, j], axis=0)]
+        )
         classes = np.repeat([1, 0], counts[:, [i, j]].sum(axis=0))
-        machine = SVC(C=2.0, gamma=width or 1 / X.var(axis=0).sum(), shrinking=False, tol=1e-8).fit(examples, classes)
+        machine = SVC(C=2.0, gamma=width or 1 / X.var(axis=0).sum(), shrinking=False, tol=1e-8).fit(
+            examples, classes
+        )
         np.testing.assert_allclose(decisions[:, p], machine.decision_function(X), atol=1e-5)
 
 

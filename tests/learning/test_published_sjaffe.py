@@ -1,4 +1,5 @@
-"""The learners of the MATLAB package reach its published results on SJAFFE (one of the ten repetitions)."""
+"""The learners of the MATLAB package reach its published results on SJAFFE (one of the ten
+repetitions)."""
 
 from __future__ import annotations
 
@@ -36,5 +37,7 @@ def test_constant_predictions_agree_with_no_other_method(baseline):
 def test_published_pt_bayes_is_the_uniform_distribution():
     """Its densities overflow for every row: so a constant can, and does, agree with it."""
     X, D = sjaffe().X, sjaffe().D
-    np.testing.assert_allclose(published_learner("PTBayes").fit(X[20:], D[20:]).predict(X[:20]), 1.0 / 6.0, atol=1e-9)
+    np.testing.assert_allclose(
+        published_learner("PTBayes").fit(X[20:], D[20:]).predict(X[:20]), 1.0 / 6.0, atol=1e-9
+    )
     assert not disagreements("PTBayes", fold_scores(Uniform()))

@@ -14,7 +14,9 @@ def test_both_solvers_reach_the_same_minimum():
     X, D, _ = make_problem()
     for fit_intercept in (True, False):
         newton = SABFGS(0.3, fit_intercept=fit_intercept, tol=1e-12).fit(X, D)
-        lbfgs = SABFGS(0.3, fit_intercept=fit_intercept, solver="lbfgs", tol=1e-15, max_iter=2000).fit(X, D)
+        lbfgs = SABFGS(
+            0.3, fit_intercept=fit_intercept, solver="lbfgs", tol=1e-15, max_iter=2000
+        ).fit(X, D)
         np.testing.assert_allclose(lbfgs.predict(X), newton.predict(X), atol=1e-5)
         assert newton.objective_ <= lbfgs.objective_ + 1e-9
 
@@ -43,7 +45,9 @@ def test_time_stamp_column_does_not_worsen_the_fit():
     assert MeanLDL().fit(V, D).score(V, D) < 0.8
     assert without.score(V, D) > 0.98
     assert model.score(X, D) > 0.98
-    assert model.objective_ <= without.objective_  # the same coefficients with 0 for the time stamps are feasible
+    assert (
+        model.objective_ <= without.objective_
+    )  # the same coefficients with 0 for the time stamps are feasible
     assert model.converged_
 
 
@@ -65,7 +69,9 @@ def test_invariant_to_offset_in_float32(container):
     narrow = SABFGS().fit(container(far), D)
     wide = SABFGS().fit(far.astype(np.float64) - 1e4, D)
     np.testing.assert_allclose(narrow.coef_, wide.coef_, atol=1e-4)
-    np.testing.assert_allclose(narrow.predict(container(far)), wide.predict(far.astype(np.float64) - 1e4), atol=1e-5)
+    np.testing.assert_allclose(
+        narrow.predict(container(far)), wide.predict(far.astype(np.float64) - 1e4), atol=1e-5
+    )
 
 
 def test_gap_certifies_the_objective():
@@ -73,4 +79,6 @@ def test_gap_certifies_the_objective():
     rough, exact = SABFGS(0.1, tol=1e-3).fit(X, D), SABFGS(0.1, tol=1e-13).fit(X, D)
     assert 0 < rough.objective_ - exact.objective_ <= rough.coef_gap_ <= 1e-3 * len(X)
     P = softmax(X @ rough.coef_.T + rough.intercept_)
-    assert rough.objective_ == pytest.approx(-np.sum(D * np.log(P)) + 0.1 * np.sum(rough.coef_**2), rel=1e-12)
+    assert rough.objective_ == pytest.approx(
+        -np.sum(D * np.log(P)) + 0.1 * np.sum(rough.coef_**2), rel=1e-12
+    )

@@ -25,7 +25,9 @@ def unscaled(X, D):
 def excess(step, k, j, X, D, P):
     """The published scalar equation of weight (k, j), summed over the rows one by one."""
     lengths = np.abs(X).sum(axis=1)
-    return np.sum(P[:, j] * X[:, k] * np.exp(step * np.sign(X[:, k]) * lengths)) - np.sum(D[:, j] * X[:, k])
+    return np.sum(P[:, j] * X[:, k] * np.exp(step * np.sign(X[:, k]) * lengths)) - np.sum(
+        D[:, j] * X[:, k]
+    )
 
 
 @pytest.mark.parametrize("sign", ["mixed", "non-negative"])
@@ -103,7 +105,8 @@ def test_starts_from_the_mean_distribution():
 
 
 def test_steps_are_limited():
-    """A label without mass has no root: its step is 50 over the largest f, or 3 over half of the range of f."""
+    """A label without mass has no root: its step is 50 over the largest f, or 3 over half of the
+    range of f."""
     D = np.tile([0.5, 0.5, 0.0], (6, 1))
     alike = np.full((6, 2), 2.0)
     np.testing.assert_allclose(unscaled(alike, D).step(np.zeros((2, 3)))[:, 2], -50.0 / 4.0)
@@ -119,13 +122,17 @@ def test_invariant_to_units_and_offsets():
     np.testing.assert_allclose(SAIIS(20).fit(moved, D).predict(moved), straight, atol=1e-6)
 
 
-@pytest.mark.parametrize("lengths", [np.array([3.0, 3.0 + 1e-15]), np.linspace(1, 9, 50), np.array([0.0, 1e-3, 80.0])])
+@pytest.mark.parametrize(
+    "lengths", [np.array([3.0, 3.0 + 1e-15]), np.linspace(1, 9, 50), np.array([0.0, 1e-3, 80.0])]
+)
 def test_interpolated_exponentials(lengths):
     nodes, weights = _interpolate(lengths)
     half = max(np.ptp(lengths) / 2, 1e-3)
     for t in np.linspace(-3.0, 3.0, 7) / half:
         exact = np.exp(t * (lengths - lengths.mean()))
-        np.testing.assert_allclose(weights @ np.exp(t * (nodes - lengths.mean())), exact, atol=1e-8 * exact.max())
+        np.testing.assert_allclose(
+            weights @ np.exp(t * (nodes - lengths.mean())), exact, atol=1e-8 * exact.max()
+        )
 
 
 def test_roots_outside_the_range_are_clipped():

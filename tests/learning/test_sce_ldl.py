@@ -36,7 +36,9 @@ def flat_loss(Z, D, lam, n_hidden, l2):
         return loss_and_gradient(Z, D, lam, *unpack(flat), l2=l2)[0]
 
     def gradient(flat):
-        return np.concatenate([part.ravel() for part in loss_and_gradient(Z, D, lam, *unpack(flat), l2=l2)[1]])
+        return np.concatenate(
+            [part.ravel() for part in loss_and_gradient(Z, D, lam, *unpack(flat), l2=l2)[1]]
+        )
 
     return value, gradient, cuts[-1] + c
 
@@ -89,7 +91,12 @@ def test_gradient_vanishes_at_convergence():
     X, D = make_problem(n=15)
     model = SCELDL(n_hidden=2, lam=0.05, l2=0.0, max_iter=5000, tol=1e-15, random_state=0).fit(X, D)
     _, gradient = loss_and_gradient(
-        X, D, 0.05, model.hidden_coef_.T, model.thresholds_ + model.hidden_intercept_, model.intercept_
+        X,
+        D,
+        0.05,
+        model.hidden_coef_.T,
+        model.thresholds_ + model.hidden_intercept_,
+        model.intercept_,
     )
     assert max(np.abs(part).max() for part in gradient) < 2e-3
 
@@ -97,7 +104,10 @@ def test_gradient_vanishes_at_convergence():
 @STOPPED_EARLY
 def test_loss_never_increases():
     X, D = make_problem()
-    losses = [SCELDL(n_hidden=5, max_iter=k, tol=0, random_state=0).fit(X, D).objective_ for k in (1, 3, 10, 30)]
+    losses = [
+        SCELDL(n_hidden=5, max_iter=k, tol=0, random_state=0).fit(X, D).objective_
+        for k in (1, 3, 10, 30)
+    ]
     assert np.all(np.diff(losses) < 0)
 
 
@@ -114,11 +124,14 @@ def test_extreme_rows_stay_finite():
     model = SCELDL(n_hidden=5, random_state=0).fit(X, D)
     P = model.predict(1e6 * X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
-    # There the units are fully on or off: the logistic terms become linear, as computed in logarithms.
+    # There the units are fully on or off: the logistic terms become linear, as computed in
+    # logarithms.
     A = (1e6 * X @ model.hidden_coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
     scores = np.logaddexp(0.0, A).sum(axis=2) + model.intercept_
     scores -= scores.max(axis=1, keepdims=True)
-    np.testing.assert_allclose(P, np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True), atol=1e-6)
+    np.testing.assert_allclose(
+        P, np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True), atol=1e-6
+    )
 
 
 def test_learns_nonlinear_relations():
@@ -129,12 +142,17 @@ def test_learns_nonlinear_relations():
     D = np.hstack([X**2, 1 - X**2])
     linear = SABFGS().fit(X, D).score(X, D)
     assert linear < MeanLDL().fit(X, D).score(X, D) + 0.02 < 0.8
-    scores = [SCELDL(n_hidden=10, l2=0.1, tol=1e-5, random_state=seed).fit(X, D).score(X, D) for seed in range(5)]
+    scores = [
+        SCELDL(n_hidden=10, l2=0.1, tol=1e-5, random_state=seed).fit(X, D).score(X, D)
+        for seed in range(5)
+    ]
     assert np.median(scores) > 0.95, scores  # some starts end on a plateau, depending on rounding
 
 
 def test_result_depends_on_the_seed():
     X, D = make_problem()
-    first, second, other = (SCELDL(n_hidden=5, random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1))
+    first, second, other = (
+        SCELDL(n_hidden=5, random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1)
+    )
     np.testing.assert_array_equal(first, second)
     assert np.abs(first - other).max() > 1e-6

@@ -9,11 +9,21 @@ from metric_ranges import value_range
 from sklearn.metrics import label_ranking_average_precision_score, label_ranking_loss
 
 from ldlearn.exceptions import InputError
-from ldlearn.metrics import CONVENTIONS, LABEL_METRICS, error_probability, intersection, per_row, score_all
+from ldlearn.metrics import (
+    CONVENTIONS,
+    LABEL_METRICS,
+    error_probability,
+    intersection,
+    per_row,
+    score_all,
+)
 
 TOL = 1e-12
-# Equal, or different by more than rounding: smaller differences are ties here but not in scikit-learn.
-DEGREE = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5]) | st.integers(0, 10_000).map(lambda k: k / 10_000)
+# Equal, or different by more than rounding: smaller differences are ties here but not in
+# scikit-learn.
+DEGREE = st.sampled_from([0.0, 0.1, 0.2, 0.25, 0.5]) | st.integers(0, 10_000).map(
+    lambda k: k / 10_000
+)
 
 
 @st.composite
@@ -36,21 +46,28 @@ def test_ranking_metrics_match_scikit_learn(pair):
     assert LABEL_METRICS["average_precision"].function(Y, P) == pytest.approx(
         label_ranking_average_precision_score(Y, P), abs=TOL
     )
-    assert LABEL_METRICS["ranking_loss"].function(Y, P) == pytest.approx(label_ranking_loss(Y, P), abs=TOL)
+    assert LABEL_METRICS["ranking_loss"].function(Y, P) == pytest.approx(
+        label_ranking_loss(Y, P), abs=TOL
+    )
 
 
 @law
 @given(labelled())
 def test_relation_to_metrics_between_distributions(pair):
-    """Labels read as a row of truth: the top label's error is an error probability, the mass an intersection.
+    """Labels read as a row of truth: the top label's error is an error probability, the mass an
+    intersection.
 
     Rows with one label are distributions; others are refused by metrics between distributions.
     """
     Y, P = pair
     one_hot = np.eye(Y.shape[1])[Y.argmax(axis=1)]
     for metric, other in (("top_label_error", error_probability), ("positive_mass", intersection)):
-        assert LABEL_METRICS[metric].function(one_hot, P) == pytest.approx(other(one_hot, P), abs=TOL)
-    assert LABEL_METRICS["positive_mass"].function(Y, P) == pytest.approx((Y * P).sum(axis=1).mean(), abs=TOL)
+        assert LABEL_METRICS[metric].function(one_hot, P) == pytest.approx(
+            other(one_hot, P), abs=TOL
+        )
+    assert LABEL_METRICS["positive_mass"].function(Y, P) == pytest.approx(
+        (Y * P).sum(axis=1).mean(), abs=TOL
+    )
 
 
 @law
@@ -74,7 +91,9 @@ def test_degrees_raise():
 def test_unknown_labels_are_ignored(name):
     rng = np.random.default_rng(0)
     P, Y = rng.dirichlet(np.ones(6), size=40), rng.integers(0, 2, size=(40, 6)).astype(float)
-    without = P[:, :4] / P[:, :4].sum(axis=1, keepdims=True) if name == "positive_mass" else P[:, :4]
+    without = (
+        P[:, :4] / P[:, :4].sum(axis=1, keepdims=True) if name == "positive_mass" else P[:, :4]
+    )
     expected = per_row(name, Y[:, :4], without)
     Y[:, 4:] = np.nan
     np.testing.assert_allclose(per_row(name, Y, P), expected, atol=1e-6)

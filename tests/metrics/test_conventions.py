@@ -9,7 +9,15 @@ from ldlearn import metrics
 from ldlearn.metrics import CONVENTIONS, METRICS
 
 EPS = np.finfo(float).eps
-CLIPPED = {"clark", "canberra", "kl_divergence", "jensen_shannon", "sorensen", "squared_chi2", "wave_hedges"}
+CLIPPED = {
+    "clark",
+    "canberra",
+    "kl_divergence",
+    "jensen_shannon",
+    "sorensen",
+    "squared_chi2",
+    "wave_hedges",
+}
 D = np.array([[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
 P = np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0]])
 
@@ -41,7 +49,8 @@ def test_recovery_artefact_of_the_demo_is_one_ninth_per_common_zero():
 
 
 def test_artefact_explains_a_printed_value():
-    """With 6.5 common zeros of 8 a perfect recovery scores 0.85; the paper prints 0.8568 on Ren-CECps."""
+    """With 6.5 common zeros of 8 a perfect recovery scores 0.85; the paper prints 0.8568 on
+    Ren-CECps."""
     D = np.zeros((2, 8))
     D[0, :2], D[1, :1] = 0.5, 1.0
     assert metrics.clark(D, D, convention="dldl-recovery") == pytest.approx(0.85, abs=1e-3)
@@ -50,7 +59,9 @@ def test_artefact_explains_a_printed_value():
 def test_kl_with_a_zero_prediction_is_large_but_finite():
     value = metrics.kl_divergence([[1.0, 0.0]], [[0.0, 1.0]], convention="pyldl")
     assert value == pytest.approx(-math.log(EPS), rel=1e-12)
-    assert metrics.kl_divergence([[1.0, 0.0]], [[0.0, 1.0]], convention="dldl") == pytest.approx(value)
+    assert metrics.kl_divergence([[1.0, 0.0]], [[0.0, 1.0]], convention="dldl") == pytest.approx(
+        value
+    )
 
 
 def test_conventions_agree_where_there_are_no_zeros():

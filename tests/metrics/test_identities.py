@@ -59,7 +59,10 @@ def assert_same(found, expected):
     """Compare all metrics at once, which is faster than one by one."""
     names = list(expected)
     np.testing.assert_allclose(
-        [found[name] for name in names], [expected[name] for name in names], atol=TOL, err_msg=f"a row each: {names}"
+        [found[name] for name in names],
+        [expected[name] for name in names],
+        atol=TOL,
+        err_msg=f"a row each: {names}",
     )
 
 
@@ -81,7 +84,9 @@ def test_identities_and_inequalities(pair):
     np.testing.assert_allclose(v["po_jsd"], 1 - v["jensen_shannon"] / math.log(2), atol=TOL)
     np.testing.assert_allclose(v["wasserstein"], v["cad"], atol=TOL)
     np.testing.assert_allclose(v["threshold_agreement"], 1 - v["threshold_error"], atol=TOL)
-    np.testing.assert_allclose(v["expected_label_squared_error"], v["expected_label_absolute_error"] ** 2, atol=TOL)
+    np.testing.assert_allclose(
+        v["expected_label_squared_error"], v["expected_label_absolute_error"] ** 2, atol=TOL
+    )
     chain = [
         (v["chebyshev"], 1 - v["intersection"]),
         (1 - v["intersection"], (c // 2) * v["chebyshev"]),
@@ -148,7 +153,9 @@ def test_label_order_does_not_matter(pair, random):
 def test_rows_are_measured_one_by_one(pair):
     D, P = pair
     alone = [rows_of(D[[i]], P[[i]]) for i in range(len(D))]
-    assert_same(rows_of(D, P), {name: np.concatenate([row[name] for row in alone]) for name in METRICS})
+    assert_same(
+        rows_of(D, P), {name: np.concatenate([row[name] for row in alone]) for name in METRICS}
+    )
 
 
 @law
@@ -164,13 +171,24 @@ def test_every_exact_zero_of_the_truth_costs_one_in_clark_and_canberra(pair):
 @pytest.mark.parametrize("c", [2, 3, 6])
 def test_upper_bounds_are_attained(c):
     D, P = np.eye(c)[[0]], np.eye(c)[[c - 1]]
-    for name in ("chebyshev", "euclidean", "sorensen", "squared_chi2", "squared_chord", "jensen_shannon"):
+    for name in (
+        "chebyshev",
+        "euclidean",
+        "sorensen",
+        "squared_chi2",
+        "squared_chord",
+        "jensen_shannon",
+    ):
         assert METRICS[name].function(D, P) == pytest.approx(value_range(name, c)[1]), name
     for name in ("mean_squared_error", "mean_absolute_error", "expected_label_absolute_error"):
         assert METRICS[name].function(D, P) == pytest.approx(value_range(name, c)[1]), name
     for name in ("manhattan", "wasserstein", "cad", "qfd2", "cjs"):
-        assert METRICS[name].function(D, P) == pytest.approx(value_range(name, c)[1], rel=1e-9), name
+        assert METRICS[name].function(D, P) == pytest.approx(value_range(name, c)[1], rel=1e-9), (
+            name
+        )
     if c % 2 == 0:
         half = np.repeat([[2.0 / c, 0.0]], c // 2, axis=0).ravel()[np.newaxis]
         for name in ("clark", "canberra", "wave_hedges"):
-            assert METRICS[name].function(half, half[:, ::-1]) == pytest.approx(value_range(name, c)[1]), name
+            assert METRICS[name].function(half, half[:, ::-1]) == pytest.approx(
+                value_range(name, c)[1]
+            ), name

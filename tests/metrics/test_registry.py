@@ -23,7 +23,14 @@ SIMILARITIES = {"cosine", "intersection", "fidelity", "threshold_agreement", "sp
 SIMILARITIES |= {"po_jsd", "soft_micro_f1"}
 SIMILARITIES |= {"average_precision", "positive_mass", "vote_likelihood"}
 ALL = {**METRICS, **LABEL_METRICS}
-ORDINAL = {"expected_label_absolute_error", "expected_label_squared_error", "wasserstein", "cad", "qfd2", "cjs"}
+ORDINAL = {
+    "expected_label_absolute_error",
+    "expected_label_squared_error",
+    "wasserstein",
+    "cad",
+    "qfd2",
+    "cjs",
+}
 D = np.array([[0.5, 0.5], [1.0, 0.0]])
 P = np.array([[0.25, 0.75], [0.5, 0.5]])
 
@@ -135,8 +142,16 @@ def test_score_all_with_metrics_against_labels():
         (D, 3.0, r"D_pred must be 2-D .* got shape \(\)"),
         (D, [[0.5, np.nan], [0.5, 0.5]], "D_pred must be finite, but row 0, column 1 holds nan"),
         ([[0.5, 0.5], [np.inf, 0.0]], P, "D_true must be finite, but row 1, column 0 holds inf"),
-        (D, [[0.5, 0.5], [1.5, -0.5]], "D_pred must not be negative, but row 1, column 1 holds -0.5"),
-        (np.empty((0, 3)), np.empty((0, 3)), r"D_true has nothing to compare: its shape is \(0, 3\)"),
+        (
+            D,
+            [[0.5, 0.5], [1.5, -0.5]],
+            "D_pred must not be negative, but row 1, column 1 holds -0.5",
+        ),
+        (
+            np.empty((0, 3)),
+            np.empty((0, 3)),
+            r"D_true has nothing to compare: its shape is \(0, 3\)",
+        ),
         (D, [["a", "b"], ["c", "d"]], "D_pred must hold real numbers"),
         (D, np.array([["a", 1], [2, 3]], dtype=object), "D_pred must hold real numbers"),
         (D, P + 1j, "D_pred must hold real numbers, got dtype complex128"),
@@ -173,7 +188,9 @@ def test_inputs_are_not_modified_and_dtypes_are_equivalent():
 def test_rows_that_sum_to_two_are_rejected(name):
     metric, D = METRICS[name].function, np.array([[0.5, 0.3, 0.2], [0.6, 0.3, 0.1]])
     for pair, which in (((2 * D, D), "truth"), ((D, 2 * D), "prediction")):
-        with pytest.raises(ValueError, match=f"{which}.* row 0 sums to 2 instead of 1; divide each row by its sum"):
+        with pytest.raises(
+            ValueError, match=f"{which}.* row 0 sums to 2 instead of 1; divide each row by its sum"
+        ):
             metric(*pair)
     metric(D.round(1) * 0.99, D)  # rounded shares
     metric(D, 2 * D, convention="pyldl")  # as others would

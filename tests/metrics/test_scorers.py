@@ -43,12 +43,16 @@ def test_sign_follows_the_direction(name, data):
 @pytest.mark.parametrize("name", ["clark", "intersection", "kl_divergence"])
 def test_grid_search_finds_the_better_model(name, data):
     X, D = data
-    search = GridSearchCV(Blend(), {"uniform": [0.0, 0.5, 1.0]}, scoring=SCORERS[name], cv=4, error_score="raise")
+    search = GridSearchCV(
+        Blend(), {"uniform": [0.0, 0.5, 1.0]}, scoring=SCORERS[name], cv=4, error_score="raise"
+    )
     assert search.fit(X, D).best_params_ == {"uniform": 0.0}
 
 
 def test_several_scorers_at_once(data):
-    scoring = {name: SCORERS[name] for name in ("chebyshev", "cosine", "expected_label_absolute_error")}
+    scoring = {
+        name: SCORERS[name] for name in ("chebyshev", "cosine", "expected_label_absolute_error")
+    }
     scores = cross_validate(Blend(), *data, scoring=scoring, cv=4, error_score="raise")
     assert (scores["test_chebyshev"] < 0).all()
     assert (scores["test_cosine"] > 0).all()

@@ -45,7 +45,12 @@ BY_HAND = {
     "cad": 0.7,
     "qfd2": 2 / 3 * (0.09 + 0.16),
     "cjs": 0.5
-    * (0.6 * math.log(0.6 / 0.45) + 0.3 * math.log(0.3 / 0.45) + math.log(1 / 0.8) + 0.6 * math.log(0.6 / 0.8)),
+    * (
+        0.6 * math.log(0.6 / 0.45)
+        + 0.3 * math.log(0.3 / 0.45)
+        + math.log(1 / 0.8)
+        + 0.6 * math.log(0.6 / 0.8)
+    ),
     "spearman": -math.sqrt(3) / 2,  # centred ranks (1, 0, -1) and (-.5, -.5, 1)
     "kendall": -2 / math.sqrt(6),  # 3 pairs untied in d, 2 in p, both discordant
 }
@@ -53,7 +58,9 @@ BY_HAND = {
 
 def test_every_metric_has_a_hand_computed_value():
     """Either here or in the example of its docstring."""
-    examples = {name for name, metric in METRICS.items() if ">>> " in (metric.function.__doc__ or "")}
+    examples = {
+        name for name, metric in METRICS.items() if ">>> " in (metric.function.__doc__ or "")
+    }
     assert set(BY_HAND) <= set(METRICS) <= set(BY_HAND) | examples
 
 
@@ -90,7 +97,9 @@ def metrics_by_loops(d, p):
         "clark": math.sqrt(sum(ratio((x - y) ** 2, (x + y) ** 2) for x, y in pairs)),
         "canberra": sum(ratio(abs(x - y), x + y) for x, y in pairs),
         "kl_divergence": divergence,
-        "cosine": sum(x * y for x, y in pairs) / math.sqrt(sum(x * x for x in d)) / math.sqrt(sum(y * y for y in p)),
+        "cosine": sum(x * y for x, y in pairs)
+        / math.sqrt(sum(x * x for x in d))
+        / math.sqrt(sum(y * y for y in p)),
         "intersection": sum(min(x, y) for x, y in pairs),
         "euclidean": math.sqrt(sum((x - y) ** 2 for x, y in pairs)),
         "sorensen": sum(abs(x - y) for x, y in pairs) / sum(x + y for x, y in pairs),
@@ -139,7 +148,9 @@ def test_rows_and_mean_equal_the_loop(name, pair_with_zeros_and_ties):
 
 def test_matches_scipy(pair_with_zeros_and_ties):
     D, P = pair_with_zeros_and_ties
-    np.testing.assert_allclose(per_row("jensen_shannon", D, P), jensenshannon(D, P, axis=1) ** 2, atol=1e-14)
+    np.testing.assert_allclose(
+        per_row("jensen_shannon", D, P), jensenshannon(D, P, axis=1) ** 2, atol=1e-14
+    )
     Q = (P + 0.1) / (P + 0.1).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(per_row("kl_divergence", D, Q), entropy(D, Q, axis=1), atol=1e-13)
 
@@ -150,7 +161,9 @@ def test_kendall_tau_a_counts_all_pairs():
     D /= D.sum(axis=1, keepdims=True)
     P /= P.sum(axis=1, keepdims=True)
     expected = [
-        2 * sum(np.sign(d[j] - d[k]) * np.sign(p[j] - p[k]) for j in range(5) for k in range(j)) / 20
+        2
+        * sum(np.sign(d[j] - d[k]) * np.sign(p[j] - p[k]) for j in range(5) for k in range(j))
+        / 20
         for d, p in zip(D, P, strict=True)
     ]
     np.testing.assert_allclose(per_row("kendall", D, P, variant="a"), expected)
@@ -177,8 +190,12 @@ def test_tau_a_of_a_constant_row_is_zero():
 def test_kl_is_infinite_only_on_request():
     D, P = [[0.5, 0.5]], [[1.0, 0.0]]
     eps = np.finfo(float).eps
-    assert metrics.kl_divergence(D, P) == pytest.approx(0.5 * math.log(0.5) + 0.5 * math.log(0.5 / eps))
-    assert metrics.kl_divergence(D, P, eps=1e-3) == pytest.approx(0.5 * math.log(0.5) + 0.5 * math.log(500))
+    assert metrics.kl_divergence(D, P) == pytest.approx(
+        0.5 * math.log(0.5) + 0.5 * math.log(0.5 / eps)
+    )
+    assert metrics.kl_divergence(D, P, eps=1e-3) == pytest.approx(
+        0.5 * math.log(0.5) + 0.5 * math.log(500)
+    )
     assert metrics.kl_divergence(D, P, eps=0) == math.inf
     with pytest.raises(ValueError, match="eps must be"):
         metrics.kl_divergence(D, P, eps=-1.0)
@@ -247,16 +264,18 @@ def test_quadratic_form_distance_is_that_of_cumulative_distributions(pair_with_z
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_cosine_does_not_depend_on_scale(scale):
-    assert metrics.cosine(np.array([[1.0, 0.0]]), np.array([[3.0, 4.0]]) * scale, convention="pyldl") == pytest.approx(
-        0.6
-    )
+    assert metrics.cosine(
+        np.array([[1.0, 0.0]]), np.array([[3.0, 4.0]]) * scale, convention="pyldl"
+    ) == pytest.approx(0.6)
 
 
 def test_unnormalised_predictions():
     D, P = [[0.75, 0.25]], [[0.5, 1.0]]
     assert metrics.intersection(D, P, convention="pyldl") == 0.75
     assert metrics.sorensen(D, P, convention="pyldl") == pytest.approx(1 / 2.5)
-    with pytest.raises(ValueError, match=r"prediction must hold distributions, but row 0 sums to 1\.5"):
+    with pytest.raises(
+        ValueError, match=r"prediction must hold distributions, but row 0 sums to 1\.5"
+    ):
         metrics.intersection(D, P)
 
 
@@ -282,14 +301,21 @@ ORDER = (
 
 @pytest.mark.parametrize("name", ORDER)
 def test_differences_within_rounding_error_are_ties(name):
-    """Labels that are always positive get equal degrees up to the last digit, which differs between processors."""
+    """Labels that are always positive get equal degrees up to the last digit, which differs between
+    processors."""
     truth = np.array([[0.4, 0.2, 0.3, 0.1]])
     if name in LABEL_METRICS:
         truth = (truth > 0.25).astype(float)
     tied = np.array([[0.3, 0.3, 0.3, 0.1]])
-    last_digit = np.finfo(float).eps * np.array([[1, 0, -1, 0], [-1, 1, 0, 0], [0, -1, 1, 0], [0, 1, 0, -1]]) / 4
+    last_digit = (
+        np.finfo(float).eps
+        * np.array([[1, 0, -1, 0], [-1, 1, 0, 0], [0, -1, 1, 0], [0, 1, 0, -1]])
+        / 4
+    )
     for moved in tied + last_digit:
         assert (moved != tied).any()
         np.testing.assert_array_equal(per_row(name, truth, moved[None]), per_row(name, truth, tied))
-    tiny = np.array([[1.0, 2e-15, 1e-15, 0.0]])  # of many labels most degrees are; they are not equal
+    tiny = np.array(
+        [[1.0, 2e-15, 1e-15, 0.0]]
+    )  # of many labels most degrees are; they are not equal
     assert per_row(name, truth, tiny) == per_row(name, truth, np.array([[0.7, 0.2, 0.1, 0.0]]))

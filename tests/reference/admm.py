@@ -1,4 +1,5 @@
-"""Algorithm 1 of the DLDL paper: the D-step by alternating directions, with the sign of the multiplier corrected."""
+"""Algorithm 1 of the DLDL paper: the D-step by alternating directions, with the sign of the
+multiplier corrected."""
 
 from __future__ import annotations
 
@@ -24,14 +25,15 @@ def admm_simplex(
     tol: float = 1e-6,
     max_iter: int = 20_000,
 ) -> tuple[Array, int, bool]:
-    r"""Minimise ``KL(D, P) + tr(D'GD) + beta |D|^2`` over distributions on the support, by ADMM on ``B = D``.
+    r"""Minimise ``KL(D, P) + tr(D'GD) + beta |D|^2`` over distributions on the support, by ADMM on
+    ``B = D``.
 
-    * D: ``argmin KL(D, P) + tr(D'GD) + beta |D|^2 + <Phi, B - D> + tau/2 |B - D|^2`` (Eq. 13). To the graph
-      term ``(D - D_k)' (2 diag(G) - G) (D - D_k)`` is added, which is never negative, vanishes at the solution
-      and leaves of the quadratic its diagonal; then every entry solves ``ln d + q d = r``, a value of the Wright omega
-      function.
-    * B: projection of ``D - Phi / tau`` onto the simplex of the support. (The paper prints ``+``, which settles at a
-      wrong point; its quadratic programme is this projection.)
+    * D: ``argmin KL(D, P) + tr(D'GD) + beta |D|^2 + <Phi, B - D> + tau/2 |B - D|^2`` (Eq. 13). To
+      the graph term ``(D - D_k)' (2 diag(G) - G) (D - D_k)`` is added, which is never negative,
+      vanishes at the solution and leaves of the quadratic its diagonal; then every entry solves
+      ``ln d + q d = r``, a value of the Wright omega function.
+    * B: projection of ``D - Phi / tau`` onto the simplex of the support. (The paper prints ``+``,
+      which settles at a wrong point; its quadratic programme is this projection.)
     * ``Phi += tau (B - D)``.
 
     Parameters
@@ -59,9 +61,14 @@ def admm_simplex(
     >>> D.round(4), converged
     (array([[0.25, 0.75, 0.  ]]), True)
     """
-    D = support / support.sum(axis=1, keepdims=True) if start is None else np.where(support, start, 0.0)
+    D = (
+        support / support.sum(axis=1, keepdims=True)
+        if start is None
+        else np.where(support, start, 0.0)
+    )
     B, Phi = D.copy(), np.zeros_like(D)
-    # A row's terms are divided by its weight, and its penalty is tau times that: only the graph is left to weigh.
+    # A row's terms are divided by its weight, and its penalty is tau times that: only the graph is
+    # left to weigh.
     step = 2.0 if sample_weight is None else 2.0 / sample_weight[:, None]
     majoriser = 0.0 if laplacian is None else 2.0 * step * np.asarray(laplacian.diagonal())[:, None]
     q = np.broadcast_to(2.0 * beta + tau + majoriser, D.shape)
@@ -72,8 +79,8 @@ def admm_simplex(
         r = L + Phi + tau * B + majoriser * D
         if laplacian is not None:
             r -= step * (laplacian @ D)
-        # ln d + q d = r says t + ln t = r + ln q for t = q d, which defines the Wright omega function. D is positive by
-        # itself; B makes it sum to one.
+        # ln d + q d = r says t + ln t = r + ln q for t = q d, which defines the Wright omega
+        # function. D is positive by itself; B makes it sum to one.
         previous, D = D, np.where(support, wrightomega(r + np.log(q)) / q, 0.0)
         B = project_simplex(D - Phi / tau, support)
         Phi += tau * (B - D)
@@ -87,7 +94,8 @@ def admm_simplex(
 def solve_by_admm(
     log_prior: Array, support: Any, *, start: Any, tol: float, between_labels: None, **problem: Any
 ) -> SimplexSolution:
-    """Replacement of `newton_simplex`, which is only used to compute objective and gap of the result."""
+    """Replacement of `newton_simplex`, which is only used to compute objective and gap of the
+    result."""
     mask = support.mask() if isinstance(support, Support) else support
     D, n_iter, converged = admm_simplex(log_prior, mask, start=start, **problem)
     certified = newton_simplex(log_prior, support, start=D, **problem, max_iter=0)

@@ -1,10 +1,12 @@
-"""Emulation of the code released with the DLDL paper, from a description, with plain loops and without the library.
+"""Emulation of the code released with the DLDL paper, from a description, with plain loops and
+without the library.
 
 It is not a reference for the paper's problem, as the tests show. Its properties:
 
 - Every row is updated from sums over the *other* rows, where the stated problem has the row itself.
-- The first distributions come from ten sweeps with an unstated weight of 3000, independent of their start. So the
-  pseudo distributions that the paper names are left out here; the sweeps begin with equal shares.
+- The first distributions come from ten sweeps with an unstated weight of 3000, independent of their
+  start. So the pseudo distributions that the paper names are left out here; the sweeps begin with
+  equal shares.
 - The graph enters as its Laplacian times itself; the gradient steps have a fixed length of 1e-5.
 - The penalty of ADMM has four values, and the agreement of the two copies of D is not checked.
 - The weights are fitted to one copy of D, which need not be feasible; the other one is reported.
@@ -70,7 +72,9 @@ def fit_weights(X, F, W, gamma):
         value = -(F * np.log(np.maximum(P, TINY))).sum() + gamma * (weights**2).sum()
         return value, (X.T @ (P - F) + 2 * gamma * weights).ravel()
 
-    return minimize(cost, W.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 50}).x.reshape(W.shape)
+    return minimize(
+        cost, W.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": 50}
+    ).x.reshape(W.shape)
 
 
 def split_step(F, P, GG, Y, alpha, beta):
@@ -90,7 +94,13 @@ def gradient_steps(F, B, multipliers, P, GG, tau, alpha, beta):
         logs, pull = np.log(np.maximum(np.abs(F), TINY)) - log_P, GG @ F
         value = (F * logs).sum() + alpha * np.vdot(F, pull) + beta * (F**2).sum()
         value += np.vdot(multipliers, B - F) + tau / 2 * ((B - F) ** 2).sum()
-        gradient = np.where(F == 0, 0.0, logs + 1) + 2 * alpha * pull + 2 * beta * F - multipliers - tau * (B - F)
+        gradient = (
+            np.where(F == 0, 0.0, logs + 1)
+            + 2 * alpha * pull
+            + 2 * beta * F
+            - multipliers
+            - tau * (B - F)
+        )
         return value, gradient
 
     value, gradient = cost(F)
@@ -109,7 +119,9 @@ def other_rows_step(B, F, multipliers, Y, tau):
     for j in range(len(Y)):
         others = total - terms[j]
         B[j] = projected(-others / (1 + 1 / tau), Y[j])
-        total = others + 2 * B[j] - 2 * F[j] + (2 / tau) * multipliers[j]  # later rows use the updated one
+        total = (
+            others + 2 * B[j] - 2 * F[j] + (2 / tau) * multipliers[j]
+        )  # later rows use the updated one
     return B
 
 

@@ -2,7 +2,13 @@
 
 import numpy as np
 import pytest
-from reference.released_code import first_distributions, laplacian, projected, released_code, softmax
+from reference.released_code import (
+    first_distributions,
+    laplacian,
+    projected,
+    released_code,
+    softmax,
+)
 from scipy.optimize import minimize
 from shared_data import shared_file
 
@@ -21,7 +27,14 @@ ORDER = np.random.default_rng(0).permutation(len(X))
 
 def stated_problem(X, Y):
     """DLDL in the setting of the paper."""
-    model = DLDL(**WEIGHTS, n_neighbors=N_NEIGHBORS, sigma=SIGMA, fit_intercept=False, init="pseudo", tol=1e-9)
+    model = DLDL(
+        **WEIGHTS,
+        n_neighbors=N_NEIGHBORS,
+        sigma=SIGMA,
+        fit_intercept=False,
+        init="pseudo",
+        tol=1e-9,
+    )
     return model.fit(X, Y)
 
 
@@ -36,8 +49,8 @@ def ours():
 
 
 def optimality(D, W, G):
-    """Largest violation of the conditions of the D-step: D is the row-wise softmax of ln P - 2 alpha G D - 2 beta D
-    over the positive labels.
+    """Largest violation of the conditions of the D-step: D is the row-wise softmax of ln P - 2
+    alpha G D - 2 beta D over the positive labels.
     """
     logits = np.log(softmax(X @ W)) - 2 * WEIGHTS["alpha"] * G @ D - 2 * WEIGHTS["beta"] * D
     return np.abs(D - softmax(np.where(Y > 0, logits, -np.inf))).max()
@@ -74,7 +87,9 @@ class TestEmulation:
         """A run of the original under Octave on these rows gave 0.2766 and 0.7003."""
         data = read_dataset(shared_file("datasets/SCUT_FBP.mat"))
         X, D = data.X[:900], data.D[:900]
-        found = released_code(X, binarize(D).astype(float), alpha=0.1, beta=0.001, gamma=0.01).recovered
+        found = released_code(
+            X, binarize(D).astype(float), alpha=0.1, beta=0.001, gamma=0.01
+        ).recovered
         assert chebyshev(D, found) == pytest.approx(0.2766, abs=5e-4)
         assert intersection(D, found) == pytest.approx(0.7003, abs=5e-4)
 
@@ -90,7 +105,9 @@ class TestReleasedCode:
         assert np.abs(reordered - released.recovered[ORDER]).max() > 2e-4
 
     def test_is_not_optimal(self, released):
-        assert optimality(released.recovered, released.weights, laplacian(X, N_NEIGHBORS, SIGMA)) > 0.1
+        assert (
+            optimality(released.recovered, released.weights, laplacian(X, N_NEIGHBORS, SIGMA)) > 0.1
+        )
 
     def test_two_copies_of_the_degrees_differ(self, released):
         """The stated stopping rule is a largest difference of 0.001."""
@@ -108,6 +125,8 @@ class TestOurs:
         np.testing.assert_allclose(reordered, ours.label_distributions_[ORDER], atol=1e-6)
 
     def test_is_optimal(self, ours):
-        assert optimality(ours.label_distributions_, ours.coef_.T, dense_laplacian(ours.graph_)) < 1e-5
+        assert (
+            optimality(ours.label_distributions_, ours.coef_.T, dense_laplacian(ours.graph_)) < 1e-5
+        )
         assert ours.gap_.sum() < 1e-6
         np.testing.assert_array_equal(ours.label_distributions_[Y == 0], 0)

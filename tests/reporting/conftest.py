@@ -5,7 +5,8 @@ import pytest
 
 @pytest.fixture(scope="module")
 def tab(browser):
-    """An empty page with given size and colour scheme, shared by all tests because creating one is slow."""
+    """An empty page with given size and colour scheme, shared by all tests because creating one is
+    slow."""
     made = {}
 
     def empty_page(width, height, scheme):

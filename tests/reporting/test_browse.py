@@ -20,7 +20,11 @@ from ldlearn.tables import TableModel, load_table_model, save_model
 from ldlearn.tables.formulas import guard
 from ldlearn.tables.table_files import label_losses
 
-MALICIOUS = ["</script><script>window.pwned=1</script>", "<img src=x onerror=window.pwned=1>", "{{ 7 * 7 }}"]
+MALICIOUS = [
+    "</script><script>window.pwned=1</script>",
+    "<img src=x onerror=window.pwned=1>",
+    "{{ 7 * 7 }}",
+]
 FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
 
 
@@ -52,7 +56,9 @@ def page_file(table, model, tmp_path_factory):
 
 def data_of(path):
     text = path.read_text(encoding="utf-8")
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1])
+    return json.loads(
+        re.search(r'<script type="application/json" id="data">(.*?)</script>', text)[1]
+    )
 
 
 def unpack(text, dtype, shape=-1):
@@ -107,7 +113,9 @@ def test_table_without_labels_shows_only_predictions(table, model, tmp_path):
 
 
 def test_model_without_intervals_shows_none(table, model, tmp_path):
-    fitted = TableModel.fit(table, LABELS, estimator=DLDL(**FAST), id="key", numeric="height,wet", ignore="note")
+    fitted = TableModel.fit(
+        table, LABELS, estimator=DLDL(**FAST), id="key", numeric="height,wet", ignore="note"
+    )
     save_model(fitted, tmp_path / "m.ldl")
     write_browse_page(table, load_table_model(tmp_path / "m.ldl"), str(tmp_path / "page.html"))
     data = data_of(tmp_path / "page.html")
@@ -126,7 +134,9 @@ def test_votes_are_displayed_as_degrees(table, tmp_path):
     assert given["name"] == "given"
     counts = votes[LABELS].to_numpy()
     assert np.allclose(
-        degrees_of(given["degrees"], len(votes)), counts / counts.sum(axis=1, keepdims=True), atol=5.1e-5
+        degrees_of(given["degrees"], len(votes)),
+        counts / counts.sum(axis=1, keepdims=True),
+        atol=5.1e-5,
     )
 
 
@@ -191,7 +201,9 @@ def test_search_and_filter(open_page, page_file, table):
     page.select_option("#label", label="sea")
     assert page.locator("#status").inner_text().startswith(f"{int(table['sea'].sum())} of 60")
     page.select_option("#state", label="negative")
-    assert page.locator("#status").inner_text().startswith(f"{int((table['sea'] == 0).sum())} of 60")
+    assert (
+        page.locator("#status").inner_text().startswith(f"{int((table['sea'] == 0).sum())} of 60")
+    )
     assert visible_names(page)[0] == table.loc[table["sea"] == 0, "key"].iloc[0]
     page.select_option("#label", label="all")
     assert page.locator("#state").is_disabled()
@@ -220,7 +232,17 @@ def test_keyboard(open_page, page_file):
     for _ in range(9):
         page.keyboard.press("Tab")
         reached.append(page.evaluate("document.activeElement.id"))
-    assert reached == ["label", "sort", "order", "select-shown", "clear", "export", "rows", reached[7], reached[8]]
+    assert reached == [
+        "label",
+        "sort",
+        "order",
+        "select-shown",
+        "clear",
+        "export",
+        "rows",
+        reached[7],
+        reached[8],
+    ]
     page.focus("#rows")
     for key in ("ArrowDown", "ArrowDown", "Space", "ArrowUp", "Space"):
         page.keyboard.press(key)
@@ -238,7 +260,12 @@ def test_keyboard(open_page, page_file):
     page.keyboard.press("Home")
     assert page.locator(".row.active .name").inner_text() == "r0"
     top = page.locator(".row.active").bounding_box()["y"]
-    assert top >= page.locator(".tools").bounding_box()["y"] + page.locator(".tools").bounding_box()["height"] - 1
+    assert (
+        top
+        >= page.locator(".tools").bounding_box()["y"]
+        + page.locator(".tools").bounding_box()["height"]
+        - 1
+    )
 
 
 @pytest.mark.browser
@@ -281,7 +308,22 @@ def test_malicious_names_are_escaped(open_page, tmp_path):
     assert row[1] == '{{ 7 * 7 }}, "2"'
     assert head[2:5] == MALICIOUS
     assert page.evaluate("window.pwned") is None
-    texts = ["=1+1", "@x", "+1", "-1.5", "-x", " =1", "\t=1", "'=1", "＝1", "\ufeff-2+3", "-2e5 %", "a=b", "-1,5", ""]
+    texts = [
+        "=1+1",
+        "@x",
+        "+1",
+        "-1.5",
+        "-x",
+        " =1",
+        "\t=1",
+        "'=1",
+        "＝1",
+        "\ufeff-2+3",
+        "-2e5 %",
+        "a=b",
+        "-1,5",
+        "",
+    ]
     assert page.evaluate("texts => texts.map(guarded)", texts) == [guard(text) for text in texts]
     csv_of_names = page.evaluate("() => { data.names[0] = '=cmd'; return csv([0]); }")
     assert csv_of_names.splitlines()[-1].startswith("'=cmd,")
@@ -313,7 +355,8 @@ def test_fifty_thousand_rows(open_page, table, model, tmp_path):
     page.evaluate("window.scrollTo(0, document.documentElement.scrollHeight / 2)")
     page.evaluate("new Promise(requestAnimationFrame)")
     assert 20_000 < int(page.locator(".row").first.get_attribute("data-place")) < 30_000
-    # On a phone the list exceeds the maximum height of browsers: one scrolled pixel is more than one list pixel.
+    # On a phone the list exceeds the maximum height of browsers: one scrolled pixel is more than
+    # one list pixel.
     page = open_page(tmp_path / "page.html", width=390, height=844)
     page.focus("#rows")
     for key, name in (("End", "k49999"), ("ArrowUp", "k49998"), ("Home", "k0"), ("PageDown", None)):

@@ -62,7 +62,9 @@ def test_sorting_a_column_by_mouse_and_by_keyboard(open_page, page_file):
 def test_switching_the_metric_changes_every_section(open_page, page_file):
     page = open_page(page_file)
     assert page.locator("#recovery .metric:visible").count() == 1
-    assert page.locator("#pick-metric").input_value() == "intersection"  # independent of the first metric of the plan
+    assert (
+        page.locator("#pick-metric").input_value() == "intersection"
+    )  # independent of the first metric of the plan
     for section in ("summary", "recovery", "prediction"):
         visible = page.locator(f"#{section} [data-metric]:visible")
         assert visible.count() >= 1
@@ -94,7 +96,11 @@ def test_selecting_a_data_set_shows_its_scores(open_page, page_file):
 
 def test_tied_methods_are_listed(open_page, tmp_path):
     records = [
-        replace(record, recovery=record.recovery and record.recovery | {"chebyshev": 0.1 + 0.2 * record.is_baseline})
+        replace(
+            record,
+            recovery=record.recovery
+            and record.recovery | {"chebyshev": 0.1 + 0.2 * record.is_baseline},
+        )
         for record in make_records(repeats=2, missing=())
         if record.kind in ("joint", "enhancer")
     ]
@@ -102,7 +108,10 @@ def test_tied_methods_are_listed(open_page, tmp_path):
     summary = page.locator("#summary .card:visible").first.inner_text()
     assert "DLDL, DLDL (paper), L2, GLLE and FCM share the best average rank, 3.00" in summary
     page.select_option("#pick-dataset", "scut_fbp")
-    assert "share the best mean on scut_fbp, 0.1000" in page.locator("#summary .card:visible").first.inner_text()
+    assert (
+        "share the best mean on scut_fbp, 0.1000"
+        in page.locator("#summary .card:visible").first.inner_text()
+    )
 
 
 def test_selecting_a_sample_draws_its_distributions(open_page, page_file):
@@ -112,7 +121,11 @@ def test_selecting_a_sample_draws_its_distributions(open_page, page_file):
     page.select_option("#sample-row", "5")
     panels = page.locator("#sample-bars .panel")
     assert panels.count() == 1 + 7
-    record = next(r for r in make_records(repeats=2) if (r.dataset, r.method, r.repeat) == ("vader_tweets", "GLLE", 0))
+    record = next(
+        r
+        for r in make_records(repeats=2)
+        if (r.dataset, r.method, r.repeat) == ("vader_tweets", "GLLE", 0)
+    )
     truth, recovered = (rows[5] for rows in (record.samples.truth, record.samples.recovered))
     intersection = sum(min(a, b) for a, b in zip(truth, recovered, strict=True))
     glle = panels.filter(has_text="GLLE")
@@ -142,7 +155,9 @@ def test_columns_do_not_overlap_on_a_phone(open_page, page_file):
     page = open_page(page_file, width=390, height=844)
     for table in page.locator("table:visible").all():
         boxes = [
-            box for cell in table.locator("tbody tr").first.locator("th, td").all() if (box := cell.bounding_box())
+            box
+            for cell in table.locator("tbody tr").first.locator("th, td").all()
+            if (box := cell.bounding_box())
         ]
         for left, right in pairwise(boxes):
             assert left["x"] + left["width"] <= right["x"] + 1
@@ -154,7 +169,9 @@ def test_sensitivity_selectors(open_page, page_file):
     page.click('.links a[href="#convergence"]')
     page.select_option("#sensitivity-dataset", "scut_fbp")
     page.select_option("#sensitivity-method", "L2")
-    assert page.locator("#sensitivity-panels h4").all_inner_texts() == ["alpha", "beta", "gamma"] * 2
+    assert (
+        page.locator("#sensitivity-panels h4").all_inner_texts() == ["alpha", "beta", "gamma"] * 2
+    )
     assert page.locator("#convergence-panels .panel").count() == 4
 
 
@@ -164,7 +181,9 @@ def test_no_horizontal_scrolling_on_a_phone(open_page, page_file, scheme):
     page.evaluate("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     page.select_option("#pick-dataset", "yeast")
     page.select_option("#pick-dataset", "")
-    widths = page.evaluate("[document.documentElement.scrollWidth, document.documentElement.clientWidth]")
+    widths = page.evaluate(
+        "[document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
     assert widths == [390, 390]
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")

@@ -10,7 +10,13 @@ from synthetic_records import DATASETS, METHODS, make_records
 from ldlearn.evaluation import GridPoint, Results, bonferroni_dunn, difference, friedman
 from ldlearn.evaluation.formatting import enumerate_names
 from ldlearn.metrics import METRICS
-from ldlearn.reporting.conclusions import compare_methods, compare_with_baseline, format_p, summarize, summarize_dataset
+from ldlearn.reporting.conclusions import (
+    compare_methods,
+    compare_with_baseline,
+    format_p,
+    summarize,
+    summarize_dataset,
+)
 from ldlearn.reporting.run_summary import describe_selection
 
 MANY = {f"set{i}": ["a", "b", "c"] for i in range(8)}
@@ -25,20 +31,28 @@ def table_of(records, metric="chebyshev", task="recovery", **options):
 
 
 def with_scores(records, **scores):
-    """Records with given recovery scores of methods for all data sets; a list has one score per repeat."""
+    """Records with given recovery scores of methods for all data sets; a list has one score per
+    repeat."""
     for record in records:
         value = scores[record.method.replace(" ", "_")]
         value = value[record.repeat] if isinstance(value, list) else value
         yield replace(record, recovery={"chebyshev": value})
 
 
-THREE = {"A": ("joint", False, 0.1, True), "B": ("joint", False, 0.2, True), "UniformLE": ("enhancer", True, 0.3, True)}
+THREE = {
+    "A": ("joint", False, 0.1, True),
+    "B": ("joint", False, 0.2, True),
+    "UniformLE": ("enhancer", True, 0.3, True),
+}
 
 
 def test_summary_names_the_best_and_methods_below_a_baseline():
     sentences = summarize(SMALL, TABLE)
     best = min(TABLE.average_ranks, key=TABLE.average_ranks.get)
-    assert f"{best} has the best average rank, {TABLE.average_ranks[best]:.2f} over 4 data sets." in sentences
+    assert (
+        f"{best} has the best average rank, {TABLE.average_ranks[best]:.2f} over 4 data sets."
+        in sentences
+    )
     baseline = min(("UniformLE", "PriorLE"), key=TABLE.average_ranks.get)
     below = [
         m
@@ -57,7 +71,9 @@ def with_intersection(**scores):
         yield replace(record, recovery={"intersection": scores[record.method][record.repeat]})
 
 
-@pytest.mark.parametrize(("scores", "claim"), [([0.64, 0.65], "significant"), ([0.51, 0.76], "not significant")])
+@pytest.mark.parametrize(
+    ("scores", "claim"), [([0.64, 0.65], "significant"), ([0.51, 0.76], "not significant")]
+)
 def test_comparison_with_the_baseline_is_in_percent(scores, claim):
     results, table = table_of(with_intersection(A=scores, UniformLE=[0.5, 0.51]), "intersection")
     text = compare_with_baseline(results, table, "x")
@@ -71,7 +87,9 @@ def test_comparison_is_about_the_subject_of_the_plan():
     scores = {"A": [0.5, 0.5], "B": [0.9, 0.9], "UniformLE": [0.7, 0.7]}
     results, table = table_of(with_intersection(**scores), "intersection", subject="A")
     assert "A shares 50 %" in compare_with_baseline(results, table, "x")
-    one_repeat = [record for record in with_intersection(A=[0.5, 0], UniformLE=[0.4, 0]) if record.repeat == 0]
+    one_repeat = [
+        record for record in with_intersection(A=[0.5, 0], UniformLE=[0.4, 0]) if record.repeat == 0
+    ]
     assert "too few" in compare_with_baseline(*table_of(one_repeat, "intersection"), "x")
 
 
@@ -79,21 +97,32 @@ def test_tied_methods_are_listed():
     records = make_records(methods=THREE, repeats=2)
     results, table = table_of(with_scores(records, A=0.1, B=0.1, UniformLE=0.4))
     sentences = summarize(results, table)
-    assert any(sentence.startswith("A and B share the best average rank, 1.50") for sentence in sentences)
-    assert [each.partition(" is better than the best baseline on 4 of 4")[0] for each in sentences[:2]] == ["A", "B"]
+    assert any(
+        sentence.startswith("A and B share the best average rank, 1.50") for sentence in sentences
+    )
+    assert [
+        each.partition(" is better than the best baseline on 4 of 4")[0] for each in sentences[:2]
+    ] == ["A", "B"]
     assert summarize_dataset(results, table, "yeast")[0].startswith("A and B share the best mean")
 
 
 def test_effects_have_intervals_of_paired_repeats():
     two = dict(list(DATASETS.items())[:2])
     records = make_records(two, THREE, repeats=3)
-    results, table = table_of(with_scores(records, A=[0.10, 0.20, 0.30], B=0.5, UniformLE=[0.11, 0.22, 0.33]))
+    results, table = table_of(
+        with_scores(records, A=[0.10, 0.20, 0.30], B=0.5, UniformLE=[0.11, 0.22, 0.33])
+    )
     gaps, ratio = np.array([0.01, 0.02, 0.03]), 40 / (15 + 15)
     margin = student.ppf(0.975, 2) * gaps.std(ddof=1) * np.sqrt(1 / 3 + ratio)
-    assert summarize(results, table)[0].startswith("A is better than the best baseline on 2 of 2 data sets")
+    assert summarize(results, table)[0].startswith(
+        "A is better than the best baseline on 2 of 2 data sets"
+    )
     assert "zero on 0 of them" in summarize(results, table)[0]
     text = " ".join(summarize_dataset(results, table, "scut_fbp"))
-    assert f"UniformLE: 0.2000 against 0.2200, better by 0.0200 ± {margin:.4f}, not significant." in text
+    assert (
+        f"UniformLE: 0.2000 against 0.2200, better by 0.0200 ± {margin:.4f}, not significant."
+        in text
+    )
     found = difference(results, table, "A", "UniformLE", "scut_fbp")
     assert (found.mean, found.margin, found.n) == (pytest.approx(0.02), pytest.approx(margin), 3)
     assert not found.is_significant
@@ -122,7 +151,9 @@ def test_subject_that_is_not_the_best_is_reported():
 def test_best_method_is_compared_with_the_second():
     two = dict(list(DATASETS.items())[:2])
     records = make_records(two, THREE, repeats=3)
-    results, table = table_of(with_scores(records, A=[0.10, 0.21, 0.30], B=[0.11, 0.20, 0.31], UniformLE=0.5))
+    results, table = table_of(
+        with_scores(records, A=[0.10, 0.21, 0.30], B=[0.11, 0.20, 0.31], UniformLE=0.5)
+    )
     (text,) = [sentence for sentence in summarize(results, table) if "the next" in sentence]
     assert text.startswith("A is better than the next, B, on 2 of 2 data sets")
     assert text.endswith("zero on 0 of them.")
@@ -130,7 +161,9 @@ def test_best_method_is_compared_with_the_second():
     assert not found.is_significant
     effect = f"0.2033 against 0.2067, better by 0.0033 ± {found.margin:.4f}, not significant"
     assert f"A against the next, B: {effect}." in summarize_dataset(results, table, "scut_fbp")
-    many, table = table_of(with_scores(make_records(MANY, THREE, repeats=2, missing=()), A=0.1, B=0.2, UniformLE=0.5))
+    many, table = table_of(
+        with_scores(make_records(MANY, THREE, repeats=2, missing=()), A=0.1, B=0.2, UniformLE=0.5)
+    )
     assert "A is better than the next, B, on 8 of 8 data sets" in " ".join(summarize(many, table))
 
 
@@ -154,7 +187,9 @@ def test_single_method_is_not_the_best():
 
 
 def test_baseline_may_be_the_best_of_a_data_set():
-    results, table = table_of(with_scores(make_records(methods=THREE, repeats=2), A=0.3, B=0.5, UniformLE=0.2))
+    results, table = table_of(
+        with_scores(make_records(methods=THREE, repeats=2), A=0.3, B=0.5, UniformLE=0.2)
+    )
     best, baseline, effect, rank = summarize_dataset(results, table, "yeast")
     assert best.startswith("UniformLE has the best mean on yeast")
     assert "0.2000" in best
@@ -165,7 +200,9 @@ def test_baseline_may_be_the_best_of_a_data_set():
 
 def test_no_statement_about_baselines_without_baselines():
     methods = {name: THREE[name] for name in "AB"}
-    assert not any("baseline" in sentence for sentence in summarize(*table_of(make_records(methods=methods))))
+    assert not any(
+        "baseline" in sentence for sentence in summarize(*table_of(make_records(methods=methods)))
+    )
 
 
 def test_conclusions_use_the_tests_of_evaluation():
@@ -184,8 +221,12 @@ def test_tests_respect_the_direction_of_the_metric():
     names = [method.name for method in LARGE.ranked]
     scores, columns = LARGE.matrix()
     assert columns == names
-    np.testing.assert_allclose(scores, [[LARGE.score(m, d).mean for m in names] for d in LARGE.datasets])
-    assert compare_methods(LARGE, None).pairs.average_ranks == pytest.approx(dict(LARGE.average_ranks))
+    np.testing.assert_allclose(
+        scores, [[LARGE.score(m, d).mean for m in names] for d in LARGE.datasets]
+    )
+    assert compare_methods(LARGE, None).pairs.average_ranks == pytest.approx(
+        dict(LARGE.average_ranks)
+    )
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -208,7 +249,8 @@ def test_ranks_over_two_data_sets_are_reported_as_too_few():
 def test_no_pairwise_tests_without_an_omnibus_difference():
     rng = np.random.default_rng(0)
     noise = [
-        replace(record, recovery={"chebyshev": float(rng.random())}) for record in make_records(MANY, THREE, repeats=1)
+        replace(record, recovery={"chebyshev": float(rng.random())})
+        for record in make_records(MANY, THREE, repeats=1)
     ]
     conclusion = compare_methods(table_of(noise)[1], "A")
     (text,) = conclusion.sentences
@@ -227,9 +269,13 @@ def test_no_pairwise_tests_without_an_omnibus_difference():
     ],
 )
 def test_friedman_conclusion_agrees_with_pairwise_tests(ranks, subject, pairs_differ):
-    records = make_records({str(i): ["a", "b"] for i in range(len(ranks))}, THREE, repeats=1, missing=())
+    records = make_records(
+        {str(i): ["a", "b"] for i in range(len(ranks))}, THREE, repeats=1, missing=()
+    )
     places = [dict(zip(THREE, row, strict=True)) for row in ranks]
-    records = [replace(r, recovery={"chebyshev": float(places[int(r.dataset)][r.method])}) for r in records]
+    records = [
+        replace(r, recovery={"chebyshev": float(places[int(r.dataset)][r.method])}) for r in records
+    ]
     first, *others = compare_methods(table_of(records)[1], subject).sentences
     assert "Friedman" in first
     assert "not all equal" in first
@@ -243,7 +289,9 @@ def test_three_data_sets_are_too_few_for_two_methods():
     records = make_records(three, {name: THREE[name] for name in "AB"}, repeats=1, missing=())
     conclusion = compare_methods(table_of(with_scores(records, A=0.1, B=0.2))[1], "A")
     (text,) = conclusion.sentences
-    assert text.startswith("2 ranked methods on 3 data sets: too few data sets for a significant difference")
+    assert text.startswith(
+        "2 ranked methods on 3 data sets: too few data sets for a significant difference"
+    )
 
 
 def test_format_of_p_values():
@@ -261,7 +309,8 @@ class TestDescribeSelection:
         grid = [GridPoint({"k": k}, 0.1, 0.1) for k in range(9)]
         sizes = {name: place + 2 for place, name in enumerate(METHODS)}
         records = [
-            replace(r, grid=grid[: sizes[r.method]], n_points=min(9, sizes[r.method])) for r in make_records(missing=())
+            replace(r, grid=grid[: sizes[r.method]], n_points=min(9, sizes[r.method]))
+            for r in make_records(missing=())
         ]
         assert "2 for DLDL, 2 to 9 for the others" in describe_selection(Results(records))[-1]
 
@@ -276,20 +325,30 @@ class TestDescribeSelection:
 
     def test_selection_by_logical_labels(self):
         chosen = {"mode": "logical", "recovery": "kl_divergence", "prediction": "kl_divergence"}
-        sentences = describe_selection(Results(replace(record, selection=chosen) for record in make_records()))
+        sentences = describe_selection(
+            Results(replace(record, selection=chosen) for record in make_records())
+        )
         assert "0/1 labels of validation rows only" in sentences[0]
 
     @staticmethod
     def results_with_basis(basis, **selection):
         return Results(
-            replace(record, selection=record.selection | {"recovery_basis": basis[record.method]} | selection)
+            replace(
+                record,
+                selection=record.selection | {"recovery_basis": basis[record.method]} | selection,
+            )
             for record in make_records()
             if record.method in basis and record.status == "ok"
         )
 
     def test_selection_on_the_scored_rows_is_reported_as_optimistic(self):
-        sentences = describe_selection(self.results_with_basis(dict.fromkeys(("DLDL", "L2"), "training rows")))
-        assert "validation rows for prediction, of the training rows for recovery (Chebyshev)" in sentences[0]
+        sentences = describe_selection(
+            self.results_with_basis(dict.fromkeys(("DLDL", "L2"), "training rows"))
+        )
+        assert (
+            "validation rows for prediction, of the training rows for recovery (Chebyshev)"
+            in sentences[0]
+        )
         assert "optimistic" in sentences[1]
 
     def test_selection_on_validation_rows(self):
@@ -302,10 +361,16 @@ class TestDescribeSelection:
 
     def test_selection_for_each_metric_separately(self):
         own = {"per_metric": True}
-        records = [replace(record, selection=record.selection | own) for record in make_records(missing=())]
+        records = [
+            replace(record, selection=record.selection | own) for record in make_records(missing=())
+        ]
         assert "(each metric for itself)" in describe_selection(Results(records))[0]
 
     def test_selection_with_a_budget(self):
-        records = [replace(r, selection=r.selection | {"budget": 18}) for r in make_records(missing=())]
-        records = [replace(r, grid=r.grid[:7], n_points=7) if r.method == "L2" else r for r in records]
+        records = [
+            replace(r, selection=r.selection | {"budget": 18}) for r in make_records(missing=())
+        ]
+        records = [
+            replace(r, grid=r.grid[:7], n_points=7) if r.method == "L2" else r for r in records
+        ]
         assert "budget of 18 grid points" in describe_selection(Results(records))[-1]

@@ -24,7 +24,13 @@ METHODS = {
 }
 DEEP = 100_000
 LONG_NUMBER = "9" * 400
-WRONG_VALUES = {"number": 7, "text": "a", "object": {"a": {"b": []}}, "list": [[None, {}], "a"], "flag": True}
+WRONG_VALUES = {
+    "number": 7,
+    "text": "a",
+    "object": {"a": {"b": []}},
+    "list": [[None, {}], "a"],
+    "flag": True,
+}
 MAY_BE_NULL = {"learner", "seed", "threads", "peak_memory_mb", "started"}
 
 
@@ -75,7 +81,8 @@ def raw(line, old, new):
 
 @pytest.mark.parametrize("field", [field.name for field in fields(Record)])
 def test_wrong_types_are_refused_when_records_are_read(field, lines, tmp_path):
-    """Of every field and kind of value: the record is refused with the name of the field, or read as it is."""
+    """Of every field and kind of value: the record is refused with the name of the field, or read
+    as it is."""
     fitting = {type(line[field]) for line in lines}
     for name, value in WRONG_VALUES.items():
         write_run(tmp_path, [*lines[:-1], lines[-1] | {field: value}])
@@ -88,7 +95,11 @@ def test_wrong_types_are_refused_when_records_are_read(field, lines, tmp_path):
             assert len(message) < 400
         else:
             assert found.to_dict()[field] == value
-            assert type(value) in fitting or field in MAY_BE_NULL or (name, fitting) == ("number", {float})
+            assert (
+                type(value) in fitting
+                or field in MAY_BE_NULL
+                or (name, fitting) == ("number", {float})
+            )
 
 
 CRAFTED_RECORDS = {
@@ -97,14 +108,20 @@ CRAFTED_RECORDS = {
     "number of 5000 digits": lambda line: raw(line, '"repeat": 1', '"repeat": ' + "9" * 5000),
     "parameter of 400 digits": lambda line: line | {"params": {"beta": int(LONG_NUMBER)}},
     "infinite score": lambda line: raw(line | {"recovery": {"chebyshev": 0.25}}, "0.25", "1e999"),
-    "score that is not a number": lambda line: raw(line | {"recovery": {"chebyshev": 0.25}}, "0.25", "NaN"),
-    "score Infinity": lambda line: raw(line | {"recovery": {"chebyshev": 0.25}}, "0.25", "-Infinity"),
+    "score that is not a number": lambda line: raw(
+        line | {"recovery": {"chebyshev": 0.25}}, "0.25", "NaN"
+    ),
+    "score Infinity": lambda line: raw(
+        line | {"recovery": {"chebyshev": 0.25}}, "0.25", "-Infinity"
+    ),
     "deep nesting": lambda line: "[" * DEEP + "]" * DEEP + "\n",
     "deep objects": lambda line: '{"a":' * DEEP + "1" + "}" * DEEP + "\n",
     "nested parameter": lambda line: line | {"params": {"a": json.loads("[" * 500 + "]" * 500)}},
     "lone surrogate in a name": lambda line: json.dumps(line | {"method": "\ud800"}) + "\n",
     "lone surrogate in a key": lambda line: json.dumps(line | {"params": {"\udfff": 1}}) + "\n",
-    "lone surrogate in a warning": lambda line: json.dumps(line | {"warnings": ["a\udc00b"]}) + "\n",
+    "lone surrogate in a warning": lambda line: (
+        json.dumps(line | {"warnings": ["a\udc00b"]}) + "\n"
+    ),
     "status of another program": lambda line: line | {"status": "running"},
     "no data set": lambda line: {key: value for key, value in line.items() if key != "dataset"},
     "list instead of an object": lambda line: [line],
@@ -116,10 +133,16 @@ CRAFTED_RECORDS = {
     "grid without parameters": lambda line: line | {"grid": [{"recovery": 1.0}]},
     "samples of other sizes": lambda line: line | {"samples": line["samples"] | {"rows": [1]}},
     "samples of other labels": lambda line: line | {"label_names": ["x", "y", "z"]},
-    "ragged samples": lambda line: line | {"samples": line["samples"] | {"recovered": [[1.0], [0.5, 0.5]]}},
+    "ragged samples": lambda line: (
+        line | {"samples": line["samples"] | {"recovered": [[1.0], [0.5, 0.5]]}}
+    ),
     "ragged degrees": lambda line: line | {"degrees": {"recovery": [[1.0], [0.5, 0.5]]}},
-    "samples without a truth": lambda line: line | {"samples": line["samples"] | {"truth": [[None, None]] * 12}},
-    "samples without labels": lambda line: line | {"label_names": [], "samples": {"rows": [0], "recovered": [[]]}},
+    "samples without a truth": lambda line: (
+        line | {"samples": line["samples"] | {"truth": [[None, None]] * 12}}
+    ),
+    "samples without labels": lambda line: (
+        line | {"label_names": [], "samples": {"rows": [0], "recovered": [[]]}}
+    ),
     "negative size": lambda line: line | {"sizes": {"n_train": -8, "n_test": 5}},
     "long name": lambda line: line | {"method": "a" * 100_000},
     "size that is a text": lambda line: line | {"sizes": {"n_train": "8"}},
@@ -191,10 +214,13 @@ def test_report_does_not_write_through_links_out_of_the_folder(name, lines, tmp_
     assert os.listdir(outside) == ["file"]
 
 
-@pytest.mark.parametrize(("opened", "suffix"), [(partial(gzip.open, compresslevel=1), "gz"), (lzma.open, "xz")])
+@pytest.mark.parametrize(
+    ("opened", "suffix"), [(partial(gzip.open, compresslevel=1), "gz"), (lzma.open, "xz")]
+)
 @pytest.mark.parametrize("damage", ["bomb", "cut", "overwritten"])
 def test_packed_records(opened, suffix, damage, tmp_path, capsys):
-    """A file of some kilobytes that expands to 17 MB is refused before it is unpacked completely."""
+    """A file of some kilobytes that expands to 17 MB is refused before it is unpacked
+    completely."""
     path = tmp_path / f"records.jsonl.{suffix}"
     with opened(path, "wb") as file:
         file.write(b" " * (17 << 20 if damage == "bomb" else 1 << 20) + b"\n")
@@ -220,7 +246,13 @@ def test_many_labels_give_a_report(lines, tmp_path, capsys):
     n = 20_000
     names = [f"label {j}" for j in range(n)]
     matrix = [[1.0 / n] * n, [1.0] + [0.0] * (n - 1)]
-    samples = {"rows": [0, 1], "truth": matrix, "logical": [[1] * n] * 2, "recovered": matrix, "texts": []}
+    samples = {
+        "rows": [0, 1],
+        "truth": matrix,
+        "logical": [[1] * n] * 2,
+        "recovered": matrix,
+        "texts": [],
+    }
     many = [lines[0] | {"label_names": names, "samples": samples}]
     code, message = report(write_run(tmp_path, many), capsys)
     assert (code, message) == (0, "")
@@ -228,7 +260,10 @@ def test_many_labels_give_a_report(lines, tmp_path, capsys):
 
 def test_sound_run_is_reported(lines, tmp_path, capsys):
     """With unknown fields, keys that stand twice, and a metric of another version."""
-    extended = [line | {"new_field": [{}], "recovery": {"chebyshev": 0.5, "of_the_future": 1.0}} for line in lines[:3]]
+    extended = [
+        line | {"new_field": [{}], "recovery": {"chebyshev": 0.5, "of_the_future": 1.0}}
+        for line in lines[:3]
+    ]
     twice = raw(extended[0], '"cell":', '"cell": 5, "cell":')
     write_run(tmp_path, [twice, *extended[1:]], plan_toml='name = "x"\nunknown = 5')
     shutil.rmtree(tmp_path / "out", ignore_errors=True)

@@ -35,7 +35,8 @@ RECORDS = make_records(repeats=2)
 FEW = [  # enough records for complete figures
     record
     for record in RECORDS
-    if record.dataset in ("yeast", "scut_fbp") and record.method in ("DLDL", "GLLE", "UniformLE", "PriorLE")
+    if record.dataset in ("yeast", "scut_fbp")
+    and record.method in ("DLDL", "GLLE", "UniformLE", "PriorLE")
 ]
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 4))
@@ -52,15 +53,23 @@ EXAMPLES = {
     "critical difference of records": lambda ax=None: CriticalDifferenceDisplay.from_records(
         RECORDS, "chebyshev", task="recovery", methods=["DLDL", "GLLE", "UniformLE"], ax=ax
     ),
-    "differences": lambda ax=None: DifferencesDisplay.from_records(FEW, "chebyshev", task="recovery", ax=ax),
+    "differences": lambda ax=None: DifferencesDisplay.from_records(
+        FEW, "chebyshev", task="recovery", ax=ax
+    ),
     "convergence": lambda ax=None: ConvergenceDisplay.from_estimator(MODEL, ax=ax),
     "convergence of records": lambda ax=None: ConvergenceDisplay.from_records(FEW, "yeast", ax=ax),
     "sensitivity": lambda ax=None: SensitivityDisplay.from_records(RECORDS, "yeast", "DLDL", ax=ax),
     "bars": lambda ax=None: DistributionBarsDisplay.from_estimator(MODEL, X, Y, rows=[0, 3], ax=ax),
     "bars of records": lambda ax=None: DistributionBarsDisplay.from_records(FEW, "yeast", ax=ax),
-    "artificial": lambda ax=None: ArtificialPictureDisplay({"uniform": np.full((2601, 3), 1 / 3)}).plot(ax=ax),
-    "ternary": lambda ax=None: TernaryDisplay.from_estimator(MODEL, X, truth=MODEL.label_distributions_, ax=ax),
-    "reliability": lambda ax=None: ReliabilityDisplay.from_estimator(MODEL, X, MODEL.label_distributions_, ax=ax),
+    "artificial": lambda ax=None: ArtificialPictureDisplay(
+        {"uniform": np.full((2601, 3), 1 / 3)}
+    ).plot(ax=ax),
+    "ternary": lambda ax=None: TernaryDisplay.from_estimator(
+        MODEL, X, truth=MODEL.label_distributions_, ax=ax
+    ),
+    "reliability": lambda ax=None: ReliabilityDisplay.from_estimator(
+        MODEL, X, MODEL.label_distributions_, ax=ax
+    ),
     "co-occurrence": lambda ax=None: CooccurrenceDisplay(Y).plot(ax=ax),
     "influence": lambda ax=None: FeatureInfluenceDisplay.from_estimator(MODEL, 0, ax=ax),
     "time and memory": lambda ax=None: TimeMemoryDisplay.from_records(FEW, "yeast", ax=ax),
@@ -85,12 +94,22 @@ class TestEveryDisplay:
         for suffix, head in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
             path = display.save(tmp_path / f"picture.{suffix}", dpi=60)
             assert path.read_bytes().startswith(head)
-        assert sorted(entry.name for entry in tmp_path.iterdir()) == ["picture.pdf", "picture.png", "picture.svg"]
-        assert (dict(mpl.rcParams), mpl.get_backend(), plt.get_fignums()) == (before, backend, figures)
+        assert sorted(entry.name for entry in tmp_path.iterdir()) == [
+            "picture.pdf",
+            "picture.png",
+            "picture.svg",
+        ]
+        assert (dict(mpl.rcParams), mpl.get_backend(), plt.get_fignums()) == (
+            before,
+            backend,
+            figures,
+        )
 
 
 def test_saved_files_are_reproducible(tmp_path):
-    first, second = (EXAMPLES["sensitivity"]().save(tmp_path / f"{i}.svg").read_bytes() for i in range(2))
+    first, second = (
+        EXAMPLES["sensitivity"]().save(tmp_path / f"{i}.svg").read_bytes() for i in range(2)
+    )
     assert first == second
 
 
@@ -106,7 +125,11 @@ def test_artists_added_after_saving_are_drawn(tmp_path):
 
 
 def test_displays_have_a_notebook_representation():
-    assert EXAMPLES["co-occurrence"]()._repr_html_().startswith('<img alt="CooccurrenceDisplay" src="data:image/png')
+    assert (
+        EXAMPLES["co-occurrence"]()
+        ._repr_html_()
+        .startswith('<img alt="CooccurrenceDisplay" src="data:image/png')
+    )
 
 
 def test_saving_needs_a_suffix(tmp_path):
@@ -117,9 +140,15 @@ def test_saving_needs_a_suffix(tmp_path):
 def test_names_are_not_parsed_as_formulas(tmp_path):
     names = ["_hidden", "$\\frac{1$ 100% {x}", "a\x00b\nc<script>&"]
     renamed = dict(zip(("DLDL", "DLDL (paper)", "L2"), names, strict=True))
-    records = [replace(record, method=renamed[record.method]) for record in RECORDS if record.method in renamed]
+    records = [
+        replace(record, method=renamed[record.method])
+        for record in RECORDS
+        if record.method in renamed
+    ]
     for display in (
-        CriticalDifferenceDisplay(nemenyi(SCORES, greater_is_better=False, methods=[*names, "D"])).plot(),
+        CriticalDifferenceDisplay(
+            nemenyi(SCORES, greater_is_better=False, methods=[*names, "D"])
+        ).plot(),
         ConvergenceDisplay.from_records(records, "yeast"),
         DistributionBarsDisplay.from_records(records, "yeast"),
         TimeMemoryDisplay.from_records(records),
@@ -139,7 +168,9 @@ class TestCriticalDifference:
         assert list(display.names_) == ["A", "B", "C", "D"]
         assert "1.30" in display.names_["A"].get_text()
         ends = [tuple(bar.get_xdata()) for bar in display.bars_]
-        assert ends == [(ranks.average_ranks[g[0]], ranks.average_ranks[g[-1]]) for g in ranks.groups]
+        assert ends == [
+            (ranks.average_ranks[g[0]], ranks.average_ranks[g[-1]]) for g in ranks.groups
+        ]
         assert len(ends) > 1
 
     def test_bars_do_not_overlap(self):
@@ -166,7 +197,9 @@ class TestCriticalDifference:
 
     def test_equal_ranks_still_have_an_axis(self):
         with pytest.warns(TooFewDatasetsWarning):
-            display = CriticalDifferenceDisplay(nemenyi([[0.1, 0.1]] * 3, greater_is_better=True)).plot()
+            display = CriticalDifferenceDisplay(
+                nemenyi([[0.1, 0.1]] * 3, greater_is_better=True)
+            ).plot()
         assert display.result.average_ranks == {"0": 1.5, "1": 1.5}
 
 
@@ -195,17 +228,27 @@ ONE = Record(cell="a", dataset="d", method="m", repeat=0, status="ok")
 
 class TestDifferences:
     def test_dots_are_differences_to_the_best_baseline_of_each_data_set(self):
-        display = DifferencesDisplay.from_records(RECORDS, "intersection", task="recovery", methods=["DLDL", "L2"])
+        display = DifferencesDisplay.from_records(
+            RECORDS, "intersection", task="recovery", methods=["DLDL", "L2"]
+        )
         assert list(display.differences) == ["natural_scene", "scut_fbp", "vader_tweets", "yeast"]
         mean = {
-            name: np.mean([r.recovery["intersection"] for r in RECORDS if (r.dataset, r.method) == ("yeast", name)])
+            name: np.mean(
+                [
+                    r.recovery["intersection"]
+                    for r in RECORDS
+                    if (r.dataset, r.method) == ("yeast", name)
+                ]
+            )
             for name in ("DLDL", "L2", "UniformLE", "PriorLE")
         }
         baseline = max(("UniformLE", "PriorLE"), key=mean.get)
         assert display.axes_[3].get_title(loc="left") == "yeast"
         assert display.axes_[3].get_xlabel() == f"Intersection, better than\n{baseline}"
         for name in ("DLDL", "L2"):
-            assert display.differences["yeast"][name].mean == pytest.approx(mean[name] - mean[baseline])
+            assert display.differences["yeast"][name].mean == pytest.approx(
+                mean[name] - mean[baseline]
+            )
             (x,) = display.dots_["yeast", name].lines[0].get_xdata()
             assert x == pytest.approx(mean[name] - mean[baseline])
 
@@ -227,12 +270,16 @@ class TestSensitivity:
         np.testing.assert_allclose(display.lines_["alpha", "recovery"].get_xdata(), [-3, -1, 1])
         assert display.parameters == ["alpha", "beta", "gamma"]
 
-    @pytest.mark.parametrize(("metric", "expected"), [("intersection", [0.5, 0.9]), ("chebyshev", [0.2, 0.9])])
+    @pytest.mark.parametrize(
+        ("metric", "expected"), [("intersection", [0.5, 0.9]), ("chebyshev", [0.2, 0.9])]
+    )
     def test_direction_of_the_selection_metric(self, metric, expected):
         grid = [GridPoint({"k": k}, recovery=score) for k, score in ((1, 0.2), (2, 0.9))]
         grid += [GridPoint({"k": 1, "w": 1}, recovery=0.5)]
         # The recorded selection is ignored: here it is that of the opposite direction.
-        record = replace(ONE, grid=grid, selected={"recovery": {"k": 1}}, selection={"recovery": metric})
+        record = replace(
+            ONE, grid=grid, selected={"recovery": {"k": 1}}, selection={"recovery": metric}
+        )
         display = SensitivityDisplay.from_records([record], "d", "m")
         np.testing.assert_allclose(display.lines_["k", "recovery"].get_ydata(), expected)
         assert get_metric(metric).heading in display.ax_.get_ylabel()
@@ -255,13 +302,18 @@ class TestSensitivity:
     def test_from_scikit_learn_search(self):
         scores = {"mean_test_score": [0.1, 0.4, 0.3, 0.2], "std_test_score": [0.0] * 4}
         tried = [{"beta": beta, "gamma": 5.0} for beta in (1.0, 1.0, 2.0, 2.0)]
-        search = SimpleNamespace(cv_results_={"params": tried} | scores, best_params_={"beta": 1.0, "gamma": 5.0})
+        search = SimpleNamespace(
+            cv_results_={"params": tried} | scores, best_params_={"beta": 1.0, "gamma": 5.0}
+        )
         display = SensitivityDisplay.from_estimator(search)
         assert display.parameters == ["beta"]
         np.testing.assert_allclose(display.lines_["beta", "search"].get_ydata(), [0.4, 0.3])
         with pytest.raises(ValueError, match="nothing to draw"):
             SensitivityDisplay.from_estimator(
-                SimpleNamespace(cv_results_={"params": [{"gamma": 5.0}] * 4} | scores, best_params_={"gamma": 5.0})
+                SimpleNamespace(
+                    cv_results_={"params": [{"gamma": 5.0}] * 4} | scores,
+                    best_params_={"gamma": 5.0},
+                )
             )
 
     def test_too_few_axes_raise(self):
@@ -273,7 +325,9 @@ class TestDistributionBars:
     def test_texts_of_rows_are_wrapped_as_titles(self):
         texts = ["short", "a text of many words that does not fit into one line above a panel", "b"]
         options = {"texts": texts, "rows": [1, 0], "label_names": ["p", "q"]}
-        long, short = DistributionBarsDisplay.from_distributions({"found": np.eye(3)[:, :2]}, **options).axes_
+        long, short = DistributionBarsDisplay.from_distributions(
+            {"found": np.eye(3)[:, :2]}, **options
+        ).axes_
         assert short.get_title(loc="left") == "short"
         assert long.get_title(loc="left").split() == texts[1].split()
         assert max(map(len, long.get_title(loc="left").splitlines())) <= 28
@@ -292,7 +346,10 @@ class TestDistributionBars:
     @pytest.mark.filterwarnings("ignore:Intervals of predictions may be too narrow")  # of tweets
     def test_intervals_are_lines(self):
         display = DistributionBarsDisplay.from_estimator(MODEL, X, Y, rows=[3], interval=0.9)
-        ends = [np.array([segment[:, 0] for segment in lines.get_segments()]) for lines in display.ax_.collections]
+        ends = [
+            np.array([segment[:, 0] for segment in lines.get_segments()])
+            for lines in display.ax_.collections
+        ]
         np.testing.assert_allclose(ends[0].T, np.stack(MODEL.enhance_interval(X, Y))[:, 3])
         np.testing.assert_allclose(ends[1].T, np.stack(MODEL.predict_interval(X))[:, 3])
         assert display.ax_.get_xlim()[1] >= min(1.0, ends[1].max())
@@ -308,7 +365,9 @@ class TestDistributionBars:
     def test_from_records_has_a_panel_per_recovery_method(self):
         display = DistributionBarsDisplay.from_records(RECORDS, "yeast", row=3)
         headings = [panel.heading for panel in display.panels]
-        assert headings == [name for name, (kind, *_) in METHODS.items() if kind in ("joint", "enhancer")]
+        assert headings == [
+            name for name, (kind, *_) in METHODS.items() if kind in ("joint", "enhancer")
+        ]
         record = next(r for r in RECORDS if (r.dataset, r.method) == ("yeast", "GLLE"))
         glle = display.bars_[headings.index("GLLE")]["recovered"]
         np.testing.assert_allclose([bar.get_width() for bar in glle], record.samples.recovered[3])
@@ -331,7 +390,8 @@ class TestThreeLabels:
         model = DLDL().fit(small.X, small.logical(rule="cumulative"))
         display = ArtificialPictureDisplay.from_estimator(model)
         np.testing.assert_allclose(
-            np.asarray(display.images_["DLDL"].get_array()), artificial_picture(model.predict(SURFACE.X))
+            np.asarray(display.images_["DLDL"].get_array()),
+            artificial_picture(model.predict(SURFACE.X)),
         )
 
     def test_corners_of_the_triangle_are_one_hot_distributions(self):
@@ -421,7 +481,9 @@ class TestFeatureInfluence:
     def test_unsupported_estimators_raise(self):
         with pytest.raises(ValueError, match="feature map"):
             FeatureInfluenceDisplay.from_estimator(DLDL(feature_map="rbf").fit(X, Y), 0)
-        with pytest.raises(ValueError, match="UniformLE does not predict a softmax of linear scores"):
+        with pytest.raises(
+            ValueError, match="UniformLE does not predict a softmax of linear scores"
+        ):
             FeatureInfluenceDisplay.from_estimator(UniformLE().fit(X, Y), 0)
         with pytest.raises(ValueError, match="BDLE does not predict"):
             FeatureInfluenceDisplay.from_estimator(BDLE().fit(X, Y), 0)
@@ -435,7 +497,9 @@ def test_time_and_memory_are_means_sorted_by_time():
     assert display.seconds["DLDL"]["fit"] == pytest.approx(0.105)
     assert display.memory["DLDL"] == pytest.approx(150)
     fits = display.points_["fit"]
-    np.testing.assert_allclose(fits.get_xdata(), [display.seconds[m]["fit"] for m in display.methods_])
+    np.testing.assert_allclose(
+        fits.get_xdata(), [display.seconds[m]["fit"] for m in display.methods_]
+    )
 
 
 def test_memory_is_drawn_only_where_it_differs():
@@ -457,16 +521,27 @@ def test_displays_do_not_open_pyplot_figures():
 
 def test_panels_need_no_more_axes_than_there_are_panels():
     figure = Figure(figsize=(12, 3))
-    display = DistributionBarsDisplay.from_estimator(MODEL, X, Y, rows=[0, 1, 2, 3], ax=figure.subplots(1, 4))
+    display = DistributionBarsDisplay.from_estimator(
+        MODEL, X, Y, rows=[0, 1, 2, 3], ax=figure.subplots(1, 4)
+    )
     assert len(display.axes_) == 4
 
 
 def test_default_label_names_of_the_triangle():
-    assert TernaryDisplay({"one": [[0.2, 0.3, 0.5]]}).label_names == ["label_0", "label_1", "label_2"]
+    assert TernaryDisplay({"one": [[0.2, 0.3, 0.5]]}).label_names == [
+        "label_0",
+        "label_1",
+        "label_2",
+    ]
 
 
 @pytest.mark.parametrize(
-    "empty", [DifferencesDisplay({}, {}), SensitivityDisplay({"recovery": []}), DistributionBarsDisplay([], ["a", "b"])]
+    "empty",
+    [
+        DifferencesDisplay({}, {}),
+        SensitivityDisplay({"recovery": []}),
+        DistributionBarsDisplay([], ["a", "b"]),
+    ],
 )
 def test_empty_input_raises(empty):
     with pytest.raises(InputError, match="nothing to show"):

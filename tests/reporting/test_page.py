@@ -74,12 +74,16 @@ def test_page_has_no_external_resources(html, page):
 
 
 def test_content_security_policy_allows_only_the_embedded_script(html, page):
-    policy = next(a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy")
+    policy = next(
+        a["content"] for tag, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"
+    )
     script = re.search(r"<script>(.*?)</script>", html, re.DOTALL)[1]
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy
     assert "default-src 'none'" in policy
-    handlers = [key for _, attributes in page.elements for key in attributes if key.startswith("on")]
+    handlers = [
+        key for _, attributes in page.elements for key in attributes if key.startswith("on")
+    ]
     assert handlers == []
 
 
@@ -107,8 +111,12 @@ def test_example_row_has_a_typical_intersection(report):
     rows = {row["row"]: row for row in stored[displayed["dataset"]]["rows"]}
     overlap = {n: sum(map(min, row["truth"], row["degrees"]["DLDL"])) for n, row in rows.items()}
     assert displayed["method"] == "DLDL"
-    assert 3 <= sum(value < overlap[displayed["row"]] for value in overlap.values()) <= 8  # of twelve
-    assert [label["degree"] for label in displayed["labels"]] == rows[displayed["row"]]["degrees"]["DLDL"]
+    assert (
+        3 <= sum(value < overlap[displayed["row"]] for value in overlap.values()) <= 8
+    )  # of twelve
+    assert [label["degree"] for label in displayed["labels"]] == rows[displayed["row"]]["degrees"][
+        "DLDL"
+    ]
     assert displayed["text"] == f"text {displayed['row']} <&>"
 
 
@@ -123,7 +131,9 @@ def test_every_score_is_in_the_page(report, page):
 def test_baselines_are_shaded_and_the_best_is_bold(report, page):
     assert sum(a.get("class") == "baseline" for tag, a in page.elements if tag == "tr") > 0
     n_best = sum(a.get("class") == "best" for tag, a in page.elements if tag == "td")
-    assert n_best == sum(cell.best for table in report.tables.values() for cell in table.scores.values())
+    assert n_best == sum(
+        cell.best for table in report.tables.values() for cell in table.scores.values()
+    )
 
 
 def test_missing_and_failed_cells_are_listed(page):
@@ -131,7 +141,11 @@ def test_missing_and_failed_cells_are_listed(page):
     assert "raf_ml is not on this machine" in text
     assert "ValueError: the kernel matrix is singular" in text
     assert "1 failed" in text
-    assert any(a.get("value") == "raf_ml" and "disabled" in a for tag, a in page.elements if tag == "option")
+    assert any(
+        a.get("value") == "raf_ml" and "disabled" in a
+        for tag, a in page.elements
+        if tag == "option"
+    )
 
 
 def test_page_explains_terms(page):
@@ -148,9 +162,14 @@ def test_only_metrics_of_the_plan_are_tested(report, html):
 def test_rank_diagrams_only_for_significant_differences():
     plan = 'metrics = ["chebyshev"]'
     some = {name: METHODS[name] for name in ("DLDL", "GLLE", "FCM", "UniformLE")}
-    few = Report(make_records({"a": ["x", "y"], "b": ["x", "y"]}, some, repeats=1, missing=()), plan)
+    few = Report(
+        make_records({"a": ["x", "y"], "b": ["x", "y"]}, some, repeats=1, missing=()), plan
+    )
     assert "Critical-difference diagram" not in few.html()
-    many = Report(make_records({f"set{i}": ["a", "b", "c"] for i in range(12)}, some, repeats=1, missing=()), plan)
+    many = Report(
+        make_records({f"set{i}": ["a", "b", "c"] for i in range(12)}, some, repeats=1, missing=()),
+        plan,
+    )
     assert (
         many.html().count("Critical-difference diagram")
         == sum(v.pairs is not None for v in many.conclusions.values())
@@ -180,14 +199,18 @@ def test_diagrams_use_css_colours(html):
 
 
 def test_embedded_data_match_the_records(html):
-    embedded = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)[1]
+    embedded = re.search(
+        r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL
+    )[1]
     data = json.loads(embedded)
     sample = data["samples"]["yeast"]["rows"][2]
     record = next(r for r in RECORDS if (r.dataset, r.method, r.repeat) == ("yeast", "GLLE", 0))
     assert sample["row"] == record.samples.rows[2]
     assert sample["degrees"]["GLLE"] == pytest.approx(record.samples.recovered[2], abs=5e-5)
     assert sample["truth"] == pytest.approx(record.samples.truth[2], abs=5e-5)
-    assert set(sample["degrees"]) == {m for m, (kind, *_) in METHODS.items() if kind in ("joint", "enhancer")}
+    assert set(sample["degrees"]) == {
+        m for m, (kind, *_) in METHODS.items() if kind in ("joint", "enhancer")
+    }
     curve = data["sensitivity"]["yeast"]["DLDL"]["recovery"][0]
     assert (curve["parameter"], curve["names"]) == ("alpha", ["0.001", "0.1", "10"])
     assert sum(curve["chosen"]) == 2
@@ -200,7 +223,9 @@ def test_samples_are_those_of_the_first_repeat():
 
 
 def test_names_are_escaped():
-    text = Report(malicious_records(), f'name = {json.dumps(HOSTILE[1])}\nmetrics = ["chebyshev"]').html()
+    text = Report(
+        malicious_records(), f'name = {json.dumps(HOSTILE[1])}\nmetrics = ["chebyshev"]'
+    ).html()
     page = Page(text)
     assert [tag for tag, _ in page.elements].count("script") == 2
     assert "img" not in [tag for tag, _ in page.elements]
@@ -218,11 +243,16 @@ def test_embedded_json_cannot_close_the_script():
 def test_non_finite_numbers_become_null():
     records = make_records({"yeast": ["a", "b"]}, repeats=1, missing=())
     records[0].convergence.objective[0] = float("nan")
-    assert json.loads(script_json(page_data(Results(records))))["convergence"]["yeast"]["DLDL"][0] is None
+    assert (
+        json.loads(script_json(page_data(Results(records))))["convergence"]["yeast"]["DLDL"][0]
+        is None
+    )
 
 
 def test_duality_gap_is_listed_with_its_ratio_to_the_objective(html):
-    entry = next(entry for entry in summarize_convergence(Results(RECORDS)) if entry.gap is not None)
+    entry = next(
+        entry for entry in summarize_convergence(Results(RECORDS)) if entry.gap is not None
+    )
     gap, objective = entry.gap.mean, entry.objective.mean
     displayed = f'<td data-v="{gap}">{gap:.3g}</td><td data-v="{abs(gap / objective)}">{abs(gap / objective):.3g}</td>'
     assert displayed in html

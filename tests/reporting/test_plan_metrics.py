@@ -1,4 +1,5 @@
-"""Every metric that a plan names is reported: in printed tables, the page, Markdown, LaTeX and figures."""
+"""Every metric that a plan names is reported: in printed tables, the page, Markdown, LaTeX and
+figures."""
 
 import pytest
 from tiny_plans import tiny_dict
@@ -8,7 +9,10 @@ from ldlearn.experiments import Plan, run_plan
 from ldlearn.metrics import LABEL_METRICS, METRICS, get_metric
 from ldlearn.reporting import write_report
 
-METHODS = {"UniformLE + MeanLDL": {"estimator": "UniformLE", "learner": "MeanLDL"}, "DLDL": {"params": {"beta": 1.0}}}
+METHODS = {
+    "UniformLE + MeanLDL": {"estimator": "UniformLE", "learner": "MeanLDL"},
+    "DLDL": {"params": {"beta": 1.0}},
+}
 EVERY_METRIC = [*METRICS, *LABEL_METRICS]
 
 
@@ -43,7 +47,9 @@ def test_named_metrics_are_reported_everywhere(metrics, folder, tmp_path):
         assert (tmp_path / f"tables/prediction-{name}.tex").is_file()
         assert (tmp_path / f"figures/differences-prediction-{name}.svg").is_file()
     assert options.count("<option ") == len(metrics)
-    assert len(list((tmp_path / "tables").glob("prediction-*.md"))) == len(metrics) + 1  # and the combined table
+    assert (
+        len(list((tmp_path / "tables").glob("prediction-*.md"))) == len(metrics) + 1
+    )  # and the combined table
 
 
 def test_every_metric_can_be_named(folder):
@@ -85,4 +91,7 @@ def test_metric_without_a_score_is_named_in_the_report(folder, tmp_path):
 
 
 def test_no_metrics_are_the_usual_ones():
-    assert make_plan([]).metrics == make_plan(["chebyshev", "clark", "threshold_error", "intersection"]).metrics
+    assert (
+        make_plan([]).metrics
+        == make_plan(["chebyshev", "clark", "threshold_error", "intersection"]).metrics
+    )

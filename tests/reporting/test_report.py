@@ -16,7 +16,9 @@ from ldlearn.tables.files import write_file
 
 SMALL = {"yeast": ["a", "b", "c"], "vader_tweets": ["x", "y"]}
 FEW = {name: METHODS[name] for name in ("DLDL", "UniformLE")}
-SOME = {name: METHODS[name] for name in ("DLDL", "UniformLE", "GLLE + SABFGS", "UniformLE + MeanLDL")}
+SOME = {
+    name: METHODS[name] for name in ("DLDL", "UniformLE", "GLLE + SABFGS", "UniformLE + MeanLDL")
+}
 
 
 def test_writes_the_page_tables_and_figures(tmp_path):
@@ -39,14 +41,19 @@ def test_writes_the_page_tables_and_figures(tmp_path):
 
 
 def test_records_file_is_sufficient_and_read_once(tmp_path, monkeypatch):
-    plain = make_run(tmp_path / "run", datasets={"yeast": ["a", "b"]}, methods=FEW, repeats=1) / "records.jsonl"
+    plain = (
+        make_run(tmp_path / "run", datasets={"yeast": ["a", "b"]}, methods=FEW, repeats=1)
+        / "records.jsonl"
+    )
     alone = tmp_path / "mine.jsonl.xz"
     alone.write_bytes(lzma.compress(plain.read_bytes()))
     parsed, original = [], files._parse_lines
     monkeypatch.setattr(files, "_parse_lines", lambda *args: parsed.append(args) or original(*args))
     monkeypatch.setattr(Plan, "from_dict", None)
     monkeypatch.setattr(DatasetSpec, "load", None)
-    monkeypatch.setitem(write_report.__kwdefaults__, "formats", ["svg"])  # each format draws all figures again
+    monkeypatch.setitem(
+        write_report.__kwdefaults__, "formats", ["svg"]
+    )  # each format draws all figures again
     with pytest.raises(SystemExit) as exit_info:
         main(["report", str(alone), "-o", str(tmp_path / "out")])
     assert exit_info.value.code in (0, None)
@@ -117,7 +124,10 @@ def test_similar_names_get_different_files(tmp_path):
 
 def test_report_of_learners_only():
     learners = {"SABFGS": ("learner", False, 0.1, False), "AAKNN": ("learner", False, 0.4, False)}
-    learners |= {"PTBayes": ("learner", False, 0.7, False), "MeanLDL": ("learner", True, 1.0, False)}
+    learners |= {
+        "PTBayes": ("learner", False, 0.7, False),
+        "MeanLDL": ("learner", True, 1.0, False),
+    }
     sets = {f"set{i}": ["a", "b", "c"] for i in range(8)}
     report = Report(make_records(sets, learners, repeats=2, missing=()), 'metrics = ["chebyshev"]')
     text = report.markdown()
@@ -133,11 +143,15 @@ def test_report_of_learners_only():
 
 def test_table_of_reference_methods_reports_no_missing_results():
     methods = {"GLLE": METHODS["GLLE"], "SABFGS on truth": METHODS["SABFGS on truth"]}
-    text = Report(make_records(SMALL, methods, repeats=1, missing=()), 'metrics = ["chebyshev"]').markdown()
+    text = Report(
+        make_records(SMALL, methods, repeats=1, missing=()), 'metrics = ["chebyshev"]'
+    ).markdown()
     assert "No method has a result" not in text
     assert "Only methods that were fitted on true distributions have results here" in text
     methods |= {"L2": METHODS["L2"], "DLDL": METHODS["DLDL"]}
-    text = Report(make_records(SMALL, methods, repeats=1, missing=()), 'metrics = ["chebyshev"]').markdown()
+    text = Report(
+        make_records(SMALL, methods, repeats=1, missing=()), 'metrics = ["chebyshev"]'
+    ).markdown()
     assert "Only methods" not in text
 
 
@@ -146,7 +160,11 @@ def test_report_of_a_real_run(tmp_path):
         {
             "name": "tiny",
             "metrics": ["intersection"],
-            "datasets": {"vader_tweets": {"rows": 80}, "uk_budget_shares": {"rows": 80}, "raf_ml": {}},
+            "datasets": {
+                "vader_tweets": {"rows": 80},
+                "uk_budget_shares": {"rows": 80},
+                "raf_ml": {},
+            },
             "methods": {
                 "UniformLE": {},
                 "DLDL": {"grid": {"beta": [0.1, 1.0], "gamma": ["0.03*m", "default"]}},
@@ -161,5 +179,7 @@ def test_report_of_a_real_run(tmp_path):
     text = report_page.read_text(encoding="utf-8")
     assert "Experiment “tiny”" in text
     assert "true distributions</span>" in text
-    assert "sensitivity-vader-tweets.svg" in {path.name for path in (tmp_path / "figures").iterdir()}
+    assert "sensitivity-vader-tweets.svg" in {
+        path.name for path in (tmp_path / "figures").iterdir()
+    }
     assert "raf_ml" in text

@@ -34,7 +34,8 @@ def test_markdown_has_every_cell_and_the_best_in_bold():
         (row,) = [
             line
             for name, line in rows.items()
-            if name in (method.name, f"{method.name} (baseline)", f"{method.name} (true distributions)")
+            if name
+            in (method.name, f"{method.name} (baseline)", f"{method.name} (true distributions)")
         ]
         cells = [cell.strip() for cell in row.strip("|").split("|")]
         for dataset, text in zip(TABLE.datasets, cells[1:-1], strict=True):
@@ -48,7 +49,10 @@ def test_markdown_has_every_cell_and_the_best_in_bold():
 def test_latex_is_bold_for_the_best_and_shaded_for_baselines():
     lines = FILES["tables/recovery-chebyshev.tex"].splitlines()
     best = TABLE.score(TABLE.methods[0].name, "yeast")
-    assert any(rf"\textbf{{{best.spread.mean:.4f} $\pm$ {best.spread.std:.4f} (1)}}" in line for line in lines)
+    assert any(
+        rf"\textbf{{{best.spread.mean:.4f} $\pm$ {best.spread.std:.4f} (1)}}" in line
+        for line in lines
+    )
     shaded = [line for line in lines if line.startswith(r"\rowcolor")]
     assert len(shaded) == sum(method.is_baseline for method in TABLE.methods)
     assert all("(baseline)" in line for line in shaded)
@@ -59,7 +63,11 @@ def test_latex_is_well_formed(name):
     text = FILES[name]
     columns = len(re.search(r"\\begin\{(?:tabular|longtable)\}\{(l{1,2}r*)\}", text)[1])
     assert text.count(f"\\label{{tab:{name.removeprefix('tables/').removesuffix('.tex')}}}") == 1
-    rows = [line for line in text.splitlines() if line.endswith(r"\\") and not line.startswith(r"\caption")]
+    rows = [
+        line
+        for line in text.splitlines()
+        if line.endswith(r"\\") and not line.startswith(r"\caption")
+    ]
     assert rows
     assert all(len(re.findall(r"(?<!\\)&", row)) == columns - 1 for row in rows)
     bare = re.sub(r"\\[{}]", "", text)
@@ -71,9 +79,15 @@ def test_malicious_names_are_escaped():
     methods = {MALICIOUS: METHODS["DLDL"], "UniformLE": METHODS["UniformLE"]}
     report = Report(make_records({MALICIOUS: ["a", "b"]}, methods, repeats=1, missing=()))
     files = report.text_files()
-    (row,) = [line for line in files["tables/recovery-chebyshev.md"].splitlines() if r"50% of \{a\_b\}" in line[:20]]
+    (row,) = [
+        line
+        for line in files["tables/recovery-chebyshev.md"].splitlines()
+        if r"50% of \{a\_b\}" in line[:20]
+    ]
     assert len(re.findall(r"(?<!\\)\|", row)) == 4
-    assert render("table.md", report, table=TextTable("of `a`_b", ["Method"], [])).startswith(r"### of \`a\`\_b")
+    assert render("table.md", report, table=TextTable("of `a`_b", ["Method"], [])).startswith(
+        r"### of \`a\`\_b"
+    )
     assert "<b>" not in re.sub(r"\\<", "", files["report.md"])
     tex = files["tables/recovery-chebyshev.tex"]
     assert r"50\% of \{a\_b\} | \$x\$ \& \textbackslash{}x \#1 \textless{}b\textgreater{}" in tex
@@ -95,7 +109,11 @@ def test_marks_are_significant_differences_from_the_subject(task):
     results, table, marks = REPORT.results, REPORT.tables[task, "intersection"], set()
     for method, (_, cells) in zip(table.methods, score_table(table, results).rows, strict=True):
         for dataset, cell in zip(table.datasets, cells[1:-1], strict=True):
-            gap = None if method.name == "DLDL" else difference(results, table, "DLDL", method.name, dataset)
+            gap = (
+                None
+                if method.name == "DLDL"
+                else difference(results, table, "DLDL", method.name, dataset)
+            )
             expected = "" if gap is None or not gap.is_significant else "•" if gap.mean > 0 else "◦"
             assert "".join(sign for sign in cell.text if sign in "•◦") == expected
             marks.add(expected)
@@ -121,7 +139,9 @@ def test_combined_table_has_the_cells_of_single_tables():
     assert "ours" in {cells[1].text for _, cells in combined.rows}
     for column, table in enumerate(tables):
         single = score_table(table, REPORT.results)
-        by_method = {m.name: cells for m, (_, cells) in zip(table.methods, single.rows, strict=True)}
+        by_method = {
+            m.name: cells for m, (_, cells) in zip(table.methods, single.rows, strict=True)
+        }
         n = len(tables[0].methods)
         for number, (_, cells) in enumerate(combined.rows):
             method = tables[0].methods[number % n].name

@@ -28,7 +28,11 @@ DEVIATIONS_IN = {"1": "S3", "2": "S4"}
 def read_cells():
     folder = files("research.paper").joinpath("data")
     names = ("recovery", "predictive", "predictive_ldlsf", "ablation")
-    rows = [row for n in names for row in csv.DictReader((folder / f"{n}.csv").read_text("utf-8").splitlines())]
+    rows = [
+        row
+        for n in names
+        for row in csv.DictReader((folder / f"{n}.csv").read_text("utf-8").splitlines())
+    ]
     return {(row["table"], row["metric"], row["dataset"], row["method"]): row for row in rows}
 
 
@@ -57,7 +61,9 @@ def correct_average(table, metric, method):
 
 def change_cell(where, column, value):
     """The printed cells with one of them changed."""
-    cells = [cell._replace(**{column: value}) if cell[:4] == where else cell for cell in printed_cells()]
+    cells = [
+        cell._replace(**{column: value}) if cell[:4] == where else cell for cell in printed_cells()
+    ]
     assert cells != list(printed_cells())
     return cells
 
@@ -110,16 +116,29 @@ class TestRanks:
         ("table", "claimed", "first", "second", "last"), [("2", 21, 20, 3, 1), ("S5", 17, 15, 5, 1)]
     )
     def test_first_places(self, table, claimed, first, second, last):
-        printed = [int(CELLS[table, metric, d, "DLDL"]["rank"]) for metric in METRICS for d in DATASETS]
+        printed = [
+            int(CELLS[table, metric, d, "DLDL"]["rank"]) for metric in METRICS for d in DATASETS
+        ]
         places = [correct_rank(table, metric, d, "DLDL") for metric in METRICS for d in DATASETS]
-        assert (printed.count(1), places.count(1), places.count(2), places.count(7)) == (claimed, first, second, last)
+        assert (printed.count(1), places.count(1), places.count(2), places.count(7)) == (
+            claimed,
+            first,
+            second,
+            last,
+        )
         finding = FINDINGS[f"first-places/{table}"]
         assert f"{100 * claimed / 24:.1f} %" in finding.claim
-        assert f"{first} of 24, {100 * first / 24:.1f} % (first {first}, second {second}, last {last})" in finding.truth
+        assert (
+            f"{first} of 24, {100 * first / 24:.1f} % (first {first}, second {second}, last {last})"
+            in finding.truth
+        )
 
     def test_correct_claims_are_kept(self):
-        """First of all seven on every recovery; the best average rank, or one of the best, everywhere else."""
-        assert all(correct_rank("1", metric, d, "DLDL") == 1 for metric in METRICS for d in DATASETS)
+        """First of all seven on every recovery; the best average rank, or one of the best,
+        everywhere else."""
+        assert all(
+            correct_rank("1", metric, d, "DLDL") == 1 for metric in METRICS for d in DATASETS
+        )
         assert "first-places/1" not in FINDINGS
         for table in RANKED:
             for metric in METRICS:
@@ -129,7 +148,8 @@ class TestRanks:
 
 class TestSignificance:
     def test_critical_differences(self):
-        # Quantiles of tables: the normal distribution at 1 - 0.05 / 12; the studentised range of 7 over sqrt(2).
+        # Quantiles of tables: the normal distribution at 1 - 0.05 / 12; the studentised range of 7
+        # over sqrt(2).
         bonferroni_dunn, nemenyi = 2.638257, 2.948320
         twelve, six = math.sqrt(7 * 8 / (6 * 12)), math.sqrt(7 * 8 / (6 * 6))
         finding = FINDINGS["critical-difference/Bonferroni-Dunn"]
@@ -147,7 +167,8 @@ class TestSignificance:
             for table in ("S3", "S4"):
                 for dataset in DATASETS:
                     column = {
-                        m: mean(table, metric, dataset, m) * (-1 if metric == "Intersection" else 1) for m in METHODS
+                        m: mean(table, metric, dataset, m) * (-1 if metric == "Intersection" else 1)
+                        for m in METHODS
                     }
                     for m, value in column.items():
                         smaller = sum(other < value for other in column.values())
@@ -168,12 +189,19 @@ class TestValues:
     def test_impossible_values_are_listed(self):
         found = {name for name, finding in FINDINGS.items() if finding.severity == "impossible"}
         assert found == {"identities/S3-NS-DLDL-One-error", "identities/S5-FBP-LDLSF-Intersection"}
-        chebyshev, common = (mean("S5", metric, "FBP", "LDLSF") for metric in ("Chebyshev", "Intersection"))
-        assert common < 1 - 5 / 2 * chebyshev  # the weaker bound, that needs no rounding down of c / 2
-        assert f"between {1 - 2 * chebyshev:.4f} and {1 - chebyshev:.4f}" in FINDINGS[max(found)].truth
+        chebyshev, common = (
+            mean("S5", metric, "FBP", "LDLSF") for metric in ("Chebyshev", "Intersection")
+        )
+        assert (
+            common < 1 - 5 / 2 * chebyshev
+        )  # the weaker bound, that needs no rounding down of c / 2
+        assert (
+            f"between {1 - 2 * chebyshev:.4f} and {1 - chebyshev:.4f}" in FINDINGS[max(found)].truth
+        )
 
     def test_deviation_of_a_tiny_mean_is_bounded(self):
-        """Ten values in [0, 1] whose mean rounds to 0.0000: they vary most if all but one of them are 0."""
+        """Ten values in [0, 1] whose mean rounds to 0.0000: they vary most if all but one of them
+        are 0."""
         assert np.std([0.0005] + 9 * [0.0], ddof=1) < 0.001 < 0.0592
         assert CELLS["S3", "One-error", "NS", "DLDL"]["std"] == "0.0592"
 
@@ -219,25 +247,42 @@ class TestValues:
         assert f"{differ} of {len(joint)} values" in FINDINGS["repeated/S4-S5"].truth
         assert differ == 48
         pairs = [(metric, d) for metric in METRICS for d in DATASETS]
-        same = [pair for pair in pairs if CELLS["S5", *pair, "LDLSF"]["mean"] == CELLS["2", *pair, "SA-BFGS"]["mean"]]
+        same = [
+            pair
+            for pair in pairs
+            if CELLS["S5", *pair, "LDLSF"]["mean"] == CELLS["2", *pair, "SA-BFGS"]["mean"]
+        ]
         assert set(FINDINGS["repeated/learners"].details) == {", ".join(pair) for pair in same}
         assert len(same) == 11
         for d in DATASETS:
             key = ("Chebyshev", d, "DLDL")
-            assert CELLS["3/predictive", *key]["mean"] == CELLS["S5", *key]["mean"] != CELLS["2", *key]["mean"]
+            assert (
+                CELLS["3/predictive", *key]["mean"]
+                == CELLS["S5", *key]["mean"]
+                != CELLS["2", *key]["mean"]
+            )
             assert CELLS["3/recovery", *key]["mean"] != CELLS["1", *key]["mean"]
-        assert "6 of 6 data sets; its recovery row differs from Table 1 on 6" in FINDINGS["repeated/3"].truth
+        assert (
+            "6 of 6 data sets; its recovery row differs from Table 1 on 6"
+            in FINDINGS["repeated/3"].truth
+        )
 
     @pytest.mark.parametrize(("task", "count"), [("recovery", 4), ("predictive", 5)])
     def test_ablation(self, task, count):
         table = f"3/{task}"
-        worse = [d for d in DATASETS if mean(table, "Chebyshev", d, "alpha=0") > mean(table, "Chebyshev", d, "beta=0")]
+        worse = [
+            d
+            for d in DATASETS
+            if mean(table, "Chebyshev", d, "alpha=0") > mean(table, "Chebyshev", d, "beta=0")
+        ]
         assert len(worse) == count
         assert f"{count} of 6 data sets ({', '.join(worse)})" in FINDINGS[f"ablation/{task}"].truth
 
 
 class TestBaselines:
-    @pytest.mark.parametrize(("dataset", "file"), [("NS", "Natural_Scene.mat"), ("SCUT", "SCUT_FBP.mat")])
+    @pytest.mark.parametrize(
+        ("dataset", "file"), [("NS", "Natural_Scene.mat"), ("SCUT", "SCUT_FBP.mat")]
+    )
     def test_stored_baselines_are_those_of_the_data(self, dataset, file, monkeypatch, tmp_path):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
         D = read_dataset(shared_file(f"datasets/{file}")).D
@@ -248,19 +293,36 @@ class TestBaselines:
             "mean-distribution": np.tile(D.mean(axis=0), (len(D), 1)),
         }
         computed = {name: np.minimum(D, P).sum(axis=1).mean() for name, P in baselines.items()}
-        for origin, folder in (("measured before", tmp_path), ("computed now", SHARED / "datasets")):
+        for origin, folder in (
+            ("measured before", tmp_path),
+            ("computed now", SHARED / "datasets"),
+        ):
             monkeypatch.setenv("LDLEARN_DATA", str(folder))
-            details = {(f.id, text.partition(":")[0]): text for f in audit_paper(["baselines"]) for text in f.details}
+            details = {
+                (f.id, text.partition(":")[0]): text
+                for f in audit_paper(["baselines"])
+                for text in f.details
+            }
             for name, value in computed.items():
                 assert f"baseline {value:.4f} ({origin})" in details[f"baselines/{name}", dataset]
 
     def test_equal_degrees_compared_with_printed_values(self):
-        stored = {"NS": 0.9495, "SCUT": 0.6455, "RAF": 0.6399, "FBP": 0.6466, "REN": 0.967, "Twitter": 0.7508}
+        stored = {
+            "NS": 0.9495,
+            "SCUT": 0.6455,
+            "RAF": 0.6399,
+            "FBP": 0.6466,
+            "REN": 0.967,
+            "Twitter": 0.7508,
+        }
         gains = {d: score - mean("S3", "Intersection", d, "DLDL") for d, score in stored.items()}
         assert [d for d, gain in gains.items() if gain > 0.005] == ["NS", "RAF", "Twitter"]
         assert [d for d, gain in gains.items() if abs(gain) <= 0.005] == ["REN"]
         truth = FINDINGS["baselines/equal-shares"].truth
-        assert "better on NS, RAF and Twitter, equal within 0.005 on REN, worse on SCUT and FBP" in truth
+        assert (
+            "better on NS, RAF and Twitter, equal within 0.005 on REN, worse on SCUT and FBP"
+            in truth
+        )
 
 
 class TestCorrupted:
@@ -272,12 +334,19 @@ class TestCorrupted:
         (("1", "Clark", "RAF", "FCM"), "mean", "0.5", "copies/1-S3"),
         (("S3", "Clark", "RAF", "FCM"), "mean", "2.5", "identities/S3-RAF-FCM-Clark"),
         (("S3", "Chebyshev", "RAF", "FCM"), "mean", "0.9", "identities/S3-RAF-FCM-Intersection"),
-        (("S4", "Intersection", "SCUT", "FLE"), "std", "0.6", "identities/S4-SCUT-FLE-Intersection"),
+        (
+            ("S4", "Intersection", "SCUT", "FLE"),
+            "std",
+            "0.6",
+            "identities/S4-SCUT-FLE-Intersection",
+        ),
         (("S4", "Clark", "Twitter", "FLE"), "mean", "1.9", "clark-baseline/S4-Twitter-FLE"),
         (("1", "Chebyshev", "NS", "DLDL"), "mean", "0.4", "first-places/1"),
     )
 
-    @pytest.mark.parametrize(("where", "column", "value", "expected"), CHANGES, ids=[c[-1] for c in CHANGES])
+    @pytest.mark.parametrize(
+        ("where", "column", "value", "expected"), CHANGES, ids=[c[-1] for c in CHANGES]
+    )
     def test_corrupted_cell_is_detected(self, where, column, value, expected):
         before, after = (
             {f.id: f for f in audit_paper()},

@@ -34,7 +34,10 @@ def test_counts_one_finding(run):
 def test_json_and_only(run):
     code, out, _ = run("--json", "--only", "critical-difference,first-places/2")
     found = json.loads(out)["findings"]
-    assert [finding["id"] for finding in found] == ["first-places/2", "critical-difference/Bonferroni-Dunn"]
+    assert [finding["id"] for finding in found] == [
+        "first-places/2",
+        "critical-difference/Bonferroni-Dunn",
+    ]
     assert set(found[0]) == {"id", "claim", "truth", "how", "severity", "details"}
     assert code == 0
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from synthetic_records import make_records
 
+from ldlearn._messages import normalize_name
 from ldlearn.evaluation import Method, Results
-from ldlearn.exceptions import normalize_name
 from ldlearn.metrics import METRICS
 from research.paper.comparison import paired_tables, paper_method
 from research.paper.printed_tables import BLOCKS, PAPER_METRICS, abbreviations
@@ -36,11 +36,17 @@ def value(table, metric, dataset, method, name="predictive"):
 
 class TestPrinted:
     def test_printed_cells_are_verbatim(self):
-        files_of = {"recovery": "recovery", "prediction": "predictive", "prediction-ldlsf": "predictive_ldlsf"}
+        files_of = {
+            "recovery": "recovery",
+            "prediction": "predictive",
+            "prediction-ldlsf": "predictive_ldlsf",
+        }
         for key, name in files_of.items():
             for row in rows_of(name):
                 if row["dataset"] != "Avg.Rank":
-                    cell = printed_scores()[key, PAPER_METRICS[row["metric"]]][row["dataset"], row["method"]]
+                    cell = printed_scores()[key, PAPER_METRICS[row["metric"]]][
+                        row["dataset"], row["method"]
+                    ]
                     assert cell.mean == row["mean"]
                     assert cell.std == row["std"] or row["std"] == ""
 
@@ -73,7 +79,11 @@ class TestRemarks:
     """The statements of remarks.csv follow from the printed numbers."""
 
     def test_every_remark_belongs_to_a_printed_cell(self):
-        printed = [row for name in ("recovery", "predictive", "predictive_ldlsf", "ablation") for row in rows_of(name)]
+        printed = [
+            row
+            for name in ("recovery", "predictive", "predictive_ldlsf", "ablation")
+            for row in rows_of(name)
+        ]
         for remark in rows_of("remarks"):
             keys = ("table", "metric", "dataset", "method")
             assert any(all(remark[k] in ("*", row[k]) for k in keys) for row in printed), remark
@@ -90,7 +100,9 @@ class TestRemarks:
         ]  # fmt: skip
         assert min(others) > 0.78
         assert 1 - value("2", "One-error", "REN", "DLDL") == pytest.approx(0.806, abs=5e-4)
-        assert 1 - value("S5", "One-error", "REN", "DLDL", "predictive_ldlsf") == pytest.approx(0.801, abs=5e-4)
+        assert 1 - value("S5", "One-error", "REN", "DLDL", "predictive_ldlsf") == pytest.approx(
+            0.801, abs=5e-4
+        )
 
     def test_two_learners_have_eleven_identical_cells(self):
         ldlsf, bfgs = printed_scores(), printed_scores()
@@ -98,7 +110,8 @@ class TestRemarks:
             (metric, dataset)
             for metric in PAPER_METRICS.values()
             for (dataset, method), cell in ldlsf["prediction-ldlsf", metric].items()
-            if method == "LDLSF" and cell.mean == bfgs["prediction", metric][dataset, "SA-BFGS"].mean
+            if method == "LDLSF"
+            and cell.mean == bfgs["prediction", metric][dataset, "SA-BFGS"].mean
         }
         marked = {
             (metric, dataset)
@@ -121,7 +134,8 @@ class TestRemarks:
         assert 1 - value("S5", "Intersection", "FBP", "LDLSF", "predictive_ldlsf") > (5 // 2) * cheb
 
     def test_clark_values_contradict_the_zeros(self):
-        # 0.8144 of 8 labels are zero on average; sqrt is concave and at most 7 are, so its mean is at least z / sqrt(7)
+        # 0.8144 of 8 labels are zero on average; sqrt is concave and at most 7 are, so its mean is
+        # at least z / sqrt(7)
         baseline = 8 * 0.8144 / np.sqrt(7)
         assert value("S5", "Clark", "REN", "FCM", "predictive_ldlsf") < baseline
         assert value("S5", "Clark", "REN", "DLDL", "predictive_ldlsf") < baseline
@@ -129,7 +143,9 @@ class TestRemarks:
     def test_deviations_of_dldl_on_raf_stand_out(self):
         for metric in PAPER_METRICS.values():
             cells = printed_scores()["prediction", metric]
-            others = [float(c.std) for (d, m), c in cells.items() if d == "RAF" and c.std and m != "DLDL"]
+            others = [
+                float(c.std) for (d, m), c in cells.items() if d == "RAF" and c.std and m != "DLDL"
+            ]
             assert float(cells["RAF", "DLDL"].std) > 8 * np.median(others)
 
     def test_ablation_repeats_table_s5(self):
@@ -145,7 +161,9 @@ class TestRemarks:
     def test_other_tables_print_what_the_remarks_quote(self):
         for metric, dataset in (("One-error", "FBP"), ("Clark", "FBP"), ("One-error", "Twitter")):
             cell = printed_scores()["prediction", PAPER_METRICS[metric]][dataset, "DLDL"]
-            quoted = printed_scores()["prediction-ldlsf", PAPER_METRICS[metric]][dataset, "DLDL"].mean
+            quoted = printed_scores()["prediction-ldlsf", PAPER_METRICS[metric]][
+                dataset, "DLDL"
+            ].mean
             assert any(quoted in remark for remark in cell.remarks)
 
 
@@ -157,8 +175,16 @@ class TestMatching:
             (Method("DLDL (paper)", "joint", estimator="DLDL"), "prediction", "DLDL"),
             (Method("GLLE", "enhancer", estimator="GLLE"), "recovery", "GLLE"),
             (Method("GLLE", "enhancer", estimator="GLLE"), "prediction", None),
-            (Method("GLLE + SABFGS", "two-step", estimator="GLLE", learner="SABFGS"), "prediction", "GLLE"),
-            (Method("GLLE + SABFGS", "two-step", estimator="GLLE", learner="SABFGS"), "prediction-ldlsf", None),
+            (
+                Method("GLLE + SABFGS", "two-step", estimator="GLLE", learner="SABFGS"),
+                "prediction",
+                "GLLE",
+            ),
+            (
+                Method("GLLE + SABFGS", "two-step", estimator="GLLE", learner="SABFGS"),
+                "prediction-ldlsf",
+                None,
+            ),
             (Method("GLLE + LDLSF", "two-step"), "prediction-ldlsf", "GLLE"),
             (Method("GLLE + LDLSF", "two-step"), "prediction", None),
             (Method("SA-BFGS on truth", "learner"), "prediction", "SA-BFGS"),
@@ -171,7 +197,12 @@ class TestMatching:
         ],
     )
     def test_method_names_are_matched(self, method, block, expected):
-        names = {name for (key, _), cells in printed_scores().items() if key == block for _, name in cells}
+        names = {
+            name
+            for (key, _), cells in printed_scores().items()
+            if key == block
+            for _, name in cells
+        }
         assert paper_method(method, BLOCK[block], names) == expected
 
 
@@ -183,10 +214,15 @@ class TestPaired:
         assert [row.method.name for row in rows] == ["DLDL", "DLDL (paper)"]
         cell = rows[0].scores["natural_scene"]
         assert cell.printed.mean == "0.0845"
-        assert cell.ours == RESULTS.table("recovery", METRICS["chebyshev"]).score("DLDL", "natural_scene").spread
+        assert (
+            cell.ours
+            == RESULTS.table("recovery", METRICS["chebyshev"]).score("DLDL", "natural_scene").spread
+        )
 
     def test_paper_methods_that_were_not_run(self):
-        (row,) = [row for row in TABLES["recovery", "chebyshev"].rows if row.paper_method == "LEMLL"]
+        (row,) = [
+            row for row in TABLES["recovery", "chebyshev"].rows if row.paper_method == "LEMLL"
+        ]
         assert row.method is None
         assert row.scores["natural_scene"].ours is None
 
@@ -202,13 +238,17 @@ class TestPaired:
 
     def test_notes_are_numbered_in_reading_order(self):
         table = TABLES["prediction-ldlsf", "chebyshev"]
-        seen = [number for row in table.rows for cell in row.scores.values() for number in cell.notes]
+        seen = [
+            number for row in table.rows for cell in row.scores.values() for number in cell.notes
+        ]
         first_use = list(dict.fromkeys(seen))
         assert first_use == sorted(first_use) == list(range(1, len(table.notes) + 1))
 
     def test_clark_convention_of_the_paper(self):
         records = [
-            replace(r, paper_zeros={"recovery": {"clark": 7.0}, "prediction": None}) if r.method == "GLLE" else r
+            replace(r, paper_zeros={"recovery": {"clark": 7.0}, "prediction": None})
+            if r.method == "GLLE"
+            else r
             for r in make_records(repeats=2)
         ]
         tables = {(t.block.key, t.metric.name): t for t in paired_tables(Results(records))}
@@ -222,8 +262,19 @@ class TestPaired:
 
     def test_ablation_is_compared_with_table_3(self):
         assert not any(key.startswith("ablation") for key, _ in TABLES)
-        methods = {"DLDL": ("joint", False, 0.1, True), "DLDL, beta = 0": ("joint", False, 0.2, True)}
-        tables = {(t.block.key, t.metric.name): t for t in paired_tables(Results(make_records(methods=methods)))}
+        methods = {
+            "DLDL": ("joint", False, 0.1, True),
+            "DLDL, beta = 0": ("joint", False, 0.2, True),
+        }
+        tables = {
+            (t.block.key, t.metric.name): t
+            for t in paired_tables(Results(make_records(methods=methods)))
+        }
         table = tables["ablation-recovery", "chebyshev"]
         matched = {row.paper_method: row.method and row.method.name for row in table.rows}
-        assert matched == {"DLDL": "DLDL", "alpha=0": None, "beta=0": "DLDL, beta = 0", "gamma=0": None}
+        assert matched == {
+            "DLDL": "DLDL",
+            "alpha=0": None,
+            "beta=0": "DLDL, beta = 0",
+            "gamma=0": None,
+        }

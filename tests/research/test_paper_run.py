@@ -38,7 +38,9 @@ def test_every_cell_of_its_plan_was_run(records: list[Record]) -> None:
     assert found == {"natural_scene": {"ok"}, "scut_fbp": {"ok"}, "twitter_ldl": {"missing"}}
 
 
-@pytest.mark.parametrize(("name", "low", "high"), [("Natural_Scene", 1e-5, 1e-2), ("SCUT_FBP", 1e-6, 1e-6)])
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("Natural_Scene", 1e-5, 1e-2), ("SCUT_FBP", 1e-6, 1e-6)]
+)
 def test_statement_of_the_readme_on_tiny_degrees(name: str, low: float, high: float) -> None:
     _, D = load(name)
     tiny = D[D <= 0.01]

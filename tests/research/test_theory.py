@@ -16,7 +16,8 @@ from research.theory import (
 
 
 def test_theorem_1_fails_on_its_counterexample():
-    """W = 0 and rows of D in {e_1, uniform}, chosen by the signs: the complexity stays at ln(c) / 2."""
+    """W = 0 and rows of D in {e_1, uniform}, chosen by the signs: the complexity stays at ln(c) /
+    2."""
     rng = np.random.default_rng(0)
     n, c = 10_000, 5
     signs = rng.choice([-1, 1], size=n)
@@ -45,7 +46,8 @@ def softmax_loss(w, x):
 def test_corrected_bound_holds_on_heavy_tails():
     """x is 1, or with probability 1e-4 it is -1e6: most samples miss the largest loss.
 
-    The empirical minimiser is evaluated by the true risk. A bound of the unclipped loss that takes the largest
+    The empirical minimiser is evaluated by the true risk. A bound of the unclipped loss that takes
+    the largest
     |x| of the sample for that of the distribution fails in most draws; the clipped one in at most delta.
     """
     rng = np.random.default_rng(0)
@@ -87,12 +89,16 @@ def test_corrected_bound_holds_for_overfitted_weights():
 
 
 def test_complexity_is_twice_that_of_the_logits():
-    """E sup <S, X W> / n over ``|W| <= r`` and random signs S, times sqrt(2) for the loss, again for its vectors."""
+    """E sup <S, X W> / n over ``|W| <= r`` and random signs S, times sqrt(2) for the loss, again
+    for its vectors."""
     rng = np.random.default_rng(2)
     X, c = rng.normal(size=(300, 20)), 4
     W = rng.normal(size=(20, c))
     held = corrected_bound(W, X, c)
-    suprema = [held.radius * np.linalg.norm(X.T @ rng.choice([-1.0, 1.0], size=(300, c))) for _ in range(200)]
+    suprema = [
+        held.radius * np.linalg.norm(X.T @ rng.choice([-1.0, 1.0], size=(300, c)))
+        for _ in range(200)
+    ]
     assert np.linalg.norm(W) <= held.radius < 2.0 * np.linalg.norm(W)
     assert held.complexity == pytest.approx(2.0 * np.mean(suprema) / 300, rel=0.03)
     assert held.slack == 2.0 * held.complexity + held.confidence_term
@@ -125,7 +131,9 @@ def test_intercept_is_the_weight_of_a_constant_feature():
     assert apart.complexity == pytest.approx(together.complexity)
     assert (apart.radius, apart.theta) == (together.radius, together.theta)
     bounded = corrected_bound(W, X, 3, intercept=b, x_bound=10.0)
-    alike = corrected_bound(np.vstack([W, b]), np.column_stack([X, np.ones(50)]), 3, x_bound=np.sqrt(101.0))
+    alike = corrected_bound(
+        np.vstack([W, b]), np.column_stack([X, np.ones(50)]), 3, x_bound=np.sqrt(101.0)
+    )
     assert bounded.theta == pytest.approx(alike.theta)
 
 
@@ -198,7 +206,8 @@ def test_conditions_are_measured_on_the_graph():
 
 
 def test_small_ratios_are_those_at_most_tau():
-    """Row 0 is strong. The weak rows 1 to 4 depend on it, on it and each other, only on each other, on no row."""
+    """Row 0 is strong. The weak rows 1 to 4 depend on it, on it and each other, only on each other,
+    on no row."""
     Y = np.array([[1, 0], [1, 1], [1, 1], [1, 1], [1, 1]])
     A = np.zeros((5, 5))
     A[0, 1] = A[1, 0] = 4.0

@@ -12,7 +12,9 @@ from ldlearn.metrics import intersection
 from ldlearn.solvers.default_gamma import default_gamma
 from ldlearn.solvers.features import Features, reduce_to_row_space
 
-CONTAINERS = pytest.mark.parametrize("container", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+CONTAINERS = pytest.mark.parametrize(
+    "container", [np.asarray, sparse.csr_array], ids=["dense", "sparse"]
+)
 
 
 @pytest.fixture
@@ -26,7 +28,9 @@ def test_gamma_is_proportional_to_the_total_variance(X, container):
     assert default_gamma(Features(container(X))) == pytest.approx(expected)
     weights = np.random.default_rng(1).integers(1, 4, size=100)
     repeated = default_gamma(Features(container(np.repeat(X, weights, axis=0))))
-    assert default_gamma(Features(container(X), sample_weight=weights.astype(float))) == pytest.approx(repeated)
+    assert default_gamma(
+        Features(container(X), sample_weight=weights.astype(float))
+    ) == pytest.approx(repeated)
     assert default_gamma(Features(container(3.0 * X))) == pytest.approx(9.0 * expected)
 
 
@@ -54,7 +58,9 @@ def test_outlying_row_is_ignored(X, container, columns):
     order = np.random.default_rng(1).permutation(100)
     for rows in (np.arange(100), order):
         given = Features(container(X[rows]), sample_weight=weights[rows])
-        with pytest.warns(UserWarning, match=rf"Row {np.flatnonzero(rows == 7)[0]} of X .*far from all others"):
+        with pytest.warns(
+            UserWarning, match=rf"Row {np.flatnonzero(rows == 7)[0]} of X .*far from all others"
+        ):
             assert default_gamma(given, warn=True) == pytest.approx(expected)
 
 

@@ -42,7 +42,9 @@ def test_products_match_centred_columns(case, container, fit_intercept, monkeypa
     R, w = rng.normal(size=(40, 3)), rng.random(40)
     np.testing.assert_allclose(features.times(W, b), (Z @ W + b).astype(float), atol=1e-12)
     product, sums = features.transpose_times(R)
-    np.testing.assert_allclose(product / lengths[:, None], (Z.T @ R).astype(float) / lengths[:, None], atol=1e-12)
+    np.testing.assert_allclose(
+        product / lengths[:, None], (Z.T @ R).astype(float) / lengths[:, None], atol=1e-12
+    )
     np.testing.assert_allclose(sums, R.sum(axis=0) if fit_intercept else 0.0)
     np.testing.assert_allclose(features.spread, lengths**2, rtol=1e-10)
     augmented = np.column_stack([Z, np.ones(40)])
@@ -58,7 +60,10 @@ def test_exact_products_of_float32(container, offset):
     X = (np.random.default_rng(0).normal(size=(500, 6)) + offset).astype(np.float32)
     features, wide = Features(container(X)), X.astype(np.float64)
     wide -= wide.mean(axis=0)
-    W, R = np.random.default_rng(1).normal(size=(6, 3)), np.random.default_rng(2).normal(size=(500, 3))
+    W, R = (
+        np.random.default_rng(1).normal(size=(6, 3)),
+        np.random.default_rng(2).normal(size=(500, 3)),
+    )
     np.testing.assert_allclose(features.times(W, np.zeros(3), exact=True), wide @ W, atol=1e-11)
     np.testing.assert_allclose(features.transpose_times(R, exact=True)[0], wide.T @ R, atol=1e-10)
     np.testing.assert_allclose(features.times(W, np.zeros(3)), wide @ W, atol=1e-5)
@@ -94,7 +99,9 @@ def test_factorisation_is_shared_for_similar_columns():
 
 
 def test_reciprocals_of_values_within_rounding_error_are_zero():
-    np.testing.assert_array_equal(reciprocal(np.array([4.0, 1e-12, 1e-16, 0.0])), [0.25, 1e12, 0.0, 0.0])
+    np.testing.assert_array_equal(
+        reciprocal(np.array([4.0, 1e-12, 1e-16, 0.0])), [0.25, 1e12, 0.0, 0.0]
+    )
     np.testing.assert_array_equal(reciprocal(np.zeros(2)), 0.0)
 
 
@@ -113,7 +120,9 @@ def one_hot(copies=5):
 
 
 @pytest.mark.parametrize("container", CONTAINERS)
-@pytest.mark.parametrize("make", [lambda: columns("near zero", n=200), mirrored_rows, factorial_design, one_hot])
+@pytest.mark.parametrize(
+    "make", [lambda: columns("near zero", n=200), mirrored_rows, factorial_design, one_hot]
+)
 def test_sorted_rows_do_not_depend_on_the_columns(make, container):
     X = make()
     rng = np.random.default_rng(1)
@@ -128,7 +137,9 @@ def test_sorted_rows_do_not_depend_on_the_columns(make, container):
         "constant": np.insert(X, 2, 7.0, axis=1),
     }
     for name, changed in changes.items():
-        np.testing.assert_array_equal(Features(container(changed)).sort_rows()[0], order, err_msg=name)
+        np.testing.assert_array_equal(
+            Features(container(changed)).sort_rows()[0], order, err_msg=name
+        )
 
 
 @pytest.mark.parametrize("container", CONTAINERS)

@@ -25,9 +25,13 @@ def quadratic(seed=0):
 
 def test_minimum_of_a_quadratic_in_the_shapes_given():
     loss_and_gradient, minimiser = quadratic()
-    fit = minimize_lbfgs(loss_and_gradient, [np.zeros((2, 3)), np.zeros(4)], max_iter=200, tol=1e-14)
+    fit = minimize_lbfgs(
+        loss_and_gradient, [np.zeros((2, 3)), np.zeros(4)], max_iter=200, tol=1e-14
+    )
     assert [array.shape for array in fit.arrays] == [(2, 3), (4,)]
-    np.testing.assert_allclose(np.concatenate([array.ravel() for array in fit.arrays]), minimiser, atol=1e-5)
+    np.testing.assert_allclose(
+        np.concatenate([array.ravel() for array in fit.arrays]), minimiser, atol=1e-5
+    )
     assert fit.converged
     assert fit.loss == pytest.approx(loss_and_gradient(*fit.arrays)[0])
 
@@ -35,7 +39,9 @@ def test_minimum_of_a_quadratic_in_the_shapes_given():
 def test_loss_never_increases_and_start_is_not_modified():
     loss_and_gradient, _ = quadratic(1)
     start = [np.ones((2, 3)), np.ones(4)]
-    losses = [minimize_lbfgs(loss_and_gradient, start, max_iter=k, tol=0.0).loss for k in range(1, 12)]
+    losses = [
+        minimize_lbfgs(loss_and_gradient, start, max_iter=k, tol=0.0).loss for k in range(1, 12)
+    ]
     assert np.all(np.diff([loss_and_gradient(*start)[0], *losses]) <= 0)
     np.testing.assert_array_equal(start[0], 1.0)
 

@@ -25,7 +25,9 @@ def threshold_by_svd(A, tau):
 @settings(deadline=None, max_examples=60)
 def test_threshold_matches_svd(seed, rows, columns, tau):
     A = np.random.default_rng(seed).normal(size=(rows, columns))
-    np.testing.assert_allclose(singular_value_threshold(A, tau), threshold_by_svd(A, tau), atol=1e-7)
+    np.testing.assert_allclose(
+        singular_value_threshold(A, tau), threshold_by_svd(A, tau), atol=1e-7
+    )
 
 
 def test_threshold_limits():
@@ -37,14 +39,18 @@ def test_threshold_limits():
 def test_rank_deficient_input():
     rng = np.random.default_rng(1)
     A = np.outer(rng.normal(size=8), rng.normal(size=5))
-    np.testing.assert_allclose(singular_value_threshold(A, 0.5), threshold_by_svd(A, 0.5), atol=1e-7)
+    np.testing.assert_allclose(
+        singular_value_threshold(A, 0.5), threshold_by_svd(A, 0.5), atol=1e-7
+    )
 
 
 def test_shrinkage_of_row_norms():
     norms = np.array([0.0, 0.5, 1.0, 4.0])
     np.testing.assert_allclose(norms * shrinkage(norms, 1.0), [0.0, 0.0, 0.0, 3.0])
     np.testing.assert_allclose(norms * shrinkage(norms, 0.0), norms)
-    np.testing.assert_allclose(shrinkage(norms, np.array([1.0, 0.25, 1.0, 1.0])), [0.0, 0.5, 0.0, 0.75])
+    np.testing.assert_allclose(
+        shrinkage(norms, np.array([1.0, 0.25, 1.0, 1.0])), [0.0, 0.5, 0.0, 0.75]
+    )
 
 
 @pytest.mark.parametrize("shape", [(9, 4), (4, 9)])
@@ -63,10 +69,16 @@ def test_coordinates_keep_inner_products_without_null_space(shape):
 @pytest.mark.parametrize("transposed", [False, True])
 def test_smoothing_solves_the_normal_equations(weight, transposed):
     rng = np.random.default_rng(3)
-    left, right, Y = rng.normal(size=(12, 3)) / 3, rng.normal(size=(3, 12)) / 3, rng.normal(size=(12, 4))
+    left, right, Y = (
+        rng.normal(size=(12, 3)) / 3,
+        rng.normal(size=(3, 12)) / 3,
+        rng.normal(size=(12, 4)),
+    )
     Z, dense = aslinearoperator(left) @ aslinearoperator(right), left @ right
     C = dense.T if transposed else dense
     R = np.eye(12) - C
     expected = np.linalg.solve(np.eye(12) + weight * R.T @ R, Y)
-    np.testing.assert_allclose(smooth_by_representation(Y, Z.T if transposed else Z, weight), expected, atol=1e-7)
+    np.testing.assert_allclose(
+        smooth_by_representation(Y, Z.T if transposed else Z, weight), expected, atol=1e-7
+    )
     np.testing.assert_allclose(smooth_by_representation(Y, C, weight), expected, atol=1e-7)

@@ -36,7 +36,12 @@ def graph_penalty(G, alpha):
 
 
 def objective(D, L, G, alpha, beta):
-    return float(xlogy(D, D).sum() - np.sum(D * L) + alpha * np.sum(D * (G @ D)) + np.sum(beta * (D * D).sum(axis=1)))
+    return float(
+        xlogy(D, D).sum()
+        - np.sum(D * L)
+        + alpha * np.sum(D * (G @ D))
+        + np.sum(beta * (D * D).sum(axis=1))
+    )
 
 
 def clarabel(L, Y, G, alpha, beta):
@@ -44,14 +49,20 @@ def clarabel(L, Y, G, alpha, beta):
     cp = pytest.importorskip("cvxpy")
     rows, _ = np.nonzero(Y)
     x = cp.Variable(len(rows), nonneg=True)
-    row_sums = sparse.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(len(L), len(rows)))
+    row_sums = sparse.csr_array(
+        (np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(len(L), len(rows))
+    )
     value = -cp.sum(cp.entr(x)) - L[Y] @ x + beta * cp.sum_squares(x)
     if alpha > 0:
-        values, vectors = np.linalg.eigh(np.kron(G.toarray(), np.eye(L.shape[1]))[np.ix_(Y.ravel(), Y.ravel())])
+        values, vectors = np.linalg.eigh(
+            np.kron(G.toarray(), np.eye(L.shape[1]))[np.ix_(Y.ravel(), Y.ravel())]
+        )
         value += alpha * cp.sum_squares((np.sqrt(np.maximum(values, 0.0)) * vectors).T @ x)
     problem = cp.Problem(cp.Minimize(value), [row_sums @ x == 1])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # its accuracy depends on the processor and is checked below
+        warnings.simplefilter(
+            "ignore"
+        )  # its accuracy depends on the processor and is checked below
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
     assert problem.status in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE)
     D = np.zeros_like(L)
@@ -64,7 +75,8 @@ GRID = [(a, b) for a in (0.0, 1e-3, 1e-1, 1.0, 1e2) for b in (0.0, 1e-3, 1.0, 10
 
 @pytest.mark.parametrize(("alpha", "beta"), GRID)
 def test_equals_a_generic_convex_solver(alpha, beta):
-    """By Pinsker's inequality a row's distance to the optimum is at most sqrt(2 (U - min U)) in the sum of entries."""
+    """By Pinsker's inequality a row's distance to the optimum is at most sqrt(2 (U - min U)) in the
+    sum of entries."""
     for seed in range(2):
         L, Y, G = random_problem(seed + 17)
         found = newton_simplex(L, Y, laplacian=graph_penalty(G, alpha), beta=beta, tol=1e-10)
@@ -76,7 +88,9 @@ def test_equals_a_generic_convex_solver(alpha, beta):
         assert found.converged
         assert (found.D[~Y] == 0).all()
         np.testing.assert_allclose(found.D.sum(axis=1), 1.0, atol=1e-12)
-        assert found.objective == pytest.approx(objective(found.D, L, G, alpha, beta), rel=1e-10, abs=1e-9)
+        assert found.objective == pytest.approx(
+            objective(found.D, L, G, alpha, beta), rel=1e-10, abs=1e-9
+        )
 
 
 @settings(deadline=None, max_examples=60)
@@ -99,9 +113,14 @@ def test_gap_bounds_the_suboptimality_at_every_iterate(seed, alpha, beta, n_step
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(0, 10_000), st.sampled_from([1e-3, 0.1, 1.0, 100.0]), st.sampled_from([0.0, 0.1, 10.0]))
+@given(
+    st.integers(0, 10_000),
+    st.sampled_from([1e-3, 0.1, 1.0, 100.0]),
+    st.sampled_from([0.0, 0.1, 10.0]),
+)
 def test_optimality_condition_and_iteration_count(seed, alpha, beta):
-    """D = rownorm(Y * P * exp(-(2 alpha G D + 2 beta D))), reached in a few iterations however hard the problem."""
+    """D = rownorm(Y * P * exp(-(2 alpha G D + 2 beta D))), reached in a few iterations however hard
+    the problem."""
     L, Y, G = random_problem(seed, n=30, scale=4.0)
     found = newton_simplex(L, Y, laplacian=graph_penalty(G, alpha), beta=beta, tol=1e-10)
     fixed_point = softmax(L - 2 * alpha * (G @ found.D) - 2 * beta * found.D, Y)
@@ -123,7 +142,9 @@ def test_gap_is_the_frank_wolfe_gap(alpha, beta):
     for n_steps in (0, 1):
         problem = {"laplacian": graph_penalty(G, alpha), "beta": beta, "start": start}
         found = newton_simplex(L, Y, **problem, max_iter=n_steps, tol=1e-15)
-        np.testing.assert_allclose(found.gap, frank_wolfe_gap(found.D, Y, L, G, alpha, beta), rtol=1e-9, atol=1e-13)
+        np.testing.assert_allclose(
+            found.gap, frank_wolfe_gap(found.D, Y, L, G, alpha, beta), rtol=1e-9, atol=1e-13
+        )
 
 
 def test_better_of_start_and_prior_is_used():
@@ -146,7 +167,8 @@ def test_better_start_is_chosen_per_row_without_graph():
     np.testing.assert_allclose(found.D, np.where(alternating, prior, good), atol=1e-12)
 
 
-# Seed, rows, labels, scale of the logarithms, alpha, beta, power of the start: a full step from there goes up.
+# Seed, rows, labels, scale of the logarithms, alpha, beta, power of the start: a full step from
+# there goes up.
 STEEP = [
     (594556, 4, 12, 200.0, 1000.0, 0.0, 40),
     (123594, 4, 12, 30.0, 1000.0, 0.0, 5),
@@ -166,7 +188,9 @@ def steep_problem(seed, n, c, scale, power):
 def test_objective_never_increases(seed, n, c, scale, alpha, beta, power):
     L, Y, G, start = steep_problem(seed, n, c, scale, power)
     values = [
-        newton_simplex(L, Y, laplacian=graph_penalty(G, alpha), beta=beta, start=start, tol=1e-10, max_iter=k).objective
+        newton_simplex(
+            L, Y, laplacian=graph_penalty(G, alpha), beta=beta, start=start, tol=1e-10, max_iter=k
+        ).objective
         for k in range(15)
     ]
     assert (np.diff(values) <= 1e-12 * np.abs(values[:-1])).all()
@@ -178,7 +202,9 @@ def test_rows_are_independent_without_graph():
     for k in range(1, 4):
         together = newton_simplex(L, Y, beta=300.0, start=start, tol=1e-15, max_iter=k)
         for i in range(len(L)):
-            alone = newton_simplex(L[[i]], Y[[i]], beta=300.0, start=start[[i]], tol=1e-15, max_iter=k)
+            alone = newton_simplex(
+                L[[i]], Y[[i]], beta=300.0, start=start[[i]], tol=1e-15, max_iter=k
+            )
             np.testing.assert_allclose(together.D[i], alone.D[0], atol=1e-9)
 
 
@@ -187,10 +213,13 @@ def test_large_beta_is_solved_to_tolerance(beta):
     L, Y, _ = random_problem(2)
     found = newton_simplex(L, Y, beta=beta, tol=1e-6)
     assert found.converged
-    # To first order in 1 / beta: equal shares plus the deviation of L from its mean over the support, over 2 beta.
+    # To first order in 1 / beta: equal shares plus the deviation of L from its mean over the
+    # support, over 2 beta.
     shares = normalize_rows(Y.astype(float))
     deviation = np.where(Y, L - (L * shares).sum(axis=1, keepdims=True), 0.0)
-    np.testing.assert_allclose(found.D - shares, deviation / (2 * beta), atol=20 / beta**1.5 + 1e-14)
+    np.testing.assert_allclose(
+        found.D - shares, deviation / (2 * beta), atol=20 / beta**1.5 + 1e-14
+    )
 
 
 def test_no_penalty_gives_the_masked_renormalised_prior():
@@ -209,7 +238,8 @@ def test_rows_with_one_positive_label_are_unchanged():
 
 
 def test_beta_per_row():
-    """Without a graph each row solves ln d + 2 b d = l + nu: a Wright omega function of one unknown."""
+    """Without a graph each row solves ln d + 2 b d = l + nu: a Wright omega function of one
+    unknown."""
     rng = np.random.default_rng(5)
     L, Y = log_softmax(3 * rng.normal(size=(15, 4))), np.ones((15, 4), dtype=bool)
     beta = rng.random(15) * 10 + 0.01
@@ -220,7 +250,13 @@ def test_beta_per_row():
 
 
 def test_inner_equation_is_solved_to_machine_precision():
-    z = np.concatenate([np.linspace(-700.0, 700.0, 20_001), np.linspace(-5.0, 5.0, 20_001), np.logspace(3, 12, 1000)])
+    z = np.concatenate(
+        [
+            np.linspace(-700.0, 700.0, 20_001),
+            np.linspace(-5.0, 5.0, 20_001),
+            np.logspace(3, 12, 1000),
+        ]
+    )
     u = _log_omega(z)
     np.testing.assert_allclose(u, np.log(wrightomega(z)), rtol=1e-14, atol=1e-14)
     assert _log_omega(np.array([-1e4])) == -1e4
@@ -237,12 +273,16 @@ def test_extreme_priors_converge_without_overflow():
     np.testing.assert_allclose(newton_simplex(L, Y).D[2], [0.5, 0.5, 0.0])
 
 
-@pytest.mark.parametrize(("alpha", "beta"), [(0.0, 0.0), (0.0, 1.0), (0.01, 0.001), (1.0, 0.1), (10.0, 10.0)])
+@pytest.mark.parametrize(
+    ("alpha", "beta"), [(0.0, 0.0), (0.0, 1.0), (0.01, 0.001), (1.0, 0.1), (10.0, 10.0)]
+)
 def test_admm_reaches_the_same_point(alpha, beta):
     L, Y, G = random_problem(8)
     D, _, converged = admm_simplex(L, Y, laplacian=graph_penalty(G, alpha), beta=beta)
     assert converged
-    np.testing.assert_allclose(D, newton_simplex(L, Y, laplacian=graph_penalty(G, alpha), beta=beta).D, atol=1e-4)
+    np.testing.assert_allclose(
+        D, newton_simplex(L, Y, laplacian=graph_penalty(G, alpha), beta=beta).D, atol=1e-4
+    )
 
 
 def test_admm_with_the_printed_schedule_does_not_converge():
@@ -258,7 +298,12 @@ def many_rows(seed=0, n=400, c=9):
     rng = np.random.default_rng(seed)
     Y = rng.random((n, c)) < 0.4
     Y[np.arange(n), rng.integers(c, size=n)] = True
-    return log_softmax(3.0 * rng.normal(size=(n, c))), Y, rng.random(n) * 3.0, normalize_rows(Y * rng.random((n, c)))
+    return (
+        log_softmax(3.0 * rng.normal(size=(n, c))),
+        Y,
+        rng.random(n) * 3.0,
+        normalize_rows(Y * rng.random((n, c))),
+    )
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -272,10 +317,14 @@ def test_blocks_threads_and_sparse_entries_give_the_same_result(n_threads, monke
     monkeypatch.setattr(newton_simplex_module, "_BLOCK_ENTRIES", 40)
     support = Support(Y)
     dense = newton_simplex(L, Y, beta=beta, start=start, tol=1e-12)
-    few = newton_simplex(support.to_csr(L[Y]), support, beta=beta, start=support.to_csr(start[Y]), tol=1e-12)
+    few = newton_simplex(
+        support.to_csr(L[Y]), support, beta=beta, start=support.to_csr(start[Y]), tol=1e-12
+    )
     np.testing.assert_allclose(dense.D, plain.D, atol=1e-6)
     np.testing.assert_allclose(
-        dense.gap, frank_wolfe_gap(dense.D, Y, L, sparse.eye_array(len(L)), 0.0, beta[:, None]), atol=1e-12
+        dense.gap,
+        frank_wolfe_gap(dense.D, Y, L, sparse.eye_array(len(L)), 0.0, beta[:, None]),
+        atol=1e-12,
     )
     assert dense.objective == pytest.approx(plain.objective, rel=1e-12)
     assert dense.converged
@@ -299,7 +348,9 @@ def test_independent_rows_converge_quickly_from_any_start(beta, scale):
         assert found.n_iter <= 15
         assert found.gap.max() <= 1e-9
         np.testing.assert_allclose(found.D, plain.D, atol=1e-4)
-        assert found.objective == pytest.approx(objective(found.D, L, 0.0 * sparse.eye_array(200), 0.0, beta), abs=1e-8)
+        assert found.objective == pytest.approx(
+            objective(found.D, L, 0.0 * sparse.eye_array(200), 0.0, beta), abs=1e-8
+        )
         gap = frank_wolfe_gap(found.D, everything, L, sparse.eye_array(200), 0.0, beta)
         np.testing.assert_allclose(found.gap, gap, atol=1e-9 + 1e-14 * beta)
 
@@ -338,15 +389,24 @@ def test_rows_are_bitwise_independent_without_graph(weighted):
     together = newton_simplex(L, Y, beta=2.0, sample_weight=w, tol=1e-4)
     assert together.converged
     for rows in (*(slice(k, k + 1) for k in range(0, 300, 10)), slice(0, 40), slice(40, 300)):
-        alone = newton_simplex(L[rows], Y[rows], beta=2.0, sample_weight=None if w is None else w[rows], tol=1e-4)
+        alone = newton_simplex(
+            L[rows], Y[rows], beta=2.0, sample_weight=None if w is None else w[rows], tol=1e-4
+        )
         np.testing.assert_allclose(alone.D, together.D[rows], atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", [sparse.coo_array, sparse.csc_array, sparse.lil_array, sparse.csr_array.toarray])
+@pytest.mark.parametrize(
+    "kind", [sparse.coo_array, sparse.csc_array, sparse.lil_array, sparse.csr_array.toarray]
+)
 def test_laplacian_in_any_sparse_format(kind):
     rng = np.random.default_rng(4)
     Y = rng.random((25, 4)) < 0.6
     Y[:, 0] |= ~Y.any(axis=1)
-    L, G = log_softmax(2.0 * rng.normal(size=Y.shape)), laplacian(knn_graph(rng.normal(size=(25, 2)), 4))
+    L, G = (
+        log_softmax(2.0 * rng.normal(size=Y.shape)),
+        laplacian(knn_graph(rng.normal(size=(25, 2)), 4)),
+    )
     expected = newton_simplex(L, Y, laplacian=0.1 * G).D
-    np.testing.assert_allclose(newton_simplex(L, Y, laplacian=0.1 * kind(G)).D, expected, atol=1e-12)
+    np.testing.assert_allclose(
+        newton_simplex(L, Y, laplacian=0.1 * kind(G)).D, expected, atol=1e-12
+    )

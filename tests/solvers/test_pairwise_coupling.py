@@ -24,7 +24,9 @@ def pairwise(n, c, seed, edge=1e-7):
 def quadratic(R):
     c = len(R)
     Q = -R.T * R
-    Q[np.arange(c), np.arange(c)] = [sum(R[j, t] ** 2 for j in range(c) if j != t) for t in range(c)]
+    Q[np.arange(c), np.arange(c)] = [
+        sum(R[j, t] ** 2 for j in range(c) if j != t) for t in range(c)
+    ]
     return Q
 
 
@@ -58,7 +60,9 @@ def test_coupling_minimises_its_objective(seed):
     R = pairwise(1, 5, seed, edge=1e-2)[0]
     p = cp.Variable(5)
     terms = [R[j, i] * p[i] - R[i, j] * p[j] for i in range(5) for j in range(5) if i != j]
-    cp.Problem(cp.Minimize(cp.sum_squares(cp.hstack(terms))), [cp.sum(p) == 1, p >= 0]).solve(solver=cp.CLARABEL)
+    cp.Problem(cp.Minimize(cp.sum_squares(cp.hstack(terms))), [cp.sum(p) == 1, p >= 0]).solve(
+        solver=cp.CLARABEL
+    )
     np.testing.assert_allclose(couple_pairs(R[None])[0], p.value, atol=1e-5)
 
 
@@ -90,7 +94,12 @@ def test_sigmoid_matches_a_generic_minimiser(seed):
             negative * (low * np.log(p) + (1 - low) * np.log(1 - p))
         )
 
-    best = minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 2000})
+    best = minimize(
+        loss,
+        np.zeros(2),
+        method="Nelder-Mead",
+        options={"xatol": 1e-9, "fatol": 1e-12, "maxiter": 2000},
+    )
     np.testing.assert_allclose(platt_sigmoid(f, positive, negative), best.x, atol=1e-4)
 
 
@@ -100,7 +109,9 @@ def test_counts_equal_repeated_examples():
     repeated = np.concatenate([np.repeat(f, positive), np.repeat(f, negative)])
     is_positive = np.repeat([1, 0], [positive.sum(), negative.sum()])
     np.testing.assert_allclose(
-        platt_sigmoid(f, positive, negative), platt_sigmoid(repeated, is_positive, 1 - is_positive), atol=1e-6
+        platt_sigmoid(f, positive, negative),
+        platt_sigmoid(repeated, is_positive, 1 - is_positive),
+        atol=1e-6,
     )
 
 

@@ -18,9 +18,14 @@ from ldlearn.uncertainty import vote_posterior as module
 
 
 def wide_rows(n=60, m=200, c=3, rank=None, seed=0):
-    """Features, degrees and 0/1 labels; with a given rank, columns are combinations of a few others."""
+    """Features, degrees and 0/1 labels; with a given rank, columns are combinations of a few
+    others."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, m)) if rank is None else rng.normal(size=(n, rank)) @ rng.normal(size=(rank, m))
+    X = (
+        rng.normal(size=(n, m))
+        if rank is None
+        else rng.normal(size=(n, rank)) @ rng.normal(size=(rank, m))
+    )
     X = X * rng.uniform(0.5, 2.0, size=m) + rng.normal(size=m)
     scores = (X - X.mean(axis=0)) @ rng.normal(size=(m, c))
     P = softmax(scores / scores.std(axis=0))
@@ -29,7 +34,9 @@ def wide_rows(n=60, m=200, c=3, rank=None, seed=0):
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.integers(2, 12), st.integers(0, 3), st.integers(0, 10), st.booleans(), st.integers(0, 100))
+@given(
+    st.integers(2, 12), st.integers(0, 3), st.integers(0, 10), st.booleans(), st.integers(0, 100)
+)
 def test_inner_products_and_scores_are_kept(n, copies, constant, fit_intercept, seed):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 40)) + 3.0
@@ -65,7 +72,9 @@ def test_regression_in_the_row_space_matches_full_features(rank, fit_intercept, 
         np.testing.assert_allclose(coef, long.coef, atol=1e-5)
 
 
-@pytest.mark.parametrize("estimator", [DLDL(beta=1.0, gamma=5.0, tol=1e-10), VoteLDL(gamma=5.0, tol=1e-10)])
+@pytest.mark.parametrize(
+    "estimator", [DLDL(beta=1.0, gamma=5.0, tol=1e-10), VoteLDL(gamma=5.0, tol=1e-10)]
+)
 def test_estimators_match_fits_with_full_features(estimator, monkeypatch):
     X, _, Y = wide_rows()
     short = clone(estimator).fit(X, Y)
@@ -95,7 +104,11 @@ def test_rows_that_would_lose_precision_are_not_reduced():
     far = X.copy()
     far[0] = 1e7
     often = np.append(1e12, np.ones(len(X) - 1))
-    for features in (Features(far), Features(X, sample_weight=often), Features(X + 1e7, fit_intercept=False)):
+    for features in (
+        Features(far),
+        Features(X, sample_weight=often),
+        Features(X + 1e7, fit_intercept=False),
+    ):
         assert reduce_to_row_space(features) is features
     assert isinstance(reduce_to_row_space(Features(X + 1e7)), RowSpace)
     middle = np.vstack([X + 1e3, X.mean(axis=0) + 1e3])  # a row of zeros
@@ -106,7 +119,9 @@ def test_outlying_row_does_not_affect_the_others():
     X, _, Y = wide_rows(n=20, m=80)
     X[0] = 1e8
     model = DLDL(beta=1.0, gamma=3.0)
-    beside, without = (clone(model).fit(X[first:], Y[first:]).label_distributions_[-19:] for first in (0, 1))
+    beside, without = (
+        clone(model).fit(X[first:], Y[first:]).label_distributions_[-19:] for first in (0, 1)
+    )
     assert np.abs(beside - without).mean() < 0.005
 
 
@@ -126,14 +141,20 @@ def test_covariance_matches_that_of_all_coefficients(monkeypatch):
     X, _, Y = wide_rows(n=20, m=50)
     rows, l2 = RowSpace(Features(X)), 3.0
     fit = vote_regression(rows, Y, l2=l2)
-    information = module._Information.from_fit(rows, fit, False, {"Y": Y, "observed": None, "offset": 0.0})
+    information = module._Information.from_fit(
+        rows, fit, False, {"Y": Y, "observed": None, "offset": 0.0}
+    )
     centred = X - X.mean(axis=0)
-    bend = np.kron(centred.T @ centred, information.mean_information()[:-1, :-1]) + 2.0 * l2 * np.eye(150)
+    bend = np.kron(
+        centred.T @ centred, information.mean_information()[:-1, :-1]
+    ) + 2.0 * l2 * np.eye(150)
     matrix = np.linalg.inv(bend).reshape(50, 3, 50, 3)
     new = np.random.default_rng(1).normal(size=(5, 50))
     exact = np.einsum("ni,ijkl,nk->njl", new, matrix, new)
     found = information.row_space_covariance(rows, l2)
-    np.testing.assert_allclose(found.score_covariance(new) - found.intercept, exact, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        found.score_covariance(new) - found.intercept, exact, rtol=1e-4, atol=1e-6
+    )
     monkeypatch.setattr(module, "_MAX_BASIS_ENTRIES", 10 * 50)  # fewer directions: never narrower
     fewer = information.row_space_covariance(rows, l2)
     assert fewer.basis.shape == (50, 10)

@@ -7,13 +7,21 @@ from scipy.optimize import minimize
 
 from ldlearn.core import knn_graph, laplacian, log_softmax, normalize_rows, softmax
 from ldlearn.core.scaling import column_moments
-from ldlearn.core.votes import competing_votes, expected_votes, label_weights, log_likelihood, profile_log_rate
+from ldlearn.core.votes import (
+    competing_votes,
+    expected_votes,
+    label_weights,
+    log_likelihood,
+    profile_log_rate,
+)
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
 
-CONTAINERS = pytest.mark.parametrize("container", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+CONTAINERS = pytest.mark.parametrize(
+    "container", [np.asarray, sparse.csr_array], ids=["dense", "sparse"]
+)
 
 
 def weighted_rows(seed=0, n=40, m=4, c=5):
@@ -21,7 +29,9 @@ def weighted_rows(seed=0, n=40, m=4, c=5):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m)) * [1.0, 1.0, 0.1, 10.0] + [0.0, 3.0, 0.0, 1e4]
     X[:, 2] *= rng.random(n) < 0.4
-    Z = np.column_stack([X[:, 0], X[:, 1] - 3.0, X[:, 2], (X[:, 3] - 1e4) / 10.0]) @ rng.normal(size=(m, c))
+    Z = np.column_stack([X[:, 0], X[:, 1] - 3.0, X[:, 2], (X[:, 3] - 1e4) / 10.0]) @ rng.normal(
+        size=(m, c)
+    )
     D = softmax(Z + rng.normal(size=(n, c)))
     Y = rng.random((n, c)) < np.minimum(2.0 * D, 1.0)
     Y[np.arange(n), D.argmax(axis=1)] = True
@@ -34,7 +44,9 @@ def test_weighted_moments_equal_those_of_repeated_rows(container):
     mean, squares = column_moments(container(X), w.astype(float))
     repeated = np.repeat(X, w, axis=0)
     np.testing.assert_allclose(mean, repeated.mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(squares, ((repeated - repeated.mean(axis=0)) ** 2).sum(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(
+        squares, ((repeated - repeated.mean(axis=0)) ** 2).sum(axis=0), rtol=1e-9
+    )
 
 
 @CONTAINERS
@@ -44,12 +56,16 @@ def test_softmax_regression_with_weights_is_that_of_repeated_rows(container, fit
     X, D, _, w = weighted_rows()
     if not fit_intercept:
         X = X / [1.0, 1.0, 1.0, 1e4]
-    given = softmax_regression(Features(container(X), fit_intercept, w.astype(float)), D, l2=l2, tol=1e-12)
+    given = softmax_regression(
+        Features(container(X), fit_intercept, w.astype(float)), D, l2=l2, tol=1e-12
+    )
     again = Features(container(np.repeat(X, w, axis=0)), fit_intercept)
     repeated = softmax_regression(again, np.repeat(D, w, axis=0), l2=l2, tol=1e-12)
     assert given.converged
     assert given.loss == pytest.approx(repeated.loss, rel=1e-10)
-    np.testing.assert_allclose(softmax(given.logits), softmax(X @ repeated.coef + repeated.intercept), atol=1e-6)
+    np.testing.assert_allclose(
+        softmax(given.logits), softmax(X @ repeated.coef + repeated.intercept), atol=1e-6
+    )
     if l2:
         # The certificate is of the weighted problem: it bounds the distance to the other solution.
         assert 0.0 <= given.gap <= 1e-12 * w.sum()
@@ -59,9 +75,16 @@ def test_gradient_of_the_weighted_loss():
     X, D, _, w = weighted_rows()
     features = Features(X, True, w.astype(float))
     rng = np.random.default_rng(1)
-    W, b, dW, db = rng.normal(size=(4, 5)), rng.normal(size=5), rng.normal(size=(4, 5)), rng.normal(size=5)
+    W, b, dW, db = (
+        rng.normal(size=(4, 5)),
+        rng.normal(size=5),
+        rng.normal(size=(4, 5)),
+        rng.normal(size=5),
+    )
     _, gW, gb = loss_and_gradient(features, D, 0.3, W, b)
-    ahead, behind = (loss_and_gradient(features, D, 0.3, W + s * dW, b + s * db)[0] for s in (1e-6, -1e-6))
+    ahead, behind = (
+        loss_and_gradient(features, D, 0.3, W + s * dW, b + s * db)[0] for s in (1e-6, -1e-6)
+    )
     assert (ahead - behind) / 2e-6 == pytest.approx(np.vdot(gW, dW) + gb @ db, rel=1e-6)
 
 
@@ -71,7 +94,9 @@ def test_vote_regression_with_weights_is_that_of_repeated_rows():
     many = np.repeat(offset, w)
     options = {"l2": 0.5, "tol": 1e-13}
     given = vote_regression(Features(X, True, w.astype(float)), Y, offset=offset, **options)
-    repeated = vote_regression(Features(np.repeat(X, w, axis=0)), np.repeat(Y, w, axis=0), offset=many, **options)
+    repeated = vote_regression(
+        Features(np.repeat(X, w, axis=0)), np.repeat(Y, w, axis=0), offset=many, **options
+    )
     assert given.loss == pytest.approx(repeated.loss, rel=1e-10)
     assert given.log_rate == pytest.approx(repeated.log_rate, abs=1e-5)
     np.testing.assert_allclose(given.coef, repeated.coef, atol=1e-5)
@@ -93,7 +118,8 @@ def test_unknown_labels_are_left_out_of_the_vote_likelihood():
 
     features = Features(X, True, w.astype(float))
     fit, other = (
-        vote_regression(features, stored, l2=0.5, observed=observed, tol=1e-13) for stored in (Y, Y ^ ~observed)
+        vote_regression(features, stored, l2=0.5, observed=observed, tol=1e-13)
+        for stored in (Y, Y ^ ~observed)
     )
     found = minimize(objective, np.zeros(m * c + c + 1), method="BFGS", options={"gtol": 1e-4})
     assert fit.loss == pytest.approx(found.fun, rel=1e-5)
@@ -105,10 +131,14 @@ def test_rate_of_known_labels():
     _, D, Y, w = weighted_rows()
     observed = np.random.default_rng(3).random(Y.shape) < 0.7
     rate = profile_log_rate(np.log(D), Y, weights=label_weights(w.astype(float), observed))
-    values = [w @ log_likelihood(np.log(D) + rate + s, Y, observed=observed) for s in (-1e-3, 0.0, 1e-3)]
+    values = [
+        w @ log_likelihood(np.log(D) + rate + s, Y, observed=observed) for s in (-1e-3, 0.0, 1e-3)
+    ]
     assert values[1] > max(values[0], values[2])
     everywhere = profile_log_rate(np.log(D), Y, weights=label_weights(w.astype(float), None))
-    assert everywhere == pytest.approx(profile_log_rate(*(np.repeat(A, w, axis=0) for A in (np.log(D), Y))), abs=1e-6)
+    assert everywhere == pytest.approx(
+        profile_log_rate(*(np.repeat(A, w, axis=0) for A in (np.log(D), Y))), abs=1e-6
+    )
     assert everywhere != pytest.approx(rate, abs=1e-3)
 
 
@@ -130,13 +160,18 @@ def test_weighted_d_step_matches_a_generic_convex_solver(alpha):
     L, G = log_softmax(2.0 * rng.normal(size=Y.shape)), laplacian(knn_graph(X[:, :2], 3))
     w = rng.choice([0.2, 1.0, 3.0], size=len(L))
     x = cp.Variable(L.shape, nonneg=True)
-    row_terms = [w[i] * (-cp.sum(cp.entr(x[i])) - L[i] @ x[i] + 0.7 * cp.sum_squares(x[i])) for i in range(len(L))]
+    row_terms = [
+        w[i] * (-cp.sum(cp.entr(x[i])) - L[i] @ x[i] + 0.7 * cp.sum_squares(x[i]))
+        for i in range(len(L))
+    ]
     values, vectors = np.linalg.eigh(G.toarray())
     graph = cp.sum_squares((np.sqrt(np.maximum(values, 0.0)) * vectors).T @ x)
     constraints = [cp.sum(x, axis=1) == 1, x[~Y] == 0]
     problem = cp.Problem(cp.Minimize(sum(row_terms) + alpha * graph), constraints)
     problem.solve(solver=cp.CLARABEL)
-    found = newton_simplex(L, Y, laplacian=alpha * G if alpha else None, beta=0.7, sample_weight=w, tol=1e-10)
+    found = newton_simplex(
+        L, Y, laplacian=alpha * G if alpha else None, beta=0.7, sample_weight=w, tol=1e-10
+    )
     assert found.converged
     assert found.objective == pytest.approx(problem.value, abs=1e-5)
     np.testing.assert_allclose(found.D, normalize_rows(np.maximum(x.value, 0.0) * Y), atol=2e-3)

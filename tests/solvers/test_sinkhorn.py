@@ -1,4 +1,5 @@
-"""Transport plans: marginals, cost compared with a linear programme, both domains of the iteration."""
+"""Transport plans: marginals, cost compared with a linear programme, both domains of the
+iteration."""
 
 from __future__ import annotations
 
@@ -43,7 +44,9 @@ def test_marginals(lam):
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 3.0, 40.0, 300.0]), st.integers(1, 6))
 def test_any_problem_is_solved(seed, lam, c):
     H, D, M = (
-        make_problem(seed, n=3, c=c, zeros=c > 1) if c > 1 else (np.ones((3, 1)), np.ones((3, 1)), np.zeros((1, 1)))
+        make_problem(seed, n=3, c=c, zeros=c > 1)
+        if c > 1
+        else (np.ones((3, 1)), np.ones((3, 1)), np.zeros((1, 1)))
     )
     assert sinkhorn(H, D, M, lam).error <= 1e-8
 
@@ -54,7 +57,9 @@ def test_cost_is_the_primal_objective_at_the_plan():
     found = sinkhorn(H, D, M, lam)
     P = plans(found, M, lam)
     entropy = np.where(P > 0, P * (np.log(np.where(P > 0, P, 1.0)) - 1.0), 0.0).sum(axis=(1, 2))
-    np.testing.assert_allclose(transport_cost(found, H, D, lam), (P * M).sum(axis=(1, 2)) + entropy / lam, atol=1e-8)
+    np.testing.assert_allclose(
+        transport_cost(found, H, D, lam), (P * M).sum(axis=(1, 2)) + entropy / lam, atol=1e-8
+    )
 
 
 def test_plan_minimises_the_cost():
@@ -74,7 +79,9 @@ def test_limit_of_large_lam_is_the_linear_programme():
     H, D, M = make_problem(n=1)
     c = len(M)
     rows, columns = np.kron(np.eye(c), np.ones(c)), np.kron(np.ones(c), np.eye(c))
-    exact = linprog(M.ravel(), A_eq=np.vstack([rows, columns]), b_eq=np.concatenate([H[0], D[0]])).fun
+    exact = linprog(
+        M.ravel(), A_eq=np.vstack([rows, columns]), b_eq=np.concatenate([H[0], D[0]])
+    ).fun
     lam = 2000.0
     plan = total_plan(sinkhorn(H, D, M, lam), M, lam)
     assert (plan * M).sum() == pytest.approx(exact, abs=2e-3)
@@ -106,7 +113,9 @@ def test_cost_has_the_dual_variable_as_its_derivative():
     lam, step = 6.0, 1e-5
     direction = np.array([[1.0, -2.0, 0.5, 0.5]])
     ends = [
-        transport_cost(sinkhorn(H + s * direction, D, M, lam, tol=1e-12), H + s * direction, D, lam)[0]
+        transport_cost(
+            sinkhorn(H + s * direction, D, M, lam, tol=1e-12), H + s * direction, D, lam
+        )[0]
         for s in (step, -step)
     ]
     rate = (sinkhorn(H, D, M, lam, tol=1e-12).log_u / lam * direction).sum()

@@ -19,7 +19,10 @@ from ldlearn.solvers.softmax_regression import SoftmaxFit, loss_and_gradient, so
 def problem(n=80, m=6, c=4, seed=0, scale=1.0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, m)) * np.logspace(0, scale, m) + 3.0
-    D = softmax(X @ rng.normal(size=(m, c)) / np.logspace(0, scale, m)[:, None].sum() + rng.normal(size=(n, c)))
+    D = softmax(
+        X @ rng.normal(size=(m, c)) / np.logspace(0, scale, m)[:, None].sum()
+        + rng.normal(size=(n, c))
+    )
     return X, D
 
 
@@ -58,7 +61,9 @@ def test_one_hot_targets_equal_logistic_regression(fit_intercept, l2):
     labels = D.argmax(axis=1)
     ours = softmax_regression(Features(X, fit_intercept), np.eye(4)[labels], l2=l2, tol=1e-13)
     # scikit-learn's penalty is |W|^2 / (2 C)
-    theirs = LogisticRegression(C=1 / (2 * l2), fit_intercept=fit_intercept, tol=1e-10, max_iter=10_000).fit(X, labels)
+    theirs = LogisticRegression(
+        C=1 / (2 * l2), fit_intercept=fit_intercept, tol=1e-10, max_iter=10_000
+    ).fit(X, labels)
     P = softmax(X @ ours.coef + ours.intercept)
     np.testing.assert_allclose(P, theirs.predict_proba(X), atol=1e-5)
     np.testing.assert_allclose(ours.coef.T, theirs.coef_, atol=1e-4)
@@ -70,7 +75,9 @@ def test_gradient_vanishes_at_the_optimum_and_the_loss_is_reported(l2):
     X, D = problem(scale=3.0)
     features = Features(X)
     fit = softmax_regression(features, D, l2=l2, tol=1e-15)
-    loss, gW, gb = loss_and_gradient(features, D, l2, fit.coef, fit.intercept + features.mean @ fit.coef)
+    loss, gW, gb = loss_and_gradient(
+        features, D, l2, fit.coef, fit.intercept + features.mean @ fit.coef
+    )
     assert loss == pytest.approx(fit.loss, rel=1e-12)
     scale = np.sqrt(np.square(X - X.mean(axis=0)).sum(axis=0))[:, None]
     assert np.abs(gW / scale).max() < 1e-6
@@ -86,8 +93,16 @@ def test_every_preconditioner_finds_the_same_optimum(kind, monkeypatch):
         monkeypatch.setattr(CentredColumns, "max_factorised", 2)
     features = Features(X)
     assert (features.spectrum(0.0).basis is None) == (kind == "diagonal")
-    limits = {"max_cg_steps": 0} if kind == "blocks" else {"max_block_entries": 0} if kind == "kronecker" else {}
-    fit = module.minimize(LocalObjective(features, D), l2=0.01, start=None, tol=1e-15, max_iter=500, **limits)
+    limits = (
+        {"max_cg_steps": 0}
+        if kind == "blocks"
+        else {"max_block_entries": 0}
+        if kind == "kronecker"
+        else {}
+    )
+    fit = module.minimize(
+        LocalObjective(features, D), l2=0.01, start=None, tol=1e-15, max_iter=500, **limits
+    )
     np.testing.assert_allclose(softmax(fit.logits), softmax(reference.logits), atol=1e-6)
 
 
@@ -116,7 +131,8 @@ def test_large_penalty_gives_the_mean():
 
 
 def dual_bound(X, D, l2, P):
-    """``-sum Q ln Q - |X'(Q - D)|^2 / (4 l2)`` in extended precision, for predictions P with the column sums of D."""
+    """``-sum Q ln Q - |X'(Q - D)|^2 / (4 l2)`` in extended precision, for predictions P with the
+    column sums of D."""
     Q, D = P.astype(np.longdouble), D.astype(np.longdouble)
     Q = Q / Q.sum(axis=1, keepdims=True)
     centred = X.astype(np.longdouble)
@@ -232,7 +248,9 @@ def test_loss_never_increases_from_a_distant_start(far):
     b = -features.mean @ W
     start = SoftmaxFit(W, b, X @ W + b)
     losses = [loss_and_gradient(features, D, 1e-3, W, np.zeros(3))[0]]
-    losses += [softmax_regression(features, D, l2=1e-3, start=start, max_iter=k).loss for k in range(1, 12)]
+    losses += [
+        softmax_regression(features, D, l2=1e-3, start=start, max_iter=k).loss for k in range(1, 12)
+    ]
     assert (np.diff(losses) <= 1e-12 * losses[0]).all()
     end = softmax_regression(features, D, l2=1e-3, start=start)
     assert end.converged
@@ -273,11 +291,14 @@ def test_inverse_of_a_hessian_block():
 def test_block_that_cannot_be_factorised_is_replaced_by_its_diagonal():
     """It is only a preconditioner."""
     indefinite = np.array([[1.0, 3.0], [3.0, 4.0]])
-    np.testing.assert_allclose(module._block_solver(indefinite, 0.5)(np.array([2.0, 4.0])), [1.0, 1.0], rtol=1e-6)
+    np.testing.assert_allclose(
+        module._block_solver(indefinite, 0.5)(np.array([2.0, 4.0])), [1.0, 1.0], rtol=1e-6
+    )
 
 
 def test_wide_float32_features_with_tiny_penalty():
-    """Second derivatives of which all but a few are rounding: the blocks of the Hessian must stay definite."""
+    """Second derivatives of which all but a few are rounding: the blocks of the Hessian must stay
+    definite."""
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(40, 100)) + 3.0).astype(np.float32)
     D = np.eye(3)[rng.integers(3, size=40)]
@@ -285,7 +306,9 @@ def test_wide_float32_features_with_tiny_penalty():
     P = softmax(rng.normal(size=(40, 3))).astype(np.float32)
     at = LocalObjective(features, D).at(np.zeros((100, 3)), np.zeros(3), logits=np.log(P))
     for scatter, p in zip(at.label_scatters(), at.P.astype(float).T, strict=True):
-        np.testing.assert_allclose(scatter, features.weighted_scatter(p * (1.0 - p)), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(
+            scatter, features.weighted_scatter(p * (1.0 - p)), rtol=1e-12, atol=1e-12
+        )
     assert np.isfinite(softmax_regression(features, D, l2=1e-5, tol=1e-6).loss)
 
 
@@ -303,7 +326,8 @@ def test_warm_start_never_increases_the_loss_and_saves_work():
 
 
 def test_separable_targets_without_penalty_trigger_no_warning():
-    """There is no minimiser: the loss tends to 0 and every Newton step adds about 1 to the logits."""
+    """There is no minimiser: the loss tends to 0 and every Newton step adds about 1 to the
+    logits."""
     X = np.array([[-1.0], [1.0]])
     fit = softmax_regression(Features(X), np.eye(2), l2=0.0, tol=1e-6, max_iter=50)
     assert np.isfinite(fit.coef).all()
@@ -354,7 +378,11 @@ def test_unrepresentative_sample_is_replaced_by_all_rows(monkeypatch):
     X, D = many_rows()
     monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
     inside = np.zeros(len(X), dtype=bool)
-    inside[np.random.default_rng(0).choice(len(X), Features(X).hessian_sample().n, replace=False, shuffle=False)] = True
+    inside[
+        np.random.default_rng(0).choice(
+            len(X), Features(X).hessian_sample().n, replace=False, shuffle=False
+        )
+    ] = True
     X[:, 0] = 0.0
     X[np.flatnonzero(~inside)[::7], 0] = 1.0
     fit = softmax_regression(Features(X), D, l2=1e-3, tol=1e-10)
@@ -365,17 +393,22 @@ def test_unrepresentative_sample_is_replaced_by_all_rows(monkeypatch):
 
 
 def test_secant_correction_of_the_newton_direction():
-    """An inverse Hessian is symmetric, and the last secant's change of the gradient leads back along its step."""
+    """An inverse Hessian is symmetric, and the last secant's change of the gradient leads back
+    along its step."""
     X, D = problem()
     rng = np.random.default_rng(0)
-    state = module._SoftmaxProblem(LocalObjective(Features(X), D), 0.1, 0.0, module._balance_intercept)
+    state = module._SoftmaxProblem(
+        LocalObjective(Features(X), D), 0.1, 0.0, module._balance_intercept
+    )
     here = state.start(None)
     for _ in range(2):
         there = here.theta + rng.normal(size=here.theta.shape)
         state.add_secant(here, state.point(there, state.objective.at(there[:-1], there[-1])))
 
     def direction(g):
-        return state.newton_direction(replace(here, gradient=-g), 1e-12, state.preconditioner(here)).theta
+        return state.newton_direction(
+            replace(here, gradient=-g), 1e-12, state.preconditioner(here)
+        ).theta
 
     u, v = (module._subtract_label_means(rng.normal(size=here.theta.shape)) for _ in range(2))
     assert np.vdot(u, direction(v)) == pytest.approx(np.vdot(v, direction(u)), rel=1e-6)
@@ -411,7 +444,9 @@ def test_loose_tolerance_is_met():
     assert rough.n_products < best.n_products
     assert not rough.converged
     assert 0 <= rough.loss - best.loss <= 0.1 * (nothing.loss - rough.loss)
-    assert rough.gap > 0.1 * (nothing.loss - rough.loss)  # the estimate was sufficient; the bound is far above
+    assert rough.gap > 0.1 * (
+        nothing.loss - rough.loss
+    )  # the estimate was sufficient; the bound is far above
 
 
 def sparse_degrees(n=300, m=4, c=40, seed=5):
@@ -426,7 +461,9 @@ def sparse_degrees(n=300, m=4, c=40, seed=5):
 @pytest.mark.parametrize("offset", [0.0, 1e5])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("fit_intercept", [True, False])
-def test_sparse_degrees_give_the_same_fit_and_a_valid_gap(fit_intercept, dtype, offset, monkeypatch):
+def test_sparse_degrees_give_the_same_fit_and_a_valid_gap(
+    fit_intercept, dtype, offset, monkeypatch
+):
     X, D = sparse_degrees()
     X = (X + offset).astype(dtype)
     dense = softmax_regression(Features(X, fit_intercept), D, l2=0.1, tol=1e-10)
@@ -446,7 +483,9 @@ def test_imbalance_is_added_to_the_gap(monkeypatch):
     best = softmax_regression(Features(X), D, l2=0.1, tol=1e-10)
     monkeypatch.setattr(SparseObjective, "balance_accuracy", np.inf)
     for n_steps in range(1, 5):
-        rough = softmax_regression(Features(X), sparse.csr_array(D), l2=0.1, tol=1e-8, max_iter=n_steps)
+        rough = softmax_regression(
+            Features(X), sparse.csr_array(D), l2=0.1, tol=1e-8, max_iter=n_steps
+        )
         assert rough.gap >= rough.loss - best.loss - 1e-9
 
 
@@ -474,7 +513,9 @@ def test_bound_is_valid_for_any_intercept(seed):
     rows = SparseObjective(features, sparse.csr_array(D))
     for off in (0.01, 0.1, 1.0, 5.0):
         b = best.intercept + features.mean @ best.coef + off * rng.normal(size=4)
-        at, shift, left = match_label_sums(rows.at(best.coef, b, exact=True), rows.n, l2, goal=np.inf)
+        at, shift, left = match_label_sums(
+            rows.at(best.coef, b, exact=True), rows.n, l2, goal=np.inf
+        )
         assert not shift.any()
         g = at.gradient()[0] + 2.0 * l2 * best.coef
         loss = at.loss + l2 * np.vdot(best.coef, best.coef)
@@ -483,7 +524,8 @@ def test_bound_is_valid_for_any_intercept(seed):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_dual_point_of_unbalanced_predictions(seed):
-    """Q = (1 - e) P + e E has the column sums of D; the dual at Q, with the bound of its entropy, gives the gap."""
+    """Q = (1 - e) P + e E has the column sums of D; the dual at Q, with the bound of its entropy,
+    gives the gap."""
     rng = np.random.default_rng(seed)
     X, D, l2 = rng.normal(size=(50, 3)), rng.dirichlet(np.ones(4), size=50), 0.3
     rows = SparseObjective(Features(X), sparse.csr_array(D))
@@ -497,9 +539,16 @@ def test_dual_point_of_unbalanced_predictions(seed):
     Q = (1.0 - e) * P + e * E
     np.testing.assert_allclose(Q.sum(axis=0), D.sum(axis=0))
 
-    def gap(dual_entropy, dual):  # of -<D, ln P> + l2 |W|^2; the entropy of Q is at least dual_entropy
+    def gap(
+        dual_entropy, dual
+    ):  # of -<D, ln P> + l2 |W|^2; the entropy of Q is at least dual_entropy
         slope = centred.T @ (dual - D)
-        return -np.sum(D * np.log(P)) + l2 * np.sum(W**2) - dual_entropy + np.sum(slope**2) / (4.0 * l2)
+        return (
+            -np.sum(D * np.log(P))
+            + l2 * np.sum(W**2)
+            - dual_entropy
+            + np.sum(slope**2) / (4.0 * l2)
+        )
 
     entropy = -np.sum(P * np.log(P))
     balanced = np.sum((centred.T @ (P - D) + 2.0 * l2 * W) ** 2) / (4.0 * l2)
@@ -524,7 +573,8 @@ def normal_features(n=1500, m=12, c=80, seed=0):
 
 
 def test_preconditioner_centres_features_per_label(monkeypatch):
-    """Newton systems need half the products if the preconditioner couples coefficients and intercepts."""
+    """Newton systems need half the products if the preconditioner couples coefficients and
+    intercepts."""
     X, D = normal_features()
     centred = softmax_regression(Features(X), D, l2=0.3, tol=1e-6)
     monkeypatch.setattr(softmax_objective, "reciprocal", np.zeros_like)  # no label is centred
@@ -552,8 +602,13 @@ def test_label_with_tiny_predictions_is_balanced_gradually():
     X, D = sparse_degrees()
     rows = SparseObjective(Features(X), sparse.csr_array(D))
     b = np.where(rows.degree_sums > 0, 0.0, -60.0)
-    b[:2] = -120.0, -2000.0  # a factor of 1e52; predictions of exactly 0, which 30 rounds do not mend
-    at, shift, left = match_label_sums(rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3)
+    b[:2] = (
+        -120.0,
+        -2000.0,
+    )  # a factor of 1e52; predictions of exactly 0, which 30 rounds do not mend
+    at, shift, left = match_label_sums(
+        rows.at(np.zeros((X.shape[1], len(b))), b, exact=True), rows.n, 0.1, 1e-3
+    )
     assert np.isfinite(shift).all()
     assert np.isfinite(left)
     assert at.sums[0] == pytest.approx(rows.degree_sums[0], rel=0.05)

@@ -51,7 +51,8 @@ def test_columns_do_not_influence_each_other():
 
 
 @pytest.mark.parametrize(
-    ("A", "message"), [([[0.0, 1.0], [1.0, 0.0]], "diagonal"), ([[1.0, 2.0], [2.0, 1.0]], "curvature")]
+    ("A", "message"),
+    [([[0.0, 1.0], [1.0, 0.0]], "diagonal"), ([[1.0, 2.0], [2.0, 1.0]], "curvature")],
 )
 def test_indefinite_matrix_raises(A, message):
     with pytest.raises(ValueError, match=message):
@@ -67,7 +68,9 @@ def test_unsolved_system_triggers_a_warning():
 def test_unsolved_operator_triggers_a_warning():
     A = random_spd(40, 0)
     B = np.ones((40, 2))
-    np.testing.assert_allclose(solve_operator(lambda V: A @ V, np.diag(A)[:, None], B), linalg.solve(A, B), rtol=1e-7)
+    np.testing.assert_allclose(
+        solve_operator(lambda V: A @ V, np.diag(A)[:, None], B), linalg.solve(A, B), rtol=1e-7
+    )
     with pytest.warns(LinAlgWarning, match="not solved"):
         solve_operator(lambda V: A @ V - 2.0 * V, np.diag(A)[:, None], B)
 

@@ -24,7 +24,9 @@ def test_every_row_is_in_the_block_of_its_cardinality(entries, monkeypatch):
         counts = Y[rows].sum(axis=1)
         assert (counts == counts[0]).all()
         assert len(rows) * counts[0] <= max(entries, counts[0])
-        np.testing.assert_array_equal(support.indices[support.entry_positions(rows)].T.ravel(), np.nonzero(Y[rows])[1])
+        np.testing.assert_array_equal(
+            support.indices[support.entry_positions(rows)].T.ravel(), np.nonzero(Y[rows])[1]
+        )
     np.testing.assert_array_equal(support.mask(), Y)
 
 
@@ -34,7 +36,9 @@ def test_positions_of_block_entries():
     support = Support(Y)
     for _ in range(2):  # cached on the second call
         for k, rows in enumerate(support.blocks):
-            np.testing.assert_array_equal(A.ravel(order="F")[support.flat_positions(k)].T.ravel(), A[rows][Y[rows]])
+            np.testing.assert_array_equal(
+                A.ravel(order="F")[support.flat_positions(k)].T.ravel(), A[rows][Y[rows]]
+            )
 
 
 def test_sparse_storage_for_few_positives_of_many_labels():
@@ -45,4 +49,6 @@ def test_sparse_storage_for_few_positives_of_many_labels():
 
 def test_equal_degrees_match_dense_labels():
     Y = random_labels()
-    np.testing.assert_allclose(Support(Y).equal_shares().toarray(), Y / Y.sum(axis=1, keepdims=True))
+    np.testing.assert_allclose(
+        Support(Y).equal_shares().toarray(), Y / Y.sum(axis=1, keepdims=True)
+    )

@@ -40,7 +40,9 @@ def objective(v, X, Y, l2, link, offset=0.0, weak_prior=False):
         "fixed raters": -np.exp(rate + offset) * np.log1p(-np.minimum(P, 1 - 1e-9)),
     }[link]
     votes, at_mean = votes[:-1], votes[-1]
-    prior = 0.5 * np.sum(at_mean - np.log1p(-np.exp(-at_mean)))  # half a positive, half a negative label
+    prior = 0.5 * np.sum(
+        at_mean - np.log1p(-np.exp(-at_mean))
+    )  # half a positive, half a negative label
     if weak_prior:
         prior = np.sum(np.log(np.sqrt(at_mean) + 1 / np.sqrt(at_mean)))  # ln(2 cosh(theta / 2))
     return prior - np.sum(Y * np.log1p(-np.exp(-votes)) - (1 - Y) * votes) + l2 * np.sum(W**2)
@@ -57,7 +59,9 @@ def test_minimum_matches_a_generic_solver(link, weak):
     assert fit.converged
     assert fit.loss <= found.fun + 1e-6
     assert fit.loss == pytest.approx(found.fun, rel=1e-5)
-    v = np.concatenate([fit.coef.ravel(), fit.intercept + X.mean(axis=0) @ fit.coef, [fit.log_rate]])
+    v = np.concatenate(
+        [fit.coef.ravel(), fit.intercept + X.mean(axis=0) @ fit.coef, [fit.log_rate]]
+    )
     assert fit.loss == pytest.approx(objective(v, *given), rel=1e-10)
     gradient = approx_fprime(v, objective, 1e-6, *given)
     assert np.abs(gradient[:-1]).max() < 1e-2
@@ -80,7 +84,9 @@ def test_derivatives_by_finite_differences(link, counted):
     expected = np.vdot(slope, dZ) + rate_slope * drate
     assert (ahead[0] - behind[0]) / (2 * h) == pytest.approx(expected, rel=1e-6)
     curved, curved_rate = hessian_times(dZ, drate)
-    for after, before, change in zip(ahead[1]().gradient, behind[1]().gradient, (curved, curved_rate), strict=True):
+    for after, before, change in zip(
+        ahead[1]().gradient, behind[1]().gradient, (curved, curved_rate), strict=True
+    ):
         np.testing.assert_allclose((after - before) / (2 * h), change, atol=1e-7)
     assert np.linalg.eigvalsh(curvature).min() > -1e-12
 
@@ -100,7 +106,9 @@ def test_constant_models_are_posterior_modes():
         votes = np.exp(theta)
         return (n - k) * votes - k * votes / np.expm1(votes) + 0.5 * np.tanh(0.5 * theta)
 
-    np.testing.assert_allclose(theta[0], [brentq(slope, -20.0, 5.0, args=(k,)) for k in counts], atol=1e-6)
+    np.testing.assert_allclose(
+        theta[0], [brentq(slope, -20.0, 5.0, args=(k,)) for k in counts], atol=1e-6
+    )
     assert np.abs(-np.expm1(-np.exp(theta[0])) - counts / n).max() < 1.0 / n
 
 
@@ -116,7 +124,9 @@ def test_number_of_many_raters_is_estimated_without_bias():
 def test_offsets_are_known_parts_of_the_rate():
     X, Y, _ = problem()
     plain = vote_regression(Features(X), Y, l2=0.5, tol=1e-13)
-    shifted = vote_regression(Features(X), Y, l2=0.5, offset=np.full(len(X), np.log(3.0)), tol=1e-13)
+    shifted = vote_regression(
+        Features(X), Y, l2=0.5, offset=np.full(len(X), np.log(3.0)), tol=1e-13
+    )
     assert shifted.log_rate == pytest.approx(plain.log_rate - np.log(3.0), abs=1e-5)
     np.testing.assert_allclose(shifted.coef, plain.coef, atol=1e-5)
 
@@ -150,8 +160,12 @@ def test_degrees_lie_between_equal_degrees_and_prediction(low, high):
     few, many = (normalize_rows(expected_votes(logP + s, Y))[0] for s in (low, high))
     assert 0.5 - 1e-12 <= few[0] <= many[0] + 1e-12 <= 2 / 3 + 1e-9
     assert few[2] == many[2] == 0
-    np.testing.assert_allclose(normalize_rows(expected_votes(logP - 25.0, Y)), [[0.5, 0.5, 0]], atol=1e-9)
-    np.testing.assert_allclose(normalize_rows(expected_votes(logP + 8.0, Y)), [[2 / 3, 1 / 3, 0]], atol=1e-9)
+    np.testing.assert_allclose(
+        normalize_rows(expected_votes(logP - 25.0, Y)), [[0.5, 0.5, 0]], atol=1e-9
+    )
+    np.testing.assert_allclose(
+        normalize_rows(expected_votes(logP + 8.0, Y)), [[2 / 3, 1 / 3, 0]], atol=1e-9
+    )
 
 
 def test_profiled_rate_maximises_the_likelihood():

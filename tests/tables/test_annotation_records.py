@@ -14,19 +14,45 @@ def argilla(key, text, **responses):
         question: [{"value": value, "user_id": f"u{k}"} for k, value in enumerate(values)]
         for question, values in responses.items()
     }
-    common = {"metadata": {"source": "web"}, "suggestions": {"mood": {"value": ["never counted"], "score": [0.9]}}}
-    return {"id": key, "fields": {"text": text}, "responses": by_question, "vectors": {}, "_server_id": "x"} | common
+    common = {
+        "metadata": {"source": "web"},
+        "suggestions": {"mood": {"value": ["never counted"], "score": [0.9]}},
+    }
+    return {
+        "id": key,
+        "fields": {"text": text},
+        "responses": by_question,
+        "vectors": {},
+        "_server_id": "x",
+    } | common
 
 
 def prodigy(text, annotator, answer="accept", **choice):
     """A line as `prodigy db-out` writes it."""
-    hashes = {"_input_hash": hash(text) % 1000, "_task_hash": 7, "_session_id": f"set-{annotator}", "_timestamp": 1}
-    meta = {"options": [{"id": "joy", "text": "joy"}], "meta": {"score": 0.2}, "config": {"choice_style": "multiple"}}
-    return {"text": text, "answer": answer, "_annotator_id": f"set-{annotator}"} | hashes | meta | choice
+    hashes = {
+        "_input_hash": hash(text) % 1000,
+        "_task_hash": 7,
+        "_session_id": f"set-{annotator}",
+        "_timestamp": 1,
+    }
+    meta = {
+        "options": [{"id": "joy", "text": "joy"}],
+        "meta": {"score": 0.2},
+        "config": {"choice_style": "multiple"},
+    }
+    return (
+        {"text": text, "answer": answer, "_annotator_id": f"set-{annotator}"}
+        | hashes
+        | meta
+        | choice
+    )
 
 
 def rows_of(imported):
-    return {row["text"]: tuple(row[name] for name in imported.labels) for row in imported.table.to_dict("records")}
+    return {
+        row["text"]: tuple(row[name] for name in imported.labels)
+        for row in imported.table.to_dict("records")
+    }
 
 
 def test_argilla_counts_raters(tmp_path):

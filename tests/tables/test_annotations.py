@@ -21,13 +21,32 @@ from ldlearn.tables.formats import open_table
 
 def choice(names, question="mood", kind="choices"):
     """A region of an annotation as Label Studio writes it."""
-    value = {"start": 0, "end": 4, "text": "What", kind: names} if kind == "labels" else {kind: names}
-    return {"id": "x1", "from_name": question, "to_name": "text", "type": kind, "origin": "manual", "value": value}
+    value = (
+        {"start": 0, "end": 4, "text": "What", kind: names} if kind == "labels" else {kind: names}
+    )
+    return {
+        "id": "x1",
+        "from_name": question,
+        "to_name": "text",
+        "type": kind,
+        "origin": "manual",
+        "value": value,
+    }
 
 
 def annotation(rater, *parts, **more):
-    common = {"id": 7, "was_cancelled": False, "ground_truth": False, "lead_time": 4.2, "result_count": 1}
-    return common | {"completed_by": rater, "result": list(parts), "created_at": "2026-03-09T21:52:49Z"} | more
+    common = {
+        "id": 7,
+        "was_cancelled": False,
+        "ground_truth": False,
+        "lead_time": 4.2,
+        "result_count": 1,
+    }
+    return (
+        common
+        | {"completed_by": rater, "result": list(parts), "created_at": "2026-03-09T21:52:49Z"}
+        | more
+    )
 
 
 def task(key, *given_annotations, inside="annotations", **data):
@@ -58,7 +77,10 @@ def write(tmp_path):
 
 
 def as_dict(imported):
-    return {row[imported.id]: tuple(row[name] for name in imported.labels) for row in imported.table.to_dict("records")}
+    return {
+        row[imported.id]: tuple(row[name] for name in imported.labels)
+        for row in imported.table.to_dict("records")
+    }
 
 
 def test_label_studio_counts_raters(write):
@@ -66,9 +88,18 @@ def test_label_studio_counts_raters(write):
         "project.json",
         [
             task(
-                11, annotation(1, choice(["joy", "fear"])), annotation(2, choice(["joy"])), text="What a day", length=3
+                11,
+                annotation(1, choice(["joy", "fear"])),
+                annotation(2, choice(["joy"])),
+                text="What a day",
+                length=3,
             ),
-            task(12, annotation({"id": 1, "email": "a@b.c"}, choice(["fear"])), text="Oh no", length=2),
+            task(
+                12,
+                annotation({"id": 1, "email": "a@b.c"}, choice(["fear"])),
+                text="Oh no",
+                length=2,
+            ),
             task(13, annotation(1, choice(["joy"]), was_cancelled=True), text="Skipped", length=1),
             task(14, annotation(1), text="Without a result", length=9),
             task(15, text="Nobody came", length=9),
@@ -87,7 +118,10 @@ def test_label_studio_counts_raters(write):
 
 
 def test_label_studio_of_one_rater_is_logical(write):
-    path = write("one.json", [task(1, annotation(5, choice(["b", "a"]))), task(2, annotation(5, choice(["b"])))])
+    path = write(
+        "one.json",
+        [task(1, annotation(5, choice(["b", "a"]))), task(2, annotation(5, choice(["b"])))],
+    )
     imported = read_annotations(path)
     assert (imported.kind, as_dict(imported)) == ("labels", {"1": (1, 1), "2": (0, 1)})
     assert read_annotations(path, "votes").kind == "votes"
@@ -104,7 +138,11 @@ def test_label_studio_of_one_rater_is_logical(write):
     ],
 )
 def test_label_studio_controls(write, kind, given, labels):
-    part = choice(given, kind=kind) if given is not None else choice([], kind=kind) | {"value": {"selected": "left"}}
+    part = (
+        choice(given, kind=kind)
+        if given is not None
+        else choice([], kind=kind) | {"value": {"selected": "left"}}
+    )
     imported = read_annotations(write("p.json", [task(1, annotation(1, part, part))]))
     assert imported.labels == labels
     assert as_dict(imported) == {"1": (1,) * len(labels)}
@@ -119,7 +157,9 @@ def test_label_studio_with_several_questions(write):
     remark = choice([], "why", "textarea") | {"value": {"text": ["a remark"]}}
     both = annotation(1, choice(["a"], "mood"), choice(["x"], "topic"), remark)
     path = write("p.json", [task(1, both), task(2, both)])
-    with pytest.raises(TableError, match=r"several questions; choose one with label: 'mood', 'topic'\."):
+    with pytest.raises(
+        TableError, match=r"several questions; choose one with label: 'mood', 'topic'\."
+    ):
         read_annotations(path)
     assert read_annotations(path, label="topic").labels == ["x"]
     with pytest.raises(TableError, match="there is no question 'topics'; did you mean topic"):
@@ -146,7 +186,10 @@ def test_label_studio_short_json_and_csv(write):
 
 
 def test_nested_data_of_a_task(write):
-    path = write("n.json", [task(1, annotation(1, choice(["a"])), text="t", about={"source": "web"}, boxes=[1, 2])])
+    path = write(
+        "n.json",
+        [task(1, annotation(1, choice(["a"])), text="t", about={"source": "web"}, boxes=[1, 2])],
+    )
     imported = read_annotations(path)
     assert list(imported.table.columns) == ["id", "text", "about.source", "a"]
     assert any("hold lists" in text and "'boxes'" in text for text in imported.messages)
@@ -167,8 +210,14 @@ def test_doccano(write, key):
 
 
 def test_doccano_writes_a_file_for_each_annotator(write):
-    anna = write("anna.jsonl", [{"id": 1, "text": "t", "label": ["pos"]}, {"id": 2, "text": "u", "label": ["neg"]}])
-    ben = write("ben.jsonl", [{"id": 1, "text": "t", "label": ["pos", "neg"]}, {"id": 2, "text": "u", "label": []}])
+    anna = write(
+        "anna.jsonl",
+        [{"id": 1, "text": "t", "label": ["pos"]}, {"id": 2, "text": "u", "label": ["neg"]}],
+    )
+    ben = write(
+        "ben.jsonl",
+        [{"id": 1, "text": "t", "label": ["pos", "neg"]}, {"id": 2, "text": "u", "label": []}],
+    )
     assert as_dict(read_annotations([anna, ben])) == {"1": (1, 2), "2": (1, 0)}
 
 
@@ -179,7 +228,12 @@ def test_older_doccano_formats(write):
     ]
     assert as_dict(read_annotations(write("2018.jsonl", first))) == {"20": (2,)}
     inside = [
-        {"id": 1, "text": "t", "annotations": [{"label": 2, "user": 1}, {"label": 2, "user": 3}], "meta": {"k": "v"}}
+        {
+            "id": 1,
+            "text": "t",
+            "annotations": [{"label": 2, "user": 1}, {"label": 2, "user": 3}],
+            "meta": {"k": "v"},
+        }
     ]
     imported = read_annotations(write("2019.jsonl", inside))
     assert as_dict(imported) == {"1": (2,)}
@@ -200,7 +254,13 @@ def test_older_doccano_formats(write):
 
 
 def test_long_format_table(write):
-    rows = ["007;a;sky;1,5;9:00", "007;b;sky;1,5;9:01", "007;b;sky;1,5;9:02", "8;a;sea|sky;2,5;9:03", "8;c;;2,5;9:04"]
+    rows = [
+        "007;a;sky;1,5;9:00",
+        "007;b;sky;1,5;9:01",
+        "007;b;sky;1,5;9:02",
+        "8;a;sea|sky;2,5;9:03",
+        "8;c;;2,5;9:04",
+    ]
     text = "\n".join(["Item ID;Worker;label;width;when", *rows]) + "\n"
     with pytest.warns(UserWarning, match="decimal"):
         imported = read_annotations(write("long.csv", text))
@@ -278,11 +338,19 @@ def test_one_column_for_each_label(write, label):
     imported = read_annotations(write("wide.csv", WIDE), item="i", rater="r", label=label)
     assert list(imported.table.columns) == ["i", "width", "emo_joy", "emo_fear", "emo_calm"]
     assert imported.kind == "votes"
-    assert as_dict(imported) == {"007": (2, 1, 0), "8": (1, 1, 0)}  # rater 1 counts once for each label of item 8
+    assert as_dict(imported) == {
+        "007": (2, 1, 0),
+        "8": (1, 1, 0),
+    }  # rater 1 counts once for each label of item 8
     messages = "; ".join(imported.messages)
     assert "item 'i', rater 'r', labels 'emo_joy', 'emo_fear', 'emo_calm'" in messages
     assert "an empty cell counts as 0" in messages
-    for left_out in ("2 annotations without a label", "1 repeated annotations", "1 items without a label", "'note'"):
+    for left_out in (
+        "2 annotations without a label",
+        "1 repeated annotations",
+        "1 items without a label",
+        "'note'",
+    ):
         assert left_out in messages
     logical = read_annotations(write("wide.csv", WIDE), "labels", item="i", rater="r", label=label)
     assert as_dict(logical) == {"007": (1, 1, 0), "8": (1, 1, 0)}
@@ -306,7 +374,11 @@ def test_one_column_for_each_label_in_other_formats(write):
         (("8,1,2.5,0,1", "8,1,2.5,0,2"), {}, "row 4, column 'emo_fear': 2 is neither 0 nor 1"),
         (("8,1,2.5,0,1", "8,1,2.5,0,maybe"), {}, "row 4, column 'emo_fear': 'maybe' is"),
         (("", ""), {"item": "i,r"}, "item must be one column"),
-        (("", ""), {"rater": "emo_joy"}, "rater must be one column that is no label, not 'emo_joy'"),
+        (
+            ("", ""),
+            {"rater": "emo_joy"},
+            "rater must be one column that is no label, not 'emo_joy'",
+        ),
     ],
 )
 def test_malformed_columns_for_each_label(write, wrong, options, message):
@@ -318,7 +390,9 @@ def test_malformed_columns_for_each_label(write, wrong, options, message):
 def test_without_rater_column_each_row_is_one_vote(write):
     assert as_dict(read_annotations(write("l.csv", "item,label\na,x\na,x\na,y\n"))) == {"a": (2, 1)}
     assert as_dict(
-        read_annotations(write("l.jsonl", [{"text": "t", "label": ["x"]}, {"text": "t", "label": ["y"]}]))
+        read_annotations(
+            write("l.jsonl", [{"text": "t", "label": ["x"]}, {"text": "t", "label": ["y"]}])
+        )
     ) == {
         "1": (1, 0),
         "2": (0, 1),
@@ -334,7 +408,11 @@ def test_label_with_the_name_of_a_column_gets_a_prefix(write):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.csv", "photo,who,tag\n1,2,3\n", "name the column of the labels, .* with label; the columns are 'photo'"),
+        (
+            "a.csv",
+            "photo,who,tag\n1,2,3\n",
+            "name the column of the labels, .* with label; the columns are 'photo'",
+        ),
         ("a.csv", "photo,rater,label\n1,2,3\n", "name the column of the items with item"),
         ("a.csv", "item,label\n,x\n", "row 2, column 'item': the item is missing"),
         ("a.csv", "item,label\n1,\n", "no annotation has a label"),
@@ -346,7 +424,11 @@ def test_label_with_the_name_of_a_column_gets_a_prefix(write):
         ("a.json", "[" * 100_000, "nested too deeply"),
         ("a.jsonl", [], "the file is empty"),
         ("a.jsonl", [{"id": 1, "label": [[[]]]}], "no annotation has a label"),
-        ("a.jsonl", [{"id": 1, "label": {"what": "ever"}}], "row 1, column 'label': it holds no label"),
+        (
+            "a.jsonl",
+            [{"id": 1, "label": {"what": "ever"}}],
+            "row 1, column 'label': it holds no label",
+        ),
         ("a.json", [task(1, annotation(1))], "no annotation has a label"),
     ],
 )
@@ -359,7 +441,9 @@ def test_unreadable_files_raise_clear_errors(write, name, content, message):
 
 def test_free_text_column_is_not_a_label_column(write):
     rows = "".join(f"{i},remark number {i}\n" for i in range(1001))
-    with pytest.raises(TableError, match="1,001 different labels; is that the column of the labels"):
+    with pytest.raises(
+        TableError, match="1,001 different labels; is that the column of the labels"
+    ):
         read_annotations(write("a.csv", "item,label\n" + rows))
 
 
@@ -372,36 +456,57 @@ def test_duplicate_file_is_rejected(write, tmp_path):
 
 
 def test_invalid_kind_and_missing_files_are_rejected(write):
-    with pytest.raises(ParameterError, match="kind must be one of auto, votes, labels, got 'counts'"):
+    with pytest.raises(
+        ParameterError, match="kind must be one of auto, votes, labels, got 'counts'"
+    ):
         read_annotations(write("a.csv", "item,label\n1,x\n"), "counts")
     with pytest.raises(FileError, match="there is no such file"):
         read_annotations("none.json")
 
 
 triples = st.lists(
-    st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.sampled_from(["sky", "sea"])), min_size=1
+    st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"), st.sampled_from(["sky", "sea"])),
+    min_size=1,
 )
 
 
 @given(triples)
-def test_all_formats_of_the_same_annotations_give_the_same_table(tmp_path_factory, given_annotations):
+def test_all_formats_of_the_same_annotations_give_the_same_table(
+    tmp_path_factory, given_annotations
+):
     folder = tmp_path_factory.mktemp("formats")
-    pd.DataFrame(given_annotations, columns=["item", "rater", "label"]).to_csv(folder / "long.csv", index=False)
+    pd.DataFrame(given_annotations, columns=["item", "rater", "label"]).to_csv(
+        folder / "long.csv", index=False
+    )
     items = dict.fromkeys(item for item, _, _ in given_annotations)
     tasks = [
-        task(item, *(annotation(rater, choice([label])) for of, rater, label in given_annotations if of == item))
+        task(
+            item,
+            *(
+                annotation(rater, choice([label]))
+                for of, rater, label in given_annotations
+                if of == item
+            ),
+        )
         for item in items
     ]
     (folder / "tasks.json").write_text(json.dumps(tasks))
-    long, nested = (read_annotations(str(folder / name), "votes") for name in ("long.csv", "tasks.json"))
+    long, nested = (
+        read_annotations(str(folder / name), "votes") for name in ("long.csv", "tasks.json")
+    )
     distinct = set(given_annotations)
     expected = {
-        item: tuple(sum((item, rater, label) in distinct for rater in "xyz") for label in long.labels) for item in items
+        item: tuple(
+            sum((item, rater, label) in distinct for rater in "xyz") for label in long.labels
+        )
+        for item in items
     }
     assert as_dict(long) == as_dict(nested) == expected
 
 
-headings = st.text(alphabet='ab1:,*" ', min_size=1, max_size=3).filter(lambda name: name.strip() == name)
+headings = st.text(alphabet='ab1:,*" ', min_size=1, max_size=3).filter(
+    lambda name: name.strip() == name
+)
 
 
 @given(st.lists(headings, min_size=1, max_size=5, unique=True), st.data())
@@ -426,7 +531,10 @@ def export(write):
     X, votes = ratings()
     tasks = [
         task(
-            i, *(annotation(rater, choice([name])) for rater, name in enumerate(given)), x1=float(x[0]), x2=float(x[1])
+            i,
+            *(annotation(rater, choice([name])) for rater, name in enumerate(given)),
+            x1=float(x[0]),
+            x2=float(x[1]),
         )
         for i, (x, given) in enumerate(zip(X, votes, strict=True))
     ]
@@ -454,7 +562,12 @@ def test_export_to_predictions(export, tmp_path, capsys):
 
 def test_imported_votes_are_fitted_as_votes(export, tmp_path, capsys):
     assert command("import", export, "-o", tmp_path / "votes.csv") == 0
-    fit_command = capsys.readouterr().out.splitlines()[-1].removeprefix("Next: ldlearn ").removesuffix("model.ldl")
+    fit_command = (
+        capsys.readouterr()
+        .out.splitlines()[-1]
+        .removeprefix("Next: ldlearn ")
+        .removesuffix("model.ldl")
+    )
     assert "--kind votes" in fit_command
     assert command(*fit_command.split(), tmp_path / "m.ldl") == 0
     data = read_dataset(tmp_path / "votes.csv", features="x1:x2", labels="calm:joy")
@@ -468,7 +581,9 @@ def test_open_table_reads_an_export(export):
 
 
 def test_json_list_of_rows_is_a_table(write):
-    data = read_dataset(write("rows.json", [{"a": 1.5, "x": 1, "y": 0}, {"a": 2.5, "x": 1, "y": 1}]), labels="x:y")
+    data = read_dataset(
+        write("rows.json", [{"a": 1.5, "x": 1, "y": 0}, {"a": 2.5, "x": 1, "y": 1}]), labels="x:y"
+    )
     assert data.Y.tolist() == [[1, 0], [1, 1]]
 
 
@@ -493,9 +608,27 @@ def test_suggested_command_fits_one_column_for_each_label(write, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     votes = rng.random((40, 3, 2)) < 0.5
-    rows = [f"{i},{r},{i % 7},{int(v[0])},{int(v[1])}" for i, item in enumerate(votes) for r, v in enumerate(item)]
+    rows = [
+        f"{i},{r},{i % 7},{int(v[0])},{int(v[1])}"
+        for i, item in enumerate(votes)
+        for r, v in enumerate(item)
+    ]
     write("raters.csv", "\n".join(["photo,who,x,a,b", *rows]) + "\n")
-    assert command("import", "raters.csv", "--item", "photo", "--rater", "who", "--label", "a,b", "-o", "t.csv") == 0
+    assert (
+        command(
+            "import",
+            "raters.csv",
+            "--item",
+            "photo",
+            "--rater",
+            "who",
+            "--label",
+            "a,b",
+            "-o",
+            "t.csv",
+        )
+        == 0
+    )
     line = capsys.readouterr().out.splitlines()[-1]
     assert line == "Next: ldlearn fit t.csv --labels a:b --id photo --kind votes -o model.ldl"
     assert command(*line.split()[2:]) == 0
@@ -504,12 +637,22 @@ def test_suggested_command_fits_one_column_for_each_label(write, tmp_path, monke
 
 def test_import_writes_to_standard_output(export, capsys):
     assert command("import", export, "--to", "jsonl") == 0
-    assert json.loads(capsys.readouterr().out.splitlines()[0]).keys() == {"id", "x1", "x2", "calm", "fear", "joy"}
+    assert json.loads(capsys.readouterr().out.splitlines()[0]).keys() == {
+        "id",
+        "x1",
+        "x2",
+        "calm",
+        "fear",
+        "joy",
+    }
     assert command("import", export, "-o", "-", "--json") == 2
 
 
 def test_tasks_as_json_lines_or_json_list(write):
-    tasks = [task(1, annotation(1, choice(["a"])), annotation(2, choice(["b"]))), task(2, annotation(1, choice(["a"])))]
+    tasks = [
+        task(1, annotation(1, choice(["a"])), annotation(2, choice(["b"]))),
+        task(2, annotation(1, choice(["a"]))),
+    ]
     for path in (write("tasks.json", tasks), write("tasks.jsonl", tasks)):
         messages = []
         with open_table(Input(path, on_message=messages.append)) as source:
@@ -519,22 +662,36 @@ def test_tasks_as_json_lines_or_json_list(write):
 
 
 def test_json_lists_are_labels_not_features(write):
-    rows = [{"x": i / 10, "tags": ["sky", "sea"] if i % 2 else ["sky"], "y": i % 2} for i in range(20)]
+    rows = [
+        {"x": i / 10, "tags": ["sky", "sea"] if i % 2 else ["sky"], "y": i % 2} for i in range(20)
+    ]
     path = write("tags.jsonl", rows)
     messages = []
-    settings = {"holdout": 0.0, "params": {"beta": 1.0, "gamma": 1.0, "ordered": 0.1}, "on_message": messages.append}
+    settings = {
+        "holdout": 0.0,
+        "params": {"beta": 1.0, "gamma": 1.0, "ordered": 0.1},
+        "on_message": messages.append,
+    }
     assert fit_table(path, "tags", ignore="y", **settings).labels == ("sea", "sky")
     assert "column 'tags' holds lists of labels" in messages[0]
-    with pytest.raises(TableError, match="row 1, column 'tags': a list is no feature; leave the column out"):
+    with pytest.raises(
+        TableError, match="row 1, column 'tags': a list is no feature; leave the column out"
+    ):
         fit_table(path, "y")
     spans = write("spans.jsonl", [{"x": 1.0, "label": [[0, 4, "sky"]]}])
-    with pytest.raises(TableError, match=r"row 1, column 'label': .*`ldlearn import` makes a table"):
+    with pytest.raises(
+        TableError, match=r"row 1, column 'label': .*`ldlearn import` makes a table"
+    ):
         fit_table(spans, "label")
 
 
 def test_numeric_labels_are_sorted_numerically(write):
     rows = [{"x": i / 10, "stars": f"{i % 12 + 1}|{(i + 1) % 12 + 1}"} for i in range(36)]
     model = fit_table(
-        write("stars.jsonl", rows), "stars", holdout=0.0, params={"beta": 1.0}, on_message=lambda text: None
+        write("stars.jsonl", rows),
+        "stars",
+        holdout=0.0,
+        params={"beta": 1.0},
+        on_message=lambda text: None,
     )
     assert model.labels == tuple(str(j) for j in range(1, 13))

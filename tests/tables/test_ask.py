@@ -8,23 +8,33 @@ from example_tables import LABELS, make_table
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.joint import DLDL
 from ldlearn.tables import TableModel, ask_table
-from ldlearn.tables.ask import choose_rows, expected_errors, find_suspicious_labels, held_out_probabilities
+from ldlearn.tables.ask import (
+    choose_rows,
+    expected_errors,
+    find_suspicious_labels,
+    held_out_probabilities,
+)
 
 FAST = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
 
 
 def test_expected_errors_are_those_of_simulated_degrees():
-    """The prediction is a Dirichlet prior worth two votes; the posterior adds the votes of the row."""
+    """The prediction is a Dirichlet prior worth two votes; the posterior adds the votes of the
+    row."""
     rng = np.random.default_rng(0)
     predicted = np.array([0.5, 0.3, 0.2])
     votes = np.array([3.0, 0.0, 1.0])
     drawn = rng.dirichlet(2 * predicted + votes, size=200_000)
     degrees = votes / votes.sum()
     simulated = ((drawn - degrees) ** 2).sum(axis=1).mean()
-    assert expected_errors(predicted[None], degrees[None], np.array([4.0])) == pytest.approx(simulated, rel=0.01)
+    assert expected_errors(predicted[None], degrees[None], np.array([4.0])) == pytest.approx(
+        simulated, rel=0.01
+    )
     unlabelled = ((rng.dirichlet(2 * predicted, size=200_000) - predicted) ** 2).sum(axis=1).mean()
     assert expected_errors(predicted[None]) == pytest.approx(unlabelled, rel=0.01)
-    assert expected_errors(predicted[None], np.full((1, 3), np.nan)) == pytest.approx(unlabelled, rel=0.01)
+    assert expected_errors(predicted[None], np.full((1, 3), np.nan)) == pytest.approx(
+        unlabelled, rel=0.01
+    )
 
 
 def test_choice_maximises_the_determinant_greedily():
@@ -35,7 +45,9 @@ def test_choice_maximises_the_determinant_greedily():
     chosen = []
     for _ in range(5):
         rest = [k for k in range(12) if k not in chosen]
-        chosen.append(max(rest, key=lambda k: np.linalg.det(kernel[np.ix_([*chosen, k], [*chosen, k])])))
+        chosen.append(
+            max(rest, key=lambda k: np.linalg.det(kernel[np.ix_([*chosen, k], [*chosen, k])]))
+        )
     assert choose_rows(scores, X, 5).tolist() == chosen
     assert chosen != np.argsort(-scores)[:5].tolist()
     assert sorted(choose_rows(scores, X, 99)) == list(range(12))
@@ -56,7 +68,9 @@ def test_confident_learning_by_loops():
                 continue
             other = 1 - Y[i, j]
             p_other = P1[i, j] if other == 1 else 1 - P1[i, j]
-            usual = np.mean([P1[k, j] if other == 1 else 1 - P1[k, j] for k in range(40) if Y[k, j] == other])
+            usual = np.mean(
+                [P1[k, j] if other == 1 else 1 - P1[k, j] for k in range(40) if Y[k, j] == other]
+            )
             assert found[i, j] == (p_other > 0.5 and p_other >= usual), (i, j)
     assert found.any()
 

@@ -40,7 +40,8 @@ def test_failing_block_keeps_the_old_file(tmp_path):
 # A file that is interrupted before it is closed raises a ResourceWarning in garbage collection.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_interrupt_at_any_line_leaves_a_complete_file_or_none(tmp_path):
-    """Raise KeyboardInterrupt before each line that runs while a file is written, one line per attempt."""
+    """Raise KeyboardInterrupt before each line that runs while a file is written, one line per
+    attempt."""
 
     def write_until(line):
         lines_left = line
@@ -104,7 +105,10 @@ def full(*_):
 
 def test_full_disk_error_names_the_file(tmp_path):
     path = write_file(tmp_path / "a.txt", "old")
-    with pytest.raises(FileError, match=r"a\.txt: it cannot be written \(no space left"), atomic_write(path):
+    with (
+        pytest.raises(FileError, match=r"a\.txt: it cannot be written \(no space left"),
+        atomic_write(path),
+    ):
         full()
     assert path.read_text() == "old"
     assert file_names(tmp_path) == ["a.txt"]
@@ -113,7 +117,9 @@ def test_full_disk_error_names_the_file(tmp_path):
 
 
 def test_missing_folder_and_permission_errors_name_the_file(tmp_path):
-    with pytest.raises(FileError, match=r"no/a\.txt: it cannot be written \(no such file or directory\)"):
+    with pytest.raises(
+        FileError, match=r"no/a\.txt: it cannot be written \(no such file or directory\)"
+    ):
         write_file(tmp_path / "no" / "a.txt", "x")
     with pytest.raises(FileError, match="it cannot be written"):
         write_file(tmp_path, "x")

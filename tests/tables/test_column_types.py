@@ -1,4 +1,5 @@
-"""Column types: numbers with malformed cells, dates, text, identifiers, constant columns, and user-specified types."""
+"""Column types: numbers with malformed cells, dates, text, identifiers, constant columns, and
+user-specified types."""
 
 from __future__ import annotations
 
@@ -50,7 +51,10 @@ def sample_texts(seed: int = 0) -> list[str]:
 
 def sample_dates(date_format: str = "%Y-%m-%d", seed: int = 0) -> list[str]:
     rng = np.random.default_rng(seed)
-    return [d.strftime(date_format) for d in pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 600, N), "D")]
+    return [
+        d.strftime(date_format)
+        for d in pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 600, N), "D")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -93,7 +97,12 @@ def test_malformed_cells_beside_decimal_points_are_missing(cell):
 
 
 def test_commas_have_one_meaning_per_column():
-    assert read_numbers(column(["1,234", "-0,5", "7", "1'000"]))[0].tolist() == [1.234, -0.5, 7, 1000]
+    assert read_numbers(column(["1,234", "-0,5", "7", "1'000"]))[0].tolist() == [
+        1.234,
+        -0.5,
+        7,
+        1000,
+    ]
     assert read_numbers(column(["1,234", "-0,5", "7.5"]))[1].tolist() == [True, True, False]
     assert read_numbers(column(["1,234,567", "12,5"]))[1].tolist() == [False, True]
     assert read_numbers(column(["1,234", "5,678"]))[0].tolist() == [1234, 5678]
@@ -112,7 +121,13 @@ def test_percentages_are_not_a_row_counter():
 
 
 @pytest.mark.parametrize(
-    "cells", [["12,5", "3,25", "7,0"], ["15%", "$3.50", "1 234.5", "(12)"], ["(12)", "3.5", "40"], ["1,234", "2,345"]]
+    "cells",
+    [
+        ["12,5", "3,25", "7,0"],
+        ["15%", "$3.50", "1 234.5", "(12)"],
+        ["(12)", "3.5", "40"],
+        ["1,234", "2,345"],
+    ],
 )
 def test_columns_of_decorated_numbers_are_numeric(cells):
     table = with_columns(amount=[cells[i % len(cells)] for i in range(N)])
@@ -157,7 +172,10 @@ def test_malformed_cells_of_new_rows_trigger_a_warning():
     model = TableModel.fit(with_columns(), LABELS, estimator=QUICK)
     new = with_columns()
     new.loc[[1, 2, 5, 8], "wet"] = "?"
-    with pytest.warns(UserWarning, match="'wet': 4 cells count as missing: row 1 .*, row 2 .*, row 5 .* and 1 more"):
+    with pytest.warns(
+        UserWarning,
+        match="'wet': 4 cells count as missing: row 1 .*, row 2 .*, row 5 .* and 1 more",
+    ):
         found = model.predict(new)
     new["wet"] = new["wet"].where(new["wet"] != "?", None)
     np.testing.assert_array_equal(found, model.predict(new))
@@ -180,7 +198,9 @@ def test_malformed_cells_of_new_rows_trigger_a_warning():
 )
 def test_dates_become_year_month_weekday_and_days(date_format):
     iso, local = column(sample_dates()), column(sample_dates(date_format))
-    assert find_date_format(local, "when") == ("%Y-%m-%d" if date_format.startswith("%Y") else date_format)
+    assert find_date_format(local, "when") == (
+        "%Y-%m-%d" if date_format.startswith("%Y") else date_format
+    )
     parts, malformed = split_dates(local, date_format)
     when = pd.to_datetime(iso)
     assert not malformed.any()
@@ -205,13 +225,17 @@ def test_times_give_hours_and_fractional_days(cell):
     date_format = find_date_format(column([cell]), "when")
     parts = split_dates(column([cell, None]), date_format)[0]
     assert parts["hour"][0] == pytest.approx(15.5)
-    assert parts["days"][0] == pytest.approx((pd.Timestamp("2024-05-06 15:30") - pd.Timestamp(0)) / pd.Timedelta("1D"))
+    assert parts["days"][0] == pytest.approx(
+        (pd.Timestamp("2024-05-06 15:30") - pd.Timestamp(0)) / pd.Timedelta("1D")
+    )
     assert np.isnan(parts["days"][1])
 
 
 def test_ambiguous_day_month_order_is_rejected():
     table = with_columns(when=[f"{i % 12 + 1:02d}/{i % 11 + 1:02d}/2024" for i in range(N)])
-    with pytest.raises(TableError, match="column 'when': its dates may begin with the day or with the month"):
+    with pytest.raises(
+        TableError, match="column 'when': its dates may begin with the day or with the month"
+    ):
         TableModel.fit(table, LABELS, estimator=QUICK)
     explicit = TableModel.fit(table, LABELS, estimator=QUICK, date={"when": "%d/%m/%Y"})
     assert explicit.dates == {"when": "%d/%m/%Y"}
@@ -221,12 +245,15 @@ def test_ambiguous_day_month_order_is_rejected():
 def test_ambiguous_dates_in_other_formats_than_in_training_are_rejected():
     model = TableModel.fit(with_columns(when=sample_dates("%d.%m.%Y")), LABELS, estimator=QUICK)
     with pytest.raises(
-        TableError, match=r"column 'when': .* \('\d\d/\d\d/\d{4}'\); dates were written as 31.03.2024 in training"
+        TableError,
+        match=r"column 'when': .* \('\d\d/\d\d/\d{4}'\); dates were written as 31.03.2024 in training",
     ):
         model.predict(with_columns(when=sample_dates("%m/%d/%Y")))
     iso = model.predict(with_columns(when=sample_dates()))
     np.testing.assert_array_equal(iso, model.predict(with_columns(when=sample_dates("%d.%m.%Y"))))
-    assert split_dates(column(["13.05.2024"]), "%m.%d.%Y")[1].all()  # the format is given by the user
+    assert split_dates(column(["13.05.2024"]), "%m.%d.%Y")[
+        1
+    ].all()  # the format is given by the user
 
 
 def test_dates_outside_the_nanosecond_range():
@@ -280,14 +307,20 @@ def test_dates_texts_and_constant_columns_together(tmp_path):
         "flat": "left out",
         "empty": "left out",
     }
-    assert any("'when'" in message and "row 7 'soon'" in message for message in model.facts["warnings"])
+    assert any(
+        "'when'" in message and "row 7 'soon'" in message for message in model.facts["warnings"]
+    )
     assert not {"flat", "empty"} & set(model.features)
-    strongest = [name for found in describe_model(model)["strongest_features"].values() for name, _ in found]
+    strongest = [
+        name for found in describe_model(model)["strongest_features"].values() for name, _ in found
+    ]
     assert any(name.startswith("comment: ") for name in strongest)
     save_model(model, tmp_path / "m.ldl")
     again = load_model(tmp_path / "m.ldl")
     new = table.drop(columns=["flat", "empty"])
-    np.testing.assert_array_equal(again.predict(new, CellReport()), model.predict(new, CellReport()))
+    np.testing.assert_array_equal(
+        again.predict(new, CellReport()), model.predict(new, CellReport())
+    )
     assert (again.dates, again.texts, again.facts) == (model.dates, model.texts, model.facts)
     with pytest.raises(ModelFileError, match="dates and texts such as 'when' cannot be exported"):
         export_onnx(model, tmp_path / "m.onnx")
@@ -298,13 +331,18 @@ def test_datetime_columns_of_data_frames():
     table["when"] = pd.to_datetime(sample_dates())
     native = TableModel.fit(table, LABELS, estimator=QUICK)
     texts = TableModel.fit(with_columns(when=sample_dates()), LABELS, estimator=QUICK)
-    np.testing.assert_allclose(native.predict(table), texts.predict(with_columns(when=sample_dates())), atol=1e-12)
+    np.testing.assert_allclose(
+        native.predict(table), texts.predict(with_columns(when=sample_dates())), atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("n", [15, 60, 1500])
 def test_identifiers_are_rejected_at_any_number_of_rows(n):
     table = make_table(n)
-    with pytest.raises(TableError, match=f"column 'key': {n:,} different texts in {n:,} rows, such as 'r0', look like"):
+    with pytest.raises(
+        TableError,
+        match=f"column 'key': {n:,} different texts in {n:,} rows, such as 'r0', look like",
+    ):
         TableModel.fit(table, LABELS, estimator=QUICK)
     for option, expected in (("ignore", ()), ("text", ("key",))):
         labelled = read_labelled(table, LABELS, {option: ["key"]})
@@ -317,7 +355,10 @@ def long_numbers(low: float, high: float, step: int = 1) -> list[int]:
 
 
 def test_long_repeated_texts_are_categorical():
-    answers = ["I strongly agree with the statement above", "I do not agree with the statement at all"]
+    answers = [
+        "I strongly agree with the statement above",
+        "I do not agree with the statement at all",
+    ]
     table = with_columns(answer=[answers[i % 2] for i in range(N)])
     assert TableModel.fit(table, LABELS, estimator=QUICK).categorical == ("place", "answer")
 
@@ -325,7 +366,9 @@ def test_long_repeated_texts_are_categorical():
 def test_scripts_without_spaces_are_text():
     rng = np.random.default_rng(0)
     texts = ["".join(rng.choice(list("今日天気良店員親切料理遅味悪"), 12)) for _ in range(N)]
-    assert TableModel.fit(with_columns(comment=texts), LABELS, estimator=QUICK).texts == ("comment",)
+    assert TableModel.fit(with_columns(comment=texts), LABELS, estimator=QUICK).texts == (
+        "comment",
+    )
 
 
 def test_informative_word_has_the_largest_coefficient():
@@ -339,20 +382,29 @@ def test_informative_word_has_the_largest_coefficient():
 
 def test_custom_embedding():
     table = with_columns(comment=sample_texts())
-    hashed = TableModel.fit(table, LABELS, estimator=QUICK, embedding=HashingVectorizer(n_features=16))
+    hashed = TableModel.fit(
+        table, LABELS, estimator=QUICK, embedding=HashingVectorizer(n_features=16)
+    )
     assert hashed.transform(table).shape[1] == 2 + 3 + 16
-    piped = TableModel.fit(table, LABELS, estimator=QUICK, embedding=make_pipeline(TfidfVectorizer(max_features=5)))
+    piped = TableModel.fit(
+        table, LABELS, estimator=QUICK, embedding=make_pipeline(TfidfVectorizer(max_features=5))
+    )
     assert piped.transform(table).shape[1] == 2 + 3 + 5
 
 
 def test_unnamed_embedding_cannot_be_saved(tmp_path):
-    model = TableModel.fit(with_columns(comment=sample_texts()), LABELS, embedding=HashingVectorizer(n_features=4))
+    model = TableModel.fit(
+        with_columns(comment=sample_texts()), LABELS, embedding=HashingVectorizer(n_features=4)
+    )
     with pytest.raises(ModelFileError, match="HashingVectorizer"):
         save_model(model, tmp_path / "m.ldl")
 
 
 def test_only_constant_columns_is_an_error():
-    with pytest.raises(TableError, match=r"no column is left for the features \(the same value in every row: 'flat'"):
+    with pytest.raises(
+        TableError,
+        match=r"no column is left for the features \(the same value in every row: 'flat'",
+    ):
         TableModel.fit(make_table(20).assign(flat=1), LABELS, estimator=QUICK, features=["flat"])
 
 
@@ -367,7 +419,8 @@ def fit_and_predict(cells, decimal: str):
 
 
 def test_explicit_decimal_mark_is_the_only_one(tmp_path, monkeypatch):
-    """Cells with the other mark are text, in training and in new rows: categories or identifiers."""
+    """Cells with the other mark are text, in training and in new rows: categories or
+    identifiers."""
     monkeypatch.chdir(tmp_path)
     decimal, other = ".", ","
     few = [f"{i % 4}{other}5" for i in range(N)]
@@ -375,21 +428,27 @@ def test_explicit_decimal_mark_is_the_only_one(tmp_path, monkeypatch):
     assert "a" in model.categorical
     assert model.preprocessing.categories[model.categorical.index("a")] == sorted(set(few))
     assert not [text for text in messages if "'a'" in text]  # no unseen category
-    np.testing.assert_allclose(degrees, fit_and_predict([f"s{cell}" for cell in few], decimal)[2], atol=1e-6)
+    np.testing.assert_allclose(
+        degrees, fit_and_predict([f"s{cell}" for cell in few], decimal)[2], atol=1e-6
+    )
     with pytest.raises(TableError, match=rf"such as '0\{other}5', look like an identifier"):
         fit_and_predict([f"{i}{other}5" for i in range(N)], decimal)
     model, messages, _ = fit_and_predict([f"{i % 4}{decimal}5" for i in range(N)], decimal)
     assert "a" in model.numeric
     with_columns(a=few).infer_objects().to_csv("new.csv", index=False, sep=";", decimal=decimal)
     with pytest.raises(TableError, match="120 of 120 values do not have the type of the column"):
-        predict_table("new.csv", model, "out.csv", dialect=Dialect(";", decimal), on_message=lambda _: None)
+        predict_table(
+            "new.csv", model, "out.csv", dialect=Dialect(";", decimal), on_message=lambda _: None
+        )
 
 
 def test_commas_are_thousands_separators_if_points_are_decimal(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cells = [f"{i % 9 + 1},{i:03d}" for i in range(N)]
     model, messages, _ = fit_and_predict(cells, ".")
-    assert model.preprocessing.medians[model.numeric.index("a")] == np.median([int(c.replace(",", "")) for c in cells])
+    assert model.preprocessing.medians[model.numeric.index("a")] == np.median(
+        [int(c.replace(",", "")) for c in cells]
+    )
     assert not [text for text in messages if "'a'" in text]
     assert "a" in fit_and_predict([*cells[:-1], "0,5"], ".")[0].numeric  # "0,5" is malformed
 
@@ -398,7 +457,9 @@ def test_column_type_options_of_fit(tmp_path, monkeypatch, capfd):
     from ldlearn.cli.main import main
 
     monkeypatch.chdir(tmp_path)
-    table = with_columns(when=sample_dates(), zone=[str(i % 5) for i in range(N)], code=[f"c{i}" for i in range(N)])
+    table = with_columns(
+        when=sample_dates(), zone=[str(i % 5) for i in range(N)], code=[f"c{i}" for i in range(N)]
+    )
     table.loc[[3, 5], "zone"] = "NA"
     table.to_csv("data.csv", index=False)
     arguments = ["fit", "data.csv", "-l", ",".join(LABELS), "-o", "m.ldl", "--holdout", "0"]
@@ -420,14 +481,22 @@ def test_column_type_options_of_fit(tmp_path, monkeypatch, capfd):
         )
     assert exit_info.value.code == 0
     out = capfd.readouterr().out
-    for line in ("numeric: 'height', 'wet'", "categorical: 'zone'", "datetime (%Y-%m-%d): 'when'", "text: 'place'"):
+    for line in (
+        "numeric: 'height', 'wet'",
+        "categorical: 'zone'",
+        "datetime (%Y-%m-%d): 'when'",
+        "text: 'place'",
+    ):
         assert line in out
     assert "missing values: 4, in 'wet', 'zone'" in out
     model = load_model("m.ldl")
     assert set(model.features) == {"height", "wet", "zone", "when", "place"}
     assert model.facts["source"]["file"] == "data.csv"
     with_columns(when=sample_dates(), zone="1", flat=0).to_csv("flat.csv", index=False)
-    for line in (["fit", "flat.csv", *arguments[2:]], ["predict", "flat.csv", "-m", "m.ldl", "-o", "out.csv"]):
+    for line in (
+        ["fit", "flat.csv", *arguments[2:]],
+        ["predict", "flat.csv", "-m", "m.ldl", "-o", "out.csv"],
+    ):
         with pytest.raises(SystemExit):
             main(line)
     assert "ignored" not in capfd.readouterr().err  # no warning about columns that the fit left out
@@ -442,7 +511,9 @@ def test_enhance_without_model_reports_left_out_columns(tmp_path, monkeypatch):
     table = with_columns(flat=1)
     table.loc[4, "wet"] = "moist"
     table.to_csv("data.csv", index=False)
-    malformed, left_out = enhance_table("data.csv", "out.csv", labels=LABELS, method="PriorLE").messages
+    malformed, left_out = enhance_table(
+        "data.csv", "out.csv", labels=LABELS, method="PriorLE"
+    ).messages
     for term in ("'wet'", "missing", "row 6 'moist'"):
         assert term in malformed
     for term in ("left out", "same value", "'flat'"):
@@ -458,7 +529,9 @@ def test_no_advice_to_standardise_features_that_are():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = TableModel.fit(table, LABELS, estimator=VoteLDL())
-    with pytest.warns(UserWarning, match=r"Column 0 .*standardise"):  # for features that the user scales
+    with pytest.warns(
+        UserWarning, match=r"Column 0 .*standardise"
+    ):  # for features that the user scales
         VoteLDL().fit(model.transform(table), table[LABELS])
 
 
@@ -503,14 +576,20 @@ def test_row_counters_are_left_out(name, values):
     ],
 )
 def test_other_integer_columns_stay_features(name, values):
-    assert name in TableModel.fit(with_columns(**{name: values}).infer_objects(), LABELS, estimator=QUICK).features
+    assert (
+        name
+        in TableModel.fit(
+            with_columns(**{name: values}).infer_objects(), LABELS, estimator=QUICK
+        ).features
+    )
 
 
 GAPS = np.cumsum(np.random.default_rng(2).integers(2, 90, size=N))
 
 
 @pytest.mark.parametrize(
-    "name", ["movieId", "MovieID", "movie_id", "Movie ID", "id", "ID", "uuid", "Index", "Unnamed: 0"]
+    "name",
+    ["movieId", "MovieID", "movie_id", "Movie ID", "id", "ID", "uuid", "Index", "Unnamed: 0"],
 )
 def test_integer_identifiers_are_left_out(name):
     values = GAPS.copy()
@@ -549,7 +628,9 @@ def test_doubtful_identifiers_stay_features_with_a_message(name, values, doubtfu
 
 def test_only_a_row_counter_is_an_error():
     table = make_table(N)[LABELS].assign(n=ROWS)
-    with pytest.raises(TableError, match=r"no column is left for the features \(a row counter.*'n'"):
+    with pytest.raises(
+        TableError, match=r"no column is left for the features \(a row counter.*'n'"
+    ):
         TableModel.fit(table, LABELS, estimator=QUICK)
 
 
@@ -579,9 +660,11 @@ def test_unit_of_most_cells_is_stripped():
     assert malformed.tolist() == [False, False, True, False, False]
     assert numbers[~malformed].tolist() == [12.5, 3, 7, 1]
     for cells in (["5 m", "3 cm"], ["1st", "2nd", "3rd"], ["1", "2", "3 kg"], ["10 am", "3 pm"]):
-        assert [bad for bad, cell in zip(read_numbers(column(cells))[1], cells, strict=True) if not cell.isdigit()] == [
-            True
-        ] * sum(not cell.isdigit() for cell in cells)
+        assert [
+            bad
+            for bad, cell in zip(read_numbers(column(cells))[1], cells, strict=True)
+            if not cell.isdigit()
+        ] == [True] * sum(not cell.isdigit() for cell in cells)
 
 
 def test_too_many_categories_are_rejected_ignoring_spaces():
@@ -593,7 +676,9 @@ def test_too_many_categories_are_rejected_ignoring_spaces():
         return read_labelled(table, ["a", "b"], {"categorical": ["place"]}).clean()[0]
 
     assert clean("")["place"].nunique() == 1000
-    with pytest.raises(TableError, match=r"column 'place': 1,001 different texts in 2,002 rows are too many"):
+    with pytest.raises(
+        TableError, match=r"column 'place': 1,001 different texts in 2,002 rows are too many"
+    ):
         clean("elsewhere")
 
 
@@ -607,17 +692,22 @@ def test_codes_with_leading_zeros_are_categorical(tmp_path):
     assert model.preprocessing.categories[model.categorical.index("zip")] == sorted(set(zips))
     assert (
         "x"
-        in TableModel.fit(with_columns(x=[f"{0.5 + i % 9:06.2f}" for i in range(N)]), LABELS, estimator=QUICK).numeric
+        in TableModel.fit(
+            with_columns(x=[f"{0.5 + i % 9:06.2f}" for i in range(N)]), LABELS, estimator=QUICK
+        ).numeric
     )
 
 
 def test_too_many_malformed_numbers_are_rejected():
     cells = [f"{i}.5" if i % 5 else f"?{i}" for i in range(N)]
     with pytest.raises(
-        TableError, match=rf"row 0, column 'a': {N // 5} of {N} values are not numbers \('\?0'\).*numeric"
+        TableError,
+        match=rf"row 0, column 'a': {N // 5} of {N} values are not numbers \('\?0'\).*numeric",
     ):
         find_column_types(with_columns(a=cells), ["a"])
-    assert "a" in TableModel.fit(with_columns(a=cells), LABELS, estimator=QUICK, numeric=["a"]).numeric
+    assert (
+        "a" in TableModel.fit(with_columns(a=cells), LABELS, estimator=QUICK, numeric=["a"]).numeric
+    )
 
 
 def test_new_tables_must_have_the_units_of_training(tmp_path, monkeypatch):
@@ -630,12 +720,14 @@ def test_new_tables_must_have_the_units_of_training(tmp_path, monkeypatch):
     expected = model.predict(with_columns(a=kilograms)[:12])
     np.testing.assert_array_equal(model.predict(with_columns(a=range(50, 50 + N))[:12]), expected)
     for cells in (["70 kg"], ["70 kg", "70", "70", "70"]):
-        assert model.transform(with_columns(a=(cells * N)[:N])[: len(cells)])[0, 0] == pytest.approx(
-            model.transform(with_columns(a=[70.0] * N)[:1])[0, 0]
-        )
+        assert model.transform(with_columns(a=(cells * N)[:N])[: len(cells)])[
+            0, 0
+        ] == pytest.approx(model.transform(with_columns(a=[70.0] * N)[:1])[0, 0])
     with pytest.warns(UserWarning, match="'a': 1 cell counts as missing: row 0 '70000 g'"):
         model.transform(with_columns(a=["70000 g"] * N)[:1])
-    with pytest.raises(TableError, match=r"120 of 120 values .*'70000 g'.* with the unit kg as in training"):
+    with pytest.raises(
+        TableError, match=r"120 of 120 values .*'70000 g'.* with the unit kg as in training"
+    ):
         model.predict(with_columns(a=["70000 g"] * N))
     plain = TableModel.fit(with_columns(a=range(50, 50 + N)), LABELS, estimator=QUICK)
     with pytest.raises(TableError, match="with no unit as in training"):
@@ -661,14 +753,22 @@ def test_percent_signs_must_be_those_of_training(dtype, tmp_path):
     fitted, other = (TableModel.fit(table, LABELS, estimator=QUICK) for table in (signs, plain))
     fitted.predict(signs)
     save_model(fitted, tmp_path / "m.ldl")
-    for model, table in ((fitted, plain), (load_model(tmp_path / "m.ldl"), plain[:1]), (other, signs)):
+    for model, table in (
+        (fitted, plain),
+        (load_model(tmp_path / "m.ldl"), plain[:1]),
+        (other, signs),
+    ):
         with pytest.raises(TableError, match=r"column 'share': .*percent sign.* in training"):
             model.predict(table)
     for share in ("", "5%"):  # missing, or with a sign
         fitted.predict(signs[:1].assign(share=share))
-    with pytest.warns(UserWarning, match="'share': 1 of 2 numbers have the unit %, the others count as they are"):
+    with pytest.warns(
+        UserWarning, match="'share': 1 of 2 numbers have the unit %, the others count as they are"
+    ):
         fitted.predict(signs[:2].assign(share=["5%", "5"]))
 
 
 def test_percentages_are_parsed_as_fractions():
-    assert read_numbers(column(["4.5%", "0.045", "-12 %"])).values == pytest.approx([0.045, 0.045, -0.12])
+    assert read_numbers(column(["4.5%", "0.045", "-12 %"])).values == pytest.approx(
+        [0.045, 0.045, -0.12]
+    )

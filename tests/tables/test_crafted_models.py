@@ -1,7 +1,8 @@
-"""Crafted, inflated and mutated model files are loaded or rejected with one sentence, in bounded time and memory.
+"""Crafted, inflated and mutated model files are loaded or rejected with one sentence, in bounded
+time and memory.
 
-By default a sample is loaded; ``make fuzz`` loads all, and 4,000 random mutants of files of all estimators. The number
-in ``LDLEARN_FUZZ`` is their seed.
+By default a sample is loaded; ``make fuzz`` loads all, and 4,000 random mutants of files of all
+estimators. The number in ``LDLEARN_FUZZ`` is their seed.
 """
 
 import itertools
@@ -41,7 +42,9 @@ def crafted_files(models):
 
     def wide_probe(state, model):
         state["n_features_in_"] = 10**8
-        positions = [model.add_array(array) for array in (np.empty(0), np.empty(0, "i4"), np.zeros(4, "i4"))]
+        positions = [
+            model.add_array(array) for array in (np.empty(0), np.empty(0, "i4"), np.zeros(4, "i4"))
+        ]
         model.content["probe"]["dict"]["X"] = {"csr": positions, "shape": [3, 10**8]}
 
     def long_probe(state, model):
@@ -78,7 +81,9 @@ def crafted_files(models):
         steps[:] = steps * 3000
 
     def colliding(names):
-        return {"names": [sign * k * (2**61 - 1) for k in range(1, 10_000) for sign in (1, -1)][:names]}
+        return {
+            "names": [sign * k * (2**61 - 1) for k in range(1, 10_000) for sign in (1, -1)][:names]
+        }
 
     def text(values):
         return with_text(b'{"model": [' + values + b'0], "probe": 1, "arrays": []}')
@@ -117,9 +122,13 @@ def crafted_files(models):
         "7 MB of words": text(b'"ab",' * 1_500_000),
         "most values": text(b'"ab",' * 499_000),
         "most dicts": text(b'{"dict": {"a": 1}},' * 99_000),
-        "a long text of wide characters": text(b'"' + b"a" * 7_900_000 + "\N{GRINNING FACE}".encode() + b'",'),
+        "a long text of wide characters": text(
+            b'"' + b"a" * 7_900_000 + "\N{GRINNING FACE}".encode() + b'",'
+        ),
         "many empty arrays": with_text(
-            b'{"model": 1, "probe": 1, "arrays": [' + b'["<f8", [0], false],' * 60_000 + b'["<f8", [0], false]]}'
+            b'{"model": 1, "probe": 1, "arrays": ['
+            + b'["<f8", [0], false],' * 60_000
+            + b'["<f8", [0], false]]}'
         ),
         "a long number": text(b"9" * 5000 + b","),
         "a number in every place": text(b"9" * 4000 + b",") * 3,
@@ -144,7 +153,9 @@ def crafted_files(models):
 def test_crafted_files_are_rejected(models, tmp_path):
     files = crafted_files(models)
     outcomes = check_harmless(tmp_path, models, files, list(files.values()))
-    assert [name for name, outcome in zip(files, outcomes, strict=True) if outcome == "loaded"] == []
+    assert [
+        name for name, outcome in zip(files, outcomes, strict=True) if outcome == "loaded"
+    ] == []
 
 
 def inflated_files(models):

@@ -44,7 +44,11 @@ def read_valid(path, **options):
         (PLAIN.replace(",", "\t"), "utf-8", "separated by tabs"),
         (PLAIN.replace(",", "|"), "utf-8", "separated by bars"),
         (PLAIN, "cp1252", "its text is cp1252, not UTF-8"),
-        (GERMAN, "utf-16", "its text is utf-16, not UTF-8, and its columns are separated by semicolons, and its"),
+        (
+            GERMAN,
+            "utf-16",
+            "its text is utf-16, not UTF-8, and its columns are separated by semicolons, and its",
+        ),
         (GERMAN.replace("\n", "\r\n"), "cp1252", "cp1252"),
     ],
 )
@@ -59,7 +63,9 @@ def test_detected_dialect_is_reported(tmp_path, text, encoding, message):
 def test_explicit_dialect_is_not_reported(tmp_path):
     (tmp_path / "x.csv").write_bytes(GERMAN.encode("cp1252"))
     assert read_valid(tmp_path / "x.csv", dialect=Dialect(";", ",", "cp1252")) == ""
-    assert read_valid(tmp_path / "x.csv", dialect=Dialect("semicolon", encoding="latin-1")).endswith("decimal commas.")
+    assert read_valid(
+        tmp_path / "x.csv", dialect=Dialect("semicolon", encoding="latin-1")
+    ).endswith("decimal commas.")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "ascii"])
@@ -72,7 +78,11 @@ def test_wrong_encoding_raises_with_remedy(tmp_path, encoding):
 def test_gzip_tables_are_read_and_written(tmp_path):
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(PLAIN.encode()))
     assert read_valid(tmp_path / "x.csv.gz") == ""
-    rows = {"höhe": np.array([1.5, -2.25]), "place": np.array(["küste", "land"]), "sky": np.array([1, 0])}
+    rows = {
+        "höhe": np.array([1.5, -2.25]),
+        "place": np.array(["küste", "land"]),
+        "sky": np.array([1, 0]),
+    }
     write_table(str(tmp_path / "y.tsv.gz"), [rows])
     assert read_valid(tmp_path / "y.tsv.gz") == ""
     with (
@@ -83,7 +93,9 @@ def test_gzip_tables_are_read_and_written(tmp_path):
 
 
 def test_decompression_bomb_is_rejected(tmp_path):
-    (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,0\n" * 30_000_000, compresslevel=9))
+    (tmp_path / "x.csv.gz").write_bytes(
+        gzip.compress(b"a,b\n" + b"0,0\n" * 30_000_000, compresslevel=9)
+    )
     with pytest.raises(DatasetError, match="more than the limit"):
         read_dataset(tmp_path / "x.csv.gz", labels="b")
 
@@ -91,7 +103,9 @@ def test_decompression_bomb_is_rejected(tmp_path):
 def test_read_dataset_warns_and_takes_options(tmp_path):
     path = tmp_path / "x.csv"
     path.write_text("x;joy;fear\n1,5;0,25;0,75\n2,5;1,0;0,0\n")
-    with pytest.warns(UserWarning, match="separated by semicolons, and its numbers have decimal commas"):
+    with pytest.warns(
+        UserWarning, match="separated by semicolons, and its numbers have decimal commas"
+    ):
         data = read_dataset(path, labels="joy,fear")
     np.testing.assert_array_equal(data.D, [[0.25, 0.75], [1, 0]])
     with warnings.catch_warnings():
@@ -104,19 +118,25 @@ def test_read_dataset_warns_and_takes_options(tmp_path):
 
 
 def test_lists_of_numbers_have_no_decimal_commas(tmp_path):
-    """A column with a list of three numbers, and the only label column: there 2,9 are two numbers."""
+    """A column with a list of three numbers, and the only label column: there 2,9 are two
+    numbers."""
     for row in ("2,9", "7"):
         text = f"x;tags;y\n1;2,9;5\n2;{row};6\n3;4,9;7\n"
         assert detect_dialect(text.encode(), Input("x.csv", list_column="tags"), ";").decimal == "."
         assert detect_dialect(text.encode(), Input("x.csv"), ";").decimal == ","
     assert detect_dialect(b"x;tags\n1;2,9\n2;1,2,3\n", Input("x.csv"), ";").decimal == "."
     path = tmp_path / "lists.csv"
-    for separator, fraction in ((",", ""), (";", ",5")):  # with decimal commas in another column, or without
+    for separator, fraction in (
+        (",", ""),
+        (";", ",5"),
+    ):  # with decimal commas in another column, or without
         rows = [f'{i * i}{fraction}{separator}"{"2,9" if i % 2 else "4,9"}"' for i in range(20)]
         path.write_text("\n".join([f"x{separator}tags", *rows]) + "\n")
         for labels in ("tags", ["tags"]):
             messages = []
-            model = fit_table(str(path), labels, method="PriorLE+MeanLDL", holdout=0, on_message=messages.append)
+            model = fit_table(
+                str(path), labels, method="PriorLE+MeanLDL", holdout=0, on_message=messages.append
+            )
             assert model.labels == ("2", "4", "9")
             assert any("decimal commas" in message for message in messages) == (separator == ";")
         assert evaluate_table(str(path), model, on_message=messages.append).rows == 20
@@ -125,7 +145,11 @@ def test_lists_of_numbers_have_no_decimal_commas(tmp_path):
 @pytest.mark.parametrize(
     ("text", "delimiter", "decimal"),
     [
-        ("a;b\n1,234;5\n2,345;6\n", ";", "."),  # possibly thousands separators: not parsed as decimals
+        (
+            "a;b\n1,234;5\n2,345;6\n",
+            ";",
+            ".",
+        ),  # possibly thousands separators: not parsed as decimals
         ("a;b\n0,234;5\n", ";", ","),
         ("a;b\n1,5;2.5\n", ";", "."),
         ("a;b\n1.234;0,5\n", ";", ","),
@@ -142,11 +166,17 @@ def test_ambiguous_dialects_use_the_defaults(text, delimiter, decimal):
 
 
 @given(
-    st.lists(st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 2)), min_size=3, max_size=3), min_size=2, max_size=9),
+    st.lists(
+        st.lists(st.floats(-1e6, 1e6).map(lambda x: round(x, 2)), min_size=3, max_size=3),
+        min_size=2,
+        max_size=9,
+    ),
     st.sampled_from([",", ";", "\t", "|"]),
 )
 def test_dialect_of_numbers_with_decimal_points_is_detected(rows, delimiter):
-    lines = [delimiter.join(["a", "b", "c"])] + [delimiter.join(f"{x:.2f}" for x in row) for row in rows]
+    lines = [delimiter.join(["a", "b", "c"])] + [
+        delimiter.join(f"{x:.2f}" for x in row) for row in rows
+    ]
     dialect = detect_dialect("\n".join(lines).encode(), Input("x.csv"), ",")
     assert (dialect.delimiter, dialect.decimal, dialect.encoding) == (delimiter, ".", "utf-8")
 
@@ -172,7 +202,9 @@ def test_spaces_around_names_are_stripped(tmp_path):
 
 def test_rows_beyond_the_sample_are_parsed_alike(tmp_path):
     rows = 200_000
-    (tmp_path / "x.csv").write_text("a;b\n" + "".join(f"{i},5;é\n" for i in range(rows)), encoding="cp1252")
+    (tmp_path / "x.csv").write_text(
+        "a;b\n" + "".join(f"{i},5;é\n" for i in range(rows)), encoding="cp1252"
+    )
     messages = []
     with open_table(Input(str(tmp_path / "x.csv"), on_message=messages.append)) as table:
         frame = table.read({"a": "any", "b": "text"})
@@ -202,13 +234,17 @@ def test_every_command_reads_semicolons_and_decimal_commas(tmp_path, monkeypatch
         capsys, "fit", "german.csv", *arguments, "explicit.ldl", "--zeros", "none", *dialect_options
     )
     for model in ("german.ldl", "explicit.ldl"):
-        np.testing.assert_allclose(load_model(model).predict(table), load_model("plain.ldl").predict(table), atol=1e-12)
+        np.testing.assert_allclose(
+            load_model(model).predict(table), load_model("plain.ldl").predict(table), atol=1e-12
+        )
     assert found in ldlearn(capsys, "predict", "german.csv", "-m", "plain.ldl", "-o", "p.csv")
     assert found in ldlearn(capsys, "enhance", "german.csv", "-m", "plain.ldl", "-o", "e.csv")
     assert found in ldlearn(capsys, "evaluate", "german.csv", "-m", "plain.ldl")
     degrees = pd.read_csv("p.csv")
     degrees.to_csv("p_german.csv", index=False, sep=";", decimal=",")
-    assert "p_german.csv: its columns" in ldlearn(capsys, "compare", "p.csv", "p_german.csv", "--id", "key")
+    assert "p_german.csv: its columns" in ldlearn(
+        capsys, "compare", "p.csv", "p_german.csv", "--id", "key"
+    )
 
 
 def read_any(path, dialect=None):
@@ -227,7 +263,9 @@ def test_quoted_commas_stay_text_beside_decimal_points(tmp_path, cell):
 
 @pytest.mark.parametrize("decimal", [",", None])
 def test_decimal_commas_with_thousands_and_units(tmp_path, decimal):
-    (tmp_path / "x.csv").write_text("a;b;c\n0,5;12,5 kg;1.234\n1.234,5;1.000,0 kg;2.500\n7;3 kg;0,5\n")
+    (tmp_path / "x.csv").write_text(
+        "a;b;c\n0,5;12,5 kg;1.234\n1.234,5;1.000,0 kg;2.500\n7;3 kg;0,5\n"
+    )
     frame, _ = read_any(tmp_path / "x.csv", Dialect(decimal=decimal))
     assert frame["a"].tolist() == [0.5, 1234.5, 7]
     assert read_numbers(frame["b"])[0].tolist() == [12.5, 1000, 3]
@@ -236,10 +274,14 @@ def test_decimal_commas_with_thousands_and_units(tmp_path, decimal):
 
 def test_dates_and_texts_are_unchanged_by_decimal_commas(tmp_path):
     rows = [("0,5", "31.03.2024", "a, b", "1.2.10"), ("1,5", "01.04.2024", "c", "v1,5,2")]
-    (tmp_path / "x.csv").write_text("a;when;text;version\n" + "\n".join(";".join(row) for row in rows))
+    (tmp_path / "x.csv").write_text(
+        "a;when;text;version\n" + "\n".join(";".join(row) for row in rows)
+    )
     frame, _ = read_any(tmp_path / "x.csv")
     assert frame["a"].tolist() == [0.5, 1.5]
-    assert [tuple(row) for row in frame[["when", "text", "version"]].to_numpy()] == [row[1:] for row in rows]
+    assert [tuple(row) for row in frame[["when", "text", "version"]].to_numpy()] == [
+        row[1:] for row in rows
+    ]
 
 
 def read_table(path, kinds=None, **options):
@@ -257,7 +299,10 @@ def read_table(path, kinds=None, **options):
         ("Sales, third quarter\n\n", "2 lines above its header skipped"),
         ("Sales,,,,\nall regions,,,,\n", "2 lines above its header skipped"),
         ('"Sales,\nthird quarter"\n', "2 lines above its header skipped"),
-        ("# written by a sensor, 3 channels, 2 Hz, kept, forever, and ever\n# 2024\n", "2 lines above its header"),
+        (
+            "# written by a sensor, 3 channels, 2 Hz, kept, forever, and ever\n# 2024\n",
+            "2 lines above its header",
+        ),
     ],
 )
 def test_title_lines_above_the_header_are_skipped_and_reported(tmp_path, above, message):
@@ -290,11 +335,15 @@ def test_title_above_and_comment_below_a_table(tmp_path):
     for term in ("semicolons", "decimal commas", "2 lines above"):
         assert term in notes[0]
     path.write_text("a;b;c\n" + "1;2;3\n" * 30 + "Source: the office\n")
-    with pytest.raises(TableError, match=r"row 32: it has 1 values for 3 columns; .* a comment, delete it"):
+    with pytest.raises(
+        TableError, match=r"row 32: it has 1 values for 3 columns; .* a comment, delete it"
+    ):
         read_table(path)
 
 
-@pytest.mark.parametrize("text", ["a,b,c,\n1,2,3,\n4,5,6,\n", "a,b,c\n1,2,3,\n4,5,6,\n", "a,b,c,,\n1,2,3,,\n4,5,6,,\n"])
+@pytest.mark.parametrize(
+    "text", ["a,b,c,\n1,2,3,\n4,5,6,\n", "a,b,c\n1,2,3,\n4,5,6,\n", "a,b,c,,\n1,2,3,,\n4,5,6,,\n"]
+)
 def test_trailing_separator_adds_no_column(tmp_path, text):
     path = tmp_path / "x.csv"
     path.write_text(text)
@@ -349,7 +398,9 @@ def test_late_text_in_a_numeric_column_keeps_all_values(late_text, monkeypatch):
 
 
 def test_text_in_a_feature_column_is_reported_with_row_and_column(late_text):
-    with pytest.raises(DatasetError, match=rf"row {ROWS - 3}, column 'b': 'moist' is not a finite number"):
+    with pytest.raises(
+        DatasetError, match=rf"row {ROWS - 3}, column 'b': 'moist' is not a finite number"
+    ):
         read_dataset(late_text, "b", "a")
 
 
@@ -396,13 +447,18 @@ def test_utf_16_with_byte_order_mark(tmp_path):
 @pytest.mark.parametrize("magic_bytes", [b"PK\x03\x04", b"\x1f\x8b\x08", b"PAR1"])
 def test_binary_files_are_rejected(tmp_path, magic_bytes):
     (tmp_path / "x.csv").write_bytes(magic_bytes + bytes(50))
-    with pytest.raises(TableError, match=r"not a text table .*; give the file the ending .* --encoding"):
+    with pytest.raises(
+        TableError, match=r"not a text table .*; give the file the ending .* --encoding"
+    ):
         read_table(tmp_path / "x.csv")
 
 
 def test_error_for_unclosed_quote_is_short(tmp_path):
     (tmp_path / "x.csv").write_text('"' + table(DATA * 9))
-    with open_table(Input(str(tmp_path / "x.csv"))) as source, pytest.raises(TableError, match="--delimiter") as caught:
+    with (
+        open_table(Input(str(tmp_path / "x.csv"))) as source,
+        pytest.raises(TableError, match="--delimiter") as caught,
+    ):
         source.find("sky")
     assert len(str(caught.value)) < 300
 
@@ -413,7 +469,9 @@ def test_error_for_unclosed_quote_is_short(tmp_path):
 def test_rows_of_wrong_length_are_rejected(tmp_path, row, last, n_rows):
     (tmp_path / "x.csv").write_text("a,b,c,d\n" + row * n_rows + last)
     number = 2 + n_rows * (2 if row.endswith("\n\n") else 1)  # a spreadsheet shows empty rows, too
-    with pytest.raises(TableError, match=rf"row {number}: it has {last.count(',') + 1} values for 4 columns"):
+    with pytest.raises(
+        TableError, match=rf"row {number}: it has {last.count(',') + 1} values for 4 columns"
+    ):
         read_table(tmp_path / "x.csv")
     with pytest.raises(TableError, match=rf"row {number}: it has"):
         read_table(tmp_path / "x.csv", {"b": "any"})
@@ -446,7 +504,9 @@ def test_codes_with_leading_zeros_stay_text(tmp_path):
 def test_numbers_are_read_exactly(tmp_path):
     rng = np.random.default_rng(0)
     values = rng.normal(size=5000) * 10.0 ** rng.integers(-300, 300, 5000)
-    (tmp_path / "x.csv").write_text("a,b\n" + "".join(f"{value!r},1\n" for value in values.tolist()))
+    (tmp_path / "x.csv").write_text(
+        "a,b\n" + "".join(f"{value!r},1\n" for value in values.tolist())
+    )
     assert read_table(tmp_path / "x.csv")[0]["a"].tolist() == values.tolist()
 
 
@@ -479,15 +539,24 @@ def test_ambiguous_numbers_are_parsed_with_the_decimal_mark_of_training(tmp_path
     for name, cell in {"ambiguous": "12,125", "point": "12.125", "named": "12,125"}.items():
         Path(f"{name}.csv").write_text(f"x;note\n{cell};n\n")
         dialect = Dialect(decimal=",") if name == "named" else None
-        predict_table(f"{name}.csv", "model.ldl", f"{name}.out.csv", dialect=dialect, on_message=lambda message: None)
-    named, *others = (Path(f"{name}.out.csv").read_text() for name in ("named", "ambiguous", "point"))
+        predict_table(
+            f"{name}.csv",
+            "model.ldl",
+            f"{name}.out.csv",
+            dialect=dialect,
+            on_message=lambda message: None,
+        )
+    named, *others = (
+        Path(f"{name}.out.csv").read_text() for name in ("named", "ambiguous", "point")
+    )
     assert named == others[0]
     assert load_model("model.ldl").decimal == ","
 
 
 @pytest.mark.parametrize("decimal", [None, ","])
 def test_decimal_commas_before_units_are_no_thousands(tmp_path, monkeypatch, decimal):
-    """Whether the decimal mark is found or given, in training and in a new table with ambiguous numbers."""
+    """Whether the decimal mark is found or given, in training and in a new table with ambiguous
+    numbers."""
     monkeypatch.chdir(tmp_path)
     options = {"dialect": Dialect(decimal=decimal), "on_message": lambda message: None}
     rows = [f"{i // 2},{5 * (i % 2)} kg;{i % 2};1" for i in range(40)]

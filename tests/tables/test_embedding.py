@@ -42,7 +42,9 @@ def workspace(tmp_path, monkeypatch):
     (tmp_path / "own_letters.py").write_text(MODULE)
     rng = np.random.default_rng(0)
     table = make_table(90)
-    table["note"] = [" ".join(rng.choice(["tree", "wind and rain", "house", "sand"], 6)) for _ in range(90)]
+    table["note"] = [
+        " ".join(rng.choice(["tree", "wind and rain", "house", "sand"], 6)) for _ in range(90)
+    ]
     table.to_csv("data.csv", index=False)
     return table
 
@@ -54,7 +56,20 @@ def command(*arguments):
 
 
 def test_embedding_option_of_the_commands(workspace, monkeypatch, capfd):
-    fit = ["fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "--text", "note", "-o", "m.ldl", "--holdout", "0"]
+    fit = [
+        "fit",
+        "data.csv",
+        "-l",
+        ",".join(LABELS),
+        "--id",
+        "key",
+        "--text",
+        "note",
+        "-o",
+        "m.ldl",
+        "--holdout",
+        "0",
+    ]
     assert command(*fit, "--embedding", "own_letters:lengths") == 0
     monkeypatch.setattr(embedding, "_imported", {})
     Path("imported").unlink()
@@ -62,11 +77,25 @@ def test_embedding_option_of_the_commands(workspace, monkeypatch, capfd):
     model = load_model("m.ldl")
     assert "own_letters" not in sys.modules
     assert not Path("imported").exists()
-    with pytest.raises(TableError, match=r"the model needs the embedding 'own_letters:lengths'.*name it again"):
+    with pytest.raises(
+        TableError, match=r"the model needs the embedding 'own_letters:lengths'.*name it again"
+    ):
         model.predict(workspace)
     assert command("predict", "data.csv", "-m", "m.ldl", "-o", "out.csv") == 2
     assert "--embedding" in capfd.readouterr().err
-    assert command("predict", "data.csv", "-m", "m.ldl", "-o", "out.csv", "--embedding", "own_letters:lengths") == 0
+    assert (
+        command(
+            "predict",
+            "data.csv",
+            "-m",
+            "m.ldl",
+            "-o",
+            "out.csv",
+            "--embedding",
+            "own_letters:lengths",
+        )
+        == 0
+    )
     assert command("evaluate", "data.csv", "-m", "m.ldl", "--embedding", "own_letters:lengths") == 0
     np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], model.predict(workspace), atol=1e-12)
     assert model.preprocessing.feature_names()[-2:] == ["note: 0", "note: 1"]
@@ -85,7 +114,9 @@ def test_unused_embedding_is_rejected(workspace, capfd):
 
 
 def test_features_are_the_output_of_the_embedding(workspace):
-    named = TableModel.fit(workspace, LABELS, id="key", text=["note"], embedding=import_embedding("own_letters:Halves"))
+    named = TableModel.fit(
+        workspace, LABELS, id="key", text=["note"], embedding=import_embedding("own_letters:Halves")
+    )
     expected = np.array([[len(text), text.count("e")] for text in workspace["note"]]) / 2
     np.testing.assert_array_equal(np.asarray(named.transform(workspace))[:, -2:], expected)
 
@@ -94,7 +125,9 @@ def test_changed_embedding_is_rejected(workspace, monkeypatch):
     lengths_embedding = import_embedding("own_letters:lengths")
     model = TableModel.fit(workspace, LABELS, id="key", text=["note"], embedding=lengths_embedding)
     save_model(model, "m.ldl")
-    monkeypatch.setitem(embedding._imported, "own_letters:lengths", lambda texts: 2.0 * np.ones((len(texts), 2)))
+    monkeypatch.setitem(
+        embedding._imported, "own_letters:lengths", lambda texts: 2.0 * np.ones((len(texts), 2))
+    )
     with pytest.raises(TableError, match="gives other numbers than at the fit"):
         load_model("m.ldl").predict(workspace)
 
@@ -118,11 +151,14 @@ def test_invalid_embedding_names_raise(workspace, monkeypatch, name, error, mess
 
 
 class SentenceTransformer:
-    """The constructor and `encode` of sentence-transformers 5, with its positional and keyword-only arguments."""
+    """The constructor and `encode` of sentence-transformers 5, with its positional and keyword-only
+    arguments."""
 
     def __init__(self, model_name_or_path=None, *, modules=None, device=None, cache_folder=None):
         if model_name_or_path != "mini":
-            raise OSError("We couldn't connect to 'https://huggingface.co' to load the files,\nand found none here.")
+            raise OSError(
+                "We couldn't connect to 'https://huggingface.co' to load the files,\nand found none here."
+            )
 
     def encode(self, sentences, *, batch_size=32, show_progress_bar=None, convert_to_numpy=True):
         assert isinstance(sentences, list)
@@ -133,7 +169,21 @@ def test_sentence_transformers_embedding(workspace, monkeypatch, capfd):
     library = SimpleNamespace(SentenceTransformer=SentenceTransformer)
     monkeypatch.setitem(sys.modules, "sentence_transformers", library)
     assert import_embedding("sentence-transformers:mini").probe.shape == (1, 5)
-    fit = ["fit", "data.csv", "-l", ",".join(LABELS), "--id", "key", "--text", "note", "-o", "m.ldl"]
+    fit = [
+        "fit",
+        "data.csv",
+        "-l",
+        ",".join(LABELS),
+        "--id",
+        "key",
+        "--text",
+        "note",
+        "-o",
+        "m.ldl",
+    ]
     assert command(*fit, "--embedding", "sentence-transformers:maxi") == 2
     message = " ".join(capfd.readouterr().err.split())
-    assert "The model 'maxi' of sentence-transformers cannot be loaded (OSError: We couldn't connect" in message
+    assert (
+        "The model 'maxi' of sentence-transformers cannot be loaded (OSError: We couldn't connect"
+        in message
+    )

@@ -36,7 +36,10 @@ def read(name):
 
 def test_title_above_the_header_is_skipped(tmp_path):
     rows = [["Survey of 2024"], [], ["id", "age", "when", "sky"]]
-    rows += [["a", 31, datetime.datetime(2024, 5, 1), 1], ["b", None, datetime.datetime(2024, 5, 2, 7, 30), 0]]
+    rows += [
+        ["a", 31, datetime.datetime(2024, 5, 1), 1],
+        ["b", None, datetime.datetime(2024, 5, 2, 7, 30), 0],
+    ]
     frame, messages = read(workbook(tmp_path / "x.xlsx", rows))
     assert list(frame.columns) == ["id", "age", "when", "sky"]
     assert frame["when"].tolist() == ["2024-05-01", "2024-05-02T07:30:00"]
@@ -152,16 +155,27 @@ def add_cells_without_references(parts):
 
 
 def repeat_shared_text(parts):
-    add_cells(parts, '<row r="4"><c r="A4" t="s"><v>0</v></c><c r="B4" t="s"><v> +00</v></c></row>' * 40)
+    add_cells(
+        parts, '<row r="4"><c r="A4" t="s"><v>0</v></c><c r="B4" t="s"><v> +00</v></c></row>' * 40
+    )
     parts["xl/texts.xml"] = SHARED_TEXTS.format("x" * (30 << 20))
     parts["xl/decoy.xml"] = SHARED_TEXTS.format("</t></si><si><t>" * 5)
 
 
 DOCTYPE = "<!DOCTYPE x [<!ENTITY a 'text'>]>"
 BOMBS = {
-    "a document type": (lambda parts: parts.update({SHEET: DOCTYPE + parts[SHEET]}), "document type"),
-    "one of lower case": (lambda parts: parts.update({"xl/t.xml": DOCTYPE.lower()}), "document type"),
-    "a long cell": (lambda parts: add_cells(parts, LONG_CELL.format("x" * 32_768)), "32,767 characters"),
+    "a document type": (
+        lambda parts: parts.update({SHEET: DOCTYPE + parts[SHEET]}),
+        "document type",
+    ),
+    "one of lower case": (
+        lambda parts: parts.update({"xl/t.xml": DOCTYPE.lower()}),
+        "document type",
+    ),
+    "a long cell": (
+        lambda parts: add_cells(parts, LONG_CELL.format("x" * 32_768)),
+        "32,767 characters",
+    ),
     "a far cell elsewhere": (hide_far_cell, "bytes of memory"),
     "cells without references": (add_cells_without_references, "9,600,000,000 bytes of memory"),
     "a text in many cells": (repeat_shared_text, "bytes of memory"),
@@ -204,7 +218,9 @@ def test_integers_are_read_without_a_fraction(tmp_path):
 
 def test_corrupted_workbooks_are_read_or_rejected(tmp_path):
     path = tmp_path / "x.xlsx"
-    content = Path(workbook(path, [["a", "b"], *([i, f"text {i}"] for i in range(50))])).read_bytes()
+    content = Path(
+        workbook(path, [["a", "b"], *([i, f"text {i}"] for i in range(50))])
+    ).read_bytes()
     rng, refused = np.random.default_rng(0), 0
     for _ in range(150):
         damaged = bytearray(content)
@@ -220,7 +236,8 @@ def test_corrupted_workbooks_are_read_or_rejected(tmp_path):
 
 def test_full_disk_error_names_the_workbook(tmp_path):
     full = mock.patch(
-        "openpyxl.worksheet._write_only.WriteOnlyWorksheet.append", side_effect=OSError(errno.ENOSPC, "No space")
+        "openpyxl.worksheet._write_only.WriteOnlyWorksheet.append",
+        side_effect=OSError(errno.ENOSPC, "No space"),
     )
     messages = pytest.raises(FileError, match=r"x\.xlsx: it cannot be written \(no space\)")
     with full, messages:
@@ -231,7 +248,9 @@ def test_full_disk_error_names_the_workbook(tmp_path):
 @pytest.mark.parametrize("text", ["a\x01b", "\x00", "tab\x0b", "\x1f"])
 def test_writer_rejects_control_characters(tmp_path, text):
     name = str(tmp_path / "x.xlsx")
-    with pytest.raises(TableError, match=r"x\.xlsx: the cell .* no workbook can hold: control characters"):
+    with pytest.raises(
+        TableError, match=r"x\.xlsx: the cell .* no workbook can hold: control characters"
+    ):
         write_table(name, [{"id": np.array(["ok", text], dtype=object)}])
     assert list(tmp_path.iterdir()) == []
     write_table(name, [{"id": np.array(["a\tb\nc", "ok"], dtype=object)}])  # which are allowed

@@ -57,7 +57,8 @@ def test_contribution_is_the_effect_of_setting_the_column_to_its_mean(table, mod
 
 
 def test_contribution_of_a_category_is_relative_to_the_average_category(table, model):
-    """The mean of centred log-degrees over the training values of a column is the reference for its contribution."""
+    """The mean of centred log-degrees over the training values of a column is the reference for its
+    contribution."""
     found = explain_row(table, model, 17)
     places = table["place"].fillna(model.preprocessing.modes[0])
     changed = pd.concat([table.loc[[17]]] * len(table)).assign(place=places.to_numpy())
@@ -70,7 +71,9 @@ def test_words_of_a_text_have_separate_contributions(table, model):
     found = explain_row(table, model, 17)
     words = {name.removeprefix("note: ") for name in found.parts if name.startswith("note: ")}
     present = set(table.loc[17, "note"].replace(",", "").split())
-    assert words == (present & set(model.preprocessing.encoders["note"].vocabulary)) | {"(absent words)"}
+    assert words == (present & set(model.preprocessing.encoders["note"].vocabulary)) | {
+        "(absent words)"
+    }
     assert sum(name.startswith("when ") for name in found.parts) == 1
 
 
@@ -79,7 +82,9 @@ def test_explain_row_from_files(table, model, tmp_path):
     save_model(model, tmp_path / "m.ldl")
     read = explain_row(str(tmp_path / "t.csv"), str(tmp_path / "m.ldl"), 19)
     assert np.allclose(read.contributions, explain_row(table, model, 17).contributions)
-    assert load_table_model(tmp_path / "m.ldl").preprocessing.feature_means.shape == (model.estimator.n_features_in_,)
+    assert load_table_model(tmp_path / "m.ldl").preprocessing.feature_means.shape == (
+        model.estimator.n_features_in_,
+    )
     with pytest.raises(TableError, match="no row 1"):  # the header
         explain_row(str(tmp_path / "t.csv"), model, 1)
     with pytest.raises(TableError, match="2 to 61"):
@@ -91,6 +96,8 @@ def test_nonlinear_models_are_rejected(table):
     fitted = TableModel.fit(degrees, LABELS, estimator=AAKNN(), numeric="height", features="height")
     with pytest.raises(ParameterError, match="AAKNN is not linear"):
         explain_row(table, fitted, 3)
-    mapped = TableModel.fit(table, LABELS, estimator=DLDL(feature_map="rbf", **FAST), features="height")
+    mapped = TableModel.fit(
+        table, LABELS, estimator=DLDL(feature_map="rbf", **FAST), features="height"
+    )
     with pytest.raises(ParameterError, match="not linear"):
         explain_row(table, mapped, 3)

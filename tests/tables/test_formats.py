@@ -39,7 +39,9 @@ class ToySource(Source):
         self.names = input.file.readline().decode().rstrip("\n").split("|")
 
     def blocks(self, kinds):
-        rows = [line.decode().rstrip("\n").split("|") for line in iter(self.input.file.readline, b"")]
+        rows = [
+            line.decode().rstrip("\n").split("|") for line in iter(self.input.file.readline, b"")
+        ]
         for start in range(0, len(rows), 50):
             piece = list(zip(*rows[start : start + 50], strict=True))
             yield make_frame({i: np.array(piece[i], dtype=object) for i in kinds}, start + 1)
@@ -100,7 +102,18 @@ def test_new_format_in_every_command(toy, monkeypatch):
     assert list(predicted["key"]) == list(make_table()["key"])
     np.testing.assert_allclose(predicted[LABELS], model.predict(make_table()), atol=1e-12)
     ldlearn("enhance", "data.toy", "-m", "m.ldl", "-o", "e.toy")
-    ldlearn("enhance", "data.toy", "-l", ",".join(LABELS), "--id", "key", "--method", "PriorLE", "-o", "e2.toy")
+    ldlearn(
+        "enhance",
+        "data.toy",
+        "-l",
+        ",".join(LABELS),
+        "--id",
+        "key",
+        "--method",
+        "PriorLE",
+        "-o",
+        "e2.toy",
+    )
     ldlearn("evaluate", "data.toy", "-m", "m.ldl")
     ldlearn("compare", "e.toy", "p.toy", "--labels", ",".join(LABELS))
     ldlearn("datasets", "fetch", "uk_budget_shares", "-o", "b.toy")
@@ -113,13 +126,16 @@ def test_new_format_in_every_command(toy, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "suffix", ["npz", "csv", "csv.gz", "tsv", "jsonl", "parquet", "feather", "mat", "arff", "npy", "xlsx"]
+    "suffix",
+    ["npz", "csv", "csv.gz", "tsv", "jsonl", "parquet", "feather", "mat", "arff", "npy", "xlsx"],
 )
 def test_fit_uses_names_stored_in_dataset_files(suffix, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     ldlearn("datasets", "fetch", "uk_budget_shares", "-o", f"b.{suffix}")
     labels = "D" if suffix == "npy" else "food,fuel,clothes,alcohol,transport,other"
-    ldlearn("fit", f"b.{suffix}", "-l", labels, "--method", "SABFGS", "--holdout", "0", "-o", "m.ldl")
+    ldlearn(
+        "fit", f"b.{suffix}", "-l", labels, "--method", "SABFGS", "--holdout", "0", "-o", "m.ldl"
+    )
     model, data = load_model("m.ldl"), load_uk_budget_shares()
     if suffix != "npy":  # which holds no names
         assert model.labels == data.label_names
@@ -137,7 +153,9 @@ def test_fit_reads_logical_labels_of_libsvm_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     table = make_table()
     X = table[["height", "wet"]].fillna(0).to_numpy()
-    data = LabelDataset(X=X, Y=table[LABELS].to_numpy(), feature_names=["height", "wet"], label_names=LABELS)
+    data = LabelDataset(
+        X=X, Y=table[LABELS].to_numpy(), feature_names=["height", "wet"], label_names=LABELS
+    )
     write_dataset(data, "b.svm")
     ldlearn("fit", "b.svm", "-l", ",".join(LABELS), "-o", "m.ldl", "--holdout", "0")
     assert load_model("m.ldl").features == ("height", "wet")
@@ -169,12 +187,24 @@ def test_labels_of_another_kind_are_not_features_by_default(tmp_path, monkeypatc
     for suffix in ("npz", "mat", "parquet", "csv"):
         write_dataset(data, f"b.{suffix}")
         with open_table(Input(f"b.{suffix}")) as table:
-            assert [table.names[i] for i in table.default_features(set(table.labels["D"]))] == ["x0", "x1", "x2"]
+            assert [table.names[i] for i in table.default_features(set(table.labels["D"]))] == [
+                "x0",
+                "x1",
+                "x2",
+            ]
 
 
 def test_unsupported_values_raise_when_writing(tmp_path):
-    rows = {"key": np.array(["a", "b"], dtype=object), "sky": np.array([0.5, 1.0]), "sea": np.array([0.5, 0.0])}
-    for suffix, problem in {"mat": "numbers only", "arff": "numbers only", "npy": "numbers only"}.items():
+    rows = {
+        "key": np.array(["a", "b"], dtype=object),
+        "sky": np.array([0.5, 1.0]),
+        "sea": np.array([0.5, 0.0]),
+    }
+    for suffix, problem in {
+        "mat": "numbers only",
+        "arff": "numbers only",
+        "npy": "numbers only",
+    }.items():
         path = tmp_path / f"x.{suffix}"
         with pytest.raises(TableError, match=f"column 'key': this format holds {problem}"):
             write_rows(path, rows)
@@ -193,7 +223,9 @@ def test_format_of():
     assert set(FORMATS) >= KNOWN
     assert [format_of(name) for name in ("a.CSV", "b.tar.npz", "-")] == ["csv", "npz", "csv"]
     assert format_of("/dev/stdout", "tsv") == "tsv"
-    with pytest.raises(TableError, match=r"a\.xls: the ending '\.xls' is not supported; supported are \.csv"):
+    with pytest.raises(
+        TableError, match=r"a\.xls: the ending '\.xls' is not supported; supported are \.csv"
+    ):
         format_of("a.xls")
     with pytest.raises(TableError, match="/dev/stdout: its name has no ending that shows a format"):
         format_of("/dev/stdout")
@@ -204,7 +236,10 @@ def test_format_of():
 def test_read_errors_name_the_file(tmp_path, monkeypatch):
     for suffix in FORMATS:
         name = str(tmp_path / f"none.{suffix}")
-        with pytest.raises(FileError, match=f"none.{suffix}: there is no such file"), open_table(Input(name)):
+        with (
+            pytest.raises(FileError, match=f"none.{suffix}: there is no such file"),
+            open_table(Input(name)),
+        ):
             pass
     (tmp_path / "secret.csv").write_text("a,b\n1,2\n")
     monkeypatch.setattr(Path, "open", raise_permission_error)
@@ -219,10 +254,16 @@ def raise_permission_error(*_, **__):
 def test_table_without_header(tmp_path):
     (tmp_path / "bare.csv").write_text("1.5,0.25,0.75\n2,0.5,0.5\n")
     (tmp_path / "counted.csv").write_text("0,1,2\n1.5,0.25,0.75\n2,0.5,0.5\n")
-    for name, names in (("bare.csv", ["column0", "column1", "column2"]), ("counted.csv", ["0", "1", "2"])):
+    for name, names in (
+        ("bare.csv", ["column0", "column1", "column2"]),
+        ("counted.csv", ["0", "1", "2"]),
+    ):
         with open_table(Input(str(tmp_path / name))) as table:
             assert table.names == names
-            assert table.read(dict.fromkeys(names, "any")).to_numpy().tolist() == [[1.5, 0.25, 0.75], [2, 0.5, 0.5]]
+            assert table.read(dict.fromkeys(names, "any")).to_numpy().tolist() == [
+                [1.5, 0.25, 0.75],
+                [2, 0.5, 0.5],
+            ]
 
 
 def test_file_of_standard_input_is_not_overwritten(tmp_path, monkeypatch):
@@ -263,12 +304,16 @@ def test_nested_parquet_columns_are_rejected_by_name(tmp_path):
     point = pa.array([{"x": 1, "y": "n"}, {"x": 2, "y": "s"}])
     tags = pa.array([["sky", "sea"], ["sky"]])
     parquet.write_table(
-        pa.table({"point": point, "a": [1.5, 2.5], "v": [[1.0, 2.0]] * 2, "tags": tags}), tmp_path / "x.parquet"
+        pa.table({"point": point, "a": [1.5, 2.5], "v": [[1.0, 2.0]] * 2, "tags": tags}),
+        tmp_path / "x.parquet",
     )
     with open_table(Input(str(tmp_path / "x.parquet"))) as source:
         frame = source.read(dict.fromkeys(["a", "v_1", "tags"], "any"))
         assert frame["a"].tolist() == [1.5, 2.5]
         assert frame["v_1"].tolist() == [2.0, 2.0]
         assert frame["tags"].tolist() == [["sky", "sea"], ["sky"]]
-        with pytest.raises(TableError, match=r"column 'point': its type is struct<.*; convert it .*, or leave it out"):
+        with pytest.raises(
+            TableError,
+            match=r"column 'point': its type is struct<.*; convert it .*, or leave it out",
+        ):
             source.read({"point": "any"})

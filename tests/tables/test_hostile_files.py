@@ -17,7 +17,13 @@ from example_tables import LABELS, content_of, edited, make_table, parts_of, wit
 from sklearn.decomposition import PCA
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    MinMaxScaler,
+    RobustScaler,
+    StandardScaler,
+)
 
 from ldlearn import AAKNN, DLDL, MeanLDL
 from ldlearn.exceptions import ModelFileError
@@ -60,18 +66,24 @@ def test_pickles_are_never_loaded(model, tmp_path, monkeypatch):
     np.save(array, np.array([Bomb()], dtype=object), allow_pickle=True)
     content = content_of(model)
     content["arrays"][0][0] = "|O"
-    check_rejected(with_text(json.dumps(content).encode(), array.getvalue()), tmp_path, "non-numeric")
+    check_rejected(
+        with_text(json.dumps(content).encode(), array.getvalue()), tmp_path, "non-numeric"
+    )
     assert not os.path.exists("executed")
 
 
-@pytest.mark.parametrize("name", ["harm:Method", "os:system", "harm.x:Method.y", "../harm:Method", "harm", ":"])
+@pytest.mark.parametrize(
+    "name", ["harm:Method", "os:system", "harm.x:Method.y", "../harm:Method", "harm", ":"]
+)
 def test_foreign_classes_are_never_imported(model, tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "harm.py").write_text("import os\nos.mkdir('executed')\n")
     content = content_of(model)
     content["model"]["state"]["estimator"]["class"] = name
-    check_rejected(edited(model, content), tmp_path, "imported only if you name it|not among the classes")
+    check_rejected(
+        edited(model, content), tmp_path, "imported only if you name it|not among the classes"
+    )
     assert not os.path.exists("executed")
 
 
@@ -84,7 +96,9 @@ def test_truncated_files_are_rejected(model, tmp_path, fraction):
 def test_trailing_bytes_are_rejected(model, tmp_path, added):
     check_rejected(model + added, tmp_path, "checksum is wrong")
     text, arrays = parts_of(model)
-    check_rejected(with_text(json.dumps(text).encode(), arrays + added), tmp_path, "belong to no part of it")
+    check_rejected(
+        with_text(json.dumps(text).encode(), arrays + added), tmp_path, "belong to no part of it"
+    )
 
 
 def test_bit_flips_are_detected(model, tmp_path):
@@ -98,9 +112,13 @@ def test_bit_flips_are_detected(model, tmp_path):
 def test_unknown_versions_are_rejected(model, tmp_path):
     first = b"ldlearn-model "
     check_rejected(
-        model.replace(first + b"1", first + b"%d" % (VERSION + 1), 1), tmp_path, "newer ldlearn .* upgrade ldlearn"
+        model.replace(first + b"1", first + b"%d" % (VERSION + 1), 1),
+        tmp_path,
+        "newer ldlearn .* upgrade ldlearn",
     )
-    check_rejected(model.replace(first + b"1", first + b"one", 1), tmp_path, "no ldlearn model file")
+    check_rejected(
+        model.replace(first + b"1", first + b"one", 1), tmp_path, "no ldlearn model file"
+    )
     check_rejected(b"PK\x03\x04" + model, tmp_path, "no ldlearn model file")
 
 
@@ -139,7 +157,17 @@ def instance(name: str, state: dict[str, Any] | None = None, **params: Any) -> d
 
 @pytest.mark.parametrize(
     "name",
-    ["system", "eval", "Popen", "FunctionTransformer", "HashingVectorizer", "all_estimators", "estimator", "facts", ""],
+    [
+        "system",
+        "eval",
+        "Popen",
+        "FunctionTransformer",
+        "HashingVectorizer",
+        "all_estimators",
+        "estimator",
+        "facts",
+        "",
+    ],
 )
 def test_only_listed_classes_are_instantiated(model, tmp_path, name):
     check_rejected(change(model, estimator=instance(name)), tmp_path, "not among the classes")
@@ -213,10 +241,17 @@ def test_huge_number_of_features_is_rejected(tmp_path):
 
 def test_stored_predictions_are_dense_arrays(model, tmp_path):
     content = content_of(model)
-    for name, value in (("X", {"csr": [0, 0, 0], "shape": [0, 0]}), ("X", [[1.0]]), ("predict", 1), ("made_up", 1)):
+    for name, value in (
+        ("X", {"csr": [0, 0, 0], "shape": [0, 0]}),
+        ("X", [[1.0]]),
+        ("predict", 1),
+        ("made_up", 1),
+    ):
         changed = content | {"probe": {"dict": content["probe"]["dict"] | {name: value}}}
         check_rejected(edited(model, changed), tmp_path, "no predictions of it|damaged")
-    check_rejected(edited(model, content | {"probe": {"dict": {}}}), tmp_path, "no predictions of it")
+    check_rejected(
+        edited(model, content | {"probe": {"dict": {}}}), tmp_path, "no predictions of it"
+    )
 
 
 def test_resource_limits(model, tmp_path):
@@ -224,14 +259,22 @@ def test_resource_limits(model, tmp_path):
     uses = [{"array": k} for k in range(len(content["arrays"]))]
     check_rejected(change(model, facts=uses * 11), tmp_path, "refers to its arrays more often")
     check_rejected(
-        change(model, facts={"csr": [0, 0, 0], "shape": [1, 10**9]}), tmp_path, "matrix of an impossible shape"
+        change(model, facts={"csr": [0, 0, 0], "shape": [1, 10**9]}),
+        tmp_path,
+        "matrix of an impossible shape",
     )
     for sign in (1, -1):
-        check_rejected(change(model, labels=[sign * 2**61, "mountain", "sea"]), tmp_path, "TableModel.labels is not")
+        check_rejected(
+            change(model, labels=[sign * 2**61, "mountain", "sea"]),
+            tmp_path,
+            "TableModel.labels is not",
+        )
     for values in (b"1," * 600_000, b"[]," * 250_000):
         text = b'{"model": [' + values + b'0], "probe": 1, "arrays": []}'
         check_rejected(with_text(text), tmp_path, "more names and values")
-    check_rejected(change(model, estimator=instance("DLDL", tol=[["a"] * 3] * 9)), tmp_path, "'tol' parameter")
+    check_rejected(
+        change(model, estimator=instance("DLDL", tol=[["a"] * 3] * 9)), tmp_path, "'tol' parameter"
+    )
 
 
 def test_repeated_neighbour_indices_are_rejected(tmp_path):
@@ -243,7 +286,9 @@ def test_repeated_neighbour_indices_are_rejected(tmp_path):
     check_rejected(edited(model, content), tmp_path, "more objects than any model needs")
 
 
-@pytest.mark.parametrize("text", [b'{"arrays": [' + b"[]," * 20_000_000, b"[" * 30_000_000], ids=["lists", "depth"])
+@pytest.mark.parametrize(
+    "text", [b'{"arrays": [' + b"[]," * 20_000_000, b"[" * 30_000_000], ids=["lists", "depth"]
+)
 def test_json_bombs_are_rejected_within_memory(tmp_path, text):
     blob = with_text(text)
     tracemalloc.start()
@@ -268,7 +313,11 @@ def test_model_with_changed_predictions_is_rejected(model, tmp_path):
     content["model"]["state"]["preprocessing"]["state"]["means"] = (
         content["model"]["state"]["preprocessing"]["state"]["medians"]
     )  # fmt: skip
-    check_rejected(edited(model, content), tmp_path, "other predictions than when it was saved, so that it is damaged")
+    check_rejected(
+        edited(model, content),
+        tmp_path,
+        "other predictions than when it was saved, so that it is damaged",
+    )
     content = content_of(model)
     content["made_with"]["scikit-learn"] = "0.1"
     content["model"]["state"]["estimator"]["state"].pop("coef_")
@@ -285,7 +334,9 @@ def test_unsupported_objects_are_rejected_when_saving(tmp_path):
 
 
 FEATURE_MAPS = [
-    make_pipeline(StandardScaler(), RBFSampler(n_components=7, random_state=np.random.RandomState(3))),
+    make_pipeline(
+        StandardScaler(), RBFSampler(n_components=7, random_state=np.random.RandomState(3))
+    ),
     make_pipeline(RobustScaler(), PCA(2, whiten=True)),
     MinMaxScaler(feature_range=(-1, 1)),
     MaxAbsScaler(),
@@ -304,5 +355,7 @@ def test_custom_feature_maps_round_trip(tmp_path, feature_map):
 def test_saving_is_deterministic(tmp_path):
     for name in ("a.ldl", "b.ldl"):
         options = {"features": ["height", "wet", "place", "key"], "text": ["key"]}
-        save_model(TableModel.fit(make_table(), LABELS, **options, estimator=QUICK), tmp_path / name)
+        save_model(
+            TableModel.fit(make_table(), LABELS, **options, estimator=QUICK), tmp_path / name
+        )
     assert (tmp_path / "a.ldl").read_bytes() == (tmp_path / "b.ldl").read_bytes()

@@ -45,7 +45,9 @@ def test_label_without_zeros_triggers_a_warning(tables):
     features, counts = tables
     Y = (counts > 0).astype(float)
     Y[:, 1] = np.where(Y[:, 1] > 0, 1.0, np.nan)
-    warnings = fit_table(add_columns(features, Y), NAMES, method=DLDL(beta=1.0, gamma=0.3), holdout=0).facts["warnings"]
+    warnings = fit_table(
+        add_columns(features, Y), NAMES, method=DLDL(beta=1.0, gamma=0.3), holdout=0
+    ).facts["warnings"]
     assert any("always positive" in message and message.endswith("'sea'.") for message in warnings)
 
 
@@ -59,13 +61,17 @@ def test_missing_degrees_for_methods_that_support_them(tables, tmp_path, method)
     add_columns(features, partial).to_csv(path, index=False)
     model = fit_table(str(path), NAMES, str(tmp_path / "partial.ldl"), method=method)
     X = model.transform(features)
-    np.testing.assert_allclose(model.predict(features), clone(model.estimator).fit(X, partial).predict(X), atol=1e-9)
+    np.testing.assert_allclose(
+        model.predict(features), clone(model.estimator).fit(X, partial).predict(X), atol=1e-9
+    )
     loaded = load_table_model(tmp_path / "partial.ldl")
     np.testing.assert_array_equal(loaded.predict(features), model.predict(features))
     # A single missing degree follows from the others, so that its row is complete, and scored.
     several = hidden.sum(axis=1) > 1
     unknown = int(hidden[several].sum())
-    assert any(text.startswith(f"{unknown} of 240 labels are unknown") for text in model.facts["warnings"])
+    assert any(
+        text.startswith(f"{unknown} of 240 labels are unknown") for text in model.facts["warnings"]
+    )
     assert 0 < model.facts["holdout"]["rows"] < 16
     known = np.where(hidden & several[:, None], np.nan, D)
     means = np.nanmean(known, axis=0)
@@ -99,7 +105,9 @@ def test_empty_cells_are_unknown_labels(tables, tmp_path):
     assert message.startswith(f"{hidden.sum()} of 240 labels")
     assert "not scored" in message
     scores = {score.name: score.model for score in found.scores}
-    assert scores["vote_likelihood"] == pytest.approx(vote_likelihood(partial, model.predict(features).to_numpy()))
+    assert scores["vote_likelihood"] == pytest.approx(
+        vote_likelihood(partial, model.predict(features).to_numpy())
+    )
 
 
 def make_check_boxes(tables, tmp_path, mark="x"):
@@ -115,10 +123,15 @@ def make_check_boxes(tables, tmp_path, mark="x"):
 @pytest.mark.parametrize("mark", ["x", "1", ""], ids=["mark", "number", "option"])
 def test_check_boxes_need_a_meaning_of_empty_cells(tables, tmp_path, mark):
     path, boxes, logical = make_check_boxes(tables, tmp_path, mark)
-    settings = {"params": {"beta": 1.0, "gamma": 0.3}, "holdout": 0, "on_message": lambda message: None}
+    settings = {
+        "params": {"beta": 1.0, "gamma": 0.3},
+        "holdout": 0,
+        "on_message": lambda message: None,
+    }
     model = fit_table(path, NAMES, blank=0, **settings)
     stop = pytest.raises(
-        TableError, match=r"all known labels are positive, .*% of the label cells are empty; .*--blank 0"
+        TableError,
+        match=r"all known labels are positive, .*% of the label cells are empty; .*--blank 0",
     )
     for call in (
         lambda: fit_table(path, NAMES, **settings),
@@ -147,7 +160,9 @@ def test_few_empty_cells_or_a_single_zero_need_no_meaning(tables):
     features, _ = tables
     few = np.ones((80, 3))
     few[:24, 0] = np.nan
-    assert TableLabels.from_columns(add_columns(features, few), NAMES).is_logical  # 10 % of the cells
+    assert TableLabels.from_columns(
+        add_columns(features, few), NAMES
+    ).is_logical  # 10 % of the cells
     few[24, 0] = np.nan
     with pytest.raises(TableError, match="10% of the label cells"):
         TableLabels.from_columns(add_columns(features, few), NAMES)
@@ -162,7 +177,9 @@ def test_unsupported_unknown_labels_are_reported_with_row_and_label(tables):
     Y = (counts > 0).astype(float)
     Y[3, 1] = np.nan
     table = add_columns(features, Y).set_axis(range(1, 81), axis=0)
-    with pytest.raises(TableError, match=r"row 4, column 'sea': .*EnhanceThenLearn takes no unknown labels"):
+    with pytest.raises(
+        TableError, match=r"row 4, column 'sea': .*EnhanceThenLearn takes no unknown labels"
+    ):
         TableModel.fit(table, NAMES, estimator=EnhanceThenLearn(GLLE()))
     with pytest.raises(TableError, match="row 4, column 'sea': the label is missing"):
         TableModel.fit(table, NAMES, estimator=SABFGS())
@@ -185,7 +202,9 @@ def test_votes_are_degrees_weighted_by_their_number(tables):
     np.testing.assert_allclose(joint.predict(features), direct.predict(X), atol=2e-3)
     np.testing.assert_allclose(joint.estimator.label_distributions_[kept], degrees[kept])
     raters = TableModel.fit(table[kept], NAMES, estimator=VoteLDL(gamma=0.5), kind="votes")
-    again = VoteLDL(gamma=0.5).fit(raters.transform(features[kept]), counts[kept] > 0, n_raters=weights[kept])
+    again = VoteLDL(gamma=0.5).fit(
+        raters.transform(features[kept]), counts[kept] > 0, n_raters=weights[kept]
+    )
     assert raters.estimator.lambda_ == pytest.approx(again.lambda_, rel=1e-6)
     assert learner.facts["label_kind"] == "votes"
     (message,) = learner.facts["warnings"]
@@ -213,8 +232,12 @@ def test_votes_in_files(tables, tmp_path):
 
 def test_joint_models_without_degrees_report_that_votes_become_labels(tables):
     features, counts = tables
-    model = TableModel.fit(add_columns(features, counts), NAMES, estimator=EnhanceThenLearn(), kind="votes")
-    assert any("EnhanceThenLearn takes no degrees" in message for message in model.facts["warnings"])
+    model = TableModel.fit(
+        add_columns(features, counts), NAMES, estimator=EnhanceThenLearn(), kind="votes"
+    )
+    assert any(
+        "EnhanceThenLearn takes no degrees" in message for message in model.facts["warnings"]
+    )
 
 
 def test_mixed_degrees_and_labels(tables, tmp_path):
@@ -228,15 +251,21 @@ def test_mixed_degrees_and_labels(tables, tmp_path):
     params = {"beta": 1.0, "gamma": 0.3}
     model = fit_table(str(path), ",".join(NAMES), kind="mixed", params=params)
     X = model.transform(features)
-    given_degrees = np.where(known[:, None] & ((D > 0) & (D < 1)).any(axis=1, keepdims=True), D, np.nan)
-    direct = DLDL(**params).fit(X, np.where(np.isnan(mixed), np.nan, mixed > 0), degrees=given_degrees)
+    given_degrees = np.where(
+        known[:, None] & ((D > 0) & (D < 1)).any(axis=1, keepdims=True), D, np.nan
+    )
+    direct = DLDL(**params).fit(
+        X, np.where(np.isnan(mixed), np.nan, mixed > 0), degrees=given_degrees
+    )
     np.testing.assert_allclose(model.predict(features), direct.predict(X))
     n = int(np.isfinite(given_degrees).all(axis=1).sum())
     message = model.facts["warnings"][0]
     assert f"degrees of {n} rows" in message
     assert f"labels of {80 - n}" in message
     assert evaluate_table(str(path), model, kind="mixed").rows == 80
-    with pytest.raises(TableError, match=r"is neither 0 nor 1; DLDL .*for degrees of some rows kind='mixed'"):
+    with pytest.raises(
+        TableError, match=r"is neither 0 nor 1; DLDL .*for degrees of some rows kind='mixed'"
+    ):
         fit_table(str(path), ",".join(NAMES))
     with pytest.raises(ParameterError, match="VoteLDL takes no degrees of some rows"):
         fit_table(str(path), ",".join(NAMES), kind="mixed", method="VoteLDL")
@@ -249,7 +278,9 @@ def test_fractional_votes_are_rejected(tables, tmp_path):
     features, counts = tables
     table = add_columns(features, counts.astype(float))
     table.loc[7, "sea"] = 0.29
-    with pytest.raises(TableError, match=r"row 7, column 'sea': 0\.29 is no count of votes; .*--kind mixed"):
+    with pytest.raises(
+        TableError, match=r"row 7, column 'sea': 0\.29 is no count of votes; .*--kind mixed"
+    ):
         TableModel.fit(table, NAMES, kind="votes")
     model = TableModel.fit(add_columns(features, counts), NAMES, estimator=AAKNN(3), kind="votes")
     table.to_csv(tmp_path / "votes.csv", index=False)
@@ -287,7 +318,9 @@ def test_invalid_votes_are_rejected():
         votes_to_degrees([[1, np.nan]])
 
 
-@pytest.mark.parametrize("form", ["|", ";", ", ", "\n", "json", "objects", "python", "numpy", "set", "tuple"])
+@pytest.mark.parametrize(
+    "form", ["|", ";", ", ", "\n", "json", "objects", "python", "numpy", "set", "tuple"]
+)
 def test_label_list_column_is_expanded(tables, form, tmp_path):
     features, counts = tables
     lists = [[name for name, count in zip(NAMES, row, strict=True) if count] for row in counts]
@@ -304,15 +337,24 @@ def test_label_list_column_is_expanded(tables, form, tmp_path):
     model = TableModel.fit(table, ["tags"], estimator=DLDL(beta=1.0, gamma=0.5))
     labels = sorted(NAMES)
     plain = TableModel.fit(
-        add_columns(features, counts > 0)[[*"abc", *labels]], labels, estimator=DLDL(beta=1.0, gamma=0.5)
+        add_columns(features, counts > 0)[[*"abc", *labels]],
+        labels,
+        estimator=DLDL(beta=1.0, gamma=0.5),
     )
     assert model.labels == tuple(labels)
     np.testing.assert_array_equal(model.predict(features), plain.predict(features))
     save_model(model, tmp_path / "m.ldl")
     loaded = load_table_model(tmp_path / "m.ldl")
-    np.testing.assert_array_equal(loaded.enhance(table), plain.enhance(add_columns(features, counts > 0)))
-    with pytest.raises(TableError, match="row 2, column 'tags': 'moon' is not one of the labels 'hill', 'sea', 'sky'"):
-        loaded.enhance(table.assign(tags=[["moon"] if i == 2 else cell for i, cell in enumerate(lists)]))
+    np.testing.assert_array_equal(
+        loaded.enhance(table), plain.enhance(add_columns(features, counts > 0))
+    )
+    with pytest.raises(
+        TableError,
+        match="row 2, column 'tags': 'moon' is not one of the labels 'hill', 'sea', 'sky'",
+    ):
+        loaded.enhance(
+            table.assign(tags=[["moon"] if i == 2 else cell for i, cell in enumerate(lists)])
+        )
 
 
 def test_label_lists_in_files_with_empty_cells(tables, tmp_path):
@@ -321,7 +363,14 @@ def test_label_lists_in_files_with_empty_cells(tables, tmp_path):
     cells = ["/".join(n for n, count in zip(NAMES, row, strict=True) if count) for row in counts]
     features.assign(tags=cells).to_csv(path, index=False)
     messages = []
-    model = fit_table(str(path), "tags", separator="/", params={"beta": 1.0}, zeros="none", on_message=messages.append)
+    model = fit_table(
+        str(path),
+        "tags",
+        separator="/",
+        params={"beta": 1.0},
+        zeros="none",
+        on_message=messages.append,
+    )
     assert len(messages) == 1
     for term in (f"{path}: ", "column 'tags'", "lists of labels", "'/'", "'hill', 'sea', 'sky'"):
         assert term in messages[0]
@@ -331,7 +380,9 @@ def test_label_lists_in_files_with_empty_cells(tables, tmp_path):
     features.assign(tags=cells).to_csv(path, index=False)
     with pytest.raises(TableError, match="row 9: no label is 1"):
         fit_table(str(path), "tags", separator="/", on_message=messages.append)
-    assert messages[1:] == messages[:1]  # the interpretation of lists is reported before a fit can fail
+    assert (
+        messages[1:] == messages[:1]
+    )  # the interpretation of lists is reported before a fit can fail
 
 
 def test_lists_that_cannot_be_parsed_are_rejected(tables, tmp_path):
@@ -342,13 +393,28 @@ def test_lists_that_cannot_be_parsed_are_rejected(tables, tmp_path):
     path = tmp_path / "tags.csv"
     table.to_csv(path, index=False)
     messages = []
-    model = fit_table(str(path), "tags", params={"beta": 1.0, "gamma": 0.5}, holdout=0, on_message=messages.append)
+    model = fit_table(
+        str(path), "tags", params={"beta": 1.0, "gamma": 0.5}, holdout=0, on_message=messages.append
+    )
     assert model.labels == ("hill", "sea", "sky")
     assert "separated" not in messages[0]
     assert evaluate_table(str(path), model).rows == 80
-    for cell in ("['sky', 'sea'", "[sky]", "['sky', ...]", "'sky'", "sky'", 'sky"', "{sky}", "(sky"):
-        with pytest.raises(TableError, match=r"row 7, column 'tags': .* bracket or a lone quote; write lists as"):
-            model.enhance(table.assign(tags=[cell if i == 7 else str(names) for i, names in enumerate(lists)]))
+    for cell in (
+        "['sky', 'sea'",
+        "[sky]",
+        "['sky', ...]",
+        "'sky'",
+        "sky'",
+        'sky"',
+        "{sky}",
+        "(sky",
+    ):
+        with pytest.raises(
+            TableError, match=r"row 7, column 'tags': .* bracket or a lone quote; write lists as"
+        ):
+            model.enhance(
+                table.assign(tags=[cell if i == 7 else str(names) for i, names in enumerate(lists)])
+            )
 
 
 def test_prose_is_not_a_label_list(tables):
@@ -379,7 +445,9 @@ def test_invalid_degrees_are_not_rescaled(tables):
         ([1.0, 1.0, 0.0], "sum to 1, first 2"),
         ([1.05, 0.0, -0.05], "negative"),
     ):
-        invalid = features.join(pd.DataFrame([[0.33, 0.33, 0.33], row] * (len(features) // 2), columns=NAMES))
+        invalid = features.join(
+            pd.DataFrame([[0.33, 0.33, 0.33], row] * (len(features) // 2), columns=NAMES)
+        )
         with pytest.raises(TableError, match=message):
             TableModel.fit(invalid, NAMES, estimator=SABFGS())
     shares = features.join(pd.DataFrame([[30, 30, 40]] * len(features), columns=NAMES))

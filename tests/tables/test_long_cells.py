@@ -12,7 +12,8 @@ from ldlearn.tables.values import read_numbers
 
 
 @pytest.mark.parametrize(
-    "cell", ["1" * 60_000 + "x", "1" + " " * 60_000 + "x1", "(" + " " * 3000 + "x", ".1" * 60_000 + ",x"]
+    "cell",
+    ["1" * 60_000 + "x", "1" + " " * 60_000 + "x1", "(" + " " * 3000 + "x", ".1" * 60_000 + ",x"],
 )
 def test_time_to_read_a_long_cell_is_linear(tmp_path, cell):
     path = tmp_path / "t.csv"

@@ -70,21 +70,31 @@ def write_csv(table: pd.DataFrame, name: str) -> tuple[str, str]:
 
 
 def clean_quality(simulated: SimulatedData, features: pd.DataFrame) -> float:
-    """Quality with a clean table; without held-out rows the fit is faster and otherwise the same."""
+    """Quality with a clean table; without held-out rows the fit is faster and otherwise the
+    same."""
     return quality(
-        simulated, *write_csv(simulated.labelled(features), "clean"), ",".join(LABELS), "key", "--holdout", "0"
+        simulated,
+        *write_csv(simulated.labelled(features), "clean"),
+        ",".join(LABELS),
+        "key",
+        "--holdout",
+        "0",
     )
 
 
 @pytest.fixture(scope="module")
 def quality_of_numbers(tmp_path_factory) -> float:
-    """Quality with a clean table of `normal_features`, which several messy tables contain in another format."""
+    """Quality with a clean table of `normal_features`, which several messy tables contain in
+    another format."""
     with contextlib.chdir(tmp_path_factory.mktemp("clean")):
-        return clean_quality(SimulatedData(normal_features()), pd.DataFrame(normal_features(), columns=list("abc")))
+        return clean_quality(
+            SimulatedData(normal_features()), pd.DataFrame(normal_features(), columns=list("abc"))
+        )
 
 
 def accounting() -> tuple[SimulatedData, pd.DataFrame, Callable[[], tuple[str, str]]]:
-    """Thousands separators, a currency, parentheses for negative amounts, percent signs, a dash for missing values."""
+    """Thousands separators, a currency, parentheses for negative amounts, percent signs, a dash for
+    missing values."""
     X = normal_features() * [40_000, 9, 3] + [25_000, 50, 0]
     amounts = [f"({-x:,.2f})" if x < 0 else f"{x:,.2f}" for x in X[:, 0]]
     messy = pd.DataFrame(
@@ -110,7 +120,9 @@ def survey():
     texts = [" ".join([*rng.choice(filler, 9), *opinions[bool(t)]]) for t in positive]
     simulated = SimulatedData(np.column_stack([X[:, 0], positive]))
     vocabulary = sorted({word for text in texts for word in text.split()})
-    clean = pd.DataFrame({f"says {word}": [int(word in text.split()) for text in texts] for word in vocabulary})
+    clean = pd.DataFrame(
+        {f"says {word}": [int(word in text.split()) for text in texts] for word in vocabulary}
+    )
     clean.insert(0, "age", X[:, 0])
     messy = pd.DataFrame({"age": X[:, 0], "comment": texts})
     return simulated, clean, lambda: write_csv(simulated.labelled(messy), "survey")
@@ -124,7 +136,9 @@ def sensors():
     load = rng.normal(size=N)
     simulated = SimulatedData(np.column_stack([hours, days, load]))
     clean = pd.DataFrame({"hour": hours, "days": days, "load": load})
-    messy = pd.DataFrame({"time": when.strftime("%Y-%m-%dT%H:%M:%SZ"), "load": load, "device": "A-7"})
+    messy = pd.DataFrame(
+        {"time": when.strftime("%Y-%m-%dT%H:%M:%SZ"), "load": load, "device": "A-7"}
+    )
     return simulated, clean, lambda: write_csv(simulated.labelled(messy), "sensors")
 
 
@@ -191,7 +205,9 @@ def test_quality_of_messy_tables_matches_clean_tables(kind, tmp_path, monkeypatc
     best = clean_quality(simulated, clean)
     assert quality(simulated, training_file, new_file) >= best - TOLERANCE
     constant = np.tile(simulated.D[:N_TRAIN].mean(axis=0), (N - N_TRAIN, 1))
-    assert best > intersection(simulated.D[N_TRAIN:], constant) + 5 * TOLERANCE  # the clean model is informative
+    assert (
+        best > intersection(simulated.D[N_TRAIN:], constant) + 5 * TOLERANCE
+    )  # the clean model is informative
 
 
 def test_non_latin_headers(quality_of_numbers, tmp_path, monkeypatch):
@@ -200,7 +216,10 @@ def test_non_latin_headers(quality_of_numbers, tmp_path, monkeypatch):
     X = normal_features()
     simulated, labels = SimulatedData(X), ["ήρεμος", "高兴", "غاضب"]
     table = simulated.labelled(pd.DataFrame(X, columns=["ύψος", "宽度", "وزن"]), labels)
-    for name, rows in (("any.csv", table[:N_TRAIN]), ("any_new.csv", table[N_TRAIN:].drop(columns=labels))):
+    for name, rows in (
+        ("any.csv", table[:N_TRAIN]),
+        ("any_new.csv", table[N_TRAIN:].drop(columns=labels)),
+    ):
         rows.to_csv(name, index=False, sep=";", decimal=",", encoding="utf-8-sig")
     found = quality(simulated, "any.csv", "any_new.csv", ",".join(labels))
     assert found == pytest.approx(quality_of_numbers, abs=1e-9)
@@ -237,12 +256,20 @@ def test_long_format_ratings(quality_of_numbers, tmp_path, monkeypatch):
     X = normal_features()
     simulated = SimulatedData(X)
     answers = [
-        {"item": f"r{i:04d}", "rater": f"rater {k}", "label": label, **dict(zip("abc", X[i], strict=True))}
+        {
+            "item": f"r{i:04d}",
+            "rater": f"rater {k}",
+            "label": label,
+            **dict(zip("abc", X[i], strict=True)),
+        }
         for i in range(N)
         for k, label in enumerate(np.repeat(LABELS, simulated.votes[i]))
     ]
     table = pd.DataFrame(answers)
-    for name, rows in (("long", table["item"] < f"r{N_TRAIN:04d}"), ("long_new", table["item"] >= f"r{N_TRAIN:04d}")):
+    for name, rows in (
+        ("long", table["item"] < f"r{N_TRAIN:04d}"),
+        ("long_new", table["item"] >= f"r{N_TRAIN:04d}"),
+    ):
         table[rows].sample(frac=1, random_state=0).to_csv(f"{name}.csv", index=False)
         command("import", f"{name}.csv", "--as", "labels", "-o", f"{name}_wide.csv")
     found = quality_of_imported(simulated, "long_wide.csv", "long_new_wide.csv")
@@ -264,7 +291,12 @@ def test_label_studio_export(quality_of_numbers, tmp_path, monkeypatch):
                 {
                     "completed_by": k,
                     "result": [
-                        {"type": "choices", "from_name": "mood", "to_name": "text", "value": {"choices": [str(label)]}}
+                        {
+                            "type": "choices",
+                            "from_name": "mood",
+                            "to_name": "text",
+                            "value": {"choices": [str(label)]},
+                        }
                     ],
                 }
                 for k, label in enumerate(chosen)
@@ -287,9 +319,14 @@ def quality_of_imported(simulated: SimulatedData, training_file: str, new_file: 
 
 def test_vectors_of_different_lengths_are_rejected_by_row(tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
-    ragged = pd.DataFrame({"vector": [[1.0, 2.0], [3.0, 4.0], [5.0]], "a": [1, 0, 1], "b": [0, 1, 1]})
+    ragged = pd.DataFrame(
+        {"vector": [[1.0, 2.0], [3.0, 4.0], [5.0]], "a": [1, 0, 1], "b": [0, 1, 1]}
+    )
     ragged.to_parquet("ragged.parquet")
     with pytest.raises(SystemExit) as exit_info:
         main(["fit", "ragged.parquet", "-l", "a,b", "-o", "m.ldl"])
     assert exit_info.value.code == 2
-    assert "ragged.parquet, row 3, column 'vector': its list has 1 numbers, the first" in capfd.readouterr().err
+    assert (
+        "ragged.parquet, row 3, column 'vector': its list has 1 numbers, the first"
+        in capfd.readouterr().err
+    )

@@ -35,7 +35,9 @@ def folder(tmp_path_factory):
     table["count"] = np.arange(len(table))
     table.to_csv(path / "data.csv", index=False)
     table.to_parquet(path / "data.parquet")
-    fit_table(str(path / "data.csv"), LABELS, str(path / "m.ldl"), id="key", ignore="count", holdout=0)
+    fit_table(
+        str(path / "data.csv"), LABELS, str(path / "m.ldl"), id="key", ignore="count", holdout=0
+    )
     return path
 
 
@@ -46,11 +48,18 @@ def test_kept_columns_come_between_identifier_and_degrees(folder, tmp_path, sour
     feature = next(name for name in table.columns if name not in (*LABELS, "key"))
     out = str(tmp_path / f"out.{suffix}")
     predict_table(
-        str(folder / f"data.{source}"), str(folder / "m.ldl"), out, keep=["count", feature], round=3, on_message=print
+        str(folder / f"data.{source}"),
+        str(folder / "m.ldl"),
+        out,
+        keep=["count", feature],
+        round=3,
+        on_message=print,
     )
-    found = {"csv": pd.read_csv, "parquet": pd.read_parquet, "jsonl": lambda p: pd.read_json(p, lines=True)}[suffix](
-        out
-    )
+    found = {
+        "csv": pd.read_csv,
+        "parquet": pd.read_parquet,
+        "jsonl": lambda p: pd.read_json(p, lines=True),
+    }[suffix](out)
     assert list(found.columns) == ["key", "count", feature, *LABELS]
     assert found["count"].astype(float).tolist() == list(range(len(table)))
     degrees = found[LABELS].to_numpy()
@@ -63,13 +72,28 @@ def test_enhance_keeps_columns_with_and_without_a_model(folder, tmp_path):
     enhance_table(data, out, model=str(folder / "m.ldl"), keep="count", round=2)
     assert list(pd.read_csv(out).columns) == ["key", "count", *LABELS]
     assert pd.read_csv(out, dtype=str)["count"].tolist()[:3] == ["0", "1", "2"]
-    enhance_table(data, out, labels=LABELS, method="UniformLE", id="key", ignore="count", keep="key,count", round=2)
+    enhance_table(
+        data,
+        out,
+        labels=LABELS,
+        method="UniformLE",
+        id="key",
+        ignore="count",
+        keep="key,count",
+        round=2,
+    )
     assert list(pd.read_csv(out).columns) == ["key", "count", *LABELS]
 
 
 def test_empty_table_has_all_output_columns(folder, tmp_path):
     (tmp_path / "none.csv").write_text((folder / "data.csv").read_text().splitlines()[0] + "\n")
-    predict_table(str(tmp_path / "none.csv"), str(folder / "m.ldl"), str(tmp_path / "out.csv"), keep="count", round=2)
+    predict_table(
+        str(tmp_path / "none.csv"),
+        str(folder / "m.ldl"),
+        str(tmp_path / "out.csv"),
+        keep="count",
+        round=2,
+    )
     assert (tmp_path / "out.csv").read_text().strip() == ",".join(["key", "count", *LABELS])
 
 
@@ -100,9 +124,19 @@ def test_invalid_keep_and_round_raise(folder, tmp_path):
 def test_unsupported_enhance_options_raise(folder, tmp_path):
     out, params = str(tmp_path / "out.csv"), {"beta": 0.1, "gamma": 0.1}
     with pytest.raises(ParameterError, match="interval and flag_far are for 0/1 labels"):
-        enhance_table(str(folder / "data.csv"), out, labels=LABELS, kind="votes", interval=0.9, id="key", params=params)
+        enhance_table(
+            str(folder / "data.csv"),
+            out,
+            labels=LABELS,
+            kind="votes",
+            interval=0.9,
+            id="key",
+            params=params,
+        )
     model = fit_table(make_table(), LABELS, id="key", method="PriorLE+SABFGS", holdout=0)
-    with pytest.raises(TableError, match=r"^the model: EnhanceThenLearn gives degrees only to the rows"):
+    with pytest.raises(
+        TableError, match=r"^the model: EnhanceThenLearn gives degrees only to the rows"
+    ):
         enhance_table(str(folder / "data.csv"), out, model=model)
 
 
@@ -115,7 +149,15 @@ def test_label_list_column_can_be_kept(tmp_path):
     params = {"alpha": 0.0, "beta": 0.1, "gamma": 0.1}
     enhance_table(data, out, labels="tags", params=params, keep="tags", **options)
     fitted = pd.read_csv(out)
-    assert list(fitted.columns) == ["tags", "high", "low", "high_low", "high_high", "low_low", "low_high"]
+    assert list(fitted.columns) == [
+        "tags",
+        "high",
+        "low",
+        "high_low",
+        "high_high",
+        "low_low",
+        "low_high",
+    ]
     assert fitted["tags"].tolist() == tags.tolist()
     model = fit_table(data, "tags", params=params, holdout=0, on_message=print)
     enhance_table(data, out, model=model, keep="tags", **options)

@@ -38,9 +38,13 @@ def assert_same(a, b, where="model"):
             assert_same(x, y, f"{where}[{k}]")
     elif type(a).__module__.startswith("sklearn."):  # a file stores only what predictions need
         shared = vars(a).keys() & vars(b).keys() - {"_tree"}
-        assert_same({key: vars(a)[key] for key in shared}, {key: vars(b)[key] for key in shared}, where)
+        assert_same(
+            {key: vars(a)[key] for key in shared}, {key: vars(b)[key] for key in shared}, where
+        )
     elif isinstance(a, BaseEstimator) or (hasattr(a, "__dict__") and not isinstance(a, type)):
-        stored = {name: value for name, value in vars(a).items() if not isinstance(value, TrainingRows)}
+        stored = {
+            name: value for name, value in vars(a).items() if not isinstance(value, TrainingRows)
+        }
         assert_same(stored, vars(b), where)
     elif isinstance(a, float | np.floating) and np.isnan(a):
         assert np.isnan(b), where

@@ -1,4 +1,5 @@
-"""Equal rows and groups of rows: kept together in splits, and one piece of evidence in standard errors."""
+"""Equal rows and groups of rows: kept together in splits, and one piece of evidence in standard
+errors."""
 
 import numpy as np
 import pandas as pd
@@ -26,7 +27,9 @@ def noise(seed: int, copies: int, blur: float = 0.0) -> pd.DataFrame:
     Y[np.arange(100), rng.integers(3, size=100)] = 1
     units = rng.permutation(np.repeat(np.arange(100), copies))
     features = X[units] + blur * rng.normal(size=(len(units), 4))
-    table = pd.DataFrame(np.column_stack([features, Y[units]]), columns=["a", "b", "c", "d", *LABELS])
+    table = pd.DataFrame(
+        np.column_stack([features, Y[units]]), columns=["a", "b", "c", "d", *LABELS]
+    )
     return table.assign(unit=[f"u{unit}" for unit in units])
 
 
@@ -54,10 +57,14 @@ def test_standard_errors_are_those_of_groups():
     Y[:, 0] = 1
     copies, mean = np.repeat(np.arange(40), 5), np.full(3, 1 / 3)
     alone = score_with_baselines(Y, P, mean, P[::-1], logical=True)
-    repeated = score_with_baselines(Y[copies], P[copies], mean, P[::-1][copies], logical=True, groups=copies)
+    repeated = score_with_baselines(
+        Y[copies], P[copies], mean, P[::-1][copies], logical=True, groups=copies
+    )
     assert (repeated["rows"], repeated["groups"]) == (200, 40)
     for name in ("advantage", "standard_error", "classifier_gain", "classifier_error"):
-        assert repeated[name] == pytest.approx(alone[name], rel=0.02)  # the rate of votes has a weak prior
+        assert repeated[name] == pytest.approx(
+            alone[name], rel=0.02
+        )  # the rate of votes has a weak prior
     naive = score_with_baselines(Y[copies], P[copies], mean, None, logical=True)
     assert naive["standard_error"] < 0.5 * alone["standard_error"]
 
@@ -66,7 +73,9 @@ def test_one_group_with_most_rows_is_no_evidence():
     Y, P = np.tile([1.0, 0.0, 0.0], (120, 1)), np.tile([0.8, 0.1, 0.1], (120, 1))
     P[100:] = [0.1, 0.8, 0.1]
     groups = np.concatenate([np.zeros(100, dtype=int), np.arange(1, 21)])
-    assert not score_with_baselines(Y, P, np.full(3, 1 / 3), None, logical=True, groups=groups)["better_than_baselines"]
+    assert not score_with_baselines(Y, P, np.full(3, 1 / 3), None, logical=True, groups=groups)[
+        "better_than_baselines"
+    ]
 
 
 def test_few_groups_need_more_than_two_standard_errors():
@@ -77,7 +86,9 @@ def test_few_groups_need_more_than_two_standard_errors():
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize(("blur", "options"), [(0.0, {"ignore": "unit"}), (0.01, {"groups": "unit"})])
+@pytest.mark.parametrize(
+    ("blur", "options"), [(0.0, {"ignore": "unit"}), (0.01, {"groups": "unit"})]
+)
 def test_repeated_noise_is_not_informative(seed, blur, options):
     model = fit_table(noise(seed, 5, blur), LABELS, params=SHARP, **options)
     held = model.facts["holdout"]
@@ -104,7 +115,9 @@ def test_methods_that_take_groups_get_them(monkeypatch):
     seen = []
     fit = DLDL.fit
     monkeypatch.setattr(
-        DLDL, "fit", lambda self, X, y, **row_data: seen.append(row_data) or fit(self, X, y, **row_data)
+        DLDL,
+        "fit",
+        lambda self, X, y, **row_data: seen.append(row_data) or fit(self, X, y, **row_data),
     )
     table = noise(0, 2, 0.1)
     TableModel.fit(table, LABELS, estimator=DLDL(**SHARP), groups="unit")
@@ -132,7 +145,9 @@ def test_too_few_groups_are_reported():
     model = fit_table(table, LABELS, params=SHARP, groups="unit")
     assert model.facts["holdout"] is None
     assert "no more than one can be held out" in model.facts["warnings"][-1]
-    held = fit_table(table.assign(unit=["x", "y", "z", "z"] * 25), LABELS, params=SHARP, groups="unit").facts["holdout"]
+    held = fit_table(
+        table.assign(unit=["x", "y", "z", "z"] * 25), LABELS, params=SHARP, groups="unit"
+    ).facts["holdout"]
     assert held["groups"] == 2
 
 
@@ -174,14 +189,19 @@ def test_splits_of_compared_methods_keep_rows_together(tmp_path):
     file = str(tmp_path / "t.csv")
     noise(0, 3, 0.1).to_csv(file, index=False)
     messages = []
-    plan, table = plan_for_table(file, "sky:sun", columns={"groups": "unit"}, on_message=messages.append)
+    plan, table = plan_for_table(
+        file, "sky:sun", columns={"groups": "unit"}, on_message=messages.append
+    )
     units = pd.read_csv(file)["unit"].to_numpy()
     spec = plan.datasets[0]
     for data in (table, table.take(np.arange(0, 300, 2))):
         split = make_split(data, spec, plan.protocol, 0)
         taken = units if data is table else units[::2]
         parts = [set(taken[part.rows]) for part in (split.train, split.validation, split.test)]
-        assert [len(part) for part in parts] == [pytest.approx(0.6 * len(set(taken)), abs=1), *map(len, parts[1:])]
+        assert [len(part) for part in parts] == [
+            pytest.approx(0.6 * len(set(taken)), abs=1),
+            *map(len, parts[1:]),
+        ]
         assert len(parts[0] | parts[1] | parts[2]) == sum(map(len, parts)) == len(set(taken))
     noise(0, 3).drop(columns="unit").to_csv(file, index=False)
     plan, table = plan_for_table(file, "sky:sun", on_message=messages.append)

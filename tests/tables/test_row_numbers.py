@@ -83,6 +83,8 @@ def test_label_errors_name_the_spreadsheet_row(tmp_path):
 
 
 def test_json_lines_errors_name_the_line(tmp_path):
-    (tmp_path / "x.jsonl").write_text("\n".join(json.dumps({"x": i, "p": i, "q": 1}) for i in range(3)))
+    (tmp_path / "x.jsonl").write_text(
+        "\n".join(json.dumps({"x": i, "p": i, "q": 1}) for i in range(3))
+    )
     with pytest.raises(TableError, match="row 3, column 'p': 2 is neither"):
         fit_table(str(tmp_path / "x.jsonl"), "p,q")

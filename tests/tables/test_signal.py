@@ -1,4 +1,5 @@
-"""The check for informative features: vote likelihood of held-out 0/1 labels compared with a constant."""
+"""The check for informative features: vote likelihood of held-out 0/1 labels compared with a
+constant."""
 
 import re
 
@@ -29,7 +30,12 @@ NEARLY_ALL = {"labels": "votes", "n_raters": 100}  # nine of ten labels are 1
 
 @pytest.mark.parametrize(
     "options",
-    [NEARLY_ALL, {"labels": "votes", "n_raters": 5, "snr": 0.5}, {"labels": "presence"}, {"labels": "top-k"}],
+    [
+        NEARLY_ALL,
+        {"labels": "votes", "n_raters": 5, "snr": 0.5},
+        {"labels": "presence"},
+        {"labels": "top-k"},
+    ],
     ids=str,
 )
 def test_informative_features_trigger_no_warning(options):
@@ -39,7 +45,9 @@ def test_informative_features_trigger_no_warning(options):
     assert not any("Uninformative" in text for text in model.facts["warnings"])
 
 
-@pytest.mark.parametrize("options", [NEARLY_ALL, {"labels": "votes", "n_raters": 5}, {"labels": "presence"}], ids=str)
+@pytest.mark.parametrize(
+    "options", [NEARLY_ALL, {"labels": "votes", "n_raters": 5}, {"labels": "presence"}], ids=str
+)
 def test_shuffled_features_trigger_a_warning(options):
     model = fit_simulated(shuffled=True, **options)
     assert not model.facts["holdout"]["better_than_baselines"]
@@ -47,7 +55,8 @@ def test_shuffled_features_trigger_a_warning(options):
 
 
 def test_false_positive_rate_on_noise():
-    """Predictions independent of the labels, sharp or flat, exceed two standard errors in about 2 % of the trials."""
+    """Predictions independent of the labels, sharp or flat, exceed two standard errors in about 2 %
+    of the trials."""
     rng, passed = np.random.default_rng(0), 0
     for trial in range(200):
         Y = (rng.random((80, 4)) < (0.9, 0.6, 0.4, 0.2)).astype(float)
@@ -62,7 +71,9 @@ def test_overconfident_predictions_count_as_informative():
     scores = rng.normal(size=(300, 4))
     Y = (rng.random((300, 4)) < -np.expm1(-3 * softmax(scores))).astype(float)
     for sharpness in (0.1, 1.0, 10.0):
-        gain, error = advantage_over_constant(Y, softmax(sharpness * scores), softmax(scores)[0], logical=True)
+        gain, error = advantage_over_constant(
+            Y, softmax(sharpness * scores), softmax(scores)[0], logical=True
+        )
         assert gain > 4 * error
 
 
@@ -71,7 +82,9 @@ def simulated_scores(sharpness, slope=1.0):
     rng = np.random.default_rng(0)
     logits = slope * rng.normal(size=(300, 4))
     Y = (rng.random((300, 4)) < -np.expm1(-3 * softmax(logits))).astype(float)
-    return score_with_baselines(Y, softmax(sharpness * logits), np.full(4, 0.25), None, logical=True)
+    return score_with_baselines(
+        Y, softmax(sharpness * logits), np.full(4, 0.25), None, logical=True
+    )
 
 
 def test_likelihoods_are_compared_beside_their_slope():
@@ -97,7 +110,8 @@ def test_printed_slope_is_the_derivative_of_the_log_likelihood():
     constant = np.log(P.mean(axis=0))
     step = 1e-3
     ahead, behind = (
-        per_row("vote_likelihood", Y, softmax(constant + t * (np.log(P) - constant))).mean() for t in (step, -step)
+        per_row("vote_likelihood", Y, softmax(constant + t * (np.log(P) - constant))).mean()
+        for t in (step, -step)
     )
     slope = (ahead - behind) / (2 * step)
     found = score_with_baselines(Y, P, P.mean(axis=0), None, logical=True)

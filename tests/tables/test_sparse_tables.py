@@ -26,7 +26,13 @@ ROWS, WORDS = 300, 40
 
 
 def write(path, X, Y, **others):
-    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": X.shape, "format": b"csr"}
+    parts = {
+        "data": X.data,
+        "indices": X.indices,
+        "indptr": X.indptr,
+        "shape": X.shape,
+        "format": b"csr",
+    }
     np.savez(path, **parts, Y=Y, label_names=LABELS, **others)
 
 
@@ -44,10 +50,15 @@ def files(tmp_path_factory):
     X, Y = make_sparse(ROWS, WORDS, 0.1)
     X.data[X.indices == 7] = 0
     X.eliminate_zeros()
-    keys, places = [f"k{i:03d}" for i in range(ROWS)], np.array(["coast", "land"])[np.arange(ROWS) % 2]
+    keys, places = (
+        [f"k{i:03d}" for i in range(ROWS)],
+        np.array(["coast", "land"])[np.arange(ROWS) % 2],
+    )
     names = [f"w{j}" for j in range(WORDS)]
     write(folder / "x.npz", X, Y, key=np.array(keys), feature_names=names)
-    frame = pd.DataFrame(X.toarray(), columns=names).assign(**dict(zip(LABELS, Y.T, strict=True)), key=keys)
+    frame = pd.DataFrame(X.toarray(), columns=names).assign(
+        **dict(zip(LABELS, Y.T, strict=True)), key=keys
+    )
     frame.to_csv(folder / "x.csv", index=False)
     write(folder / "place.npz", X, Y, key=np.array(keys), feature_names=names, place=places)
     frame.assign(place=places).to_csv(folder / "place.csv", index=False)
@@ -64,7 +75,11 @@ def test_sparse_and_dense_files_give_the_same_degrees(files, tmp_path, features)
     name = "x" if features is None else "place"
     models = {}
     for ending in ("npz", "csv"):
-        options = {"id": "key", "features": features, "params": {"beta": 1.0, "gamma": 0.1, "tol": 1e-8}}
+        options = {
+            "id": "key",
+            "features": features,
+            "params": {"beta": 1.0, "gamma": 0.1, "tol": 1e-8},
+        }
         path = tmp_path / f"{ending}.ldl"
         models[ending] = fit_table(str(files / f"{name}.{ending}"), LABELS, str(path), **options)
     assert models["npz"].preprocessing.sparse
@@ -111,10 +126,14 @@ def test_label_list_column_of_sparse_files_can_be_kept(tmp_path, ending):
     X, Y = make_sparse(ROWS, WORDS, 0.1)
     lists = np.array(["|".join(np.array(LABELS)[row > 0]) for row in Y])
     write(tmp_path / "x.npz", X, Y, tags=lists)
-    pd.DataFrame(X.toarray()).add_prefix("X").assign(tags=lists).to_csv(tmp_path / "x.csv", index=False)
+    pd.DataFrame(X.toarray()).add_prefix("X").assign(tags=lists).to_csv(
+        tmp_path / "x.csv", index=False
+    )
     options = {"labels": "tags", "features": "X0:X39", "keep": "tags", "method": "UniformLE"}
     notes = []
-    enhance_table(str(tmp_path / f"x.{ending}"), str(tmp_path / "out.csv"), **options, on_message=notes.append)
+    enhance_table(
+        str(tmp_path / f"x.{ending}"), str(tmp_path / "out.csv"), **options, on_message=notes.append
+    )
     assert "holds lists of labels, separated by '|'" in notes[0]
     found = pd.read_csv(tmp_path / "out.csv")
     assert found["tags"].tolist() == lists.tolist()
@@ -123,11 +142,17 @@ def test_label_list_column_of_sparse_files_can_be_kept(tmp_path, ending):
 
 def test_comparison_uses_sparse_features_where_supported(files, tmp_path, monkeypatch):
     plan, table = plan_for_table(
-        str(files / "x.npz"), "Y", methods=["UniformLE", "GLLE+PTSVM"], repeats=1, columns={"id": "key"}
+        str(files / "x.npz"),
+        "Y",
+        methods=["UniformLE", "GLLE+PTSVM"],
+        repeats=1,
+        columns={"id": "key"},
     )
     assert [method.takes_sparse for method in plan.methods] == [True, False]
     rows = np.arange(ROWS)
-    sparse, dense = (table.features(rows[:200], rows[200:], sparse=sparse) for sparse in (True, False))
+    sparse, dense = (
+        table.features(rows[:200], rows[200:], sparse=sparse) for sparse in (True, False)
+    )
     assert all(map(scipy.sparse.issparse, sparse))
     np.testing.assert_allclose(dense[0].mean(axis=0), 0, atol=1e-12)
     given, features = [], type(table).features
@@ -145,7 +170,9 @@ def test_comparison_uses_sparse_features_where_supported(files, tmp_path, monkey
 def test_many_categories_stay_sparse_where_supported(tmp_path):
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 30, size=200)
-    frame = pd.DataFrame({"street": [f"street {k}" for k in codes], "a": codes % 2, "b": 1 - codes % 2})
+    frame = pd.DataFrame(
+        {"street": [f"street {k}" for k in codes], "a": codes % 2, "b": 1 - codes % 2}
+    )
     frame.to_csv(tmp_path / "x.csv", index=False)
     table, rows = prepare_table(str(tmp_path / "x.csv"), "a,b"), np.arange(200)
     (sparse,), (dense,) = (table.features(rows, sparse=sparse) for sparse in (True, False))
@@ -153,13 +180,17 @@ def test_many_categories_stay_sparse_where_supported(tmp_path):
     np.testing.assert_array_equal(sparse.toarray(), dense)
 
 
-@pytest.mark.parametrize(("value", "formatted"), [(np.nan, "nan"), (np.inf, "inf"), (1e200, "1e\\+200")])
+@pytest.mark.parametrize(
+    ("value", "formatted"), [(np.nan, "nan"), (np.inf, "inf"), (1e200, "1e\\+200")]
+)
 def test_non_finite_sparse_cells_are_reported_with_row_and_column(tmp_path, value, formatted):
     X, Y = make_sparse(ROWS, WORDS, 0.1)
     X.data[50] = value
     row = int(np.searchsorted(X.indptr, 50, side="right"))
     write(tmp_path / "x.npz", X, Y)
-    with pytest.raises(TableError, match=rf"x\.npz, row {row}, column 'X{X.indices[50]}': {formatted} is no number"):
+    with pytest.raises(
+        TableError, match=rf"x\.npz, row {row}, column 'X{X.indices[50]}': {formatted} is no number"
+    ):
         fit_table(str(tmp_path / "x.npz"), "Y")
 
 

@@ -28,7 +28,9 @@ def test_argilla(table, model, tmp_path):
     write_suggestions(table, model, str(path), program="argilla", question="view", keep="place")
     records = json.loads(path.read_text())
     D = model.enhance(table)
-    for record, key, place, (_, degrees) in zip(records, table["key"], table["place"], D.iterrows(), strict=True):
+    for record, key, place, (_, degrees) in zip(
+        records, table["key"], table["place"], D.iterrows(), strict=True
+    ):
         assert record["id"] == key
         assert record["fields"] == {"place": place if isinstance(place, str) else None}
         suggestion = record["suggestions"]["view"]
@@ -40,7 +42,9 @@ def test_argilla(table, model, tmp_path):
 
 def test_label_studio(table, model, tmp_path):
     path = tmp_path / "tasks.json"
-    write_suggestions(table.drop(columns=LABELS), model, str(path), program="label-studio", keep="place")
+    write_suggestions(
+        table.drop(columns=LABELS), model, str(path), program="label-studio", keep="place"
+    )
     task = json.loads(path.read_text())[3]
     result = task["predictions"][0]["result"][0]
     P = model.predict(table).iloc[3]

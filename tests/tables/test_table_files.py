@@ -36,7 +36,9 @@ def test_fit_predict_enhance_evaluate_files(files):
     assert isinstance(model, TableModel)
     written = predict_table("data.csv", model, "out.csv")
     assert (written.rows, written.labels, written.output) == (80, LABELS, "out.csv")
-    np.testing.assert_allclose(pd.read_csv("out.csv")[LABELS], load_model("m.ldl").predict(make_table()), atol=1e-12)
+    np.testing.assert_allclose(
+        pd.read_csv("out.csv")[LABELS], load_model("m.ldl").predict(make_table()), atol=1e-12
+    )
     enhance_table("data.csv", "degrees.parquet", model="m.ldl")
     assert list(pd.read_parquet("degrees.parquet")) == ["key", *LABELS]
     found = evaluate_table("data.csv", "m.ldl")
@@ -82,7 +84,9 @@ def test_labels_are_read_once(files, monkeypatch):
 
     seen = []
     monkeypatch.setattr(
-        table_labels, "to_labels", lambda frame, names, blank: seen.append(names) or values.to_labels(frame, names)
+        table_labels,
+        "to_labels",
+        lambda frame, names, blank: seen.append(names) or values.to_labels(frame, names),
     )
     fit_table("data.csv", LABELS, "m.ldl", id="key")
     assert seen == [LABELS]
@@ -92,7 +96,9 @@ def test_codes_stay_unchanged_if_texts_occur_in_a_later_chunk(tmp_path):
     n = 20_000  # more than a chunk; the first chunk contains only numbers
     cells = ["1.50", "2.50"] * (n // 4) + ["low", "high"] * (n // 4)
     labels = np.arange(n) % 3 == 0
-    table = pd.DataFrame({"x": np.sin(np.arange(n)), "code": cells, "a": labels.astype(int), "b": 1})
+    table = pd.DataFrame(
+        {"x": np.sin(np.arange(n)), "code": cells, "a": labels.astype(int), "b": 1}
+    )
     table.to_csv(tmp_path / "late.csv", index=False)
     model = fit_table(str(tmp_path / "late.csv"), "a,b", method="PriorLE+MeanLDL", holdout=0)
     assert model.preprocessing.categories == [["1.50", "2.50", "high", "low"]]
@@ -100,7 +106,8 @@ def test_codes_stay_unchanged_if_texts_occur_in_a_later_chunk(tmp_path):
 
 @pytest.mark.skipif(not Path("/dev/fd").exists(), reason="needs pipes with names")
 def test_a_pipe_with_a_name_is_read_once():
-    """As in ``ldlearn fit <(zcat data.csv.gz) --from csv``: a second reading finds nothing, or waits for ever."""
+    """As in ``ldlearn fit <(zcat data.csv.gz) --from csv``: a second reading finds nothing, or
+    waits for ever."""
     n = 20_000
     cells = ["1.50", "2.50"] * (n // 4) + ["low", "high"] * (n // 4)
     table = pd.DataFrame({"code": cells, "a": np.arange(n) % 2, "b": 1}).to_csv(index=False)

@@ -62,7 +62,11 @@ def test_model_files_joblib_and_pickle_restore_table_models(tmp_path):
     model = fit_table(table, LABELS, features=FEATURES)
     save_model(model, tmp_path / "m.ldl")
     joblib.dump(model, tmp_path / "m.joblib")
-    copies = (load_model(tmp_path / "m.ldl"), joblib.load(tmp_path / "m.joblib"), pickle.loads(pickle.dumps(model)))
+    copies = (
+        load_model(tmp_path / "m.ldl"),
+        joblib.load(tmp_path / "m.joblib"),
+        pickle.loads(pickle.dumps(model)),
+    )
     for again in copies:
         assert again.facts == model.facts
         np.testing.assert_array_equal(again.predict(table), model.predict(table))
@@ -84,7 +88,9 @@ def test_every_method_that_predicts_works_on_tables(name, tmp_path):
 
 
 def test_column_selection_of_data_frames():
-    model = TableModel.fit(make_table(), "sky:sea", features="height:place", id="key", estimator=QUICK)
+    model = TableModel.fit(
+        make_table(), "sky:sea", features="height:place", id="key", estimator=QUICK
+    )
     assert (model.labels, model.features, model.id) == (tuple(LABELS), tuple(FEATURES), "key")
     with pytest.raises(TableError, match=r"numeric: there is no column 'wett'; did you mean wet"):
         TableModel.fit(make_table(), LABELS, numeric=["wett"], id="key")
@@ -93,12 +99,16 @@ def test_column_selection_of_data_frames():
 def test_column_options_accept_index_and_empty_sequences():
     table = make_table()[[*FEATURES, *LABELS]]
     none = {"numeric": (), "categorical": [], "date": {}, "text": table.columns[:0], "ignore": ()}
-    model = TableModel.fit(table, table.columns[-3:], features=table.columns[:3], estimator=QUICK, **none)
+    model = TableModel.fit(
+        table, table.columns[-3:], features=table.columns[:3], estimator=QUICK, **none
+    )
     assert (model.labels, model.features) == (tuple(LABELS), tuple(FEATURES))
     with pytest.raises(TableError, match="features names no column"):
         TableModel.fit(table, LABELS, features=[], estimator=QUICK)
     days = [f"{1 + i % 28:02}/02/2024" for i in range(len(table))]
-    dated = TableModel.fit(table.assign(day_1=days, day_2=days), LABELS, date={"day_*": "%d/%m/%Y"}, estimator=QUICK)
+    dated = TableModel.fit(
+        table.assign(day_1=days, day_2=days), LABELS, date={"day_*": "%d/%m/%Y"}, estimator=QUICK
+    )
     assert dated.dates == {"day_1": "%d/%m/%Y", "day_2": "%d/%m/%Y"}
 
 
@@ -107,7 +117,9 @@ def test_polars_frames_are_supported():
     pandas_model = fitted(estimator=QUICK)
     polars_model = TableModel.fit(pl.from_pandas(table), LABELS, features=FEATURES, estimator=QUICK)
     np.testing.assert_allclose(
-        polars_model.predict(pl.from_pandas(table)).to_numpy(), pandas_model.predict(table).to_numpy(), atol=1e-12
+        polars_model.predict(pl.from_pandas(table)).to_numpy(),
+        pandas_model.predict(table).to_numpy(),
+        atol=1e-12,
     )
 
 
@@ -131,7 +143,15 @@ def test_errors_name_row_and_column():
         fitted(estimator=EnhanceThenLearn()).enhance(table)
 
 
-@given(st.lists(st.one_of(st.none(), st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**50), 2**50))))
+@given(
+    st.lists(
+        st.one_of(
+            st.none(),
+            st.floats(allow_nan=False, allow_infinity=False),
+            st.integers(-(2**50), 2**50),
+        )
+    )
+)
 @settings(deadline=None, max_examples=60)
 def test_numbers_as_text_are_parsed_exactly(values):
     as_numbers = pd.Series(values, dtype=object)
@@ -160,7 +180,10 @@ def test_labels_as_words_and_booleans():
 
 
 def test_scores_against_labels_match_hand_computed_values():
-    Y, P = np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]), np.array([[0.5, 0.3, 0.2], [0.2, 0.7, 0.1]])
+    Y, P = (
+        np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]),
+        np.array([[0.5, 0.3, 0.2], [0.2, 0.7, 0.1]]),
+    )
     found = score_with_baselines(Y, P, np.array([0.4, 0.4, 0.2]), None, logical=True)
     scores = {score.name: score for score in found["scores"]}
     assert scores["top_label_error"].model == 0
@@ -174,9 +197,13 @@ def test_scores_against_labels_match_hand_computed_values():
 
 def test_metric_of_another_kind_of_truth_is_rejected():
     Y, P = np.array([[1.0, 0.0], [1.0, 1.0]]), np.full((2, 2), 0.5)
-    with pytest.raises(InputError, match="cosine needs true degrees, but the table has 0/1 labels; choose"):
+    with pytest.raises(
+        InputError, match="cosine needs true degrees, but the table has 0/1 labels; choose"
+    ):
         score_with_baselines(Y, P, P[0], None, True, ["cosine"])
-    with pytest.raises(InputError, match="ranking_loss needs 0/1 labels, but the table has degrees; choose"):
+    with pytest.raises(
+        InputError, match="ranking_loss needs 0/1 labels, but the table has degrees; choose"
+    ):
         score_with_baselines(P, P, P[0], None, False, ["ranking_loss"])
 
 
@@ -185,7 +212,12 @@ def test_held_out_check_detects_informative_features():
     n = 300
     x = rng.normal(size=n)
     table = pd.DataFrame(
-        {"x": x, "noise": rng.normal(size=n), "low": (x < 0.5).astype(int), "high": (x > -0.5).astype(int)}
+        {
+            "x": x,
+            "noise": rng.normal(size=n),
+            "low": (x < 0.5).astype(int),
+            "high": (x > -0.5).astype(int),
+        }
     )
     informed = fit_table(table, ["low", "high"])
     assert informed.facts["holdout"]["better_than_baselines"] is True
@@ -201,7 +233,9 @@ def test_held_out_check_detects_informative_features():
 def test_classifier_baseline_is_scored_for_small_tables(tmp_path):
     rng = np.random.default_rng(2)
     x = rng.normal(size=(120, 2))
-    labels = pd.DataFrame((x + 0.3 * rng.normal(size=x.shape) > -0.5).astype(int), columns=["low", "high"])
+    labels = pd.DataFrame(
+        (x + 0.3 * rng.normal(size=x.shape) > -0.5).astype(int), columns=["low", "high"]
+    )
     labels[~labels.any(axis=1)] = 1
     table = pd.concat([pd.DataFrame(x, columns=["x", "z"]), labels], axis=1)
     model = fit_table(table, ["low", "high"])
@@ -234,7 +268,9 @@ def onnx_inputs(model: TableModel, table: pd.DataFrame) -> dict[str, np.ndarray]
     return inputs
 
 
-@pytest.mark.parametrize("features", [["height", "wet"], ["place"], FEATURES], ids=["numbers", "texts", "both"])
+@pytest.mark.parametrize(
+    "features", [["height", "wet"], ["place"], FEATURES], ids=["numbers", "texts", "both"]
+)
 @pytest.mark.parametrize(
     "method",
     [QUICK, EnhanceThenLearn(), SABFGS(), FromDistributions(QUICK), MLPLDL(3, max_iter=5), RBF],
@@ -242,7 +278,9 @@ def onnx_inputs(model: TableModel, table: pd.DataFrame) -> dict[str, np.ndarray]
 )
 def test_onnx_gives_the_same_predictions(features, method, tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
+    runtime = pytest.importorskip(
+        "onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime"
+    )
     table = make_table()
     if method.kind == "learner":
         table[LABELS] = table[LABELS].div(table[LABELS].sum(axis=1), axis=0)
@@ -262,7 +300,9 @@ def test_onnx_gives_the_same_predictions(features, method, tmp_path):
 def test_onnx_of_trees_and_stacks_in_single_precision(tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
     pytest.importorskip("lightgbm", reason="LightGBM is not installed: pip install lightgbm")
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
+    runtime = pytest.importorskip(
+        "onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime"
+    )
     table, new = make_table(), make_table(50, seed=3)
     stack = TableModel.fit(table, LABELS, features=FEATURES, estimator=StackedLDL(teacher=QUICK))
     stack.estimator.member_weights_ = np.array([0.1, 0.2, 0.3, 0.1, 0.3])
@@ -281,7 +321,9 @@ def test_onnx_of_trees_and_stacks_in_single_precision(tmp_path):
 
 def test_onnx_accepts_every_spelling_of_booleans(tmp_path):
     pytest.importorskip("onnx", reason="onnx is not installed: pip install onnx")
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime")
+    runtime = pytest.importorskip(
+        "onnxruntime", reason="onnxruntime is not installed: pip install onnxruntime"
+    )
     table = make_table()
     table["wide"] = np.where(table["height"] > table["height"].median(), "True", "False")
     model = TableModel.fit(table, LABELS, features=["wet", "wide"], estimator=QUICK)

@@ -27,7 +27,12 @@ def make_rows(seed: int, n: int = 200) -> pd.DataFrame:
 def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("training")
     make_rows(0).to_csv(folder / "train.csv", index=False)
-    fit_table(str(folder / "train.csv"), LABELS, str(folder / "m.ldl"), params={"beta": 0.1, "gamma": 0.01})
+    fit_table(
+        str(folder / "train.csv"),
+        LABELS,
+        str(folder / "m.ldl"),
+        params={"beta": 0.1, "gamma": 0.01},
+    )
     return folder
 
 
@@ -41,7 +46,9 @@ def test_training_file_is_named_with_the_scores_of_held_out_rows(fitted):
     found = evaluate_table(str(fitted / "train.csv"), str(fitted / "m.ldl"))
     model = load_table_model(str(fitted / "m.ldl"))
     sentence = next(warning for warning in found.warnings if "fitted on" in warning)
-    held_out = next(s for s in model.facts["holdout"]["scores"] if s["name"] == "vote_likelihood")["model"]
+    held_out = next(s for s in model.facts["holdout"]["scores"] if s["name"] == "vote_likelihood")[
+        "model"
+    ]
     assert f"{held_out:.4f}" in sentence
     assert held_out < next(score.model for score in found.scores if score.name == "vote_likelihood")
     assert sentence in found.as_dict()["warnings"]
@@ -68,13 +75,19 @@ def test_new_rows_of_few_categories_are_not_training_rows(tmp_path):
     for seed, name in enumerate(["old.csv", "new.csv"]):
         make_rows(seed)[["place", *LABELS]].to_csv(tmp_path / name, index=False)
     model = fit_table(str(tmp_path / "old.csv"), LABELS, params={"beta": 0.1, "gamma": 0.01})
-    assert not any("training" in warning for warning in evaluate_table(str(tmp_path / "new.csv"), model).warnings)
+    assert not any(
+        "training" in warning
+        for warning in evaluate_table(str(tmp_path / "new.csv"), model).warnings
+    )
 
 
 def test_model_without_held_out_rows_has_no_score_of_them(fitted):
     table = str(fitted / "train.csv")
     model = fit_table(table, LABELS, params={"beta": 0.1, "gamma": 0.01}, holdout=0)
-    assert any("it has none of held-out rows" in warning for warning in evaluate_table(table, model).warnings)
+    assert any(
+        "it has none of held-out rows" in warning
+        for warning in evaluate_table(table, model).warnings
+    )
 
 
 def test_overlap_with_many_training_rows_is_estimated_from_a_sample():

@@ -17,7 +17,12 @@ def degrees(rng, shape):
 
 
 @settings(max_examples=12, deadline=None)
-@given(n=st.integers(5, 60), coverage=st.floats(0.5, 0.95), simultaneous=st.booleans(), wrong=st.booleans())
+@given(
+    n=st.integers(5, 60),
+    coverage=st.floats(0.5, 0.95),
+    simultaneous=st.booleans(),
+    wrong=st.booleans(),
+)
 def test_empirical_coverage_matches_the_nominal_level(n, coverage, simultaneous, wrong):
     """For exchangeable rows and any predictor, coverage is at least nominal and not much larger."""
     rng = np.random.default_rng(0)
@@ -31,7 +36,9 @@ def test_empirical_coverage_matches_the_nominal_level(n, coverage, simultaneous,
         covered.append(inside.all() if simultaneous else inside.mean())
     error = 3.5 * np.sqrt(coverage * (1 - coverage) / repeats)
     assert coverage - error < np.mean(covered)
-    if (n + 1) * coverage <= n and not wrong:  # intervals of a bad predictor are clipped to [0, 1] and cover more
+    if (
+        (n + 1) * coverage <= n and not wrong
+    ):  # intervals of a bad predictor are clipped to [0, 1] and cover more
         assert np.mean(covered) < coverage + 1 / (n + 1) + error
 
 
@@ -39,7 +46,11 @@ def test_coverage_for_fitted_estimators():
     data = make_label_distributions(900, 8, 5, labels="votes", n_raters=5)
     known, new = slice(300, 500), slice(500, None)
     for model in (DLDL().fit(data.X[:300], data.Y[:300]), SABFGS().fit(data.X[:300], data.D[:300])):
-        lower, upper = ConformalIntervals(model).fit(data.X[known], data.D[known]).predict_interval(data.X[new])
+        lower, upper = (
+            ConformalIntervals(model)
+            .fit(data.X[known], data.D[known])
+            .predict_interval(data.X[new])
+        )
         P = model.predict(data.X[new])
         assert (lower <= P).all()
         assert (upper >= P).all()
@@ -79,7 +90,9 @@ def test_invalid_calibration_data_raise():
         ConformalIntervals(model).fit(data.X, data.D[:59])
     partly_known = data.D.copy()
     partly_known[:3], partly_known[5] = np.nan, 0.5
-    with pytest.raises(InputError, match="row 5 of degrees"):  # counted over all rows, not only the known ones
+    with pytest.raises(
+        InputError, match="row 5 of degrees"
+    ):  # counted over all rows, not only the known ones
         ConformalIntervals(model).fit(data.X, partly_known)
     with pytest.raises(InputError, match="y must hold numbers only"):
         ConformalIntervals(model).fit(data.X, np.full((60, 3), "a"))
@@ -88,16 +101,21 @@ def test_invalid_calibration_data_raise():
     with pytest.raises(InputError, match="got 60 and 2"):
         ConformalIntervals(model).fit(data.X, np.full((60, 2), 0.5))
     with pytest.raises(InputError, match="true ones of shape"):
-        conformal_intervals(data.D, data.D[:, :2] / data.D[:, :2].sum(axis=1, keepdims=True), data.D)
+        conformal_intervals(
+            data.D, data.D[:, :2] / data.D[:, :2].sum(axis=1, keepdims=True), data.D
+        )
     with pytest.raises(ParameterError, match="coverage must be above 0 and below 1, got 90"):
         ConformalIntervals(model).fit(data.X, data.D).predict_interval(data.X, 90)
     for coverage in ("a", None):
-        with pytest.raises(ParameterError, match=f"coverage must be above 0 and below 1, got {coverage!r}"):
+        with pytest.raises(
+            ParameterError, match=f"coverage must be above 0 and below 1, got {coverage!r}"
+        ):
             conformal_intervals(data.D, data.D, data.D, coverage)
 
 
 def test_residuals_of_degrees_near_0_have_a_scale_of_at_least_a_tenth():
-    """sqrt(p (1 - p)) itself would make the residual of a tiny degree huge, and every interval with it."""
+    """sqrt(p (1 - p)) itself would make the residual of a tiny degree huge, and every interval with
+    it."""
     known, truth = np.array([[1e-6, 1.0 - 1e-6]] * 9), np.array([[0.05, 0.95]] * 9)
     lower, upper = conformal_intervals(known, truth, [[0.5, 0.5]], coverage=0.9)
     reach = (0.05 - 1e-6) / 0.1 * 0.5

@@ -1,4 +1,5 @@
-"""Credible intervals and the flag for rows far from training: coverage, invariances, stored training rows."""
+"""Credible intervals and the flag for rows far from training: coverage, invariances, stored
+training rows."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,11 @@ from ldlearn.solvers.features import Features
 from ldlearn.tables import load_model, save_model
 from ldlearn.uncertainty.intervals import LeverageModel
 
-MODELS = [DLDL(), VoteLDL(), DLDL(feature_map=Nystroem(n_components=20, random_state=0), fit_intercept=False)]
+MODELS = [
+    DLDL(),
+    VoteLDL(),
+    DLDL(feature_map=Nystroem(n_components=20, random_state=0), fit_intercept=False),
+]
 # Twenty features of a kernel do not fit these rows, and intervals say so.
 MISFIT = "ignore:Intervals of predictions may be too narrow"
 EVERY = pytest.mark.parametrize("model", MODELS, ids=["DLDL", "VoteLDL", "rbf"])
@@ -51,7 +56,9 @@ def test_coverage_on_simulated_votes(model):
         shares = votes[400:] / votes[400:].sum(axis=1, keepdims=True)
         judged = Y[400:] & (Y[400:].sum(axis=1, keepdims=True) > 1)
         predicted.append(empirical_coverage(model.predict_interval(X[400:]), P[400:]))
-        recovered.append(empirical_coverage(model.enhance_interval(X[400:], Y[400:]), shares, judged))
+        recovered.append(
+            empirical_coverage(model.enhance_interval(X[400:], Y[400:]), shares, judged)
+        )
     assert 0.85 < np.mean(predicted) < 0.96
     assert 0.86 < np.mean(recovered) < 0.96
 
@@ -68,7 +75,8 @@ def overdispersed_votes(n, seed, R, kappa, m=8, c=5):
 
 @pytest.mark.parametrize(("R", "kappa"), [(5, 5.0), (20, 10.0)])
 def test_coverage_with_overdispersed_votes_given_n_raters(R, kappa):
-    """0/1 labels alone do not identify overdispersion: without n_raters, intervals are for the average row."""
+    """0/1 labels alone do not identify overdispersion: without n_raters, intervals are for the
+    average row."""
     model, coverages = VoteLDL(gamma=1.0), []
     for seed in range(3):
         X, shares, votes = overdispersed_votes(900, seed, R, kappa)
@@ -83,22 +91,30 @@ def test_coverage_with_overdispersed_votes_given_n_raters(R, kappa):
                 empirical_coverage(model.predict_interval(X[new]), shares[new]),
                 empirical_coverage(model.predict_interval(X[new], n_raters=R), shares[new]),
                 empirical_coverage(model.enhance_interval(X[new], Y[new]), realised, uncertain),
-                empirical_coverage(model.enhance_interval(X[new], Y[new], n_raters=R), realised, uncertain),
+                empirical_coverage(
+                    model.enhance_interval(X[new], Y[new], n_raters=R), realised, uncertain
+                ),
             ]
         )
     average, own, without_n_raters, with_n_raters = np.mean(coverages, axis=0)
     assert average < 0.4  # these intervals are for the average row
-    assert (model.predict_interval(X, n_raters=R)[0] == 0).mean() > 0.1  # a label may have no vote at all
+    assert (
+        model.predict_interval(X, n_raters=R)[0] == 0
+    ).mean() > 0.1  # a label may have no vote at all
     assert 0.84 < own < 0.96
     assert 0.82 < without_n_raters < 0.94
     assert 0.87 < with_n_raters < 0.97
 
 
 def test_independent_raters_add_no_variance_between_rows(data):
-    """As many positive labels as expected from independent raters: intervals of p(x) are hardly wider."""
+    """As many positive labels as expected from independent raters: intervals of p(x) are hardly
+    wider."""
     X, _, votes = votes_of(2000, 0)
     model = VoteLDL(gamma=1.0).fit(X, votes > 0)
-    plain, own = model.predict_interval(X[:200]), model.predict_interval(X[:200], n_raters=7)  # fewer than there were
+    plain, own = (
+        model.predict_interval(X[:200]),
+        model.predict_interval(X[:200], n_raters=7),
+    )  # fewer than there were
     np.testing.assert_allclose(own, plain, atol=0.02)
 
 
@@ -108,7 +124,9 @@ def test_n_raters_in_fit_equals_n_raters_in_interval():
     known_in_fit = VoteLDL(gamma=1.0).fit(X, Y, n_raters=twenty)
     given_later = VoteLDL(gamma=1.0).fit(X, Y)
     np.testing.assert_allclose(
-        known_in_fit.enhance_interval(X, Y), given_later.enhance_interval(X, Y, n_raters=20), atol=1e-4
+        known_in_fit.enhance_interval(X, Y),
+        given_later.enhance_interval(X, Y, n_raters=20),
+        atol=1e-4,
     )
     by_row = known_in_fit.enhance_interval(X, Y, n_raters=twenty)
     np.testing.assert_allclose(known_in_fit.enhance_interval(X, Y), by_row, atol=1e-9)
@@ -165,7 +183,9 @@ def test_n_raters_narrows_recovery_intervals(data):
     judged = (data.Y == 1) & (data.Y.sum(axis=1, keepdims=True) > 1)
     assert (few[1] - few[0])[judged].mean() > (many[1] - many[0])[judged].mean() + 0.05
     usual = model.enhance_interval(data.X, data.Y)
-    np.testing.assert_allclose(usual, model.enhance_interval(data.X, data.Y, n_raters=np.full(400, 10)), atol=1e-12)
+    np.testing.assert_allclose(
+        usual, model.enhance_interval(data.X, data.Y, n_raters=np.full(400, 10)), atol=1e-12
+    )
 
 
 @pytest.mark.filterwarnings(MISFIT)
@@ -177,14 +197,18 @@ def test_model_file_and_pickle_keep_intervals(model, data, tmp_path):
     for again in (load_model(tmp_path / "model.ldl"), pickle.loads(pickled)):
         for a, b in zip(asked_before, again.predict_interval(data.X), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-6)
-        np.testing.assert_array_equal(again.far_from_training(data.X), model.far_from_training(data.X))
+        np.testing.assert_array_equal(
+            again.far_from_training(data.X), model.far_from_training(data.X)
+        )
         again.enhance_interval(data.X, data.Y)
 
 
 @pytest.mark.filterwarnings(MISFIT)
 @EVERY
 def test_model_file_without_intervals_contains_no_training_rows(model, data, tmp_path):
-    model.fit(data.X, data.Y).predict_interval(data.X[:5])  # of an earlier fit; must not be stored in the file
+    model.fit(data.X, data.Y).predict_interval(
+        data.X[:5]
+    )  # of an earlier fit; must not be stored in the file
     save_model(model.fit(data.X + 1.0, data.Y), tmp_path / "model.ldl")
     assert (data.X + 1.0)[0].tobytes() not in (tmp_path / "model.ldl").read_bytes()
     again = load_model(tmp_path / "model.ldl")
@@ -245,9 +269,12 @@ def test_false_positive_rate_and_detection_of_far_rows(model):
     assert model.far_from_training(-50.0 * np.eye(5)).all()
 
 
-@pytest.mark.filterwarnings(MISFIT)  # rows that are sorted by their features and labels look dependent
+@pytest.mark.filterwarnings(
+    MISFIT
+)  # rows that are sorted by their features and labels look dependent
 def test_alternating_and_sorted_kinds_of_rows():
-    """Every third row is of a narrow kind: a sample of every third row, or of the first, would know no other."""
+    """Every third row is of a narrow kind: a sample of every third row, or of the first, would know
+    no other."""
     rng = np.random.default_rng(0)
     is_narrow = np.arange(4500) % 3 == 0
     X = rng.normal(size=(4500, 4)) * np.where(is_narrow, 1.0, 6.0)[:, None]
@@ -315,7 +342,9 @@ def test_intervals_of_degenerate_rows():
                     model.predict_interval(features)
 
 
-@pytest.mark.parametrize("model", [DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0)], ids=["DLDL", "VoteLDL"])
+@pytest.mark.parametrize(
+    "model", [DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0)], ids=["DLDL", "VoteLDL"]
+)
 def test_intervals_raise_if_coefficients_are_poorly_determined(model):
     """Their coverage would be 0.6 to 0.8: benchmarks/intervals.py."""
     wide = make_label_distributions(100, 200, 4, labels="votes", n_raters=10)
@@ -348,7 +377,9 @@ def test_intervals_after_interrupt_and_refit(data, monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             model.predict_interval(data.X[:5])
     first = model.predict_interval(data.X[:5])[0]
-    assert not np.allclose(model.fit(data.X[:200], data.Y[:200]).predict_interval(data.X[:5])[0], first)
+    assert not np.allclose(
+        model.fit(data.X[:200], data.Y[:200]).predict_interval(data.X[:5])[0], first
+    )
 
 
 @pytest.mark.parametrize("level", ["0.9", None, 1.0])
@@ -368,7 +399,8 @@ def test_n_raters_are_validated_if_given_in_fit(data, raters):
 
 
 def test_leverage_has_a_ridge_of_one_percent_of_the_mean_spread():
-    """A direction without spread: rows are far there if they leave it by more than a fraction of the other spreads."""
+    """A direction without spread: rows are far there if they leave it by more than a fraction of
+    the other spreads."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2)) * np.array([1.0, 1e-9])
     model = LeverageModel.from_features(Features(X))

@@ -39,7 +39,9 @@ def messages(model, X):
     return " ".join(str(each.message) for each in caught)
 
 
-@pytest.mark.parametrize("model", [DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0)], ids=["DLDL", "VoteLDL"])
+@pytest.mark.parametrize(
+    "model", [DLDL(beta=1.0, gamma=1.0), VoteLDL(gamma=1.0)], ids=["DLDL", "VoteLDL"]
+)
 def test_nonlinear_truth_is_reported_by_models_and_their_files(model, tmp_path):
     X, Y, _ = votes(nonlinear=True)
     model.fit(X, Y)
@@ -56,7 +58,10 @@ def test_nonlinear_truth_is_reported_by_models_and_their_files(model, tmp_path):
 )
 def test_units_and_containers_do_not_matter_for_the_test_of_linearity(change):
     X, Y, _ = votes(nonlinear=True)
-    z = [VoteLDL(gamma=1.0).fit(each, Y).compute_posterior().posterior.misfit.nonlinear for each in (X, change(X))]
+    z = [
+        VoteLDL(gamma=1.0).fit(each, Y).compute_posterior().posterior.misfit.nonlinear
+        for each in (X, change(X))
+    ]
     assert z[0] > 6.0
     assert z[1] == pytest.approx(z[0], rel=0.05)
 
@@ -81,7 +86,10 @@ def test_rows_that_follow_each_other_are_reported():
     """Their features differ: only the order of the table shows that they belong together."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(N, M))
-    Y = rng.multinomial(10, softmax(X @ W + np.repeat(rng.normal(size=(N // 20, C)), 20, axis=0))) > 0
+    Y = (
+        rng.multinomial(10, softmax(X @ W + np.repeat(rng.normal(size=(N // 20, C)), 20, axis=0)))
+        > 0
+    )
     misfit = VoteLDL(gamma=1.0).fit(X, Y).compute_posterior().posterior.misfit
     assert misfit.dependent_rows > 4.0
 
@@ -130,15 +138,20 @@ def test_groups_of_one_row_have_no_design_effect(m):
 
 
 def test_design_effect_of_repeated_rows_is_their_number():
-    """A group of three copies is one row, in every covariance and with sample weights as with copies."""
+    """A group of three copies is one row, in every covariance and with sample weights as with
+    copies."""
     rng = np.random.default_rng(0)
     for m in (M, 120):
         X = rng.normal(size=(600, m))
         Y = rng.multinomial(8, softmax(X[:, :M] @ W)) > 0
         groups = np.arange(600)
         once = VoteLDL(gamma=1.0).fit(X, Y)
-        copied = VoteLDL(gamma=1.0).fit(np.repeat(X, 3, axis=0), np.repeat(Y, 3, axis=0), groups=np.repeat(groups, 3))
+        copied = VoteLDL(gamma=1.0).fit(
+            np.repeat(X, 3, axis=0), np.repeat(Y, 3, axis=0), groups=np.repeat(groups, 3)
+        )
         weighted = VoteLDL(gamma=1.0).fit(X, Y, np.full(600, 3.0), groups=groups)
-        once, copied, weighted = (each.compute_posterior().posterior for each in (once, copied, weighted))
+        once, copied, weighted = (
+            each.compute_posterior().posterior for each in (once, copied, weighted)
+        )
         assert copied.score_variance == pytest.approx(once.score_variance, rel=0.05)
         assert weighted.score_variance == pytest.approx(once.score_variance, rel=0.05)

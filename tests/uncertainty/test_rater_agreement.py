@@ -6,7 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ldlearn.uncertainty.vote_intervals import excess_variance, find_concentration, probability_of_no_vote
+from ldlearn.uncertainty.vote_intervals import (
+    excess_variance,
+    find_concentration,
+    probability_of_no_vote,
+)
 
 DEGREES = np.random.default_rng(0).dirichlet([0.8] * 4, size=50).ravel()
 positive = st.floats(0.1, 100.0)
@@ -15,7 +19,9 @@ positive = st.floats(0.1, 100.0)
 @given(R=st.integers(1, 50), kappa=positive, p=st.floats(0.01, 0.99))
 def test_probability_of_no_vote_is_beta_binomial(R, kappa, p):
     scipy_value = stats.betabinom.pmf(0, R, kappa * p, kappa * (1 - p))
-    np.testing.assert_allclose(probability_of_no_vote(np.array([p]), R, kappa), [scipy_value], rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(
+        probability_of_no_vote(np.array([p]), R, kappa), [scipy_value], rtol=1e-6, atol=1e-12
+    )
 
 
 @given(R=st.integers(2, 50), kappa=positive)
@@ -44,7 +50,9 @@ def test_excess_variance_is_that_of_gamma_poisson_votes(R, kappa, p):
     votes = stats.nbinom(kappa * p, 1 / (1 + R / kappa))
     rate = kappa * np.log1p(R / kappa)
     assert votes.pmf(0) == pytest.approx(np.exp(-rate * p))
-    assert votes.var() / votes.mean() ** 2 == pytest.approx(float(excess_variance(rate, kappa)) / (rate * p))
+    assert votes.var() / votes.mean() ** 2 == pytest.approx(
+        float(excess_variance(rate, kappa)) / (rate * p)
+    )
 
 
 def test_default_excess_variance_without_n_raters():

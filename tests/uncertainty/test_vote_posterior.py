@@ -42,8 +42,12 @@ def test_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
     features = Features(X)
     fit = vote_regression(features, Y, l2=l2, fixed_raters=fixed, tol=1e-12)
     part = {"Y": Y, "observed": None, "offset": 0.0}
-    found = module._Information.from_fit(features, fit, fixed, part, observed=True).full_covariance(l2, scale=1.0)
-    v = np.concatenate([fit.coef.ravel(), fit.intercept + X.mean(axis=0) @ fit.coef, [fit.log_rate]])
+    found = module._Information.from_fit(features, fit, fixed, part, observed=True).full_covariance(
+        l2, scale=1.0
+    )
+    v = np.concatenate(
+        [fit.coef.ravel(), fit.intercept + X.mean(axis=0) @ fit.coef, [fit.log_rate]]
+    )
     H = approx_fprime(v, lambda w: approx_fprime(w, loss, 1e-5, X, Y, l2, fixed), 1e-4)
     covariance = np.linalg.pinv((H + H.T) / 2, rcond=1e-5, hermitian=True)
     c = Y.shape[1]
@@ -51,18 +55,29 @@ def test_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
     theirs = np.einsum("ni,ijkl,nk->njl", rows, covariance[:-1, :-1].reshape(4, c, 4, c), rows)
     ours = found.score_covariance(X[:5] - X.mean(axis=0))
     contrast = np.eye(c) - 1.0 / c  # a constant added to all scores has no effect
-    np.testing.assert_allclose(contrast @ ours @ contrast, contrast @ theirs @ contrast, rtol=0.03, atol=1e-4)
+    np.testing.assert_allclose(
+        contrast @ ours @ contrast, contrast @ theirs @ contrast, rtol=0.03, atol=1e-4
+    )
 
 
 def test_kronecker_covariance_is_exact_for_constant_predictions():
     X, votes, _ = rows_of_votes(300)
-    Y, features, l2 = votes > 0, Features(X), 1e5  # with this penalty coefficients vanish and P is constant
+    Y, features, l2 = (
+        votes > 0,
+        Features(X),
+        1e5,
+    )  # with this penalty coefficients vanish and P is constant
     fit = vote_regression(features, Y, l2=l2, tol=1e-12)
-    information = module._Information.from_fit(features, fit, False, {"Y": Y, "observed": None, "offset": 0.0})
+    information = module._Information.from_fit(
+        features, fit, False, {"Y": Y, "observed": None, "offset": 0.0}
+    )
     contrast = np.eye(4) - 0.25
     rows = X[:6] - X.mean(axis=0)
     for penalty in (0.1, 10.0):
-        full, quick = information.full_covariance(penalty, 1.0), information.kronecker_covariance(features, penalty)
+        full, quick = (
+            information.full_covariance(penalty, 1.0),
+            information.kronecker_covariance(features, penalty),
+        )
         theirs, ours = (contrast @ kind.score_covariance(rows) @ contrast for kind in (full, quick))
         np.testing.assert_allclose(ours, theirs, rtol=0.02, atol=2e-4)
 
@@ -80,7 +95,11 @@ def test_intervals_cover_both_links_if_undecided():
     X, votes, _ = rows_of_votes(400)
     posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
     W, b, rate = posterior.coefs[0], posterior.intercepts[0], posterior.log_rates[0]
-    both = {"coefs": np.stack([W, 2.0 * W]), "intercepts": np.stack([b, b]), "log_rates": np.array([rate, rate])}
+    both = {
+        "coefs": np.stack([W, 2.0 * W]),
+        "intercepts": np.stack([b, b]),
+        "log_rates": np.array([rate, rate]),
+    }
     one, other, undecided = (
         replace(posterior, **both, fixed_raters=[False, True], link_probabilities=np.array(chances))
         for chances in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])
@@ -103,7 +122,11 @@ def test_posterior_uses_all_rows():
     """Rows beyond 2,000 count: four times the rows, half the width."""
     few, many = (rows_of_votes(n)[:2] for n in (2000, 8000))
     widths = [
-        np.subtract(*vote_posterior(Features(X), votes > 0, l2=1.0).degree_intervals(few[0][:200], 0.9)[::-1]).mean()
+        np.subtract(
+            *vote_posterior(Features(X), votes > 0, l2=1.0).degree_intervals(few[0][:200], 0.9)[
+                ::-1
+            ]
+        ).mean()
         for X, votes in (few, many)
     ]
     assert 1.7 < widths[0] / widths[1] < 2.4
@@ -115,7 +138,10 @@ def test_blocks_of_rows_give_the_same_result(monkeypatch):
     posterior = vote_posterior(Features(X), Y, l2=1.0)
     whole = [*posterior.degree_intervals(X, 0.8), *posterior.vote_intervals(X, Y, 0.8)]
     for i in (0, 77, 149):
-        alone = [*posterior.degree_intervals(X[[i]], 0.8), *posterior.vote_intervals(X[[i]], Y[[i]], 0.8)]
+        alone = [
+            *posterior.degree_intervals(X[[i]], 0.8),
+            *posterior.vote_intervals(X[[i]], Y[[i]], 0.8),
+        ]
         for a, b in zip(whole, alone, strict=True):
             np.testing.assert_allclose(a[[i]], b, atol=1e-9)
 
@@ -135,7 +161,8 @@ def test_recovery_variance_is_that_of_truncated_poisson_votes():
 
 @pytest.mark.parametrize("kappa", [3.0, 1e6])
 def test_variance_of_positive_labels_is_that_of_truncated_votes(kappa):
-    """Two labels, of which only the first varies: its log-odds varies as its votes do, over their mean."""
+    """Two labels, of which only the first varies: its log-odds varies as its votes do, over their
+    mean."""
     R, p = 12.0, np.array([0.05, 0.4])
     rate = kappa * np.log1p(R / kappa)
     v = np.arange(1, 2000)
@@ -143,14 +170,20 @@ def test_variance_of_positive_labels_is_that_of_truncated_votes(kappa):
         chances = nbinom.pmf(v, kappa * share, 1 / (1 + R / kappa))
         chances /= chances.sum()
         mean = chances @ v
-        theta = np.log(rate * np.array([[share, 1e6]]))  # so many votes for the second that they hardly vary
+        theta = np.log(
+            rate * np.array([[share, 1e6]])
+        )  # so many votes for the second that they hardly vary
         positive = np.ones((1, 2), dtype=bool)
-        votes = _ConditionalVotes(theta, positive, positive, excess_variance(np.array([[rate]]), kappa))
+        votes = _ConditionalVotes(
+            theta, positive, positive, excess_variance(np.array([[rate]]), kappa)
+        )
         found = votes.variance_of_votes()[0, 0]
         assert found == pytest.approx(chances @ (v - mean) ** 2 / mean**2, rel=1e-4)
 
 
-@pytest.mark.parametrize("Y", [np.ones((60, 4), dtype=bool), np.eye(4, dtype=bool)[np.zeros(60, dtype=int)]])
+@pytest.mark.parametrize(
+    "Y", [np.ones((60, 4), dtype=bool), np.eye(4, dtype=bool)[np.zeros(60, dtype=int)]]
+)
 def test_constant_labels_are_uninformative_about_features(Y):
     X = np.random.default_rng(0).normal(size=(60, 20))
     posterior = vote_posterior(Features(X), Y, l2=1.0)
@@ -182,11 +215,14 @@ def test_conditions_that_prevent_intervals():
     replace(posterior, score_variance=0.2, negative_frequency=0.2).degree_intervals(X, 0.9)
     for variance, negative in ((0.21, 0.2), (0.2, 0.19)):
         with pytest.raises(InputError, match=rf"variance of {variance},.* labels, {negative}\)"):
-            replace(posterior, score_variance=variance, negative_frequency=negative).degree_intervals(X, 0.9)
+            replace(
+                posterior, score_variance=variance, negative_frequency=negative
+            ).degree_intervals(X, 0.9)
 
 
 def test_every_fit_has_the_weak_prior(monkeypatch):
-    """Half a negative label would shift the penalty and lambda considerably if nearly all labels are positive."""
+    """Half a negative label would shift the penalty and lambda considerably if nearly all labels
+    are positive."""
     X, votes, _ = rows_of_votes(60)
     priors = []
 
@@ -217,7 +253,9 @@ def test_tiny_degrees_have_finite_votes_and_slopes():
     step = 1e-5
     ahead, behind = (log_expected_votes(logP[:, 3:5] + sign * step, True) for sign in (1, -1))
     np.testing.assert_allclose((ahead[0] - behind[0]) / (2 * step), first[:, 3:5], rtol=1e-6)
-    np.testing.assert_allclose((ahead[1] - behind[1]) / (2 * step), second[:, 3:5], rtol=1e-4, atol=1e-9)
+    np.testing.assert_allclose(
+        (ahead[1] - behind[1]) / (2 * step), second[:, 3:5], rtol=1e-4, atol=1e-9
+    )
 
 
 def test_vote_fractions_of_many_votes_are_as_uncertain_as_degrees():
@@ -249,12 +287,15 @@ def test_evidence_is_conditional_on_a_positive_label_if_every_row_has_one():
 
 
 def test_covariance_in_the_row_space_is_that_of_all_features():
-    """With more features than rows: the inverse of scatter (x) information + 2 l2 I, also outside of the row space."""
+    """With more features than rows: the inverse of scatter (x) information + 2 l2 I, also outside
+    of the row space."""
     X, votes, _ = rows_of_votes(40, m=90)
     Y, l2 = votes > 0, 3.0
     reduced = reduce_to_row_space(Features(X))
     part = {"Y": Y, "observed": None, "offset": 0.0}
-    information = module._Information.from_fit(reduced, vote_regression(reduced, Y, l2=l2), False, part)
+    information = module._Information.from_fit(
+        reduced, vote_regression(reduced, Y, l2=l2), False, part
+    )
     found = information.row_space_covariance(reduced, l2)
     rows = np.vstack([X[:3], np.random.default_rng(1).normal(size=(3, 90)) + 1.0]) - X.mean(axis=0)
     values, directions = information.label_directions()
@@ -268,7 +309,8 @@ def test_covariance_in_the_row_space_is_that_of_all_features():
 
 
 def test_unknown_labels_need_not_have_a_vote():
-    """An unknown label of a tiny degree has nearly no share of the votes; a positive one has a vote at least."""
+    """An unknown label of a tiny degree has nearly no share of the votes; a positive one has a vote
+    at least."""
     X, votes, _ = rows_of_votes(200)
     posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
     P = softmax((X - posterior.mean) @ posterior.coefs[0] + posterior.intercepts[0])

@@ -3,4 +3,12 @@
 from ldlearn.base.estimator import Capabilities, LabelEstimator, SampleWeightMixin
 from ldlearn.base.kinds import KINDS, Enhancer, JointModel, Learner
 
-__all__ = ["KINDS", "Capabilities", "Enhancer", "JointModel", "LabelEstimator", "Learner", "SampleWeightMixin"]
+__all__ = [
+    "KINDS",
+    "Capabilities",
+    "Enhancer",
+    "JointModel",
+    "LabelEstimator",
+    "Learner",
+    "SampleWeightMixin",
+]

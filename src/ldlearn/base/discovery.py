@@ -1,4 +1,5 @@
-"""Discovery: the estimators of this library and of other packages, and the versions of what computes."""
+"""Discovery: the estimators of this library and of other packages, and the versions of what
+computes."""
 
 import os
 import platform
@@ -8,9 +9,10 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points, version
 from types import ModuleType
 
+from ldlearn._messages import did_you_mean, nearest_names
 from ldlearn.base.estimator import LabelEstimator
 from ldlearn.base.kinds import KINDS
-from ldlearn.exceptions import InputError, ParameterError, did_you_mean, nearest_names
+from ldlearn.exceptions import InputError, ParameterError
 
 __all__ = ["all_estimators"]
 
@@ -39,16 +41,21 @@ def all_estimators(kind: str | None = None) -> list[tuple[str, type[LabelEstimat
     """
     if kind is not None and kind not in KINDS:
         raise InputError(f"kind must be one of {', '.join(KINDS)} or None, got {kind!r}.")
-    found = {name: getattr(module, name) for module in estimator_packages() for name in module.__all__}
+    found = {
+        name: getattr(module, name) for module in estimator_packages() for name in module.__all__
+    }
     return sorted(
         (name, entry)
         for name, entry in found.items()
-        if isinstance(entry, type) and issubclass(entry, LabelEstimator) and kind in (None, entry.kind)
+        if isinstance(entry, type)
+        and issubclass(entry, LabelEstimator)
+        and kind in (None, entry.kind)
     )
 
 
 def external_methods() -> dict[str, EntryPoint]:
-    """Methods of other installed packages, by the names under which their entry points register them."""
+    """Methods of other installed packages, by the names under which their entry points register
+    them."""
     return {entry.name: entry for entry in entry_points(group=_ENTRY_POINTS)}
 
 
@@ -58,8 +65,8 @@ def find_estimator(name: str) -> type[LabelEstimator]:
     Parameters
     ----------
     name : str
-        An estimator of this library, ``package.module:Class``, or the name of an entry point in the group
-        ``ldlearn.methods``. Only what is named is imported.
+        An estimator of this library, ``package.module:Class``, or the name of an entry point in the
+        group ``ldlearn.methods``. Only what is named is imported.
 
     Examples
     --------
@@ -92,18 +99,22 @@ def _import_estimator(path: str) -> type[LabelEstimator]:
         raise ParameterError(f"the method {path!r} cannot be imported: {error}.") from error
     if not (isinstance(found, type) and issubclass(found, LabelEstimator)):
         problem = "there is none of this name" if found is None else f"it is {found!r}"
-        raise ParameterError(f"{path!r} is no subclass of Enhancer, Learner or JointModel of ldlearn.base: {problem}.")
+        raise ParameterError(
+            f"{path!r} is no subclass of Enhancer, Learner or JointModel of ldlearn.base: {problem}."
+        )
     return found
 
 
 def estimator_name(cls: type[LabelEstimator]) -> str:
-    """The inverse of `find_estimator`: the name of a class of this library, else ``package.module:Class``."""
+    """The inverse of `find_estimator`: the name of a class of this library, else
+    ``package.module:Class``."""
     is_ours = cls.__module__.startswith("ldlearn.")
     return cls.__name__ if is_ours else f"{cls.__module__}:{cls.__qualname__}"
 
 
 @cache
 def installed_versions() -> dict[str, str]:
-    """Versions of Python, this package, numpy, scipy and scikit-learn, for records and model files."""
+    """Versions of Python, this package, numpy, scipy and scikit-learn, for records and model
+    files."""
     ours = {"python": platform.python_version(), "ldlearn": import_module("ldlearn").__version__}
     return ours | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}

@@ -7,7 +7,13 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ldlearn.base.estimator import LabelEstimator, RowData, raise_input_errors, validate_sample_weight, wrap_output
+from ldlearn.base.estimator import (
+    LabelEstimator,
+    RowData,
+    raise_input_errors,
+    validate_sample_weight,
+    wrap_output,
+)
 from ldlearn.core.scaling import random_rows
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_degrees
 from ldlearn.core.targets import (
@@ -44,7 +50,8 @@ def predict(self: LabelEstimator, X: Any) -> Array:
 
 
 class Learner(LabelEstimator):
-    """Learns from label distributions to predict those of new rows; a method defines ``_fit`` and ``_predict``."""
+    """Learns from label distributions to predict those of new rows; a method defines ``_fit`` and
+    ``_predict``."""
 
     kind = LEARNER
     predict = predict
@@ -80,7 +87,8 @@ class Learner(LabelEstimator):
 
 
 class Enhancer(LabelEstimator):
-    """Recovers the label distributions of its training rows from logical labels; a method defines ``_fit``.
+    """Recovers the label distributions of its training rows from logical labels; a method defines
+    ``_fit``.
 
     ``_fit`` also gets rows of sample weight 0, since every row has its degrees recovered.
     """
@@ -127,11 +135,13 @@ class Enhancer(LabelEstimator):
 class JointModel(Enhancer):
     """Recovers the training rows' distributions and predicts those of new rows.
 
-    A method defines ``_fit``, ``_predict`` and, if it can, ``_enhance(X, Y)``: degrees of new rows whose 0/1 labels are
-    known. Rows of sample weight 0 are then left out of the fit, and get their degrees from ``_enhance``.
+    A method defines ``_fit``, ``_predict`` and, if it can, ``_enhance(X, Y)``: degrees of new rows
+    whose 0/1 labels are known. Rows of sample weight 0 are then left out of the fit, and get their
+    degrees from ``_enhance``.
 
-    After ``fit``, ``votes_per_row_`` is the number of votes under which the training labels are likeliest if a label
-    is positive when it gets any vote and ``predict`` gives the shares of the votes.
+    After ``fit``, ``votes_per_row_`` is the number of votes under which the training labels are
+    likeliest if a label is positive when it gets any vote and ``predict`` gives the shares of the
+    votes.
     """
 
     kind = JOINT
@@ -152,10 +162,15 @@ class JointModel(Enhancer):
             of_fit = ("sample_weight", "groups")
             others = {name: value[~kept] for name, value in row_data.items() if name not in of_fit}
             D = np.empty(Y.shape, dtype=self.label_distributions_.dtype)
-            D[kept], D[~kept] = self.label_distributions_, self._enhance(X[~kept], Y[~kept], **others)
+            D[kept], D[~kept] = (
+                self.label_distributions_,
+                self._enhance(X[~kept], Y[~kept], **others),
+            )
             self.label_distributions_, self._fitted_rows = D, np.flatnonzero(kept)
 
-    def _fit_votes(self, X: Any, Y: Mask, observed: Mask | None, sample_weight: SampleWeight | None) -> None:
+    def _fit_votes(
+        self, X: Any, Y: Mask, observed: Mask | None, sample_weight: SampleWeight | None
+    ) -> None:
         """Learn the number of votes per row, on some of the rows if they are many."""
         rows = vote_rows(*Y.shape)
         weights = label_weights(sample_weight, observed)
@@ -188,7 +203,8 @@ class JointModel(Enhancer):
         return np.asarray(self._enhance(features, Y, **labels, **row_data), dtype=features.dtype)
 
     def _validate_new_rows(self, X: Any, y: Any) -> tuple[Any, Mask, RowData]:
-        """Features and labels of rows to enhance, and the mask of observed labels as ``_enhance`` takes it."""
+        """Features and labels of rows to enhance, and the mask of observed labels as ``_enhance``
+        takes it."""
         check_is_fitted(self)
         features = self._validate_features(X)
         Y, observed = split_observed(self._match_labels(y, self._check_targets))
@@ -197,18 +213,20 @@ class JointModel(Enhancer):
         return features, Y, {} if observed is None else {"observed": observed}
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Mean log-likelihood of the 0/1 labels ``y`` of a row under ``predict(X)``: greater is better, at most 0.
+        """Mean log-likelihood of the 0/1 labels ``y`` of a row under ``predict(X)``: greater is
+        better, at most 0.
 
-        Label j gets ``votes_per_row_`` times its predicted degree votes on average, and is positive when it gets any.
-        Penalties and feature maps can be selected by this score; how even degrees should be (DLDL's beta) cannot,
-        since it prefers degrees that are too even. For true degrees use `ldlearn.metrics.intersection`.
+        Label j gets ``votes_per_row_`` times its predicted degree votes on average, and is positive
+        when it gets any. Penalties and feature maps can be selected by this score; how even degrees
+        should be (DLDL's beta) cannot, since it prefers degrees that are too even. For true degrees
+        use `ldlearn.metrics.intersection`.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like or data frame of shape (n_samples, n_labels)
-            Logical labels; the columns of a data frame are matched by name. Labels that are unknown (NaN) do not
-            count, whatever the method was fitted to.
+            Logical labels; the columns of a data frame are matched by name. Labels that are unknown
+            (NaN) do not count, whatever the method was fitted to.
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts in the mean.
         """
@@ -222,8 +240,11 @@ class JointModel(Enhancer):
         return weighted_mean(values, sample_weight)
 
 
-def drop_zero_weight_rows(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, RowData, Mask | None]:
-    """Everything without the rows of sample weight 0, and the mask of the others; None if all are kept."""
+def drop_zero_weight_rows(
+    X: Any, T: Any, row_data: RowData
+) -> tuple[Any, Any, RowData, Mask | None]:
+    """Everything without the rows of sample weight 0, and the mask of the others; None if all are
+    kept."""
     sample_weight = row_data.get("sample_weight")
     if sample_weight is None or sample_weight.all():
         return X, T, row_data, None
@@ -232,7 +253,8 @@ def drop_zero_weight_rows(X: Any, T: Any, row_data: RowData) -> tuple[Any, Any, 
 
 
 def vote_rows(n_samples: int, n_labels: int) -> Indices:
-    """The training rows on which the number of votes is learned: some, if they or their labels are very many."""
+    """The training rows on which the number of votes is learned: some, if they or their labels are
+    very many."""
     return random_rows(n_samples, min(2000, max(1, 2 * 10**6 // n_labels)))
 
 
@@ -246,5 +268,7 @@ def _check_scored_labels(y: Any) -> Array:
     Y = check_matrix(y, "0/1 labels", nan="allow")
     if not (np.isin(Y, (0.0, 1.0)) | np.isnan(Y)).all():
         advice = "for true degrees D use ldlearn.metrics.intersection(D, model.predict(X))."
-        raise InputError(f"The score of a joint model compares with 0/1 labels, and y holds other numbers; {advice}")
+        raise InputError(
+            f"The score of a joint model compares with 0/1 labels, and y holds other numbers; {advice}"
+        )
     return Y

@@ -5,7 +5,17 @@ from dataclasses import dataclass, fields
 from inspect import get_annotations
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from ldlearn.base.estimator import LabelEstimator
 from ldlearn.base.sklearn_private import HasMethods, Interval, StrOptions
@@ -27,10 +37,12 @@ _Class = TypeVar("_Class", bound=type[LabelEstimator])
 
 @dataclass_transform()
 def estimator_dataclass(cls: _Class) -> _Class:
-    """Make the annotated attributes of an estimator its parameters, which `fit` validates by their types.
+    """Make the annotated attributes of an estimator its parameters, which `fit` validates by their
+    types.
 
-    Types are those of Python (``int``, ``bool``, ``None``, ``Literal["a", "b"]``), or ``Annotated`` with a constraint
-    of scikit-learn, such as `Positive`; ``|`` combines them. Parameters of other types are not validated.
+    Types are those of Python (``int``, ``bool``, ``None``, ``Literal["a", "b"]``), or ``Annotated``
+    with a constraint of scikit-learn, such as `Positive`; ``|`` combines them. Parameters of other
+    types are not validated.
 
     Examples
     --------
@@ -48,7 +60,9 @@ def estimator_dataclass(cls: _Class) -> _Class:
         if "__dataclass_params__" in vars(base):
             hints |= get_annotations(base, eval_str=True)
     declared = {field.name: list(_constraints(hints[field.name])) for field in fields(cls)}
-    cls._parameter_constraints = cls._parameter_constraints | {name: each for name, each in declared.items() if each}
+    cls._parameter_constraints = cls._parameter_constraints | {
+        name: each for name, each in declared.items() if each
+    }
     cls.__init__.__annotations__ = get_type_hints(cls.__init__)  # without constraints, for `help`
     return cls
 

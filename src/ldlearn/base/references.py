@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from ldlearn.base.estimator import LabelEstimator
 
-_SECTION = re.compile(r"^References\n-+\n(.*?)(?=\n\n[A-Z][a-z]+\n-+\n|\Z)", re.DOTALL | re.MULTILINE)
+_SECTION = re.compile(
+    r"^References\n-+\n(.*?)(?=\n\n[A-Z][a-z]+\n-+\n|\Z)", re.DOTALL | re.MULTILINE
+)
 # A. Author, B. Author, "Title", Venue 28(7), 2016, pp. 1-10.
 _REFERENCE = re.compile(
     r'(?P<authors>[^"]+), "(?P<title>[^"]+)", (?P<venue>[^"]+?)(?: (?P<volume>\d+)(?:\((?P<number>[\d-]+)\))?)?'
@@ -30,7 +32,8 @@ class Reference:
 
     @property
     def key(self) -> str:
-        """Name of the first author, year, and the first long word of the title that tells it from others."""
+        """Name of the first author, year, and the first long word of the title that tells it from
+        others."""
         words = [word for word in self.title.lower().split() if len(word) > 3]
         word = next((word for word in words if word not in _COMMON_WORDS), words[0])
         text = unicodedata.normalize("NFKD", f"{_split_name(self.authors[0])[0]}{self.year}{word}")
@@ -40,7 +43,12 @@ class Reference:
         """An entry of a BibTeX file: an article if it has a volume, else a paper of proceedings."""
         kind, venue = ("article", "journal") if self.volume else ("inproceedings", "booktitle")
         names = " and ".join(", ".join(_split_name(author)) for author in self.authors)
-        fields = {"author": names, "title": f"{{{self.title}}}", venue: self.venue, "volume": self.volume}
+        fields = {
+            "author": names,
+            "title": f"{{{self.title}}}",
+            venue: self.venue,
+            "volume": self.volume,
+        }
         fields |= {"number": self.number, "pages": self.pages.replace("-", "--"), "year": self.year}
         lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
         return "\n".join([f"@{kind}{{{self.key},", *lines, "}"])
@@ -52,7 +60,8 @@ def references(cls: type[LabelEstimator]) -> list[Reference]:
     Parameters
     ----------
     cls : estimator class
-        The References section of its docstring has entries ``A. Author, B. Author, "Title", Venue 28(7), 2016.``
+        The References section of its docstring has entries ``A. Author, B. Author, "Title", Venue
+        28(7), 2016.``
 
     Examples
     --------

@@ -1,8 +1,9 @@
-"""The typer application: the list of commands, which are imported when they are run, and the options of all commands.
+"""The typer application: the list of commands, which are imported when they are run, and the
+options of all commands.
 
-A command is a function of the same name (an underscore replaces a hyphen and follows a Python keyword), or a
-`typer.Typer` of that name if the command has subcommands. Its file is imported only when one of its commands is run or
-its help is shown, so it may import at its top whatever it needs.
+A command is a function of the same name (an underscore replaces a hyphen and follows a Python
+keyword), or a `typer.Typer` of that name if the command has subcommands. Its file is imported only
+when one of its commands is run or its help is shown, so it may import at its top whatever it needs.
 """
 
 import signal
@@ -26,7 +27,8 @@ _SETTINGS = {"help_option_names": ["-h", "--help"]}
 
 
 class Entry(NamedTuple):
-    """An entry of the help page: name, file, first line of the function's docstring, and heading of the page."""
+    """An entry of the help page: name, file, first line of the function's docstring, and heading of
+    the page."""
 
     name: str
     file: str
@@ -35,26 +37,72 @@ class Entry(NamedTuple):
 
 
 COMMANDS = (
-    Entry("fit", "tables", "Fit a model on a table with 0/1 label columns, and score it on held-out rows."),
-    Entry("enhance", "tables", "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method."),
+    Entry(
+        "fit",
+        "tables",
+        "Fit a model on a table with 0/1 label columns, and score it on held-out rows.",
+    ),
+    Entry(
+        "enhance",
+        "tables",
+        "Turn the 0/1 labels of rows into degrees: by a fitted model, or by a method.",
+    ),
     Entry("predict", "tables", "Predict the degrees of new rows, in constant memory."),
-    Entry("evaluate", "tables", "Score a model against true degrees or 0/1 labels; compare with baselines."),
-    Entry("browse", "rows", "Write a page to browse rows: texts, labels, degrees; search, sort, select, export."),
-    Entry("explain", "rows", "Explain one prediction: contributions of words and columns to each label."),
+    Entry(
+        "evaluate",
+        "tables",
+        "Score a model against true degrees or 0/1 labels; compare with baselines.",
+    ),
+    Entry(
+        "browse",
+        "rows",
+        "Write a page to browse rows: texts, labels, degrees; search, sort, select, export.",
+    ),
+    Entry(
+        "explain",
+        "rows",
+        "Explain one prediction: contributions of words and columns to each label.",
+    ),
     Entry("ask", "rows", "Choose rows to annotate next, and flag labels that look wrong."),
-    Entry("suggest", "rows", "Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face)."),
-    Entry("inspect", "tables", "Show the training data, parameters, scores and warnings of a model."),
+    Entry(
+        "suggest",
+        "rows",
+        "Write degrees as suggestions (Argilla, Label Studio) or soft labels (Hugging Face).",
+    ),
+    Entry(
+        "inspect", "tables", "Show the training data, parameters, scores and warnings of a model."
+    ),
     Entry("export", "tables", "Write a model as ONNX, its preprocessing included."),
-    Entry("compare", "tables", "Compare two files of distributions row by row: mean of every metric."),
-    Entry("import", "tables", "Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format."),
-    Entry("compare-methods", "runs", "Compare several methods on a table: held-out scores, and how much they differ."),
+    Entry(
+        "compare", "tables", "Compare two files of distributions row by row: mean of every metric."
+    ),
+    Entry(
+        "import",
+        "tables",
+        "Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format.",
+    ),
+    Entry(
+        "compare-methods",
+        "runs",
+        "Compare several methods on a table: held-out scores, and how much they differ.",
+    ),
     Entry("demo", "demo", "Run all steps on real data: texts of tweets, rated by 20 to 99 people."),
     Entry("methods", "library", "List the methods: name, kind, origin, summary.", STUDY),
     Entry("cite", "library", "Print BibTeX entries of the papers of methods.", STUDY),
     Entry("datasets", "library", "List the available data sets, and where they are stored.", STUDY),
     Entry("run", "runs", "Run an experiment; records are written to OUTPUT/records.jsonl.", STUDY),
-    Entry("import-predictions", "runs", "Add predictions made elsewhere to a run, to be ranked and reported.", STUDY),
-    Entry("report", "runs", "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.", STUDY),
+    Entry(
+        "import-predictions",
+        "runs",
+        "Add predictions made elsewhere to a run, to be ranked and reported.",
+        STUDY,
+    ),
+    Entry(
+        "report",
+        "runs",
+        "Write the report of a run: one HTML page, tables in Markdown and LaTeX, figures.",
+        STUDY,
+    ),
 )
 
 
@@ -66,9 +114,12 @@ class LazyGroup(TyperGroup):
         return [command.name for command in COMMANDS]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command without its options, for the help page and shell completion; they need no imports."""
+        """A command without its options, for the help page and shell completion; they need no
+        imports."""
         found = next((command for command in COMMANDS if command.name == cmd_name), None)
-        return found and TyperCommand(cmd_name, help=found.help, short_help=found.help, rich_help_panel=found.panel)
+        return found and TyperCommand(
+            cmd_name, help=found.help, short_help=found.help, rich_help_panel=found.panel
+        )
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command itself."""
@@ -103,21 +154,28 @@ def load_command(name: str) -> Any:
 
 
 def _expand_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace each parameter that is a dataclass by one parameter for each of its fields, which is what typer takes."""
+    """Replace each parameter that is a dataclass by one parameter for each of its fields, which is
+    what typer takes."""
     types = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: kind for name, kind in types.items() if is_dataclass(kind)}
     parameters = []
     for name, parameter in signature(command).parameters.items():
         members = signature(groups[name]).parameters.values() if name in groups else [parameter]
         annotations = get_type_hints(groups[name], include_extras=True) if name in groups else types
-        parameters += [p.replace(kind=Parameter.KEYWORD_ONLY, annotation=annotations[p.name]) for p in members]
+        parameters += [
+            p.replace(kind=Parameter.KEYWORD_ONLY, annotation=annotations[p.name]) for p in members
+        ]
 
     def run(**given: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field: given.pop(field) for field in signature(group).parameters})
+            given[name] = group(
+                **{field: given.pop(field) for field in signature(group).parameters}
+            )
         command(**given)
 
-    parameters.sort(key=lambda parameter: parameter.default is not Parameter.empty)  # what is required comes first
+    parameters.sort(
+        key=lambda parameter: parameter.default is not Parameter.empty
+    )  # what is required comes first
     # typer reads the signature for names and defaults, and the annotations for types.
     run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -143,13 +201,19 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _global_options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
     # Only for the help page: main removes this option.
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; accepted anywhere.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; accepted anywhere.")
+    ] = False,
 ) -> None:
     pass
 
 
-# Not the application itself, which would be built again for every call and installs its own tracebacks.
+# Not the application itself, which would be built again for every call and installs its own
+# tracebacks.
 command_line = typer.main.get_command(app)

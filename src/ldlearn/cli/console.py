@@ -10,13 +10,20 @@ from typing import Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
+from ldlearn._messages import escape_commands, escape_control_chars
 from ldlearn.cli.main import ignore_closed_pipe
 from ldlearn.evaluation.record import to_json
-from ldlearn.exceptions import escape_commands, escape_control_chars
 from ldlearn.metrics.against_baselines import Score
 from ldlearn.tables import WrittenTable
 from ldlearn.tables.files import PIPE, no_progress
@@ -35,7 +42,8 @@ def _print_line(text: str) -> None:
 
 
 def quote(text: str) -> str:
-    """A word of a command that can be pasted into a shell; control characters are escaped as bash and zsh do."""
+    """A word of a command that can be pasted into a shell; control characters are escaped as bash
+    and zsh do."""
     if escape_commands(text) == text:
         return shlex.quote(text)
     # As bytes, since names of files need not be UTF-8.
@@ -46,7 +54,8 @@ def quote(text: str) -> str:
 def print_message(text: str) -> None:
     """Print on standard error."""
     with ignore_closed_pipe(sys.stderr):
-        # Line by line: other control characters than line breaks come from files and could control a terminal.
+        # Line by line: other control characters than line breaks come from files and could control
+        # a terminal.
         typer.echo("\n".join(escape_control_chars(line) for line in text.split("\n")), err=True)
 
 
@@ -68,12 +77,17 @@ def print_json(result: dict[str, Any]) -> None:
 def check_one_stdout(output: str, as_json: bool) -> None:
     """Refuse to mix a table and JSON on standard output."""
     if output == PIPE and as_json:
-        raise typer.BadParameter("standard output cannot hold both table and JSON; name a file.", param_hint="-o")
+        raise typer.BadParameter(
+            "standard output cannot hold both table and JSON; name a file.", param_hint="-o"
+        )
 
 
 @contextmanager
-def progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterator[Callable[[int], None]]:
-    """A progress bar on standard error, if that is a terminal; yields a function that advances it."""
+def progress(
+    task: str, total: int | None, *, is_bytes: bool = False
+) -> Iterator[Callable[[int], None]]:
+    """A progress bar on standard error, if that is a terminal; yields a function that advances
+    it."""
     # A log file would fill with frames of the bar.
     if not sys.stderr.isatty():
         yield lambda amount: None
@@ -86,11 +100,14 @@ def progress(task: str, total: int | None, *, is_bytes: bool = False) -> Iterato
 
 
 def progress_unless_printed(output: str) -> Callable[..., Any]:
-    """`progress`, unless rows are printed on the terminal, where a bar would be drawn between them."""
+    """`progress`, unless rows are printed on the terminal, where a bar would be drawn between
+    them."""
     return no_progress if output == PIPE and sys.stdout.isatty() else progress
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_numeric: int = 0, title: str = "") -> None:
+def print_table(
+    headings: Sequence[str], rows: Iterable[Iterable[object]], n_numeric: int = 0, title: str = ""
+) -> None:
     """Print a table, its cells verbatim; the last `n_numeric` columns are aligned to the right."""
     table = Table(
         title=plain_text(title) if title else None,
@@ -101,7 +118,9 @@ def print_table(headings: Sequence[str], rows: Iterable[Iterable[object]], n_num
         title_justify="left",
     )
     for k, heading in enumerate(headings):
-        table.add_column(plain_text(heading), justify="right" if k >= len(headings) - n_numeric else "left")
+        table.add_column(
+            plain_text(heading), justify="right" if k >= len(headings) - n_numeric else "left"
+        )
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else plain_text(cell) for cell in row))
     # As wide as needed where there is no terminal.
@@ -128,7 +147,8 @@ def report_written(written: WrittenTable, as_json: bool) -> None:
 
 
 def report_quality(facts: dict[str, Any]) -> None:
-    """Print the scores on held-out rows with those of the baselines, if there are any; then the warnings."""
+    """Print the scores on held-out rows with those of the baselines, if there are any; then the
+    warnings."""
     if scores := held_out_scores(facts):
         print_scores(scores, f"On {facts['holdout']['rows']:,} rows held out")
         if facts["holdout"]["better_than_baselines"]:  # otherwise a warning says so
@@ -139,7 +159,12 @@ def report_quality(facts: dict[str, Any]) -> None:
 
 def print_scores(scores: list[Score], title: str) -> None:
     """Print scores of a model and of the baselines as a table."""
-    columns = ["model", "mean", "uniform", *["classifier"] * all(score.classifier is not None for score in scores)]
+    columns = [
+        "model",
+        "mean",
+        "uniform",
+        *["classifier"] * all(score.classifier is not None for score in scores),
+    ]
     rows = []
     for score in scores:
         # As text: a colour would be lost in a file.

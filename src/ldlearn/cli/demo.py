@@ -21,12 +21,15 @@ _SHOWN_TEST = [15, 106, 141, 206, 222, 231, 248, 266, 288, 294]
 
 
 def demo(
-    folder: Annotated[str, typer.Option(metavar="FOLDER", help="Folder for the files of the demo.")] = "ldlearn-demo",
+    folder: Annotated[
+        str, typer.Option(metavar="FOLDER", help="Folder for the files of the demo.")
+    ] = "ldlearn-demo",
     rows: Annotated[int, typer.Option(min=100, help="Maximum number of training rows.")] = _N_TRAIN,
 ) -> None:
     """Run all steps on real data: texts of tweets, rated by 20 to 99 people.
 
-    The model is fitted on 0/1 labels only. Each step is a command that you can type; the files stay in FOLDER.
+    The model is fitted on 0/1 labels only. Each step is a command that you can type; the files stay
+    in FOLDER.
 
     \b
     ldlearn demo
@@ -36,21 +39,45 @@ def demo(
     place.mkdir(parents=True, exist_ok=True)
     _write_tables(place, rows)
     model = place / "model.ldl"
-    _print_step("1. Fit a model on texts with 0/1 labels: a label is 1 if at least one rater gave it.")
+    _print_step(
+        "1. Fit a model on texts with 0/1 labels: a label is 1 if at least one rater gave it."
+    )
     _print_rows(place / "train.csv", _SHOWN_TRAIN, digits=0)
     _run("fit", place / "train.csv", "--labels", ",".join(_LABELS), "--output", model)
     _print_step("2. Recover the degrees of the labelled texts.")
-    _run("enhance", place / "train.csv", "--model", model, "--keep", "text", "--output", place / "degrees.csv")
+    _run(
+        "enhance",
+        place / "train.csv",
+        "--model",
+        model,
+        "--keep",
+        "text",
+        "--output",
+        place / "degrees.csv",
+    )
     _print_rows(place / "degrees.csv", _SHOWN_TRAIN)
     _print_step("3. Predict the degrees of new texts without labels.")
-    _run("predict", place / "test.csv", "--model", model, "--keep", "text", "--output", place / "predicted.csv")
+    _run(
+        "predict",
+        place / "test.csv",
+        "--model",
+        model,
+        "--keep",
+        "text",
+        "--output",
+        place / "predicted.csv",
+    )
     _print_rows(place / "predicted.csv", _SHOWN_TEST)
-    _print_step("4. Compare the predictions with the shares of the votes, which were not used for the fit.")
+    _print_step(
+        "4. Compare the predictions with the shares of the votes, which were not used for the fit."
+    )
     _run("evaluate", place / "truth.csv", "--model", model)
     _draw_predictions(place)
     _print_step("5. Write a model card: training data, parameters, scores and warnings.")
     _run("inspect", model, "--html", place / "card.html")
-    _print_step("6. Write a page to search, sort and export the labelled texts; open both pages in a browser.")
+    _print_step(
+        "6. Write a page to search, sort and export the labelled texts; open both pages in a browser."
+    )
     _run("browse", place / "train.csv", "--model", model, "--output", place / "browse.html")
 
 
@@ -58,12 +85,18 @@ def _write_tables(place: Path, rows: int) -> None:
     pandas = import_pandas()
     data = load_vader_tweets()
     texts = pandas.DataFrame({"text": load_vader_texts()})
-    degrees = pandas.DataFrame({label: data.D[:, ratings].sum(axis=1) for label, ratings in _LABELS.items()})
+    degrees = pandas.DataFrame(
+        {label: data.D[:, ratings].sum(axis=1) for label, ratings in _LABELS.items()}
+    )
     # The test rows do not depend on the number of training rows.
     test = slice(_N_TRAIN, None)
     train = slice(min(rows, _N_TRAIN))
     labelled = texts.join((degrees > 0).astype(int))
-    for name, table in {"train": labelled[train], "test": texts[test], "truth": texts.join(degrees)[test]}.items():
+    for name, table in {
+        "train": labelled[train],
+        "test": texts[test],
+        "truth": texts.join(degrees)[test],
+    }.items():
         write_table(str(place / f"{name}.csv"), [table])
 
 
@@ -74,7 +107,9 @@ def _draw_predictions(place: Path) -> None:
     except ImportError as error:
         typer.echo(f"(no figure: {error})")
         return
-    predicted, truth = (import_pandas().read_csv(place / name) for name in ("predicted.csv", "truth.csv"))
+    predicted, truth = (
+        import_pandas().read_csv(place / name) for name in ("predicted.csv", "truth.csv")
+    )
     labels = list(_LABELS)
     display = DistributionBarsDisplay.from_distributions(
         {"predicted": predicted[labels]},
@@ -92,7 +127,8 @@ def _print_step(text: str) -> None:
 
 
 def _run(*arguments: str | Path) -> None:
-    """Print a command as it would be typed, and run it in this process, which has done the imports."""
+    """Print a command as it would be typed, and run it in this process, which has done the
+    imports."""
     name, *rest = map(str, arguments)
     typer.secho(f"$ {shlex.join(['ldlearn', name, *rest])}", fg="green")
     command = load_command(name)
@@ -104,4 +140,7 @@ def _print_rows(path: Path, rows: list[int], digits: int = 2) -> None:
     table = import_pandas().read_csv(path).iloc[rows]
     typer.echo(" " * 40 + "".join(f"{label:>8}" for label in _LABELS))
     for text, *degrees in table[["text", *_LABELS]].itertuples(index=False):
-        typer.echo(f"{textwrap.shorten(text, 39, placeholder='…'):40}" + "".join(f"{d:8.{digits}f}" for d in degrees))
+        typer.echo(
+            f"{textwrap.shorten(text, 39, placeholder='…'):40}"
+            + "".join(f"{d:8.{digits}f}" for d in degrees)
+        )

@@ -11,16 +11,25 @@ from ldlearn.base.discovery import all_estimators, external_methods, find_estima
 from ldlearn.base.references import references
 from ldlearn.cli.console import print_json, print_message, print_result, print_table
 from ldlearn.cli.options import Json
-from ldlearn.datasets import DatasetInfo, check_mirrors, dataset_info, fetch_dataset, list_datasets, write_dataset
+from ldlearn.datasets import (
+    DatasetInfo,
+    check_mirrors,
+    dataset_info,
+    fetch_dataset,
+    list_datasets,
+    write_dataset,
+)
 from ldlearn.exceptions import DatasetError, ParameterError
 from ldlearn.tables.formats import check_output
 
 
-def methods(kind: Annotated[str | None, Option(help="Only enhancer, learner or joint.")] = None) -> None:
+def methods(
+    kind: Annotated[str | None, Option(help="Only enhancer, learner or joint.")] = None,
+) -> None:
     """List the methods: name, kind, origin, summary.
 
-    Methods of other packages are those that they register in the entry point group ldlearn.methods. Any other is named
-    as package.module:Class.
+    Methods of other packages are those that they register in the entry point group ldlearn.methods.
+    Any other is named as package.module:Class.
     """
     found = [(name, cls, "ldlearn") for name, cls in all_estimators(kind)]
     for name, entry in sorted(external_methods().items()):
@@ -39,7 +48,9 @@ def methods(kind: Annotated[str | None, Option(help="Only enhancer, learner or j
     print_table(["Method", "Kind", "Origin", "Summary"], rows)
 
 
-datasets = typer.Typer(add_completion=False, context_settings={"help_option_names": ["-h", "--help"]})
+datasets = typer.Typer(
+    add_completion=False, context_settings={"help_option_names": ["-h", "--help"]}
+)
 
 Name = Annotated[str, Argument(metavar="NAME", help="Name of a data set, in any spelling.")]
 
@@ -63,7 +74,10 @@ def list_all_datasets(context: typer.Context, as_json: Json = False) -> None:
         return
     rows = []
     for info in infos:
-        sizes = [f"{number:,}" if number else "?" for number in (info.n_samples, info.n_features, info.n_labels)]
+        sizes = [
+            f"{number:,}" if number else "?"
+            for number in (info.n_samples, info.n_features, info.n_labels)
+        ]
         rows.append([info.name, info.state, info.terms, *sizes])
     print_table(["Name", "State", "Terms", "Rows", "Features", "Labels"], rows, n_numeric=3)
 
@@ -79,9 +93,14 @@ def show_dataset(name: Name, as_json: Json = False) -> None:
     if as_json:
         print_json(info)
         return
-    known = {key: value for key, value in info.items() if key != "name" and value not in ("", None, ())}
+    known = {
+        key: value for key, value in info.items() if key != "name" and value not in ("", None, ())
+    }
     rows = [
-        (key.replace("_", " ").replace("n ", "number of "), ", ".join(value) if isinstance(value, list) else value)
+        (
+            key.replace("_", " ").replace("n ", "number of "),
+            ", ".join(value) if isinstance(value, list) else value,
+        )
         for key, value in known.items()
     ]
     print_table(["Data set", info["name"]], rows)
@@ -90,10 +109,13 @@ def show_dataset(name: Name, as_json: Json = False) -> None:
 @datasets.command("fetch")
 def fetch_one(
     name: Name,
-    output: Annotated[str | None, Option("--output", "-o", metavar="FILE", help="Also write .csv, .npz, ...")] = None,
+    output: Annotated[
+        str | None, Option("--output", "-o", metavar="FILE", help="Also write .csv, .npz, ...")
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Download a data set into the cache, after showing its terms; embedded ones need no network."""
+    """Download a data set into the cache, after showing its terms; embedded ones need no
+    network."""
     if output is not None:
         check_output(output)
     data = fetch_dataset(name, progress=sys.stderr.isatty(), on_message=print_message)
@@ -110,7 +132,9 @@ def fetch_one(
 
 @datasets.command("check")
 def check_all_mirrors(
-    names: Annotated[list[str] | None, Argument(metavar="[NAME]...", help="All by default.")] = None,
+    names: Annotated[
+        list[str] | None, Argument(metavar="[NAME]...", help="All by default.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Download data sets from each of their mirrors, verify the checksums, and keep nothing."""
@@ -118,14 +142,23 @@ def check_all_mirrors(
     if as_json:
         print_json({"mirrors": [found._asdict() for found in checks]})
     else:
-        rows = [(found.dataset, found.problem or f"{found.mirror} delivers the file.") for found in checks]
+        rows = [
+            (found.dataset, found.problem or f"{found.mirror} delivers the file.")
+            for found in checks
+        ]
         print_table(["Data set", "Result"], rows)
     delivered = {found.dataset for found in checks if not found.problem}
     if lost := sorted({found.dataset for found in checks} - delivered):
-        raise DatasetError(f"No mirror delivers {', '.join(lost)}; check your connection, or place the files by hand.")
+        raise DatasetError(
+            f"No mirror delivers {', '.join(lost)}; check your connection, or place the files by hand."
+        )
 
 
-def cite(methods: Annotated[list[str], Argument(metavar="METHOD...", help="As `ldlearn methods` lists them.")]) -> None:
+def cite(
+    methods: Annotated[
+        list[str], Argument(metavar="METHOD...", help="As `ldlearn methods` lists them.")
+    ],
+) -> None:
     """Print BibTeX entries of the papers of methods.
 
     \b

@@ -14,13 +14,15 @@ _INTERRUPTED = 130  # 128 + SIGINT, as shells count
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line; always ends in `SystemExit`.
 
-    Exit codes: 0 success (also if the reader of standard output closes it early, as `head` does), 2 an error that the
-    user can correct (one sentence on standard error), 1 a bug of ldlearn, 130 interrupted.
+    Exit codes: 0 success (also if the reader of standard output closes it early, as `head` does), 2
+    an error that the user can correct (one sentence on standard error), 1 a bug of ldlearn, 130
+    interrupted.
 
     Parameters
     ----------
     arguments : sequence of str, optional
-        By default those of the process, which then ends immediately on Ctrl-C while it is still importing modules.
+        By default those of the process, which then ends immediately on Ctrl-C while it is still
+        importing modules.
     """
     if arguments is None:
         signal.signal(signal.SIGINT, quit_immediately)
@@ -30,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given or bool(os.environ.get("LDLEARN_DEBUG"))
     try:
-        # Accepted anywhere, while typer accepts the options of all commands only before the command.
+        # Accepted anywhere, while typer accepts the options of all commands only before the
+        # command.
         _run([argument for argument in given if argument != "--debug"])
         code = 0
     except BaseException as error:
@@ -46,9 +49,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def quit_immediately(number: int, frame: object) -> None:
     """Handle Ctrl-C during imports: end the process.
 
-    There is nothing to clean up yet, and a module that is being imported could replace or ignore an exception.
+    There is nothing to clean up yet, and a module that is being imported could replace or ignore an
+    exception.
     """
-    # Not print: a handler may run in the middle of another write to the same buffer, which Python refuses.
+    # Not print: a handler may run in the middle of another write to the same buffer, which Python
+    # refuses.
     os.write(2, b"ldlearn: interrupted.\n")
     os._exit(_INTERRUPTED)
 
@@ -67,7 +72,7 @@ def ignore_closed_pipe(stream: TextIO) -> Iterator[None]:
 
 def _run(arguments: list[str]) -> None:
     """Call the typer application; it is imported here, where errors and Ctrl-C are handled."""
-    from ldlearn.exceptions import import_optional
+    from ldlearn._optional_imports import import_optional
 
     import_optional("typer", "cli", "Commands")
     from ldlearn.cli.app import command_line
@@ -75,13 +80,16 @@ def _run(arguments: list[str]) -> None:
     try:
         command_line(args=arguments, prog_name="ldlearn")
     finally:
-        with ignore_closed_pipe(sys.stdout):  # a failure at the end of the process would be an error
+        with ignore_closed_pipe(
+            sys.stdout
+        ):  # a failure at the end of the process would be an error
             print(end="", flush=True)
 
 
 def _message_and_exit_code(error: BaseException) -> tuple[str, int]:
     """A message, empty if it was printed already, and the exit code."""
-    # typer and compiled code may raise another exception instead of these two, which then are its cause or context.
+    # typer and compiled code may raise another exception instead of these two, which then are its
+    # cause or context.
     causes = {}
     cause: BaseException | None = error
     while cause is not None:
@@ -93,7 +101,8 @@ def _message_and_exit_code(error: BaseException) -> tuple[str, int]:
         return "", 0
     if isinstance(error, SystemExit):
         return ("", error.code or 0) if isinstance(error.code, int | None) else (error.code, 1)
-    from ldlearn.exceptions import LDLearnError, escape_control_chars
+    from ldlearn._messages import escape_control_chars
+    from ldlearn.exceptions import LDLearnError
 
     text = escape_control_chars(" ".join(str(error).split())) or type(error).__name__
     if isinstance(error, LDLearnError):
@@ -102,6 +111,11 @@ def _message_and_exit_code(error: BaseException) -> tuple[str, int]:
         # Errors of files name the file; only standard output has no name.
         return f"{error.filename or 'standard output'}: {error.strerror}.", 2
     if isinstance(error, MemoryError):
-        return "the memory of this machine does not suffice; use fewer rows or columns, or a larger machine.", 2
-    report = "please report it with `ldlearn --version` and the output of the same command with --debug"
+        return (
+            "the memory of this machine does not suffice; use fewer rows or columns, or a larger machine.",
+            2,
+        )
+    report = (
+        "please report it with `ldlearn --version` and the output of the same command with --debug"
+    )
     return f"this is a bug of ldlearn ({type(error).__name__}: {text}); {report}.", 1

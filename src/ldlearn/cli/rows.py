@@ -1,4 +1,5 @@
-"""The commands that apply a model to the rows of a table for people to look at: browse, explain, ask, suggest."""
+"""The commands that apply a model to the rows of a table for people to look at: browse, explain,
+ask, suggest."""
 
 from typing import Annotated
 
@@ -12,9 +13,15 @@ from ldlearn.tables.files import PIPE
 
 def browse(
     data: Data,
-    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Page to write, an .html file.")],
-    interval: Annotated[float, Option(metavar="LEVEL", help="Nominal coverage of the intervals.")] = 0.9,
-    raters: Annotated[float | None, Option(metavar="N", help="Number of raters of a row, if known.")] = None,
+    output: Annotated[
+        str, Option("--output", "-o", metavar="FILE", help="Page to write, an .html file.")
+    ],
+    interval: Annotated[
+        float, Option(metavar="LEVEL", help="Nominal coverage of the intervals.")
+    ] = 0.9,
+    raters: Annotated[
+        float | None, Option(metavar="N", help="Number of raters of a row, if known.")
+    ] = None,
     *,
     rows: RowOptions,
     as_json: Json = False,
@@ -31,7 +38,9 @@ def browse(
 
     if not output.endswith((".html", ".htm")):
         raise BadParameter(f"a page ends in .html, {output!r} does not.", param_hint="-o")
-    written = write_browse_page(data, output=output, interval=interval, raters=raters, **rows.arguments())
+    written = write_browse_page(
+        data, output=output, interval=interval, raters=raters, **rows.arguments()
+    )
     report_written(written, as_json)
 
 
@@ -79,21 +88,30 @@ def ask(
 ) -> None:
     """Choose rows to annotate next, and flag labels that look wrong.
 
-    Rows where another vote reduces the expected error most, without similar ones; then rows with suspicious labels.
+    Rows where another vote reduces the expected error most, without similar ones; then rows with
+    suspicious labels.
 
     \b
     ldlearn ask table.csv --model model.ldl -n 50 -o ask.csv
     """
     check_one_stdout(output, as_json)
-    written = tables.ask_table(data, output=output, n=n, to=to, raw=raw, groups=groups, **rows.arguments(output))
+    written = tables.ask_table(
+        data, output=output, n=n, to=to, raw=raw, groups=groups, **rows.arguments(output)
+    )
     report_written(written, as_json)
 
 
 def suggest(
     data: Data,
-    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="File to write: .json or .parquet.")],
-    program: Annotated[str, Option("--for", metavar="NAME", help="argilla, label-studio or datasets.")],
-    question: Annotated[str, Option(metavar="NAME", help="Question of the annotation tool.")] = "label",
+    output: Annotated[
+        str, Option("--output", "-o", metavar="FILE", help="File to write: .json or .parquet.")
+    ],
+    program: Annotated[
+        str, Option("--for", metavar="NAME", help="argilla, label-studio or datasets.")
+    ],
+    question: Annotated[
+        str, Option(metavar="NAME", help="Question of the annotation tool.")
+    ] = "label",
     *,
     rows: RowOptions,
     as_json: Json = False,
@@ -104,5 +122,7 @@ def suggest(
     ldlearn suggest new.csv --model model.ldl --for argilla -o records.json
     ldlearn suggest table.csv -m model.ldl --for datasets -o soft.parquet
     """
-    written = tables.write_suggestions(data, output=output, program=program, question=question, **rows.arguments())
+    written = tables.write_suggestions(
+        data, output=output, program=program, question=question, **rows.arguments()
+    )
     report_written(written, as_json)

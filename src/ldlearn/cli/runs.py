@@ -1,4 +1,5 @@
-"""The commands for experiments: run, report, import-predictions, and compare-methods for one table."""
+"""The commands for experiments: run, report, import-predictions, and compare-methods for one
+table."""
 
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from typer import Argument, BadParameter, Option
 
 from ldlearn import experiments
+from ldlearn._messages import escape_control_chars
 from ldlearn.cli import console
 from ldlearn.cli.options import (
     Data,
@@ -23,8 +25,16 @@ from ldlearn.cli.options import (
 )
 from ldlearn.evaluation import Record, Results, TextTable, score_tables
 from ldlearn.evaluation.text_tables import describe_unreported
-from ldlearn.exceptions import LDLearnError, MissingDependencyError, escape_control_chars
-from ldlearn.experiments import LogProgress, Plan, RunProgress, RunSummary, export_splits, load_plan, run_plan
+from ldlearn.exceptions import LDLearnError, MissingDependencyError
+from ldlearn.experiments import (
+    LogProgress,
+    Plan,
+    RunProgress,
+    RunSummary,
+    export_splits,
+    load_plan,
+    run_plan,
+)
 from ldlearn.experiments.cells import Cell
 from ldlearn.experiments.table_plan import describe_ranking
 from ldlearn.tables.column_types import describe_types
@@ -32,26 +42,36 @@ from ldlearn.tables.files import PIPE
 
 
 def run(
-    plan: Annotated[str, Argument(help="A plan file (TOML), or the name of a shipped plan such as quick.")],
-    output: Annotated[Path | None, Option("--output", "-o", help="Folder of a new or interrupted run.")] = None,
+    plan: Annotated[
+        str, Argument(help="A plan file (TOML), or the name of a shipped plan such as quick.")
+    ],
+    output: Annotated[
+        Path | None, Option("--output", "-o", help="Folder of a new or interrupted run.")
+    ] = None,
     export_to: Annotated[
-        Path | None, Option("--export-splits", metavar="DIR", help="Write splits (.npz, .mat) for other tools.")
+        Path | None,
+        Option("--export-splits", metavar="DIR", help="Write splits (.npz, .mat) for other tools."),
     ] = None,
     jobs: Jobs = 1,
-    scheduler: Annotated[str | None, Option(help="Address of a Dask scheduler that runs the cells.")] = None,
+    scheduler: Annotated[
+        str | None, Option(help="Address of a Dask scheduler that runs the cells.")
+    ] = None,
     quiet: Quiet = False,
     log: Log = False,
 ) -> None:
     """Run an experiment; records are written to OUTPUT/records.jsonl.
 
-    A plan is code: methods that it names as package.module:Class are imported and run. Run only plans that you trust.
+    A plan is code: methods that it names as package.module:Class are imported and run. Run only
+    plans that you trust.
 
     \b
     ldlearn run quick -o results
     """
     loaded = load_plan(plan)
     if export_to is not None:
-        console.print_result(f"{len(export_splits(loaded, export_to))} files of splits: {export_to}")
+        console.print_result(
+            f"{len(export_splits(loaded, export_to))} files of splits: {export_to}"
+        )
     elif output is None:
         raise BadParameter("name the folder of the run.", param_hint="-o")
     if output is not None:
@@ -59,7 +79,9 @@ def run(
 
 
 def report(
-    run_dir: Annotated[Path, Argument(metavar="DIR", help="Folder of a run, or a file of records.")],
+    run_dir: Annotated[
+        Path, Argument(metavar="DIR", help="Folder of a run, or a file of records.")
+    ],
     output: Annotated[
         Path | None, Option("--output", "-o", help="Output folder; default: the folder of the run.")
     ] = None,
@@ -71,33 +93,49 @@ def report(
 
 
 def import_predictions(
-    run_dir: Annotated[Path, Argument(metavar="RUN", help="Folder of a run; its plan defines the splits.")],
+    run_dir: Annotated[
+        Path, Argument(metavar="RUN", help="Folder of a run; its plan defines the splits.")
+    ],
     method: Annotated[str, Option(help="Name of the method in tables.")],
-    folder: Annotated[Path, Option("--from", metavar="DIR", help="Folder with DATASET/REPEAT.npz and so on.")],
-    trained_on: Annotated[str, Option(help="What it was trained on: logical (0/1 labels) or truth.")] = "logical",
-    trust_plan: Annotated[bool, Option("--trust-plan", help="Import methods that RUN's plan names as a:b.")] = False,
+    folder: Annotated[
+        Path, Option("--from", metavar="DIR", help="Folder with DATASET/REPEAT.npz and so on.")
+    ],
+    trained_on: Annotated[
+        str, Option(help="What it was trained on: logical (0/1 labels) or truth.")
+    ] = "logical",
+    trust_plan: Annotated[
+        bool, Option("--trust-plan", help="Import methods that RUN's plan names as a:b.")
+    ] = False,
 ) -> None:
     """Add predictions made elsewhere to a run, to be ranked and reported.
 
-    Each file has the degrees of the test rows ("prediction") and of the training rows ("recovery"), or one of these, in
-    the order that `ldlearn run PLAN --export-splits DIR` writes.
+    Each file has the degrees of the test rows ("prediction") and of the training rows ("recovery"),
+    or one of these, in the order that `ldlearn run PLAN --export-splits DIR` writes.
 
     \b
     ldlearn run plan.toml --export-splits splits
     ldlearn import-predictions run --method MyNet --from predictions
     """
-    added = experiments.import_predictions(run_dir, method, folder, trained_on=trained_on, trust_plan=trust_plan)
-    console.print_result(f"{len(added)} records of {added[0].method} added; `ldlearn report {run_dir}` shows them.")
+    added = experiments.import_predictions(
+        run_dir, method, folder, trained_on=trained_on, trust_plan=trust_plan
+    )
+    console.print_result(
+        f"{len(added)} records of {added[0].method} added; `ldlearn report {run_dir}` shows them."
+    )
 
 
 def compare_methods(
     data: Data,
     labels: Labels,
     output: Annotated[
-        Path | None, Option("--output", "-o", metavar="DIR", help="Folder of the run; default: DATA-methods.")
+        Path | None,
+        Option("--output", "-o", metavar="DIR", help="Folder of the run; default: DATA-methods."),
     ] = None,
     methods: Annotated[
-        str | None, Option(metavar="NAMES", help="As DLDL,VoteLDL,GLLE+SABFGS; default: those that suit --zeros.")
+        str | None,
+        Option(
+            metavar="NAMES", help="As DLDL,VoteLDL,GLLE+SABFGS; default: those that suit --zeros."
+        ),
     ] = None,
     repeats: Annotated[int, Option(min=1, help="Random splits into training and test rows.")] = 5,
     seed: Annotated[int, Option(help="Random seed of the splits.")] = 0,
@@ -111,16 +149,23 @@ def compare_methods(
 ) -> None:
     """Compare several methods on a table: held-out scores, and how much they differ.
 
-    Labels may be 0/1, counts of votes, or degrees. Without true degrees, methods are compared by the likelihood of
-    held-out 0/1 labels and by their agreement. Columns are preprocessed as by `fit`, on training rows only.
+    Labels may be 0/1, counts of votes, or degrees. Without true degrees, methods are compared by
+    the likelihood of held-out 0/1 labels and by their agreement. Columns are preprocessed as by
+    `fit`, on training rows only.
 
     \b
     ldlearn compare-methods data.csv --labels sky,mountain,sea --id photo
     ldlearn compare-methods votes.csv -l joy:fear --methods DLDL,GLLE+SABFGS -o run
     """
     if data == PIPE:
-        raise BadParameter("a run reads its table again when it continues; name a file.", param_hint="DATA")
-    columns = vars(features) | vars(dialect) | {"blank": label_cells.blank, "empty_rows": label_cells.empty_rows}
+        raise BadParameter(
+            "a run reads its table again when it continues; name a file.", param_hint="DATA"
+        )
+    columns = (
+        vars(features)
+        | vars(dialect)
+        | {"blank": label_cells.blank, "empty_rows": label_cells.empty_rows}
+    )
     plan, table = experiments.plan_for_table(
         data,
         labels,
@@ -136,21 +181,27 @@ def compare_methods(
         for line in [*describe_types(table.types.describe()), *table.report.messages()]:
             console.log(line)
     # The table that was read for the plan is not read a second time.
-    found = run_and_report(plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table})
+    found = run_and_report(
+        plan, folder, jobs=jobs, quiet=quiet, log=log, loaded={plan.datasets[0].name: table}
+    )
     if not quiet and (ranking := describe_ranking(plan, found.records)):
         console.print_result(escape_control_chars(ranking))
     from ldlearn.reporting import write_report
 
     try:
         page = write_report(folder)
-    except MissingDependencyError as error:  # the tables are printed, and `ldlearn report` can follow later
+    except (
+        MissingDependencyError
+    ) as error:  # the tables are printed, and `ldlearn report` can follow later
         console.log(f"no report was written: {error}")
         return
     if not quiet:
         console.print_result(f"Report: {page}")
 
 
-def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any) -> RunSummary:
+def run_and_report(
+    plan: Plan, output: Path, *, jobs: int, quiet: bool, log: bool, **options: Any
+) -> RunSummary:
     """Run a plan with options of `run_plan`, and print its tables."""
     if quiet and log:
         raise BadParameter("choose one of --quiet and --log.")
@@ -164,12 +215,16 @@ def run_and_report(plan: Plan, output: Path, *, jobs: int, quiet: bool, log: boo
     try:
         found = run_plan(plan, output, jobs=jobs, progress=progress, **options)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"interrupted; records in {output} are kept, and the same command continues.") from None
+        raise KeyboardInterrupt(
+            f"interrupted; records in {output} are kept, and the same command continues."
+        ) from None
     if not quiet:
         _print_summary(plan, found)
     if not found.count("ok"):
         reason = next((record.message for record in found.records), "it has none").rstrip(".")
-        raise LDLearnError(f"No cell of the plan could be computed ({reason}); see {found.path / 'records.jsonl'}.")
+        raise LDLearnError(
+            f"No cell of the plan could be computed ({reason}); see {found.path / 'records.jsonl'}."
+        )
     return found
 
 
@@ -183,8 +238,13 @@ def _print_summary(plan: Plan, found: RunSummary) -> None:
         if board.legend:
             console.print_result(board.legend)
     finished = {record.method for record in found.records if record.is_ok}
-    # The first message of each method without a finished cell; reversed, because the last value of a key is kept.
-    failed = {record.method: record.message for record in reversed(found.records) if record.method not in finished}
+    # The first message of each method without a finished cell; reversed, because the last value of
+    # a key is kept.
+    failed = {
+        record.method: record.message
+        for record in reversed(found.records)
+        if record.method not in finished
+    }
     # If nothing could be computed, the error of the command gives the reason.
     for name, reason in failed.items() if finished else ():
         console.print_result(f"Left out: {name}: {reason}")
@@ -198,7 +258,9 @@ def _print_score_table(board: TextTable) -> None:
     rows = []
     for is_baseline, cells in board.rows:
         dim = "dim" if is_baseline else ""
-        rows.append([console.plain_text(cell.text, f"bold {dim}" if cell.bold else dim) for cell in cells])
+        rows.append(
+            [console.plain_text(cell.text, f"bold {dim}" if cell.bold else dim) for cell in cells]
+        )
     console.print_table(board.head, rows, n_numeric=len(board.head) - 1, title=board.title)
     console.print_result("")
 

@@ -1,4 +1,5 @@
-"""The commands for tables and models: fit, enhance, predict, evaluate, compare, inspect, export, import."""
+"""The commands for tables and models: fit, enhance, predict, evaluate, compare, inspect, export,
+import."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,6 +7,7 @@ from typing import Annotated, Any
 from typer import Argument, BadParameter, Option
 
 from ldlearn import tables
+from ldlearn._messages import format_list
 from ldlearn.cli.console import (
     check_one_stdout,
     log,
@@ -46,7 +48,6 @@ from ldlearn.cli.options import (
 )
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer, method_name
 from ldlearn.evaluation.formatting import plural
-from ldlearn.exceptions import format_list
 from ldlearn.metrics import get_metric
 from ldlearn.tables.annotations import read_annotations
 from ldlearn.tables.column_types import describe_types
@@ -61,7 +62,9 @@ ModelFile = Annotated[str, Argument(metavar="MODEL", help="Model file (.ldl).")]
 def fit(
     data: Data,
     labels: Labels,
-    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="Model to write, an .ldl file.")],
+    output: Annotated[
+        str, Option("--output", "-o", metavar="FILE", help="Model to write, an .ldl file.")
+    ],
     *,
     features: FeatureOptions,
     embedding: Embedding = None,
@@ -70,18 +73,24 @@ def fit(
     kind: LabelKind = "auto",
     label_cells: LabelOptions,
     separator: Separator = None,
-    holdout: Annotated[float | None, Option(metavar="F", help="Fraction of held-out rows; default 0.2.")] = None,
-    intervals: Annotated[bool, Option("--intervals", help="Store what predict --interval, --flag-far need.")] = False,
+    holdout: Annotated[
+        float | None, Option(metavar="F", help="Fraction of held-out rows; default 0.2.")
+    ] = None,
+    intervals: Annotated[
+        bool, Option("--intervals", help="Store what predict --interval, --flag-far need.")
+    ] = False,
     reading: ReadingOptions,
     scheduler: Scheduler = None,
-    verbose: Annotated[bool, Option("--verbose", help="Explain how hyperparameters were selected.")] = False,
+    verbose: Annotated[
+        bool, Option("--verbose", help="Explain how hyperparameters were selected.")
+    ] = False,
     no_clobber: NoClobber = False,
     as_json: Json = False,
 ) -> None:
     """Fit a model on a table with 0/1 label columns, and score it on held-out rows.
 
-    An empty label is unknown. A 0 means that the label does not apply; if it only means that the label is not among
-    the main ones, use --zeros less.
+    An empty label is unknown. A 0 means that the label does not apply; if it only means that the
+    label is not among the main ones, use --zeros less.
 
     \b
     ldlearn fit data.csv --labels sky,mountain,sea --id key -o model.ldl
@@ -124,13 +133,19 @@ def fit(
     for line in describe_types(model.facts["columns"]):
         print_result(f"  {line}")
     if missing := model.facts["missing"]:
-        print_result(f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}")
+        print_result(
+            f"  missing values: {sum(missing.values()):,}, in {format_list(list(missing))}"
+        )
     for line in describe_repeated_rows(model.facts.get("repeated_rows") or 0, n):
         print_result(f"  {line}")
     if selected := getattr(model.estimator, "selection_summary_", ""):
         values = {name: getattr(model.estimator, f"{name}_", None) for name in ("beta", "gamma")}
-        chosen = ", ".join(f"{name}={value:.3g}" for name, value in values.items() if value is not None)
-        print_result(f"Hyperparameters selected by the 0/1 labels: {chosen} (--verbose explains how).")
+        chosen = ", ".join(
+            f"{name}={value:.3g}" for name, value in values.items() if value is not None
+        )
+        print_result(
+            f"Hyperparameters selected by the 0/1 labels: {chosen} (--verbose explains how)."
+        )
         if verbose:
             print_result(f"  {selected}.")
     report_quality(model.facts)
@@ -138,8 +153,12 @@ def fit(
 
 def enhance(
     data: Data,
-    model: Annotated[str | None, Option("--model", "-m", metavar="FILE", help="A fitted model, or:")] = None,
-    labels: Annotated[str | None, Option("--labels", "-l", metavar="COLS", help="Labels to fit on.")] = None,
+    model: Annotated[
+        str | None, Option("--model", "-m", metavar="FILE", help="A fitted model, or:")
+    ] = None,
+    labels: Annotated[
+        str | None, Option("--labels", "-l", metavar="COLS", help="Labels to fit on.")
+    ] = None,
     output: Output = PIPE,
     *,
     features: FeatureOptions,
@@ -160,9 +179,13 @@ def enhance(
     """
     check_one_stdout(output, as_json)
     if model is None and embedding is not None:
-        raise BadParameter("only a model that was fitted with one takes it.", param_hint="--embedding")
+        raise BadParameter(
+            "only a model that was fitted with one takes it.", param_hint="--embedding"
+        )
     if model is not None:
-        trusted = method if ":" in (method or "") else None  # beside a model, any other method is refused
+        trusted = (
+            method if ":" in (method or "") else None
+        )  # beside a model, any other method is refused
         import_trusted_code(model, embedding, trusted)
         method = None if trusted else method
     written = tables.enhance_table(
@@ -193,7 +216,8 @@ def predict(
 ) -> None:
     """Predict the degrees of new rows, in constant memory.
 
-    Features are matched by name. The result has the identifier, the columns of --keep, and the labels.
+    Features are matched by name. The result has the identifier, the columns of --keep, and the
+    labels.
 
     \b
     ldlearn predict new.parquet --model model.ldl -o out.csv
@@ -216,7 +240,9 @@ def predict(
 def evaluate(
     data: Data,
     metrics: Metrics = None,
-    labels: Annotated[str | None, Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")] = None,
+    labels: Annotated[
+        str | None, Option("--labels", "-l", metavar="FILE", help="Labels of a .npy file.")
+    ] = None,
     kind: LabelKind = "auto",
     blank: Blank = None,
     *,
@@ -225,8 +251,9 @@ def evaluate(
 ) -> None:
     """Score a model against true degrees or 0/1 labels; compare with baselines.
 
-    "mean" predicts the mean training distribution for every row, "uniform" equal degrees; "classifier" is a logistic
-    regression for each label, its probabilities normalised (FromClassifier).
+    "mean" predicts the mean training distribution for every row, "uniform" equal degrees;
+    "classifier" is a logistic regression for each label, its probabilities normalised
+    (FromClassifier).
 
     \b
     ldlearn evaluate test.csv --model model.ldl
@@ -253,7 +280,9 @@ def evaluate(
 def compare(
     truth: Annotated[str, Argument(metavar="TRUTH", help="Table of the true distributions.")],
     other: Annotated[str, Argument(metavar="OTHER", help="Table of other distributions.")],
-    labels: Annotated[str | None, Option("--labels", "-l", metavar="COLS", help="Default: all columns.")] = None,
+    labels: Annotated[
+        str | None, Option("--labels", "-l", metavar="COLS", help="Default: all columns.")
+    ] = None,
     id: Id = None,
     metrics: Metrics = None,
     convention: Annotated[
@@ -281,7 +310,9 @@ def compare(
         **reading.arguments(),
     )
     if as_json:
-        print_json({"rows": found.rows, "labels": found.labels, "id": found.id, "scores": found.scores})
+        print_json(
+            {"rows": found.rows, "labels": found.labels, "id": found.id, "scores": found.scores}
+        )
         return
     rows = [(get_metric(name).heading, f"{value:.6g}") for name, value in found.scores.items()]
     print_table(["Metric", "Mean"], rows, n_numeric=1)
@@ -291,7 +322,9 @@ def compare(
 
 def inspect(
     model: ModelFile,
-    html: Annotated[str | None, Option(metavar="FILE", help="Write a model card: one HTML page.")] = None,
+    html: Annotated[
+        str | None, Option(metavar="FILE", help="Write a model card: one HTML page.")
+    ] = None,
     method: TrustedMethod = None,
     no_clobber: NoClobber = False,
     as_json: Json = False,
@@ -318,7 +351,9 @@ def inspect(
 def _model_overview(known: dict[str, Any]) -> dict[str, str]:
     data = known["data"]
     gap = known["certified_gap"]
-    learned = {name: f"{v:.4g}" if isinstance(v, float) else v for name, v in known["learned"].items()}
+    learned = {
+        name: f"{v:.4g}" if isinstance(v, float) else v for name, v in known["learned"].items()
+    }
     found = {
         "method": known["method"],
         "rows": f"{data['rows']:,}",
@@ -326,8 +361,11 @@ def _model_overview(known: dict[str, Any]) -> dict[str, str]:
         "source": ", ".join(known["source"].values()) or "unknown",
         "labels": ", ".join(f"{name} ({mean:.0%})" for name, mean in data["label_means"].items()),
         "positives per row": f"{data['positives_per_row']:.2f}",
-        "missing values": ", ".join(f"{name} {count:,}" for name, count in data["missing"].items()) or "none",
-        "repeated rows": "unknown" if data.get("repeated_rows") is None else f"{data['repeated_rows']:,}",
+        "missing values": ", ".join(f"{name} {count:,}" for name, count in data["missing"].items())
+        or "none",
+        "repeated rows": "unknown"
+        if data.get("repeated_rows") is None
+        else f"{data['repeated_rows']:,}",
         "parameters": ", ".join(f"{name}={value}" for name, value in known["parameters"].items()),
         "learned": ", ".join(f"{name}={value}" for name, value in learned.items()),
         "selected by the labels": known["selection_summary"] or "nothing",
@@ -335,13 +373,17 @@ def _model_overview(known: dict[str, Any]) -> dict[str, str]:
         "sha256": known["sha256"],
     }
     for label, strongest in (known["strongest_features"] or {}).items():
-        found[f"increase {label}"] = ", ".join(f"{name} ({coef:+.2f})" for name, coef in strongest) or "nothing"
+        found[f"increase {label}"] = (
+            ", ".join(f"{name} ({coef:+.2f})" for name, coef in strongest) or "nothing"
+        )
     return found
 
 
 def export(
     model: ModelFile,
-    output: Annotated[str, Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")],
+    output: Annotated[
+        str, Option("--output", "-o", metavar="FILE.onnx", help="ONNX file to write.")
+    ],
     method: TrustedMethod = None,
     no_clobber: NoClobber = False,
 ) -> None:
@@ -362,15 +404,26 @@ def export(
 
 
 def import_(
-    files: Annotated[list[str], Argument(metavar="FILE...", help="Export: .json .jsonl .csv .xlsx ...")],
+    files: Annotated[
+        list[str], Argument(metavar="FILE...", help="Export: .json .jsonl .csv .xlsx ...")
+    ],
     output: Output = PIPE,
     kind: Annotated[
-        str, Option("--as", metavar="KIND", help="votes (numbers of raters), labels (0/1), or auto.")
+        str,
+        Option("--as", metavar="KIND", help="votes (numbers of raters), labels (0/1), or auto."),
     ] = "auto",
-    item: Annotated[str | None, Option(metavar="COL", help="Item column; default: found by name.")] = None,
-    rater: Annotated[str | None, Option(metavar="COL", help="Rater column; default: found by name.")] = None,
-    label: Annotated[str | None, Option(metavar="COL", help="Label column, 0/1 columns, or question.")] = None,
-    zeros: Annotated[str | None, Option(metavar="none|less", help="0 means none, or less: for fit.")] = None,
+    item: Annotated[
+        str | None, Option(metavar="COL", help="Item column; default: found by name.")
+    ] = None,
+    rater: Annotated[
+        str | None, Option(metavar="COL", help="Rater column; default: found by name.")
+    ] = None,
+    label: Annotated[
+        str | None, Option(metavar="COL", help="Label column, 0/1 columns, or question.")
+    ] = None,
+    zeros: Annotated[
+        str | None, Option(metavar="none|less", help="0 means none, or less: for fit.")
+    ] = None,
     *,
     reading: ReadingOptions,
     to: To = None,
@@ -380,7 +433,8 @@ def import_(
 ) -> None:
     """Make a table of annotations: Label Studio, Argilla, doccano, Prodigy, or long format.
 
-    One row for each item: identifier, text or features, and for each label the number of raters who gave it, or 0/1.
+    One row for each item: identifier, text or features, and for each label the number of raters who
+    gave it, or 0/1.
 
     \b
     ldlearn import project.json -o table.csv
@@ -390,7 +444,9 @@ def import_(
     """
     check_one_stdout(output, as_json)
     check_output(output, files, overwrite=not no_clobber)
-    how = {name: value for name, value in reading.arguments().items() if name in ("format", "dialect")}
+    how = {
+        name: value for name, value in reading.arguments().items() if name in ("format", "dialect")
+    }
     found = read_annotations(files, kind, item=item, rater=rater, label=label, **how)
     write_table(output, [found.table], found.labels, to, raw=raw)
     for message in found.messages:
@@ -406,5 +462,7 @@ def import_(
         # quoted: the line is meant to be pasted into a shell
         columns = f"--labels {quote(found.labels_option)} --id {quote(found.id)}"
         # Counts of 0 and 1 look like 0/1 labels.
-        columns += " --kind votes" * (found.kind == "votes") + (f" --zeros {zeros}" if zeros else "")
+        columns += " --kind votes" * (found.kind == "votes") + (
+            f" --zeros {zeros}" if zeros else ""
+        )
         print_result(f"Next: ldlearn fit {quote(output)} {columns} -o model.ldl")

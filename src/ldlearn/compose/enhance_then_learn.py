@@ -17,9 +17,9 @@ from ldlearn.learning import SABFGS
 class EnhanceThenLearn(SampleWeightMixin, JointModel):
     """First recover the degrees of the training rows, then train a learner on them.
 
-    The step-wise strategy that joint models compete with, as one estimator: so it can be cloned, searched and
-    compared like any other. Weights of rows go to both steps, or to the learner alone if the enhancer takes none;
-    labels may be unknown if the enhancer takes that.
+    The step-wise strategy that joint models compete with, as one estimator: so it can be cloned,
+    searched and compared like any other. Weights of rows go to both steps, or to the learner alone
+    if the enhancer takes none; labels may be unknown if the enhancer takes that.
 
     Parameters
     ----------
@@ -37,7 +37,8 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
 
     Notes
     -----
-    Departures from the paper: None; the paper runs its enhancers this way, followed by SA-BFGS or LDLSF.
+    Departures from the paper: None; the paper runs its enhancers this way, followed by SA-BFGS or
+    LDLSF.
 
     Examples
     --------
@@ -61,7 +62,8 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
         return enhancer, SABFGS() if self.learner is None else self.learner
 
     def capabilities(self) -> Capabilities:
-        """Those of both steps; labels are the enhancer's concern, sample weights above all the learner's."""
+        """Those of both steps; labels are the enhancer's concern, sample weights above all the
+        learner's."""
         enhancer, learner = (find_capabilities(step) for step in self._steps)
         both = Capabilities(*map(all, zip(enhancer, learner, strict=True)))
         return both._replace(
@@ -71,7 +73,13 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
             weight_equals_repetition=both.sample_weight and both.weight_equals_repetition,
         )
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: SampleWeight | None = None,
+        observed: Mask | None = None,
+    ) -> None:
         enhancer, learner = self._steps
         self.enhancer_, self.learner_ = clone(enhancer), clone(learner)
         counts = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -85,5 +93,6 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
 
 
 def find_capabilities(estimator: Any) -> Capabilities:
-    """Those of an estimator; of one that does not come from this library nothing but the defaults is known."""
+    """Those of an estimator; of one that does not come from this library nothing but the defaults
+    is known."""
     return estimator.capabilities() if isinstance(estimator, LabelEstimator) else Capabilities()

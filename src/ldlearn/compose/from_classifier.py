@@ -1,4 +1,5 @@
-"""FromClassifier: the usual baseline, degrees from the probabilities of any classifier of 0/1 labels."""
+"""FromClassifier: the usual baseline, degrees from the probabilities of any classifier of 0/1
+labels."""
 
 from dataclasses import KW_ONLY
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -34,11 +35,12 @@ from ldlearn.solvers.folds import Fold, validation_folds
 class FromClassifier(SampleWeightMixin, JointModel):
     r"""Degrees from the probabilities of a classifier of 0/1 labels.
 
-    The usual baseline: classify every label, then normalise the probabilities. Any scikit-learn classifier with
-    ``predict_proba`` can be used. A multi-label classifier is fitted to all labels, any other to each label separately.
-    So is every classifier if some labels are unknown (NaN in y), to the rows where the label is observed; in the
-    degrees of a row an unknown label counts as possible. ``sample_weight`` goes to the classifier if it takes any,
-    or to the last step of a pipeline.
+    The usual baseline: classify every label, then normalise the probabilities. Any scikit-learn
+    classifier with ``predict_proba`` can be used. A multi-label classifier is fitted to all labels,
+    any other to each label separately. So is every classifier if some labels are unknown (NaN in
+    y), to the rows where the label is observed; in the degrees of a row an unknown label counts as
+    possible. ``sample_weight`` goes to the classifier if it takes any, or to the last step of a
+    pipeline.
 
     .. math::
 
@@ -47,23 +49,27 @@ class FromClassifier(SampleWeightMixin, JointModel):
     Parameters
     ----------
     classifier : classifier, default=None
-        Has ``fit`` and ``predict_proba``. None means a logistic regression for each label, its penalty selected by the
-        likelihood of held-out labels.
+        Has ``fit`` and ``predict_proba``. None means a logistic regression for each label, its
+        penalty selected by the likelihood of held-out labels.
     link : {"probability", "votes"}, default="probability"
-        What is normalised: the probability itself, or the number of votes behind it, if a label is positive when it
-        gets any (see `VoteLDL`). The second is nearer to the truth where the labels come from votes, ratings or counts.
+        What is normalised: the probability itself, or the number of votes behind it, if a label is
+        positive when it gets any (see `VoteLDL`). The second is nearer to the truth where the
+        labels come from votes, ratings or counts.
     zeros : {"none", "less"} or float, default="none"
-        What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" the recovered
-        degrees are ``(D + p) / 2``, with a number kappa ``(1 - w) D + w p``, ``w = kappa / (kappa + n_votes_)``: see
-        `ldlearn.DLDL`. The prediction is the same for all values.
+        What a 0 means: that the label has degree 0, or that it is not among the main ones. With
+        "less" the recovered degrees are ``(D + p) / 2``, with a number kappa ``(1 - w) D + w p``,
+        ``w = kappa / (kappa + n_votes_)``: see `ldlearn.DLDL`. The prediction is the same for all
+        values.
 
     Attributes
     ----------
     classifier_ : fitted classifier, or list of one for each label in ``varied_``
     varied_ : ndarray of int
-        Labels that are positive in some rows and negative in others. Only these are given to the classifier.
+        Labels that are positive in some rows and negative in others. Only these are given to the
+        classifier.
     shares_ : ndarray of shape (n_labels,)
-        ``(k + 1/2) / (n + 1)`` for a label positive in k of n rows: the probability of the other labels.
+        ``(k + 1/2) / (n + 1)`` for a label positive in k of n rows: the probability of the other
+        labels.
     label_distributions_ : ndarray of shape (n_samples, n_labels)
         Degrees of the training rows: the predicted ones, restricted to the positive labels.
     kappa_ : float
@@ -74,8 +80,8 @@ class FromClassifier(SampleWeightMixin, JointModel):
 
     Notes
     -----
-    Ours, not the paper's. Departures from the paper: not applicable. No probability is taken to be nearer to 0 or 1
-    than n rows can tell, half a row in n + 1.
+    Ours, not the paper's. Departures from the paper: not applicable. No probability is taken to be
+    nearer to 0 or 1 than n rows can tell, half a row in n + 1.
 
     Examples
     --------
@@ -83,7 +89,9 @@ class FromClassifier(SampleWeightMixin, JointModel):
     >>> from ldlearn import FromClassifier
     >>> from ldlearn.datasets import make_label_distributions
     >>> data = make_label_distributions(300, labels="votes")
-    >>> model = FromClassifier(RandomForestClassifier(20, random_state=0), link="votes").fit(data.X, data.Y)
+    >>> model = FromClassifier(RandomForestClassifier(20, random_state=0), link="votes").fit(
+    ...     data.X, data.Y
+    ... )
     >>> model.predict(data.X[:3]).shape
     (3, 5)
     """
@@ -114,7 +122,9 @@ class FromClassifier(SampleWeightMixin, JointModel):
             weight_equals_repetition=default,
         )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **row_data: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **row_data: Any
+    ) -> Self:
         """Fit the model.
 
         Parameters
@@ -156,14 +166,18 @@ class FromClassifier(SampleWeightMixin, JointModel):
         self._offsets = common_offsets(X)
         near = subtract_offsets(X, self._offsets)
         if observed is None and len(self.varied_) > 1 and _takes_several_labels(classifier):
-            self.classifier_: Any = _fit_classifier(classifier, near, targets, row_data, "the labels")
+            self.classifier_: Any = _fit_classifier(
+                classifier, near, targets, row_data, "the labels"
+            )
         else:
             self.classifier_ = []
             for j, column in zip(self.varied_, targets.T, strict=True):
                 rows = slice(None) if observed is None else np.flatnonzero(observed[:, j])
                 taken = {name: value[rows] for name, value in row_data.items()}
                 what = f"the label {self.label_names_[j]!r}"
-                self.classifier_.append(_fit_classifier(classifier, near[rows], column[rows], taken, what))
+                self.classifier_.append(
+                    _fit_classifier(classifier, near[rows], column[rows], taken, what)
+                )
         self.label_distributions_ = self._enhance(X, Y, observed)
 
     def _predict(self, X: Any) -> Array:
@@ -186,21 +200,27 @@ class FromClassifier(SampleWeightMixin, JointModel):
 def _fit_classifier(classifier: Any, X: Any, y: Any, row_data: RowData, what: str) -> Any:
     targets = y[:, None] if y.ndim == 1 and not _takes_one_label(classifier) else y
     try:
-        # Weights go to the last step by its name, which scikit-learn refuses while it routes metadata.
+        # Weights go to the last step by its name, which scikit-learn refuses while it routes
+        # metadata.
         with config_context(enable_metadata_routing=False):
             return clone(classifier).fit(X, targets, **row_data)
     except ValueError as error:
-        raise InputError(f"{type(classifier).__name__} cannot be fitted to {what}: {error}") from error
+        raise InputError(
+            f"{type(classifier).__name__} cannot be fitted to {what}: {error}"
+        ) from error
 
 
 def _classifier_tags(classifier: Any) -> Any:
     if isinstance(classifier, type):
-        raise InputError(f"classifier must be an instance, {classifier.__name__}(), not the class itself.")
+        raise InputError(
+            f"classifier must be an instance, {classifier.__name__}(), not the class itself."
+        )
     return get_tags(classifier)
 
 
 def _final_estimator(classifier: Any) -> tuple[Any, str]:
-    """What a pipeline or a search fits to the labels in the end, and the prefix of the parameters of its ``fit``."""
+    """What a pipeline or a search fits to the labels in the end, and the prefix of the parameters
+    of its ``fit``."""
     if isinstance(classifier, GridSearchCV | RandomizedSearchCV):
         return _final_estimator(classifier.estimator)
     if not isinstance(classifier, Pipeline):
@@ -235,43 +255,63 @@ def _single_label_probabilities(classifier: Any, X: Any) -> NDArray[np.float64]:
 
 
 def _positive_probabilities(probabilities: Any) -> NDArray[np.float64]:
-    """Probabilities of the ones: some classifiers give a matrix, others a list with two columns for each label."""
+    """Probabilities of the ones: some classifiers give a matrix, others a list with two columns for
+    each label."""
     if isinstance(probabilities, list):
         return np.column_stack([np.asarray(part, dtype=np.float64)[:, 1] for part in probabilities])
     return np.asarray(probabilities, dtype=np.float64)
 
 
 def plain_classifier(zeros: Literal["none", "less"]) -> FromClassifier:
-    """The classifier that other methods are compared with: votes if 0 means none, probabilities if it means less."""
+    """The classifier that other methods are compared with: votes if 0 means none, probabilities if
+    it means less."""
     return FromClassifier(link="votes") if zeros == "none" else FromClassifier(zeros=zeros)
 
 
 class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
-    """Logistic regression of one label, its penalty the one under which held-out labels are likeliest."""
+    """Logistic regression of one label, its penalty the one under which held-out labels are
+    likeliest."""
 
-    def fit(self, X: Any, y: Any, sample_weight: SampleWeight | None = None, groups: Indices | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: SampleWeight | None = None,
+        groups: Indices | None = None,
+    ) -> Self:
         """Try penalties on folds that depend on the features alone, then fit with the best."""
-        # In the unit of the penalty the scale of the features is near that of the intercept, whatever it was.
+        # In the unit of the penalty the scale of the features is near that of the intercept,
+        # whatever it was.
         features = Features(X, sample_weight=sample_weight)
         unit = float(np.sqrt(default_gamma(features))) or 1.0
         w = np.ones(len(y)) if sample_weight is None else sample_weight
         varying = features.spread > 0.0
-        scale = varying / unit  # constant columns become 0: the solver's tolerance would let them change the fit
+        scale = (
+            varying / unit
+        )  # constant columns become 0: the solver's tolerance would let them change the fit
         X = X.astype(np.float64)  # in single precision the line search of scikit-learn 1.6 gives up
         X = X.multiply(scale).tocsr() if sparse.issparse(X) else X * scale
         basis = None
         if X.shape[0] < varying.sum():
-            # Coefficients with a ridge penalty lie in the span of the rows, which has fewer dimensions.
-            basis, coordinates = qr((X.toarray() if sparse.issparse(X) else X).T, mode="economic", check_finite=False)
+            # Coefficients with a ridge penalty lie in the span of the rows, which has fewer
+            # dimensions.
+            basis, coordinates = qr(
+                (X.toarray() if sparse.issparse(X) else X).T, mode="economic", check_finite=False
+            )
             X = coordinates.T
         ratios = (300.0, 30.0, 3.0, 0.3)  # of the penalty to DLDL's default gamma
         models = [LogisticRegression(C=0.5 / ratio, solver="newton-cholesky") for ratio in ratios]
-        folds = [fold for fold in validation_folds(features, groups) if 0 < y[fold.train].sum() < len(fold.train)]
+        folds = [
+            fold
+            for fold in validation_folds(features, groups)
+            if 0 < y[fold.train].sum() < len(fold.train)
+        ]
 
         def held_out_loss(model: LogisticRegression) -> float:
             return sum(_validation_loss(model, X, y, w, fold) for fold in folds)
 
-        # On few rows scikit-learn would check rows and parameters, which are ours, for longer than it fits.
+        # On few rows scikit-learn would check rows and parameters, which are ours, for longer than
+        # it fits.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             model = min(models, key=held_out_loss).fit(X, y, sample_weight)
         self.coef_ = (model.coef_[0] if basis is None else basis @ model.coef_[0]) * scale
@@ -289,5 +329,7 @@ def _validation_loss(
     model: LogisticRegression, X: Any, y: NDArray[np.int8], weights: SampleWeight, fold: Fold
 ) -> float:
     model.fit(X[fold.train], y[fold.train], weights[fold.train])
-    signed = np.where(y[fold.test] > 0, 1.0, -1.0) * (X[fold.test] @ model.coef_[0] + model.intercept_)
+    signed = np.where(y[fold.test] > 0, 1.0, -1.0) * (
+        X[fold.test] @ model.coef_[0] + model.intercept_
+    )
     return float(weights[fold.test] @ np.logaddexp(0.0, -signed))

@@ -24,11 +24,12 @@ from ldlearn.metrics import per_row
 
 @estimator_dataclass
 class FromDistributions(SampleWeightMixin, Learner):
-    """Give an estimator only the binarised labels of true distributions, and let scoring see the truth.
+    """Give an estimator only the binarised labels of true distributions, and let scoring see the
+    truth.
 
-    ``fit(X, D)`` turns D into logical labels and fits the inner estimator on those; ``score(X, D)`` compares with
-    D itself. So scikit-learn's ``GridSearchCV`` and ``cross_validate`` run the paper's protocol as they are: nothing
-    but 0/1 labels reaches the model.
+    ``fit(X, D)`` turns D into logical labels and fits the inner estimator on those; ``score(X, D)``
+    compares with D itself. So scikit-learn's ``GridSearchCV`` and ``cross_validate`` run the
+    paper's protocol as they are: nothing but 0/1 labels reaches the model.
 
     Parameters
     ----------
@@ -37,8 +38,8 @@ class FromDistributions(SampleWeightMixin, Learner):
     threshold : float, default=0.01
         A label is positive iff its degree exceeds this.
     scoring : {"prediction", "recovery"}, default="prediction"
-        What ``score`` measures: the intersection of D with ``predict(X)``, or with ``enhance(X, binarised D)`` for
-        estimators that have it.
+        What ``score`` measures: the intersection of D with ``predict(X)``, or with ``enhance(X,
+        binarised D)`` for estimators that have it.
 
     Attributes
     ----------
@@ -64,12 +65,16 @@ class FromDistributions(SampleWeightMixin, Learner):
     Hyperparameters selected by true degrees:
 
     >>> grid = {"estimator__beta": [0.3, 100.0]}
-    >>> search = GridSearchCV(FromDistributions(DLDL(gamma=10.0)), grid, cv=3).fit(tweets.X[:300], tweets.D[:300])
+    >>> search = GridSearchCV(FromDistributions(DLDL(gamma=10.0)), grid, cv=3).fit(
+    ...     tweets.X[:300], tweets.D[:300]
+    ... )
     >>> search.best_params_
     {'estimator__beta': 0.3}
     """
 
-    _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({"estimator": DLDL(beta=10.0, gamma=1.0)},)
+    _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
+        {"estimator": DLDL(beta=10.0, gamma=1.0)},
+    )
 
     estimator: Annotated[Any, HasMethods(["fit", "predict"])] | None = None
     _: KW_ONLY
@@ -82,11 +87,16 @@ class FromDistributions(SampleWeightMixin, Learner):
 
     def capabilities(self) -> Capabilities:
         """Those of the inner estimator, but for labels, which are distributions here."""
-        return find_capabilities(self._inner_estimator)._replace(unknown_labels=False, keeps_zeros=False)
+        return find_capabilities(self._inner_estimator)._replace(
+            unknown_labels=False, keeps_zeros=False
+        )
 
     def _fit_rows(self, X: Any, D: Array, row_data: RowData) -> None:
-        # The inner estimator gets all rows, also those of sample weight 0, and recovers the degrees of each.
-        self.estimator_ = clone(self._inner_estimator).fit(X, binarize(D, delta=self.threshold), **row_data)
+        # The inner estimator gets all rows, also those of sample weight 0, and recovers the degrees
+        # of each.
+        self.estimator_ = clone(self._inner_estimator).fit(
+            X, binarize(D, delta=self.threshold), **row_data
+        )
         if hasattr(self.estimator_, "label_distributions_"):
             self.label_distributions_ = self.estimator_.label_distributions_
 
@@ -103,7 +113,8 @@ class FromDistributions(SampleWeightMixin, Learner):
         return np.asarray(self.estimator_.enhance(self._validate_features(X), Y))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Mean intersection of the true distributions ``y`` with what is predicted, or recovered, for X."""
+        """Mean intersection of the true distributions ``y`` with what is predicted, or recovered,
+        for X."""
         if self.scoring == "prediction":
             return super().score(X, y, sample_weight)
         truth = self._match_labels(y, check_distributions)

@@ -1,13 +1,15 @@
-"""Estimators by name: ``DLDL``, ``GLLE``, or two steps as ``GLLE+SABFGS``, with parameters by name."""
+"""Estimators by name: ``DLDL``, ``GLLE``, or two steps as ``GLLE+SABFGS``, with parameters by
+name."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from ldlearn._messages import did_you_mean, nearest_names
 from ldlearn.base import LabelEstimator
 from ldlearn.base.discovery import estimator_name, find_estimator
 from ldlearn.compose import EnhanceThenLearn, FromDistributions
 from ldlearn.enhancement import UniformLE
-from ldlearn.exceptions import ParameterError, did_you_mean, nearest_names
+from ldlearn.exceptions import ParameterError
 from ldlearn.learning import SABFGS
 
 DEFAULT_METHOD = "DLDL"
@@ -24,14 +26,16 @@ def make_predictor(
     Parameters
     ----------
     method : str
-        A joint model, an enhancer (a learner follows it), a learner, or both as ``ENHANCER+LEARNER``; a method of
-        another package as ``package.module:Class``.
+        A joint model, an enhancer (a learner follows it), a learner, or both as
+        ``ENHANCER+LEARNER``; a method of another package as ``package.module:Class``.
     params : mapping of str, optional
         Parameters; in two steps the step need not be named where only one step has the parameter.
     logical : bool, default=True
-        Whether the labels are 0/1. Learners need degrees: equal shares of the positive labels come first.
+        Whether the labels are 0/1. Learners need degrees: equal shares of the positive labels come
+        first.
     zeros : {"none", "less"}, optional
-        What a 0 means; a method that assumes something else is refused. None leaves it to the method.
+        What a 0 means; a method that assumes something else is refused. None leaves it to the
+        method.
 
     Examples
     --------
@@ -77,7 +81,9 @@ def method_name(estimator: Any) -> str:
 def _find_method(name: str) -> type[LabelEstimator]:
     found = find_estimator(name)
     if issubclass(found, FromDistributions):
-        raise ParameterError(f"{found.__name__} is the protocol of an experiment; name the method that it would wrap.")
+        raise ParameterError(
+            f"{found.__name__} is the protocol of an experiment; name the method that it would wrap."
+        )
     return found
 
 
@@ -104,8 +110,13 @@ def _set_params(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 
 def _full_name(estimator: Any, name: str) -> str:
-    """The parameter that a name means; in two steps the step need not be named where only one step has it."""
-    valid = [key for key, value in estimator.get_params().items() if not isinstance(value, LabelEstimator)]
+    """The parameter that a name means; in two steps the step need not be named where only one step
+    has it."""
+    valid = [
+        key
+        for key, value in estimator.get_params().items()
+        if not isinstance(value, LabelEstimator)
+    ]
     if name in valid:
         return name
     inner = [key for key in valid if key.partition("__")[2] == name]

@@ -24,7 +24,13 @@ from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.negative_labels import concentration, mix_with_prediction
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, clip_degrees, normalize_rows
-from ldlearn.core.votes import expected_votes, label_weights, profile_log_rate, vote_losses, vote_slopes
+from ldlearn.core.votes import (
+    expected_votes,
+    label_weights,
+    profile_log_rate,
+    vote_losses,
+    vote_slopes,
+)
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.learning import MLPLDL, SABFGS, BoostedLDL
@@ -35,46 +41,54 @@ from ldlearn.solvers.newton_simplex import newton_simplex
 
 Members = list[tuple[str, Any]]
 Loss = Callable[[Array], tuple[float, Array]]
-_PRIOR = 8.0  # log-likelihood by which other members have to be better before they outweigh the first one
+# Log-likelihood by which other members have to be better before they outweigh the first one
+_PRIOR = 8.0
 
 
 @estimator_dataclass
 class StackedLDL(SampleWeightMixin, JointModel):
     r"""A mixture of several predictors, linear and not, learned from 0/1 labels.
 
-    Assumes what `DLDL` assumes of the degrees, but not that a softmax of linear scores predicts them. Use it if
-    prediction matters more than a model that is easy to explain; it takes up to ten times as long as `DLDL`.
+    Assumes what `DLDL` assumes of the degrees, but not that a softmax of linear scores predicts
+    them. Use it if prediction matters more than a model that is easy to explain; it takes up to ten
+    times as long as `DLDL`.
 
-    1. A teacher, ``DLDL()``, recovers degrees from the 0/1 labels. What it selects is not selected again.
-    2. Each member is trained in folds: a learner, a regressor or `DLDL` on the teacher's degrees, other joint models
-       and ``BoostedLDL("votes")`` on the 0/1 labels. :math:`P_k` are its out-of-fold predictions of the training rows;
-       for new rows the models of the folds are averaged.
-    3. Neutral degrees N are the average of the D-step of DLDL with the teacher's beta and of the expected votes
-       (`VoteLDL`), both given the mean of the members' out-of-fold predictions.
+    1. A teacher, ``DLDL()``, recovers degrees from the 0/1 labels. What it selects is not selected
+       again.
+    2. Each member is trained in folds: a learner, a regressor or `DLDL` on the teacher's degrees,
+       other joint models and ``BoostedLDL("votes")`` on the 0/1 labels. :math:`P_k` are its
+       out-of-fold predictions of the training rows; for new rows the models of the folds are
+       averaged.
+    3. Neutral degrees N are the average of the D-step of DLDL with the teacher's beta and of the
+       expected votes (`VoteLDL`), both given the mean of the members' out-of-fold predictions.
     4. The weights w of the members are the average of two solutions on the simplex,
 
        .. math::
 
-          \max_w\; \ln P(Y | \lambda \sum_k w_k P_k) + 8 \ln w_1, \qquad \min_w\; KL(N, \sum_k w_k P_k),
+          \max_w\; \ln P(Y | \lambda \sum_k w_k P_k) + 8 \ln w_1, \qquad
+          \min_w\; KL(N, \sum_k w_k P_k),
 
-       the first being the likelihood of `VoteLDL`; the first member is the reference that others have to outdo.
-    5. The prediction is :math:`\sum_k w_k P_k`; recovered degrees are the D-step given this mixture, out of fold for
-       the training rows.
+       the first being the likelihood of `VoteLDL`; the first member is the reference that others
+       have to outdo.
+    5. The prediction is :math:`\sum_k w_k P_k`; recovered degrees are the D-step given this
+       mixture, out of fold for the training rows.
 
     Parameters
     ----------
     members : list of (str, estimator), default=None
-        Names and members: learners or joint models of this library, or regressors with several outputs. None means
-        "linear" (`SABFGS` with the teacher's gamma), "kernel" (`DLDL` with 200 Nystroem features), "networks"
-        (`MLPLDL`), "votes" (`VoteLDL`) and, if LightGBM is installed, "boosted votes"
-        (``BoostedLDL("votes", n_estimators=60)``). A member that fails is dropped with a warning.
+        Names and members: learners or joint models of this library, or regressors with several
+        outputs. None means "linear" (`SABFGS` with the teacher's gamma), "kernel" (`DLDL` with 200
+        Nystroem features), "networks" (`MLPLDL`), "votes" (`VoteLDL`) and, if LightGBM is
+        installed, "boosted votes" (``BoostedLDL("votes", n_estimators=60)``). A member that fails
+        is dropped with a warning.
     zeros : {"none", "less"} or float, default="none"
-        What a 0 means, as for `DLDL`: with "less" the recovered degrees are mixed with the prediction, which is the
-        same for all values.
+        What a 0 means, as for `DLDL`: with "less" the recovered degrees are mixed with the
+        prediction, which is the same for all values.
     teacher : DLDL, default=None
         None means ``DLDL()``. Its own `zeros` is not used.
     max_rows : int, default=4000
-        Members are trained on at most this number of rows, drawn by their features; the teacher on all rows.
+        Members are trained on at most this number of rows, drawn by their features; the teacher on
+        all rows.
 
     Attributes
     ----------
@@ -92,11 +106,11 @@ class StackedLDL(SampleWeightMixin, JointModel):
 
     Notes
     -----
-    Ours, not the paper's. Departures from the paper: not applicable. There are five folds, or three to four if
-    there are more than 1,000 rows; rows with the same features, or of the same group, are in the same fold. The
-    model stores the features of the 200 training rows of each fold that the kernel compares new rows with. There is
-    no posterior of the mixture, so that it gives no credible intervals: `ConformalIntervals` does, if some true
-    degrees are known.
+    Ours, not the paper's. Departures from the paper: not applicable. There are five folds, or three
+    to four if there are more than 1,000 rows; rows with the same features, or of the same group,
+    are in the same fold. The model stores the features of the 200 training rows of each fold that
+    the kernel compares new rows with. There is no posterior of the mixture, so that it gives no
+    credible intervals: `ConformalIntervals` does, if some true degrees are known.
 
     Examples
     --------
@@ -143,16 +157,21 @@ class StackedLDL(SampleWeightMixin, JointModel):
     def describe_members(self) -> str:
         """The members and their weights in words, the largest weight first."""
         check_is_fitted(self)
-        weights = sorted(zip(self.members_, self.member_weights_, strict=True), key=lambda pair: -pair[1])
+        weights = sorted(
+            zip(self.members_, self.member_weights_, strict=True), key=lambda pair: -pair[1]
+        )
         return "prediction: " + ", ".join(f"{weight:.0%} {name}" for name, weight in weights)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **row_data: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **row_data: Any
+    ) -> Self:
         """Fit the model.
 
         Parameters
         ----------
         X, y, sample_weight, groups
-            As for `DLDL.fit`: rows of a group are in the same fold, and members that take groups get them.
+            As for `DLDL.fit`: rows of a group are in the same fold, and members that take groups
+            get them.
         **row_data
             Nothing else is used.
 
@@ -176,8 +195,12 @@ class StackedLDL(SampleWeightMixin, JointModel):
         teacher = clone(self.teacher or DLDL()).set_params(zeros="none").fit(X, labels, **row_data)
         self.beta_, self.n_votes_ = teacher.beta_, teacher.n_votes_
         self.kappa_ = concentration(self.zeros, self.n_votes_)
-        folds = validation_folds(Features(X, sample_weight=sample_weight), groups, max_rows=self.max_rows, min_folds=3)
-        folds = folds or [Fold(np.arange(len(Y)), np.arange(len(Y)))]  # too few rows to leave some out
+        folds = validation_folds(
+            Features(X, sample_weight=sample_weight), groups, max_rows=self.max_rows, min_folds=3
+        )
+        folds = folds or [
+            Fold(np.arange(len(Y)), np.arange(len(Y)))
+        ]  # too few rows to leave some out
         members = self._given_members()
         if self.members is None:
             votes = VoteLDL().fit(X, labels, **row_data)
@@ -192,20 +215,36 @@ class StackedLDL(SampleWeightMixin, JointModel):
         likeliest = minimize_on_simplex(vote_loss(P, Y, log_rate, weights), len(P))
         nearest = minimize_on_simplex(degree_loss(P, neutral, sample_weight), len(P))
         self.member_weights_ = (likeliest + nearest) / 2.0
-        self.label_distributions_ = self._recover(np.tensordot(self.member_weights_, P, axes=1), Y, observed)
-        self.selection_summary_ = "; ".join(filter(None, [teacher.selection_summary_, self.describe_members()]))
+        self.label_distributions_ = self._recover(
+            np.tensordot(self.member_weights_, P, axes=1), Y, observed
+        )
+        self.selection_summary_ = "; ".join(
+            filter(None, [teacher.selection_summary_, self.describe_members()])
+        )
 
     def _given_members(self) -> Members:
         members: list[Any] = list(self.members or [])
-        pairs = all(isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str) for entry in members)
+        pairs = all(
+            isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
+            for entry in members
+        )
         if self.members == [] or not pairs or len({name for name, _ in members}) < len(members):
-            raise ParameterError("members must be a list of pairs (name, estimator) with different names.")
+            raise ParameterError(
+                "members must be a list of pairs (name, estimator) with different names."
+            )
         return members
 
     def _fit_members(
-        self, members: Members, folds: list[Fold], X: Any, labels: Array, D: Array, row_data: RowData
+        self,
+        members: Members,
+        folds: list[Fold],
+        X: Any,
+        labels: Array,
+        D: Array,
+        row_data: RowData,
     ) -> Array:
-        """Fit all members in folds; return their out-of-fold predictions, (n_members, n_samples, n_labels)."""
+        """Fit all members in folds; return their out-of-fold predictions, (n_members, n_samples,
+        n_labels)."""
         unused = np.setdiff1d(np.arange(len(D)), np.concatenate([fold.test for fold in folds]))
         self.members_, predictions = {}, []
         for name, member in members:
@@ -216,7 +255,9 @@ class StackedLDL(SampleWeightMixin, JointModel):
                     rows = np.concatenate([fold.test, unused[k :: len(folds)]])
                     P[rows] = _predict_member(model, X[rows], D.shape[1])
             except Exception as error:
-                warnings.warn(f"StackedLDL drops the member {name!r}, which failed: {error}", stacklevel=5)
+                warnings.warn(
+                    f"StackedLDL drops the member {name!r}, which failed: {error}", stacklevel=5
+                )
             else:
                 self.members_[name] = models
                 predictions.append(P)
@@ -226,7 +267,9 @@ class StackedLDL(SampleWeightMixin, JointModel):
 
     def _recover(self, P: Array, Y: Mask, observed: Mask | None = None) -> Array:
         """The degrees recovered given predictions P."""
-        return mix_with_prediction(self._update_degrees(P, Y, observed), P, self.kappa_, self.n_votes_)
+        return mix_with_prediction(
+            self._update_degrees(P, Y, observed), P, self.kappa_, self.n_votes_
+        )
 
     def _update_degrees(self, P: Array, Y: Mask, observed: Mask | None) -> Array:
         """The D-step given predictions P."""
@@ -237,7 +280,11 @@ class StackedLDL(SampleWeightMixin, JointModel):
         P = np.zeros((X.shape[0], len(self.label_names_)))
         for weight, models in zip(self.member_weights_, self.members_.values(), strict=True):
             if weight > 0.0:
-                P += weight / len(models) * sum(_predict_member(model, X, P.shape[1]) for model in models)
+                P += (
+                    weight
+                    / len(models)
+                    * sum(_predict_member(model, X, P.shape[1]) for model in models)
+                )
         return P
 
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
@@ -245,8 +292,11 @@ class StackedLDL(SampleWeightMixin, JointModel):
 
 
 def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
-    """The members of `StackedLDL`; the rows X determine the width, the features and the penalty of the kernel."""
-    scaler = StandardScaler(with_mean=False)  # distances have no mean, and sparse features stay sparse
+    """The members of `StackedLDL`; the rows X determine the width, the features and the penalty of
+    the kernel."""
+    scaler = StandardScaler(
+        with_mean=False
+    )  # distances have no mean, and sparse features stay sparse
     kernel = make_feature_map("rbf", scaler.fit_transform(X))
     feature_map = make_pipeline(scaler, kernel.set_params(n_components=min(200, X.shape[0])))
     gamma = default_gamma(Features(feature_map.fit_transform(X)))
@@ -262,8 +312,11 @@ def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
 
 
 def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, row_data: RowData) -> Any:
-    """A copy fitted on the training rows of a fold; one that stops early does so on the validation rows."""
-    learns_labels = isinstance(member, JointModel) or (isinstance(member, BoostedLDL) and member.target == "votes")
+    """A copy fitted on the training rows of a fold; one that stops early does so on the validation
+    rows."""
+    learns_labels = isinstance(member, JointModel) or (
+        isinstance(member, BoostedLDL) and member.target == "votes"
+    )
     accepted = inspect.signature(member.fit).parameters
     rows = fold.train
     used: RowData = {}
@@ -282,12 +335,15 @@ def _predict_member(model: Any, X: Any, n_labels: int) -> Array:
     """Predicted distributions without zeros, which would have no logarithm."""
     P = np.asarray(model.predict(X), dtype=np.float64)
     if P.shape != (X.shape[0], n_labels) or not np.isfinite(P).all():
-        raise InputError(f"{type(model).__name__} does not predict {n_labels} finite numbers for each row.")
+        raise InputError(
+            f"{type(model).__name__} does not predict {n_labels} finite numbers for each row."
+        )
     return clip_degrees(P if isinstance(model, LabelEstimator) else normalize_rows(P.clip(min=0.0)))
 
 
 def vote_loss(P: Array, Y: Mask, log_rate: float, label_weights: Array | None) -> Loss:
-    """Mean negative log-likelihood of 0/1 labels under a mixture of the predictions P, with the prior of its weights.
+    """Mean negative log-likelihood of 0/1 labels under a mixture of the predictions P, with the
+    prior of its weights.
 
     Parameters
     ----------
@@ -314,19 +370,31 @@ def vote_loss(P: Array, Y: Mask, log_rate: float, label_weights: Array | None) -
 
 def degree_loss(P: Array, N: Array, sample_weight: SampleWeight | None) -> Loss:
     """Mean cross-entropy of the degrees N and a mixture of the predictions P."""
-    weighted = N / len(N) if sample_weight is None else N * (sample_weight / sample_weight.sum())[:, None]
+    weighted = (
+        N / len(N) if sample_weight is None else N * (sample_weight / sample_weight.sum())[:, None]
+    )
 
     def loss(w: Array) -> tuple[float, Array]:
         mixture = np.tensordot(w, P, axes=1)
-        return -float(np.sum(weighted * np.log(mixture))), -np.tensordot(P, weighted / mixture, axes=2)
+        return -float(np.sum(weighted * np.log(mixture))), -np.tensordot(
+            P, weighted / mixture, axes=2
+        )
 
     return loss
 
 
 def minimize_on_simplex(loss: Loss, n: int) -> NDArray[np.float64]:
-    """The weights with the least convex loss, by sequential quadratic programming from equal weights."""
+    """The weights with the least convex loss, by sequential quadratic programming from equal
+    weights."""
     sum_to_one = {"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": lambda w: np.ones(n)}
-    given: dict[str, Any] = {"method": "SLSQP", "jac": True, "bounds": [(0.0, 1.0)] * n, "constraints": sum_to_one}
+    given: dict[str, Any] = {
+        "method": "SLSQP",
+        "jac": True,
+        "bounds": [(0.0, 1.0)] * n,
+        "constraints": sum_to_one,
+    }
     # The line search may leave the simplex by rounding errors.
-    found = optimize.minimize(lambda w: loss(w.clip(1e-12)), np.full(n, 1.0 / n), options={"ftol": 1e-9}, **given)
+    found = optimize.minimize(
+        lambda w: loss(w.clip(1e-12)), np.full(n, 1.0 / n), options={"ftol": 1e-9}, **given
+    )
     return np.asarray(normalize_rows(found.x.clip(min=0.0)[None])[0])

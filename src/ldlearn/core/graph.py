@@ -17,14 +17,18 @@ from ldlearn.exceptions import InputError
 
 
 def clone_for_arrays(transformer: Any) -> Any:
-    """A clone that returns arrays or sparse matrices even if the transformer is configured to return data frames.
+    """A clone that returns arrays or sparse matrices even if the transformer is configured to
+    return data frames.
 
-    Steps of a pipeline before the last keep their configuration: later steps may select columns by name.
+    Steps of a pipeline before the last keep their configuration: later steps may select columns by
+    name.
 
     Examples
     --------
     >>> from sklearn.preprocessing import StandardScaler
-    >>> clone_for_arrays(StandardScaler().set_output(transform="pandas")).fit_transform([[1.0], [3.0]])
+    >>> clone_for_arrays(StandardScaler().set_output(transform="pandas")).fit_transform(
+    ...     [[1.0], [3.0]]
+    ... )
     array([[-1.],
            [ 1.]])
     """
@@ -45,7 +49,8 @@ def common_offsets(X: Any) -> Array:
 
 
 def subtract_offsets(X: Any, offsets: Array) -> Any:
-    """``X - offsets`` in the precision of X, since large offsets cause cancellation where ``|x|^2`` is used."""
+    """``X - offsets`` in the precision of X, since large offsets cause cancellation where ``|x|^2``
+    is used."""
     return without_offsets(X, offsets).astype(X.dtype, copy=False)
 
 
@@ -76,7 +81,8 @@ def neighbor_index(X: Any, n_neighbors: int) -> tuple[NearestNeighbors, Array]:
 
 
 class TransformedNeighbors(NamedTuple):
-    """Neighbours by a transformer that yields a sparse graph of distances, scikit-learn's convention.
+    """Neighbours by a transformer that yields a sparse graph of distances, scikit-learn's
+    convention.
 
     Parameters
     ----------
@@ -94,10 +100,13 @@ class TransformedNeighbors(NamedTuple):
         return nearest_in_graph(self.transformer.transform(X), self.n_neighbors)
 
 
-def nearest_in_graph(graph: Any, n_neighbors: int, *, exclude_self: bool = False) -> tuple[Array, Indices]:
+def nearest_in_graph(
+    graph: Any, n_neighbors: int, *, exclude_self: bool = False
+) -> tuple[Array, Indices]:
     """The nearest columns of each row of a sparse graph of distances, nearest first.
 
-    Stored zeros are distances. A row with fewer than ``n_neighbors`` entries is padded with infinite distances.
+    Stored zeros are distances. A row with fewer than ``n_neighbors`` entries is padded with
+    infinite distances.
 
     Parameters
     ----------
@@ -157,7 +166,9 @@ class SharedNeighbors:
     def __init__(self, max_searches: int = 4) -> None:
         self.max_searches = max_searches
         self.n_searches = 0
-        self._found: dict[tuple[str, int], DistancesAndIndices] = {}  # the least recently used one first
+        self._found: dict[
+            tuple[str, int], DistancesAndIndices
+        ] = {}  # the least recently used one first
         self._tokens: list[Token[SharedNeighbors | None]] = []
 
     def __enter__(self) -> Self:
@@ -204,10 +215,11 @@ Bandwidth = float | str
 
 
 def bandwidth(distances: Array, sigma: Bandwidth) -> float:
-    """Resolve ``sigma``: a number, or the "median" / "mean" of the distances to the nearest neighbours.
+    """Resolve ``sigma``: a number, or the "median" / "mean" of the distances to the nearest
+    neighbours.
 
-    If the statistic is 0 (many neighbours are duplicates), that of the positive distances is used, so that the width
-    always has the unit of X.
+    If the statistic is 0 (many neighbours are duplicates), that of the positive distances is used,
+    so that the width always has the unit of X.
     """
     if not isinstance(sigma, str):
         if not sigma > 0:
@@ -230,16 +242,17 @@ def similarity(distances: Array, sigma: float) -> Array:
 def knn_graph(X: Any, n_neighbors: int = 20, sigma: Bandwidth = "median") -> sparse.csr_array:
     """Symmetric similarity graph of the k nearest neighbours.
 
-    ``A_ij = exp(-|x_i - x_j|^2 / (2 sigma^2))`` if j is among the k nearest rows of i or i among those of j,
-    otherwise 0. A row is not its own neighbour. Without the union over both directions ``diag(A 1) - A`` is
-    not positive semi-definite.
+    ``A_ij = exp(-|x_i - x_j|^2 / (2 sigma^2))`` if j is among the k nearest rows of i or i among
+    those of j, otherwise 0. A row is not its own neighbour. Without the union over both directions
+    ``diag(A 1) - A`` is not positive semi-definite.
 
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
     n_neighbors : int, default=20
     sigma : float, "median" or "mean", default="median"
-        Width of the Gaussian; the strings are statistics of the distances to the k nearest neighbours.
+        Width of the Gaussian; the strings are statistics of the distances to the k nearest
+        neighbours.
 
     Returns
     -------
@@ -265,7 +278,9 @@ class NeighborGraph(NamedTuple):
     offsets: Array  # to subtract from new rows
 
 
-def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = None) -> NeighborGraph:
+def neighbor_graph(
+    X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = None
+) -> NeighborGraph:
     """The graph of `knn_graph`, its bandwidth, and the index to find the neighbours of new rows.
 
     Parameters
@@ -274,7 +289,8 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = 
     n_neighbors : int
     sigma : float, "median" or "mean"
     neighbors : None, transformer or sparse matrix of shape (n_samples, n_samples), default=None
-        How neighbours are found: exactly, by a transformer that yields a graph of distances, or in the given graph.
+        How neighbours are found: exactly, by a transformer that yields a graph of distances, or in
+        the given graph.
     """
     index, offsets = neighbor_index(X, n_neighbors)
     if neighbors is None:
@@ -288,7 +304,9 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = 
         distances, indices = nearest_in_graph(graph, n_neighbors, exclude_self=True)
     found = np.isfinite(distances)
     if not found.any():
-        raise InputError("The graph in neighbors joins no row with another; look for neighbours farther away.")
+        raise InputError(
+            "The graph in neighbors joins no row with another; look for neighbours farther away."
+        )
     width = bandwidth(distances[found], sigma)
     weights = similarity(distances[found].astype(np.float64, copy=False), width)
     pointers = np.append(0, np.cumsum(found.sum(axis=1)))
@@ -297,7 +315,8 @@ def neighbor_graph(X: Any, n_neighbors: int, sigma: Bandwidth, neighbors: Any = 
 
 
 def _fit_transformer(neighbors: Any, X: Any) -> tuple[Any, Any]:
-    """A fitted clone of the transformer and the graph it yields; raises InputError if that fails."""
+    """A fitted clone of the transformer and the graph it yields; raises InputError if that
+    fails."""
     try:
         transformer = clone_for_arrays(neighbors)
     except TypeError as error:
@@ -308,7 +327,9 @@ def _fit_transformer(neighbors: Any, X: Any) -> tuple[Any, Any]:
     try:
         return transformer, transformer.fit_transform(X)
     except ValueError as error:
-        raise InputError(f"The transformer in neighbors cannot work on these rows: {error}") from error
+        raise InputError(
+            f"The transformer in neighbors cannot work on these rows: {error}"
+        ) from error
 
 
 def _check_graph(graph: Any, n: int) -> sparse.csr_array:
@@ -324,7 +345,9 @@ def _check_graph(graph: Any, n: int) -> sparse.csr_array:
         )
     graph = sparse.csr_array(graph)  # whatever its format
     if not graph.nnz:
-        raise InputError("The graph in neighbors has no entry; it must contain the distances to the nearest rows.")
+        raise InputError(
+            "The graph in neighbors has no entry; it must contain the distances to the nearest rows."
+        )
     if not (np.isfinite(graph.data) & (graph.data >= 0)).all():
         raise InputError("The graph in neighbors must contain distances: finite and not negative.")
     return graph

@@ -1,4 +1,5 @@
-"""Gaussian kernels whose width is the mean distance between rows, and feature maps of linear predictors."""
+"""Gaussian kernels whose width is the mean distance between rows, and feature maps of linear
+predictors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,8 @@ _BLOCK_ENTRIES = 2**21  # of a block of distances: 16 MB
 
 
 def squared_distances(X: Array, Z: Array) -> Array:
-    """``|x - z|^2`` between the rows of X and Z, from inner products; centre the rows first to avoid cancellation.
+    """``|x - z|^2`` between the rows of X and Z, from inner products; centre the rows first to
+    avoid cancellation.
 
     Examples
     --------
@@ -36,7 +38,8 @@ def squared_distances(X: Array, Z: Array) -> Array:
 def mean_distance(X: Array, weights: Array | None = None) -> float:
     """Mean Euclidean distance over the n (n - 1) / 2 pairs of rows; 0 for a single row.
 
-    Computed in blocks, without an n x n array. A sample weight of 2 is equivalent to repeating the row.
+    Computed in blocks, without an n x n array. A sample weight of 2 is equivalent to repeating the
+    row.
 
     Examples
     --------
@@ -50,22 +53,28 @@ def mean_distance(X: Array, weights: Array | None = None) -> float:
     pairs = n * (n - 1) / 2
     if weights is not None:
         # Pairs of different rows, and pairs of copies of a row with weight above 1.
-        pairs = 0.5 * (weights.sum() ** 2 - weights @ weights + weights @ np.maximum(weights - 1.0, 0.0))
+        pairs = 0.5 * (
+            weights.sum() ** 2 - weights @ weights + weights @ np.maximum(weights - 1.0, 0.0)
+        )
     for rows in row_batches(n, n, _BLOCK_ENTRIES):
         squares = squared_distances(X[rows], X[rows.start :])
         distances = np.sqrt(squares, out=squares)
         if weights is not None:
             distances *= weights[rows, None] * weights[rows.start :]
-        twice, once = np.hsplit(distances, [len(distances)])  # pairs within the block occur in both orders
+        twice, once = np.hsplit(
+            distances, [len(distances)]
+        )  # pairs within the block occur in both orders
         total += 0.5 * float(twice.sum()) + float(once.sum())
     return total / pairs if pairs > 0 else 0.0
 
 
 def rbf_kernel(X: Array, Z: Array | None = None, *, width: float) -> Array:
-    """Gaussian kernel ``exp(-|x - z|^2 / (2 width^2))`` of the rows of X with those of Z (of X itself if None).
+    """Gaussian kernel ``exp(-|x - z|^2 / (2 width^2))`` of the rows of X with those of Z (of X
+    itself if None).
 
-    The array is dense; if it does not fit into memory, MemoryError is raised before it is allocated. Width 0 (the mean
-    distance of identical rows) gives the limit: 1 for equal rows, otherwise 0.
+    The array is dense; if it does not fit into memory, MemoryError is raised before it is
+    allocated. Width 0 (the mean distance of identical rows) gives the limit: 1 for equal rows,
+    otherwise 0.
 
     Examples
     --------
@@ -76,7 +85,9 @@ def rbf_kernel(X: Array, Z: Array | None = None, *, width: float) -> Array:
     """
     Z = X if Z is None else Z
     require_memory(
-        8.0 * len(X) * len(Z), f"The {len(X)} x {len(Z)} kernel", "take fewer rows or a method with a sparse graph"
+        8.0 * len(X) * len(Z),
+        f"The {len(X)} x {len(Z)} kernel",
+        "take fewer rows or a method with a sparse graph",
     )
     K = np.empty((len(X), len(Z)))
     for rows, block in rbf_blocks(X, Z, width=width):
@@ -105,12 +116,14 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
 
 
 def _subtract_mean(X: Array, reference: Array) -> Array:
-    """X minus the mean of the reference: distances stay the same, and large offsets cause no cancellation."""
+    """X minus the mean of the reference: distances stay the same, and large offsets cause no
+    cancellation."""
     return np.asarray(X, dtype=np.float64) - np.mean(reference, axis=0, dtype=np.float64)
 
 
 def make_feature_map(feature_map: Any, X: Any) -> Any:
-    """The transformer that ``feature_map`` asks for, not fitted yet; None for the features themselves.
+    """The transformer that ``feature_map`` asks for, not fitted yet; None for the features
+    themselves.
 
     "rbf" draws rows with a fixed seed: the same rows give the same map.
     """
@@ -121,6 +134,12 @@ def make_feature_map(feature_map: Any, X: Any) -> Any:
     rng = np.random.RandomState(0)
     n = X.shape[0]
     sample = X[np.sort(rng.permutation(n)[:1000])]
-    # The mean distance between different rows of the sample; where all rows are equal any width will do.
-    width = float(euclidean_distances(sample).sum()) / max(sample.shape[0] * (sample.shape[0] - 1), 1) or 1.0
-    return Nystroem(gamma=1.0 / width**2, n_components=min(500, n), random_state=rng.randint(2**31 - 1))
+    # The mean distance between different rows of the sample; where all rows are equal any width
+    # will do.
+    width = (
+        float(euclidean_distances(sample).sum()) / max(sample.shape[0] * (sample.shape[0] - 1), 1)
+        or 1.0
+    )
+    return Nystroem(
+        gamma=1.0 / width**2, n_components=min(500, n), random_state=rng.randint(2**31 - 1)
+    )

@@ -1,18 +1,25 @@
-"""Logical labels: computed or sampled from label distributions, and stored by their positive entries."""
+"""Logical labels: computed or sampled from label distributions, and stored by their positive
+entries."""
 
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from ldlearn._messages import describe_rows
 from ldlearn.core.simplex import Array
-from ldlearn.exceptions import InputError, describe_rows
+from ldlearn.exceptions import InputError
 
 RULES = ("threshold", "cumulative", "top-k")
 
 
 def binarize(
-    D: Any, rule: str = "threshold", *, delta: float = 0.01, total: float = 0.5, k: int | None = None
+    D: Any,
+    rule: str = "threshold",
+    *,
+    delta: float = 0.01,
+    total: float = 0.5,
+    k: int | None = None,
 ) -> Array:
     """Logical labels (0/1) of label distributions.
 
@@ -21,10 +28,10 @@ def binarize(
     D : array-like of shape (n_samples, n_labels)
         Description degrees.
     rule : {"threshold", "cumulative", "top-k"}, default="threshold"
-        * ``"threshold"``: positive iff the degree exceeds ``delta`` (strictly; the DLDL paper). Every row has a
-          positive label if ``delta < 1 / c``.
-        * ``"cumulative"``: labels in descending order of degree until their sum exceeds ``total``, the one
-          that crosses it included (the label enhancement benchmark).
+        * ``"threshold"``: positive iff the degree exceeds ``delta`` (strictly; the DLDL paper).
+          Every row has a positive label if ``delta < 1 / c``.
+        * ``"cumulative"``: labels in descending order of degree until their sum exceeds ``total``,
+          the one that crosses it included (the label enhancement benchmark).
         * ``"top-k"``: the ``k`` largest degrees. Ties go to the label that comes first.
     delta, total, k
         The parameter of the respective rule.
@@ -45,12 +52,18 @@ def binarize(
     try:
         D = np.asarray(D, dtype=float)
     except (TypeError, ValueError):
-        raise InputError("Label distributions must contain numbers only, equally many in each row.") from None
+        raise InputError(
+            "Label distributions must contain numbers only, equally many in each row."
+        ) from None
     if D.ndim != 2:
-        raise InputError(f"Label distributions must be a 2-D array (rows x labels), got {D.ndim} dimension(s).")
+        raise InputError(
+            f"Label distributions must be a 2-D array (rows x labels), got {D.ndim} dimension(s)."
+        )
     unknown = np.isnan(D).any(axis=1)
     if unknown.any():  # NaN compares with nothing
-        raise InputError(f"Label distributions must be known, but there is NaN in {describe_rows(unknown)}.")
+        raise InputError(
+            f"Label distributions must be known, but there is NaN in {describe_rows(unknown)}."
+        )
     if rule == "threshold":
         return np.asarray(delta < D, dtype=np.int8)
     order = np.argsort(-D, axis=1, kind="stable")
@@ -59,7 +72,9 @@ def binarize(
         taken = np.cumsum(descending, axis=1) - descending <= total  # the sum before this label
     elif rule == "top-k":
         if not (isinstance(k, Integral) and 1 <= k <= D.shape[1]):
-            raise InputError(f"rule='top-k' needs a whole k from 1 to the number of labels {D.shape[1]}, got {k!r}.")
+            raise InputError(
+                f"rule='top-k' needs a whole k from 1 to the number of labels {D.shape[1]}, got {k!r}."
+            )
         taken = np.broadcast_to(np.arange(D.shape[1]) < k, D.shape)
     else:
         raise InputError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
@@ -69,9 +84,11 @@ def binarize(
 
 
 def draw_labels(D: Array, n_draws: int, rng: Any) -> Array:
-    """Sample counts of the pairs (row i, label j) in ``n_draws`` draws with probabilities ``d_ij / n``.
+    """Sample counts of the pairs (row i, label j) in ``n_draws`` draws with probabilities ``d_ij /
+    n``.
 
-    Equivalent to drawing ``n_draws`` times a row uniformly and then one of its labels, by one multinomial draw.
+    Equivalent to drawing ``n_draws`` times a row uniformly and then one of its labels, by one
+    multinomial draw.
 
     Parameters
     ----------

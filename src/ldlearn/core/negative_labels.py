@@ -1,4 +1,5 @@
-"""Negative labels that mean less instead of none: how much a row's 0/1 labels count against its features."""
+"""Negative labels that mean less instead of none: how much a row's 0/1 labels count against its
+features."""
 
 import numpy as np
 
@@ -12,7 +13,8 @@ def mean_positives(positives: Array, counts: Array, total: float) -> float:
     Parameters
     ----------
     positives, counts : ndarray of shape (n_labels,)
-        Numbers of rows in which each label is positive, and in which it is observed: see `count_positives`.
+        Numbers of rows in which each label is positive, and in which it is observed: see
+        `count_positives`.
     total : float
         Number of rows.
 
@@ -41,8 +43,8 @@ def concentration(zeros: str | float, n_votes: float) -> float:
 def mix_with_prediction(D: Array, P: Array, kappa: float, n_votes: float) -> Array:
     """``(1 - w) D + w P`` with ``w = kappa / (kappa + n_votes)``.
 
-    The expected degrees of a row whose degrees are Dirichlet distributed around P with concentration kappa, and whose
-    votes, of this number, have the shares D.
+    The expected degrees of a row whose degrees are Dirichlet distributed around P with
+    concentration kappa, and whose votes, of this number, have the shares D.
     """
     weight = kappa / (kappa + n_votes)
     return np.asarray((1.0 - weight) * D + weight * P)

@@ -9,7 +9,8 @@ from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, softmax
 
 
 def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Array:
-    """Mean of the purest rows of every label: the rows with this label and the fewest positive labels.
+    """Mean of the purest rows of every label: the rows with this label and the fewest positive
+    labels.
 
     Parameters
     ----------
@@ -36,12 +37,16 @@ def class_prototypes(X: Any, Y: Mask, weights: SampleWeight | None = None) -> Ar
 
 
 def fewest_positives(Y: Mask) -> Indices:
-    """For each label, the smallest number of positive labels among its rows; n_labels + 1 if it has no row."""
+    """For each label, the smallest number of positive labels among its rows; n_labels + 1 if it has
+    no row."""
     return np.where(Y, Y.sum(axis=1)[:, None], Y.shape[1] + 1).min(axis=0, initial=Y.shape[1] + 1)
 
 
-def prototype_sums(X: Any, Y: Mask, fewest: Indices, weights: SampleWeight | None = None) -> tuple[Array, Array]:
-    """For each label, the weighted sum and number of its rows with exactly ``fewest`` positive labels."""
+def prototype_sums(
+    X: Any, Y: Mask, fewest: Indices, weights: SampleWeight | None = None
+) -> tuple[Array, Array]:
+    """For each label, the weighted sum and number of its rows with exactly ``fewest`` positive
+    labels."""
     purest = (Y & (Y.sum(axis=1)[:, None] == fewest)).astype(np.float64)
     purest = purest if weights is None else purest * weights[:, None]
     return (X.T @ purest).T, purest.sum(axis=0)
@@ -52,8 +57,9 @@ def pseudo_distributions(
 ) -> Array:
     r"""Pseudo label distributions of fast label enhancement: ``softmax(S + Y)``.
 
-    S contains the cosines between the rows of X and the prototypes of the labels (0 where either is zero). For nearly
-    collinear features all cosines are about 1 and the result is ``softmax(Y)``: standardise X first.
+    S contains the cosines between the rows of X and the prototypes of the labels (0 where either is
+    zero). For nearly collinear features all cosines are about 1 and the result is ``softmax(Y)``:
+    standardise X first.
 
     Parameters
     ----------

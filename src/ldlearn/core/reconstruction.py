@@ -13,8 +13,9 @@ from ldlearn.core.simplex import Array, Indices, Mask
 def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Array:
     """Minimisers of ``v' C v / 2 - b' v`` over ``v >= 0``, one for each row b of B.
 
-    Block principal pivoting: solve on a guess of the support, exchange the entries with the wrong sign, repeat. Exact
-    after a few rounds of small linear systems, which are solved for all rows at once.
+    Block principal pivoting: solve on a guess of the support, exchange the entries with the wrong
+    sign, repeat. Exact after a few rounds of small linear systems, which are solved for all rows at
+    once.
 
     Parameters
     ----------
@@ -27,7 +28,9 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Arra
     Examples
     --------
     >>> import numpy as np
-    >>> nonnegative_quadratic(np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0, 3.0], [1.0, -4.0]]))
+    >>> nonnegative_quadratic(
+    ...     np.array([[2.0, 1.0], [1.0, 2.0]]), np.array([[3.0, 3.0], [1.0, -4.0]])
+    ... )
     array([[1. , 1. ],
            [0.5, 0. ]])
     """
@@ -36,7 +39,9 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Arra
     support = np.ones((n, k), dtype=bool) if start is None else start.copy()
     V = np.zeros((n, k))
     fewest = np.full(n, k + 1)  # wrong entries so far
-    max_exchanges = 3  # of many indices without progress; then one index at a time, which cannot cycle
+    max_exchanges = (
+        3  # of many indices without progress; then one index at a time, which cannot cycle
+    )
     patience = np.full(n, max_exchanges)
     rows = np.arange(n)  # not yet solved
     for _ in range(20 * k):
@@ -51,7 +56,8 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Arra
         fewest[rows] = np.where(better, count, fewest[rows])
         patience[rows] = np.where(better, max_exchanges, patience[rows] - 1)
         stuck = patience[rows] < 0
-        # Exchanging only the last wrong index (Murty's rule) terminates for every positive definite C.
+        # Exchanging only the last wrong index (Murty's rule) terminates for every positive definite
+        # C.
         last = k - 1 - np.argmax(wrong[:, ::-1], axis=1)
         wrong[stuck] = np.arange(k) == last[stuck, None]
         support[rows] ^= wrong
@@ -59,7 +65,8 @@ def nonnegative_quadratic(C: Array, B: Array, start: Mask | None = None) -> Arra
 
 
 def _solve_on_support(C: Array, B: Array, support: Mask) -> tuple[Array, Mask]:
-    """v with ``C v = b`` on the support and 0 off it, and the entries whose sign or gradient is wrong."""
+    """v with ``C v = b`` on the support and 0 off it, and the entries whose sign or gradient is
+    wrong."""
     both = support[:, :, None] & support[:, None, :]
     # The identity off the support, so that supports of all sizes form one stack of systems.
     system = np.where(both, C, np.eye(C.shape[-1]))
@@ -75,7 +82,8 @@ _BLOCK_ENTRIES = 4_000_000  # of gathered neighbours at a time
 
 
 def reconstruction_weights(X: Any, n_neighbors: int, reg: float = 1e-3) -> sparse.csr_array:
-    r"""Weights, some perhaps negative, that best reconstruct each row from its nearest neighbours (as in LLE).
+    r"""Weights, some perhaps negative, that best reconstruct each row from its nearest neighbours
+    (as in LLE).
 
     .. math:: \min_{w_i} |x_i - \sum_{j \in N(i)} w_{ij} x_j|^2 \quad \text{with} \quad \sum_j w_{ij} = 1
 
@@ -102,7 +110,9 @@ def reconstruction_weights(X: Any, n_neighbors: int, reg: float = 1e-3) -> spars
     """
     indices = nearest_rows(X, n_neighbors)
     weights = np.empty(indices.shape)
-    for rows in row_batches(len(indices), n_neighbors * max(X.shape[1], n_neighbors), _BLOCK_ENTRIES):
+    for rows in row_batches(
+        len(indices), n_neighbors * max(X.shape[1], n_neighbors), _BLOCK_ENTRIES
+    ):
         weights[rows] = affine_weights(_block_grams(X, indices, rows), reg)
     return weights_to_csr(weights, indices)
 
@@ -113,21 +123,27 @@ def nearest_rows(X: Any, n_neighbors: int) -> Indices:
 
 
 def reconstruction_laplacian(W: sparse.csr_array) -> sparse.csr_array:
-    """``(I - W)' (I - W)``, so that ``tr(D' M D) = |D - W D|^2``; ``M 1 = 0`` when the rows of W sum to one."""
+    """``(I - W)' (I - W)``, so that ``tr(D' M D) = |D - W D|^2``; ``M 1 = 0`` when the rows of W
+    sum to one."""
     residual = sparse.csr_array(sparse.eye_array(W.shape[0], format="csr") - W)
     return sparse.csr_array(residual.T @ residual)
 
 
 def weights_to_csr(weights: Array, indices: Indices) -> sparse.csr_array:
-    """Weights of the neighbours (n, k) and their indices as a sparse matrix of shape (n_samples, n_samples)."""
+    """Weights of the neighbours (n, k) and their indices as a sparse matrix of shape (n_samples,
+    n_samples)."""
     n, k = indices.shape
-    return sparse.csr_array((weights.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n))
+    return sparse.csr_array(
+        (weights.ravel(), indices.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n)
+    )
 
 
 def local_grams(X: Any, indices: Indices) -> Array:
-    """Inner products ``<x_j - x_i, x_l - x_i>`` over the neighbours j, l of each row i: shape (n, k, k).
+    """Inner products ``<x_j - x_i, x_l - x_i>`` over the neighbours j, l of each row i: shape (n,
+    k, k).
 
-    Gram matrices of several blocks of columns add up: ``local_grams(X, N) + local_grams(D, N)`` is that of ``[X, D]``.
+    Gram matrices of several blocks of columns add up: ``local_grams(X, N) + local_grams(D, N)`` is
+    that of ``[X, D]``.
     """
     n, k = indices.shape
     grams = np.empty((n, k, k))
@@ -145,7 +161,8 @@ def affine_weights(grams: Array, reg: float = 1e-3) -> Array:
 
 
 def simplex_weights(grams: Array, start: Mask | None = None) -> Array:
-    """Minimisers of ``w' C w`` over the simplex, for a stack of Gram matrices C, all at once and exactly.
+    """Minimisers of ``w' C w`` over the simplex, for a stack of Gram matrices C, all at once and
+    exactly.
 
     Up to a factor w solves ``min v' C v / 2 - 1' v, v >= 0``.
 

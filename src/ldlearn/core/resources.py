@@ -13,7 +13,8 @@ from threadpoolctl import ThreadpoolController
 
 
 def available_memory() -> int | None:
-    """Bytes of memory that this process can still allocate, or None if the system does not report it."""
+    """Bytes of memory that this process can still allocate, or None if the system does not report
+    it."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             # Not MemFree: the system frees its caches on demand.
@@ -38,10 +39,14 @@ def require_memory(n_bytes: float, purpose: str, instead: str) -> None:
     """
     available = available_memory()
     if available is not None and n_bytes > available:
-        raise MemoryError(f"{purpose} needs {n_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; {instead}.")
+        raise MemoryError(
+            f"{purpose} needs {n_bytes / 1e9:.1f} GB and {available / 1e9:.1f} GB are free; {instead}."
+        )
 
 
-_n_threads: int | None = None  # threads of `in_threads` while BLAS is limited to one; set by the main thread only
+_n_threads: int | None = (
+    None  # threads of `in_threads` while BLAS is limited to one; set by the main thread only
+)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -49,8 +54,9 @@ Result = TypeVar("Result")
 def thread_count() -> int:
     """Number of threads to use: that of the BLAS library, and one outside the main thread.
 
-    So ``OMP_NUM_THREADS``, ``OPENBLAS_NUM_THREADS``, `threadpoolctl.threadpool_limits` and the limits that joblib and
-    Dask set for their workers apply here, too. A caller outside the main thread is assumed to run in parallel already.
+    So ``OMP_NUM_THREADS``, ``OPENBLAS_NUM_THREADS``, `threadpoolctl.threadpool_limits` and the
+    limits that joblib and Dask set for their workers apply here, too. A caller outside the main
+    thread is assumed to run in parallel already.
     """
     if threading.current_thread() is not threading.main_thread():
         return 1
@@ -60,7 +66,8 @@ def thread_count() -> int:
 
 
 def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-    """``[function(item) for item in items]``, computed in several threads with single-threaded BLAS.
+    """``[function(item) for item in items]``, computed in several threads with single-threaded
+    BLAS.
 
     Examples
     --------
@@ -82,8 +89,8 @@ def _useful_threads(items: Sequence[Item]) -> int:
 def limit_blas_threads() -> Iterator[None]:
     """Context in which BLAS has one thread and `in_threads` uses as many as BLAS had before.
 
-    Enter it once around a long computation on blocks: products of small matrices between the blocks are slower in
-    several threads than in one, and idle BLAS threads wait in a busy loop.
+    Enter it once around a long computation on blocks: products of small matrices between the blocks
+    are slower in several threads than in one, and idle BLAS threads wait in a busy loop.
     """
     global _n_threads
     count = thread_count()
@@ -100,7 +107,8 @@ def limit_blas_threads() -> Iterator[None]:
 
 @contextmanager
 def blas_threads() -> Iterator[None]:
-    """Context that restores the BLAS threads within `limit_blas_threads`, for operations on one large matrix."""
+    """Context that restores the BLAS threads within `limit_blas_threads`, for operations on one
+    large matrix."""
     # The limit is global: another thread than the main one could restore an outdated value.
     if _n_threads is None or threading.current_thread() is not threading.main_thread():
         yield
@@ -110,7 +118,8 @@ def blas_threads() -> Iterator[None]:
 
 
 def sum_in_threads(function: Callable[[Item], Sequence[Any]], items: Sequence[Item]) -> list[Any]:
-    """Elementwise sums of the sequences of numbers or new arrays that the function returns; arrays are added in place.
+    """Elementwise sums of the sequences of numbers or new arrays that the function returns; arrays
+    are added in place.
 
     Examples
     --------

@@ -13,10 +13,11 @@ _BLOCK = 1 << 20  # numbers that are hashed at once
 
 
 def row_keys(X: Any) -> Keys:
-    """64-bit keys of rows: equal for equal rows, and different for others (but for one pair of rows in 1e19).
+    """64-bit keys of rows: equal for equal rows, and different for others (but for one pair of rows
+    in 1e19).
 
-    They depend on nothing but the values: a dense and a sparse matrix of the same values have the same keys, and 0.0
-    and -0.0 are equal.
+    They depend on nothing but the values: a dense and a sparse matrix of the same values have the
+    same keys, and 0.0 and -0.0 are equal.
 
     Examples
     --------
@@ -46,14 +47,16 @@ def _bits_of(values: Any) -> Keys:
 
 
 def _mix_bits(bits: Keys) -> Keys:
-    """A bijection in which every bit depends on every other, 0 staying 0: the finalizer of SplitMix64."""
+    """A bijection in which every bit depends on every other, 0 staying 0: the finalizer of
+    SplitMix64."""
     bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(bits ^ (bits >> np.uint64(31)))
 
 
 def join_groups(*columns: ArrayLike) -> Groups:
-    """Groups of rows that are equal in one of the columns, directly or through other rows, in order of appearance.
+    """Groups of rows that are equal in one of the columns, directly or through other rows, in order
+    of appearance.
 
     Examples
     --------
@@ -68,7 +71,9 @@ def join_groups(*columns: ArrayLike) -> Groups:
         partners.append(first_row[value])
     n = len(partners[0])
     rows = np.tile(np.arange(n), len(partners))
-    links = scipy.sparse.coo_array((np.ones(len(rows)), (rows, np.concatenate(partners))), shape=(n, n))
+    links = scipy.sparse.coo_array(
+        (np.ones(len(rows)), (rows, np.concatenate(partners))), shape=(n, n)
+    )
     _, component = connected_components(links, directed=False)
     _, first_row, value = np.unique(component, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first_row))[value], dtype=np.intp)

@@ -1,4 +1,5 @@
-"""Numerically stable centring and scaling of features: column moments, offsets, standardised features."""
+"""Numerically stable centring and scaling of features: column moments, offsets, standardised
+features."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -30,7 +31,8 @@ def to_dense(A: Any) -> Array:
 
 
 def row_batches(n: int, width: int, max_entries: int) -> Iterator[slice]:
-    """Slices of n rows with at most ``max_entries`` numbers each, if a row needs ``width``; at least one row each."""
+    """Slices of n rows with at most ``max_entries`` numbers each, if a row needs ``width``; at
+    least one row each."""
     return gen_batches(n, max(1, max_entries // max(width, 1)))
 
 
@@ -64,7 +66,8 @@ def column_moments(X: Any, weights: Array | None = None) -> tuple[Array, Array]:
 
 
 def column_sums(X: Any, weights: Array | None = None) -> tuple[float, Array]:
-    """Sum of the sample weights (the number of rows by default), and the weighted sum of each column in float64."""
+    """Sum of the sample weights (the number of rows by default), and the weighted sum of each
+    column in float64."""
     if weights is None:
         return float(X.shape[0]), np.asarray(X.sum(axis=0, dtype=np.float64)).ravel()
     return float(weights.sum()), np.sum([weights[rows] @ X[rows] for rows in row_blocks(X)], axis=0)
@@ -72,12 +75,17 @@ def column_sums(X: Any, weights: Array | None = None) -> tuple[float, Array]:
 
 def deviation_sums(X: Any, mean: Array, weights: Array | None = None) -> tuple[Array, Array]:
     """Sums of ``x - mean`` and of its square over the rows."""
-    parts = [_deviations(X[rows], mean, None if weights is None else weights[rows]) for rows in row_blocks(X)]
+    parts = [
+        _deviations(X[rows], mean, None if weights is None else weights[rows])
+        for rows in row_blocks(X)
+    ]
     sums, squares = np.sum(parts, axis=0)
     return sums, squares
 
 
-def refine_moments(n: float, mean: Array, sums: Array, squares: Array, dtype: Any) -> tuple[Array, Array]:
+def refine_moments(
+    n: float, mean: Array, sums: Array, squares: Array, dtype: Any
+) -> tuple[Array, Array]:
     """Mean and sum of squared deviations, given an approximate mean and the deviations from it."""
     # Deviations from the true mean sum to 0; their mean is the error of the approximate mean.
     correction = sums / n
@@ -111,9 +119,10 @@ def _deviations(block: Any, mean: Array, weights: Array | None) -> tuple[Array, 
 def removable_offsets(X: Any, mean: Array, squares: Array) -> Array:
     """Offset of each column that moves it near zero, compared with its spread.
 
-    Offsets are multiples of a power of two near the mean: differences of rows stay exact, and a column near zero has
-    offset 0. In sparse matrices only columns without zeros have an offset: for any other the spread is at least
-    ``|mean| / sqrt(n)``, and subtracting would make the matrix dense.
+    Offsets are multiples of a power of two near the mean: differences of rows stay exact, and a
+    column near zero has offset 0. In sparse matrices only columns without zeros have an offset: for
+    any other the spread is at least ``|mean| / sqrt(n)``, and subtracting would make the matrix
+    dense.
 
     Parameters
     ----------
@@ -156,17 +165,19 @@ def without_offsets(X: Any, offsets: Array) -> Any:
 
 
 class Scaling(NamedTuple):
-    """Centre and scale of each feature; a solver works on ``apply(X)``, the user gets ``undo(W, b)``.
+    """Centre and scale of each feature; a solver works on ``apply(X)``, the user gets ``undo(W,
+    b)``.
 
-    For a model without a penalty this is only a change of coordinates, which affects the speed of the solver but not
-    the solution.
+    For a model without a penalty this is only a change of coordinates, which affects the speed of
+    the solver but not the solution.
     """
 
     mean: Array
     scale: Array
 
     def apply(self, X: Any) -> Array:
-        """``(X - mean) / scale``, dense; exactly zero for a column that is constant (or zero, without centring)."""
+        """``(X - mean) / scale``, dense; exactly zero for a column that is constant (or zero,
+        without centring)."""
         return np.asarray((to_dense(X) - self.mean) / self.scale, dtype=np.float64)
 
     def undo(self, W: Array, b: Array) -> tuple[Array, Array]:
@@ -176,9 +187,11 @@ class Scaling(NamedTuple):
 
 
 def feature_scaling(X: Any, center: bool = True, weights: SampleWeight | None = None) -> Scaling:
-    """Means and standard deviations of the columns, or zeros and root mean squares if ``center`` is False.
+    """Means and standard deviations of the columns, or zeros and root mean squares if ``center`` is
+    False.
 
-    Rows are weighted by ``weights``. A constant column gets an infinite scale, so that its coefficients are 0.
+    Rows are weighted by ``weights``. A constant column gets an infinite scale, so that its
+    coefficients are 0.
 
     Examples
     --------

@@ -1,4 +1,5 @@
-"""Points of the simplex: softmax, normalisation, projection, rounding, and the maps from scores to distributions."""
+"""Points of the simplex: softmax, normalisation, projection, rounding, and the maps from scores to
+distributions."""
 
 from typing import Any
 
@@ -72,7 +73,8 @@ def log_degrees(P: Array) -> Array:
 
 
 def mean_logits(D: Array, weights: SampleWeight | None = None) -> Array:
-    """Logarithms of the (weighted) mean distribution, a starting point of learners; degrees are at least 1e-6.
+    """Logarithms of the (weighted) mean distribution, a starting point of learners; degrees are at
+    least 1e-6.
 
     Examples
     --------
@@ -80,13 +82,16 @@ def mean_logits(D: Array, weights: SampleWeight | None = None) -> Array:
     >>> softmax(mean_logits(np.array([[1.0, 0.0], [0.5, 0.5]]))[None])
     array([[0.75, 0.25]])
     """
-    return np.asarray(np.log(np.maximum(np.average(D, axis=0, weights=weights), 1e-6)), dtype=np.float64)
+    return np.asarray(
+        np.log(np.maximum(np.average(D, axis=0, weights=weights), 1e-6)), dtype=np.float64
+    )
 
 
 def normalize_rows(F: Array, shift: bool = False) -> Array:
     """Non-negative scores divided by their row sums; a row without mass becomes uniform.
 
-    With ``shift=True`` the smallest score of each row is subtracted first, so that scores may be negative.
+    With ``shift=True`` the smallest score of each row is subtracted first, so that scores may be
+    negative.
 
     Examples
     --------
@@ -99,9 +104,13 @@ def normalize_rows(F: Array, shift: bool = False) -> Array:
     if shift:
         F = F - F.min(axis=1, keepdims=True)
     elif (F < 0).any():
-        raise InputError("normalize_rows needs non-negative scores; use shift=True for scores of any sign.")
+        raise InputError(
+            "normalize_rows needs non-negative scores; use shift=True for scores of any sign."
+        )
     peak = F.max(axis=1, keepdims=True)
-    scaled = np.where(peak > 0, F, 1.0) / positive_or_one(peak)  # the sum of large numbers may overflow
+    scaled = np.where(peak > 0, F, 1.0) / positive_or_one(
+        peak
+    )  # the sum of large numbers may overflow
     return scaled / scaled.sum(axis=1, keepdims=True)
 
 
@@ -121,8 +130,8 @@ def clip_degrees(P: Array, smallest: float = 1e-9) -> Array:
 def project_simplex(V: Array, support: Mask | None = None) -> Array:
     """Euclidean projection of every row onto the simplex of its support.
 
-    For binary ``Y`` this is the projection onto ``{b : 0 <= b <= y, sum(b) = 1}``: the upper bound can never
-    be active, so the quadratic programme of the paper is one sort per row.
+    For binary ``Y`` this is the projection onto ``{b : 0 <= b <= y, sum(b) = 1}``: the upper bound
+    can never be active, so the quadratic programme of the paper is one sort per row.
 
     Parameters
     ----------
@@ -154,7 +163,8 @@ def project_simplex(V: Array, support: Mask | None = None) -> Array:
 
 
 def round_rows(D: Array, digits: int) -> Array:
-    """Round distributions to ``digits`` decimals such that rows still sum to one: largest remainders are rounded up.
+    """Round distributions to ``digits`` decimals such that rows still sum to one: largest
+    remainders are rounded up.
 
     Examples
     --------
@@ -179,7 +189,8 @@ def to_distributions(F: Array, normalize: str) -> Array:
     ----------
     F : ndarray of shape (n_samples, n_labels)
     normalize : {"softmax", "l1", "shift_l1"}
-        * ``"softmax"``: exponentials over their sum. Scores in [0, 1] then differ by a factor of e at most.
+        * ``"softmax"``: exponentials over their sum. Scores in [0, 1] then differ by a factor of e
+          at most.
         * ``"l1"``: positive parts over their sum.
         * ``"shift_l1"``: the smallest score of the row is moved to 0 first.
 

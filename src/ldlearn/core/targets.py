@@ -6,10 +6,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ldlearn._messages import describe_rows, format_list, nearest_names
 from ldlearn.core.simplex import Array, Mask, SampleWeight
-from ldlearn.exceptions import InputError, describe_rows, format_list, nearest_names
+from ldlearn.exceptions import InputError
 
-SUM_TOLERANCE = 1e-3  # tolerated deviation of a row sum from 1: printed tables round to three digits
+SUM_TOLERANCE = (
+    1e-3  # tolerated deviation of a row sum from 1: printed tables round to three digits
+)
 
 
 def default_label_names(n_labels: int) -> list[str]:
@@ -48,7 +51,9 @@ def label_order(y: Any, names: Iterable[object]) -> list[int] | None:
             advice = f"; is {near[0]!r} the label {name!r}? Then rename it" if near else ""
             raise InputError(f"The label {name!r} is missing in y{advice}.")
     if unexpected:
-        raise InputError(f"The column {unexpected[0]!r} of y is not among the labels {format_list(wanted)}; drop it.")
+        raise InputError(
+            f"The column {unexpected[0]!r} of y is not among the labels {format_list(wanted)}; drop it."
+        )
     return [present.index(name) for name in wanted]
 
 
@@ -58,7 +63,9 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> Array:
     ``nan="allow"`` accepts NaN; any other text is the advice in the error message for NaN.
     """
     if y is None:
-        raise InputError(f"requires y to be passed, but the target y is None: give {what}, one row a sample.")
+        raise InputError(
+            f"requires y to be passed, but the target y is None: give {what}, one row a sample."
+        )
     if sparse.issparse(y):
         y = y.toarray()
     try:
@@ -69,7 +76,11 @@ def check_matrix(y: Any, what: str, *, nan: str | None = None) -> Array:
         raise InputError("Complex data not supported: y must hold real numbers.")
     try:
         # A pandas data frame may contain NA. A copy, because callers write into the array.
-        array = y.to_numpy(np.float64, copy=True, na_value=np.nan) if _is_pandas(y) else array.astype(np.float64)
+        array = (
+            y.to_numpy(np.float64, copy=True, na_value=np.nan)
+            if _is_pandas(y)
+            else array.astype(np.float64)
+        )
     except (TypeError, ValueError):
         raise InputError(f"y must hold numbers only: give {what} as a numeric array.") from None
     if array.ndim != 2:
@@ -95,12 +106,14 @@ def _is_pandas(y: Any) -> bool:
 
 
 def check_logical(y: Any, *, nan: str | None = None) -> Array:
-    """Validate logical labels: a boolean array, or floats with NaN if some labels are unknown and ``nan`` allows it.
+    """Validate logical labels: a boolean array, or floats with NaN if some labels are unknown and
+    ``nan`` allows it.
 
     Parameters
     ----------
     y : array-like, sparse matrix or data frame of shape (n_samples, n_labels)
-        Zeros and ones. A row without a positive label raises InputError, unless one of its labels is unknown.
+        Zeros and ones. A row without a positive label raises InputError, unless one of its labels
+        is unknown.
     nan : str, default=None
         As in `check_matrix`: "allow" if labels may be unknown.
     """
@@ -113,16 +126,23 @@ def check_logical(y: Any, *, nan: str | None = None) -> Array:
         value = Y[row, column]
         advice = "turn degrees into 0/1 labels with ldlearn.core.binarize, or use a learner, which takes distributions."
         if value > 1 and value % 1 == 0:
-            advice = "counts of votes become degrees, for a learner, by ldlearn.core.votes_to_degrees."
-        raise InputError(f"y must hold only 0 and 1, got {value:g} at row {row}, column {column}; {advice}")
+            advice = (
+                "counts of votes become degrees, for a learner, by ldlearn.core.votes_to_degrees."
+            )
+        raise InputError(
+            f"y must hold only 0 and 1, got {value:g} at row {row}, column {column}; {advice}"
+        )
     empty = ~Y.any(axis=1)  # NaN is nonzero
     if empty.any():
-        raise InputError(f"Every row needs a positive label; none is in {describe_rows(empty)} of y: drop such rows.")
+        raise InputError(
+            f"Every row needs a positive label; none is in {describe_rows(empty)} of y: drop such rows."
+        )
     return Y if unknown.any() else Y.astype(bool, copy=False)
 
 
 def _as_boolean_labels(y: Any) -> Mask | None:
-    """Labels of boolean or integer arrays and sparse matrices as booleans; None for anything but zeros and ones.
+    """Labels of boolean or integer arrays and sparse matrices as booleans; None for anything but
+    zeros and ones.
 
     Avoids an intermediate float array, which would be eight times as large.
     """
@@ -138,7 +158,8 @@ def _as_boolean_labels(y: Any) -> Mask | None:
 
 
 def split_observed(Y: Array) -> tuple[Mask, Mask | None]:
-    """Masks of the positive and of the observed labels; the second is None if all labels are observed.
+    """Masks of the positive and of the observed labels; the second is None if all labels are
+    observed.
 
     Examples
     --------
@@ -178,11 +199,14 @@ def possible_labels(Y: Mask, observed: Mask | None) -> Mask:
     return Y if observed is None else Y | ~observed
 
 
-def fill_unknown(Y: Mask, observed: Mask | None, weights: Array | None = None, rates: Array | None = None) -> Array:
-    """Labels as floats; an unknown label is replaced by the fraction of positives among its observed values.
+def fill_unknown(
+    Y: Mask, observed: Mask | None, weights: Array | None = None, rates: Array | None = None
+) -> Array:
+    """Labels as floats; an unknown label is replaced by the fraction of positives among its
+    observed values.
 
-    For k positives in n (weighted) rows that fraction is ``(k + 1/2) / (n + 1)``, which is never 0 or 1. ``rates`` are
-    these fractions, if known already.
+    For k positives in n (weighted) rows that fraction is ``(k + 1/2) / (n + 1)``, which is never 0
+    or 1. ``rates`` are these fractions, if known already.
 
     Examples
     --------
@@ -198,7 +222,9 @@ def fill_unknown(Y: Mask, observed: Mask | None, weights: Array | None = None, r
     return np.where(observed, Y, rates)
 
 
-def count_positives(Y: Mask, observed: Mask | None, weights: Array | None = None) -> tuple[Array, Array]:
+def count_positives(
+    Y: Mask, observed: Mask | None, weights: Array | None = None
+) -> tuple[Array, Array]:
     """Weighted numbers of rows in which each label is positive, and in which it is observed."""
     count = np.ones(len(Y)) if weights is None else weights
     return count @ Y, np.full(Y.shape[1], count.sum()) if observed is None else count @ observed
@@ -219,7 +245,8 @@ def check_labels_seen(names: Array, counts: Array) -> None:
 
 
 def votes_to_degrees(counts: Any) -> tuple[Array, Array]:
-    """Convert counts of votes to degrees (shares of the votes of a row) and sample weights (number of votes).
+    """Convert counts of votes to degrees (shares of the votes of a row) and sample weights (number
+    of votes).
 
     A row without votes has unknown degrees (NaN) and weight 0.
 
@@ -243,14 +270,17 @@ def votes_to_degrees(counts: Any) -> tuple[Array, Array]:
     """
     votes = check_matrix(counts, "counts of votes", nan="write 0 where a label has no votes.")
     if (votes < 0).any():
-        raise InputError(f"Votes must not be negative, but they are in {describe_rows((votes < 0).any(axis=1))}.")
+        raise InputError(
+            f"Votes must not be negative, but they are in {describe_rows((votes < 0).any(axis=1))}."
+        )
     weights = votes.sum(axis=1)
     with np.errstate(invalid="ignore"):
         return votes / weights[:, None], weights
 
 
 def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
-    """Validate true degrees of some rows: floats of shape (n_samples, n_labels), rows of NaN where they are unknown."""
+    """Validate true degrees of some rows: floats of shape (n_samples, n_labels), rows of NaN where
+    they are unknown."""
     order = label_order(degrees, names)
     D = check_matrix(degrees, "degrees", nan="allow")
     if order is not None:
@@ -269,12 +299,15 @@ def check_some_degrees(degrees: Any, names: Iterable[object], n: int) -> Array:
     if problems:
         rows = np.flatnonzero(known)[np.logical_or.reduce(list(problems.values()))]
         kinds = " or ".join(problems)
-        raise InputError(f"Degrees must not be negative and must sum to 1: row {rows[0]} of degrees: {kinds}.")
+        raise InputError(
+            f"Degrees must not be negative and must sum to 1: row {rows[0]} of degrees: {kinds}."
+        )
     return D / D.sum(axis=1, keepdims=True)
 
 
 def check_incomplete_distributions(y: Any) -> Array:
-    """Validate label distributions whose missing degrees are NaN; a single missing one follows from the others.
+    """Validate label distributions whose missing degrees are NaN; a single missing one follows from
+    the others.
 
     Examples
     --------
@@ -287,7 +320,8 @@ def check_incomplete_distributions(y: Any) -> Array:
 
 
 def fill_missing_degrees(D: Array) -> tuple[Array, Mask]:
-    """Degrees in which the missing ones of a row share what the others leave; and which of them stay unknown.
+    """Degrees in which the missing ones of a row share what the others leave; and which of them
+    stay unknown.
 
     A single missing degree of a row follows from the others.
     """
@@ -298,7 +332,8 @@ def fill_missing_degrees(D: Array) -> tuple[Array, Mask]:
 
 
 def check_distributions(y: Any, *, nan: str | None = None) -> Array:
-    """Validate label distributions: a float array of shape (n_samples, n_labels), rows rescaled to sum to one.
+    """Validate label distributions: a float array of shape (n_samples, n_labels), rows rescaled to
+    sum to one.
 
     ``nan`` is the advice in the error message for NaN.
     """
@@ -319,9 +354,11 @@ def check_distributions(y: Any, *, nan: str | None = None) -> Array:
 
 
 def find_row_problems(D: Array, tolerance: float = SUM_TOLERANCE) -> dict[str, Mask]:
-    """Masks of the rows that are not label distributions, by kind of problem; empty if all rows are valid.
+    """Masks of the rows that are not label distributions, by kind of problem; empty if all rows are
+    valid.
 
-    A row is marked by the first kind that applies. ``tolerance`` is that of the sums, infinite for votes.
+    A row is marked by the first kind that applies. ``tolerance`` is that of the sums, infinite for
+    votes.
     """
     with np.errstate(invalid="ignore"):  # infinity minus infinity is found as not finite
         total = D.sum(axis=1, dtype=np.float64)

@@ -23,7 +23,8 @@ class Trees:
     """A forest of binary decision trees.
 
     The roots come first, in the order of the trees; the children of the k-th split are the nodes
-    ``n_trees + 2 k`` (left) and ``n_trees + 2 k + 1`` (right). Children therefore need not be stored.
+    ``n_trees + 2 k`` (left) and ``n_trees + 2 k + 1`` (right). Children therefore need not be
+    stored.
 
     Attributes
     ----------
@@ -75,7 +76,8 @@ class Trees:
         """The trees of a booster that was trained in this process without ``zero_as_missing``."""
         text = booster.model_to_string().partition("\nend of trees")[0]
         trees = [
-            dict(line.split("=", 1) for line in tree.splitlines() if "=" in line) for tree in text.split("\nTree=")[1:]
+            dict(line.split("=", 1) for line in tree.splitlines() if "=" in line)
+            for tree in text.split("\nTree=")[1:]
         ]
 
         def concatenate(name: str, dtype: type = np.int64) -> NDArray[Any]:
@@ -109,7 +111,9 @@ class Trees:
         kind = np.where(is_categorical, _CATEGORICAL, missing_left * _MISSING_LEFT)
 
         nodes = np.concatenate(order)
-        set_sizes = [np.diff(np.array(tree.get("cat_boundaries", "0").split(), int)) for tree in trees]
+        set_sizes = [
+            np.diff(np.array(tree.get("cat_boundaries", "0").split(), int)) for tree in trees
+        ]
         return cls(
             feature=np.append(concatenate("split_feature"), np.full(n_leaves.sum(), -1))[nodes],
             value=np.append(threshold, concatenate("leaf_value", np.float64))[nodes],
@@ -146,7 +150,9 @@ class Trees:
         scores = np.empty((X.shape[0], n_labels))
         for rows in row_batches(len(scores), n_trees, _BLOCK_PATHS):
             block = to_dense(X[rows][:, used]) - offsets[used]
-            first = np.repeat(np.arange(len(block)) * len(used), n_trees)  # number of each row in block
+            first = np.repeat(
+                np.arange(len(block)) * len(used), n_trees
+            )  # number of each row in block
             reached = np.tile(np.arange(n_trees), len(block))
             running = np.flatnonzero(is_split.take(reached))
             while len(running):
@@ -166,7 +172,8 @@ class Trees:
         return scores
 
     def _contains(self, sets: Array, x: Array) -> NDArray[np.bool_]:
-        """Whether sets of categories contain numbers, which are rounded towards 0 as in LightGBM."""
+        """Whether sets of categories contain numbers, which are rounded towards 0 as in
+        LightGBM."""
         whole = np.trunc(x)
         is_code = (whole >= 0) & (whole < 2**31)
         code = np.where(is_code, whole, 0).astype(np.intp)

@@ -1,7 +1,8 @@
-"""The vote model: a label is positive if it gets at least one vote; likelihood of 0/1 labels given expected votes.
+"""The vote model: a label is positive if it gets at least one vote; likelihood of 0/1 labels given
+expected votes.
 
-The votes of label j of a row are Poisson distributed with mean ``exp(theta_j)``, so that the label is positive with
-probability ``1 - exp(-exp(theta_j))``.
+The votes of label j of a row are Poisson distributed with mean ``exp(theta_j)``, so that the label
+is positive with probability ``1 - exp(-exp(theta_j))``.
 """
 
 import numpy as np
@@ -9,19 +10,25 @@ from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
 
-LARGEST_THETA = 50.0  # larger numbers of votes change no probability, and the square of exp(50) is still finite
+LARGEST_THETA = (
+    50.0  # larger numbers of votes change no probability, and the square of exp(50) is still finite
+)
 
 
 def competing_votes(Z: Array, log_rate: float | Array) -> Array:
-    """theta, the log of the expected votes, if ``exp(log_rate)`` votes are divided by a softmax of Z."""
+    """theta, the log of the expected votes, if ``exp(log_rate)`` votes are divided by a softmax of
+    Z."""
     return log_softmax(Z) + np.reshape(log_rate, (-1, 1))
 
 
-def log_expected_votes(logP: Array, fixed_raters: bool) -> tuple[Array, Array | float, Array | float]:
-    """theta for one vote per row, and its first and second derivatives with respect to the log of the degree.
+def log_expected_votes(
+    logP: Array, fixed_raters: bool
+) -> tuple[Array, Array | float, Array | float]:
+    """theta for one vote per row, and its first and second derivatives with respect to the log of
+    the degree.
 
-    With a Poisson number of votes theta is ln p; with a fixed number lambda it is ln(-ln(1 - p)), because label j gets
-    no vote with probability ``(1 - p)^lambda``.
+    With a Poisson number of votes theta is ln p; with a fixed number lambda it is ln(-ln(1 - p)),
+    because label j gets no vote with probability ``(1 - p)^lambda``.
     """
     if not fixed_raters:
         return logP, 1.0, 0.0
@@ -34,13 +41,18 @@ def log_expected_votes(logP: Array, fixed_raters: bool) -> tuple[Array, Array | 
 
 
 def label_weights(sample_weight: Array | None, observed: Mask | None) -> Array | None:
-    """Sample weight of each label of a row, 0 where it is unknown, broadcastable to Y; None if all are 1."""
+    """Sample weight of each label of a row, 0 where it is unknown, broadcastable to Y; None if all
+    are 1."""
     if observed is None:
         return None if sample_weight is None else sample_weight[:, None]
-    return observed.astype(np.float64) if sample_weight is None else observed * sample_weight[:, None]
+    return (
+        observed.astype(np.float64) if sample_weight is None else observed * sample_weight[:, None]
+    )
 
 
-def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, observed: Mask | None = None) -> Array:
+def log_likelihood(
+    theta: Array, Y: Mask, n_seen: float | None = None, observed: Mask | None = None
+) -> Array:
     """Log-probability of the observed labels of each row, given theta.
 
     Parameters
@@ -48,15 +60,17 @@ def log_likelihood(theta: Array, Y: Mask, n_seen: float | None = None, observed:
     theta : ndarray of shape (n_samples, n_labels)
     Y : boolean ndarray of shape (n_samples, n_labels)
     n_seen : float, default=None
-        Number of training rows of theta. Probabilities are then clipped to at least ``0.5 / (n_seen + 1)`` from 0 and
-        1, so that a single outlier cannot decide a comparison.
+        Number of training rows of theta. Probabilities are then clipped to at least ``0.5 / (n_seen
+        + 1)`` from 0 and 1, so that a single outlier cannot decide a comparison.
     observed : boolean ndarray of shape (n_samples, n_labels), default=None
         Mask of the observed labels; all by default.
 
     Examples
     --------
     >>> import numpy as np
-    >>> log_likelihood(np.log([[np.log(2.0), np.log(4.0)]]), np.array([[True, False]])).round(6)  # ln(1/2) + ln(1/4)
+    >>> log_likelihood(np.log([[np.log(2.0), np.log(4.0)]]), np.array([[True, False]])).round(
+    ...     6
+    ... )  # ln(1/2) + ln(1/4)
     array([-2.079442])
     """
     if n_seen is not None:
@@ -79,8 +93,9 @@ def expected_votes(theta: Array, Y: Mask, observed: Mask | None = None) -> Array
 def profile_log_rate(logP: Array, Y: Mask, weights: Array | None = None) -> float:
     """Maximum likelihood estimate of ln(lambda) if label j gets ``lambda P_j`` votes on average.
 
-    The loss is convex in ln(lambda); Newton's method with steps of at most 1. If all labels are positive the estimate
-    is infinite, and a large value is returned. ``weights`` are those of the labels (`label_weights`).
+    The loss is convex in ln(lambda); Newton's method with steps of at most 1. If all labels are
+    positive the estimate is infinite, and a large value is returned. ``weights`` are those of the
+    labels (`label_weights`).
     """
     positive = Y.astype(np.float64)
     weights = np.ones((1, 1)) if weights is None else weights
@@ -93,9 +108,14 @@ def profile_log_rate(logP: Array, Y: Mask, weights: Array | None = None) -> floa
     for _ in range(100):
         slope, curvature = vote_slopes(logP + log_rate, positive)
         total = float((weights * curvature).sum())
-        step = float(np.clip(-(weights * slope).sum() / max(total, np.finfo(float).tiny), -1.0, 1.0))
+        step = float(
+            np.clip(-(weights * slope).sum() / max(total, np.finfo(float).tiny), -1.0, 1.0)
+        )
         # The squared Newton decrement per row.
-        if total * step * step <= 1e-10 * size / Y.shape[1] or not -LARGEST_THETA < log_rate + step < LARGEST_THETA:
+        if (
+            total * step * step <= 1e-10 * size / Y.shape[1]
+            or not -LARGEST_THETA < log_rate + step < LARGEST_THETA
+        ):
             break
         log_rate += step
     return log_rate
@@ -109,7 +129,8 @@ def vote_losses(theta: Array, Y: Array) -> Array:
 
 
 def vote_slopes(theta: Array, Y: Array) -> tuple[Array, Array]:
-    """First and second derivatives of `vote_losses` with respect to theta; the second are non-negative."""
+    """First and second derivatives of `vote_losses` with respect to theta; the second are
+    non-negative."""
     votes = np.exp(np.minimum(theta, LARGEST_THETA))
     # For very many votes exp overflows to infinity, and the ratio is 0 as it should be.
     with np.errstate(over="ignore"):

@@ -1,4 +1,5 @@
-"""The cluster: connection to a client, and a runner of computations whose results are sums over blocks."""
+"""The cluster: connection to a client, and a runner of computations whose results are sums over
+blocks."""
 
 import time
 import warnings
@@ -34,11 +35,14 @@ def connect(address: str) -> Any:
     def open_client() -> None:
         try:
             # Not the default: the user may have a client of another cluster.
-            found.append(distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False))
+            found.append(
+                distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+            )
         except Exception as error:
             found.append(error)
 
-    # In a daemon thread: Dask's time-out does not apply if something other than a scheduler listens at the address.
+    # In a daemon thread: Dask's time-out does not apply if something other than a scheduler listens
+    # at the address.
     thread = Thread(target=open_client, daemon=True)
     thread.start()
     thread.join(timeout=1.5 * _CONNECT_SECONDS)
@@ -53,40 +57,56 @@ def current_client(client: Any = None) -> Any:
         try:
             client = distributed.get_client()
         except ValueError:
-            raise InputError("There is no Dask client; make one (distributed.Client()), or pass client=.") from None
+            raise InputError(
+                "There is no Dask client; make one (distributed.Client()), or pass client=."
+            ) from None
     if client.asynchronous:
-        raise InputError("An asynchronous Dask client cannot wait for results; make an ordinary one in a thread.")
+        raise InputError(
+            "An asynchronous Dask client cannot wait for results; make an ordinary one in a thread."
+        )
     return client
 
 
 def check_workers(client: Any) -> None:
-    """Raise an error if the scheduler or a worker cannot import this package, or a worker has another version of it.
+    """Raise an error if the scheduler or a worker cannot import this package, or a worker has
+    another version of it.
 
-    Checked beforehand by a function of the standard library, because a worker dies of a task that it cannot unpickle.
+    Checked beforehand by a function of the standard library, because a worker dies of a task that
+    it cannot unpickle.
     """
     ours = resolve_name(_VERSION)
     try:
         client.run_on_scheduler(resolve_name, _VERSION)
         found = client.run(resolve_name, _VERSION, on_error="return")
-        missing = [f"worker {worker}" for worker, result in found.items() if isinstance(result, ImportError)]
+        missing = [
+            f"worker {worker}"
+            for worker, result in found.items()
+            if isinstance(result, ImportError)
+        ]
     except ImportError:
         missing = ["scheduler"]
     if missing:
-        raise MissingDependencyError(f"The {missing[0]} cannot import ldlearn; install this version on the cluster.")
+        raise MissingDependencyError(
+            f"The {missing[0]} cannot import ldlearn; install this version on the cluster."
+        )
     for worker, theirs in found.items():
         if isinstance(theirs, str) and theirs != ours:  # any other error: the worker was just lost
-            raise ClusterError(f"Worker {worker} has ldlearn {theirs} and this process {ours}; install the same.")
+            raise ClusterError(
+                f"Worker {worker} has ldlearn {theirs} and this process {ours}; install the same."
+            )
 
 
 class WorkerWatch:
-    """Ends a wait for results once there has been no worker for a minute that could compute them."""
+    """Ends a wait for results once there has been no worker for a minute that could compute
+    them."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
         self._last_check = self._last_active = time.monotonic()
 
     def check(self) -> None:
-        """Raise an error if all workers are gone or paused; asks the scheduler every few seconds at most."""
+        """Raise an error if all workers are gone or paused; asks the scheduler every few seconds at
+        most."""
         now = time.monotonic()
         if now - self._last_check < _POLL_SECONDS:
             return
@@ -95,7 +115,9 @@ class WorkerWatch:
         if any(map(_is_active, workers)):
             self._last_active = now
         if now - self._last_active > _NO_WORKER_SECONDS:
-            raise ClusterError(f"For {_NO_WORKER_SECONDS:g} seconds {_PAUSED if workers else _GONE}")
+            raise ClusterError(
+                f"For {_NO_WORKER_SECONDS:g} seconds {_PAUSED if workers else _GONE}"
+            )
 
 
 def _is_active(worker: Any) -> bool:
@@ -105,10 +127,11 @@ def _is_active(worker: Any) -> bool:
 
 
 class BlockRunner:
-    """Runs rounds of computation on a cluster: a small message to all blocks, a sum of small arrays back.
+    """Runs rounds of computation on a cluster: a small message to all blocks, a sum of small arrays
+    back.
 
-    Every round is a graph of ordinary tasks, which may run on any worker and are repeated if a worker is lost: nothing
-    is pinned.
+    Every round is a graph of ordinary tasks, which may run on any worker and are repeated if a
+    worker is lost: nothing is pinned.
 
     Attributes
     ----------
@@ -123,8 +146,11 @@ class BlockRunner:
         with suppress(ValueError, KeyError):  # not inside a worker, or already seceded
             distributed.secede()
 
-    def map_sum(self, function: Callable[..., Sequence[Any]], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
-        """The sum over all blocks of ``function(block, ..., common)``, a sequence of numbers and arrays.
+    def map_sum(
+        self, function: Callable[..., Sequence[Any]], *blocks: Sequence[Any], common: Any = None
+    ) -> list[Any]:
+        """The sum over all blocks of ``function(block, ..., common)``, a sequence of numbers and
+        arrays.
 
         Without a message ``common`` the function takes blocks only, here and below.
         """
@@ -135,14 +161,19 @@ class BlockRunner:
         self.n_rounds += 1
         return self.compute(parts, blocks)[0]
 
-    def map_compute(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
+    def map_compute(
+        self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None
+    ) -> list[Any]:
         """``function(block, ..., common)`` of each block; results should be small."""
         self.n_rounds += 1
         # One task gathers them: the client waits for one result, not for one per block.
         return self.compute([delayed(list)(self._make_tasks(function, blocks, common))], blocks)[0]
 
-    def map_persist(self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None) -> list[Any]:
-        """``function(block, ..., common)`` of each block, left on the cluster; lost results are recomputed."""
+    def map_persist(
+        self, function: Callable[..., Any], *blocks: Sequence[Any], common: Any = None
+    ) -> list[Any]:
+        """``function(block, ..., common)`` of each block, left on the cluster; lost results are
+        recomputed."""
         return self.persist(self._make_tasks(function, blocks, common))
 
     def persist(self, collections: Sequence[Any]) -> list[Any]:
@@ -150,14 +181,20 @@ class BlockRunner:
         with ignore_size_warning(), self._explain_errors():
             return list(self.client.persist(list(collections)))
 
-    def compute(self, collections: Sequence[Any], made_of: Sequence[Sequence[Any]] = ()) -> list[Any]:
-        """Compute Dask collections and fetch them; ``made_of`` are persisted blocks, to explain errors."""
+    def compute(
+        self, collections: Sequence[Any], made_of: Sequence[Sequence[Any]] = ()
+    ) -> list[Any]:
+        """Compute Dask collections and fetch them; ``made_of`` are persisted blocks, to explain
+        errors."""
         with ignore_size_warning(), self._explain_errors(made_of):
             return [self._wait_for(future) for future in self.client.compute(list(collections))]
 
-    def _make_tasks(self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any) -> list[Any]:
-        # Impure, so that tasks get random names: otherwise Dask hashes their arguments in every round. The message is a
-        # separate task: it is sent once to each worker, not once with each block.
+    def _make_tasks(
+        self, function: Callable[..., Any], blocks: Sequence[Sequence[Any]], common: Any
+    ) -> list[Any]:
+        # Impure, so that tasks get random names: otherwise Dask hashes their arguments in every
+        # round. The message is a separate task: it is sent once to each worker, not once with each
+        # block.
         message = () if common is None else (delayed(common, pure=False, traverse=False),)
         work = delayed(function, pure=False)
         return [work(*block, *message) for block in zip(*blocks, strict=True)]
@@ -168,39 +205,53 @@ class BlockRunner:
             try:
                 return future.result(timeout=_POLL_SECONDS)
             except TimeoutError:
-                if future.status != "pending":  # it has just finished, or the task itself raised TimeoutError
+                if (
+                    future.status != "pending"
+                ):  # it has just finished, or the task itself raised TimeoutError
                     return future.result()
             watch.check()
 
     @contextmanager
     def _explain_errors(self, made_of: Sequence[Sequence[Any]] = ()) -> Iterator[None]:
-        """Convert errors of the cluster to ClusterError with one sentence; our own errors are passed on."""
+        """Convert errors of the cluster to ClusterError with one sentence; our own errors are
+        passed on."""
         try:
             yield
         except LDLearnError:
             raise
         except distributed.KilledWorker:
-            raise ClusterError("Workers died repeatedly at a block; see their logs, or use smaller blocks.") from None
+            raise ClusterError(
+                "Workers died repeatedly at a block; see their logs, or use smaller blocks."
+            ) from None
         except Exception as error:
             if self.client.status != "running":
-                raise ClusterError("The Dask client was closed, or its scheduler ended, during a round.") from error
-            futures = distributed.futures_of(list(made_of)) if isinstance(error, CancelledError) else []
+                raise ClusterError(
+                    "The Dask client was closed, or its scheduler ended, during a round."
+                ) from error
+            futures = (
+                distributed.futures_of(list(made_of)) if isinstance(error, CancelledError) else []
+            )
             failed = [future.exception() for future in futures if future.status == "error"]
             if failed or not isinstance(error, CancelledError):
                 raise _task_error(failed[0] if failed else error) from error
             reason = str(error).splitlines()[0]
-            raise ClusterError(f"Dask dropped the work ({reason}); perhaps a worker was lost.") from error
+            raise ClusterError(
+                f"Dask dropped the work ({reason}); perhaps a worker was lost."
+            ) from error
 
 
 def _task_error(error: Any) -> ClusterError:
     while error.__cause__ is not None:  # Dask wraps the original error
         error = error.__cause__
     what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(".")
-    return ClusterError(f"A task failed on the cluster ({what}); compute X and y separately to find the cause.")
+    return ClusterError(
+        f"A task failed on the cluster ({what}); compute X and y separately to find the cause."
+    )
 
 
 def _sum_elementwise(parts: Sequence[Sequence[Any]]) -> list[Any]:
-    """Sums of the first, the second, ... numbers or arrays of all parts; nothing is added in place."""
+    """Sums of the first, the second, ... numbers or arrays of all parts; nothing is added in
+    place."""
     return [sum(each) for each in zip(*parts, strict=True)]
 
 

@@ -20,7 +20,8 @@ from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize
 
 
 class _Degrees(NamedTuple):
-    """The degrees of a block, the sample weights of its rows, and the D-step that led to them (None at the start)."""
+    """The degrees of a block, the sample weights of its rows, and the D-step that led to them (None
+    at the start)."""
 
     values: Array
     sample_weight: SampleWeight | None
@@ -31,16 +32,18 @@ class _Degrees(NamedTuple):
 class DaskDLDL(DaskJointModel, joint.DLDL):
     """`ldlearn.DLDL` on Dask arrays and data frames, their rows in blocks.
 
-    The same problem, solved by the same steps: the result is that of `ldlearn.DLDL` on all rows in memory, to 1e-6,
-    however they are divided into blocks. A round sends coefficients to the blocks and returns sums over them; rows,
-    their degrees and their predictions stay on the workers. Rounds are ordinary tasks, pinned to no worker: if one is
-    lost, its blocks are computed again elsewhere. The features and labels are persisted on the cluster during the fit;
-    workers that are short of memory spill them to disk.
+    The same problem, solved by the same steps: the result is that of `ldlearn.DLDL` on all rows in
+    memory, to 1e-6, however they are divided into blocks. A round sends coefficients to the blocks
+    and returns sums over them; rows, their degrees and their predictions stay on the workers.
+    Rounds are ordinary tasks, pinned to no worker: if one is lost, its blocks are computed again
+    elsewhere. The features and labels are persisted on the cluster during the fit; workers that are
+    short of memory spill them to disk.
 
     Parameters
     ----------
     alpha, beta, gamma, label_model, zeros, ordered, ...
-        Those of `ldlearn.DLDL`. ``alpha`` must be 0, and ``feature_map`` None, "rbf" or a `Nystroem` transformer.
+        Those of `ldlearn.DLDL`. ``alpha`` must be 0, and ``feature_map`` None, "rbf" or a
+        `Nystroem` transformer.
     client : distributed.Client, default=None
         The cluster to use; None takes the current one.
 
@@ -51,7 +54,8 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
     gap_ : Dask array of shape (n_samples,)
     n_rounds_ : int
         Number of rounds over all blocks.
-    coef_, intercept_, objective_, objective_path_, coef_gap_, converged_, alpha_, beta_, gamma_, ...
+    coef_, intercept_, objective_, objective_path_, coef_gap_, converged_, alpha_, beta_, gamma_,
+    ...
         Those of `ldlearn.DLDL`.
 
     See Also
@@ -80,7 +84,9 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 
     def _check_block_params(self) -> None:
         if self.alpha > 0:
-            raise ParameterError("On Dask collections alpha must be 0: the graph needs all rows, which lie in blocks.")
+            raise ParameterError(
+                "On Dask collections alpha must be 0: the graph needs all rows, which lie in blocks."
+            )
         super()._check_block_params()
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
@@ -88,16 +94,25 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         counts = training.count_positives(self.label_names_)
         self._set_concentration(*counts, training.total)
         self._select_penalties(columns.selection_rows)
-        start = self._class_prototypes(training), positive_rates(*counts)  # the initial value of unknown labels
-        degrees = training.runner.map_persist(_initial_degrees, training.X, training.targets, common=start)
+        start = (
+            self._class_prototypes(training),
+            positive_rates(*counts),
+        )  # the initial value of unknown labels
+        degrees = training.runner.map_persist(
+            _initial_degrees, training.X, training.targets, common=start
+        )
         steps = _BlockSteps(columns, degrees, self._degree_terms(), self.gamma_, self.tol)
         W = self._alternate(steps).W
         self.coef_, self.intercept_ = W.coef.T, W.intercept
         self.graph_ = self.sigma_ = self._index = None
-        degrees = training.runner.map_persist(_recover_degrees, training.X, steps.D, common=self._block_model())
+        degrees = training.runner.map_persist(
+            _recover_degrees, training.X, steps.D, common=self._block_model()
+        )
         gaps = [block.step.gap for block in steps.D]
         width = (len(self.label_names_),)
-        self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
+        self.label_distributions_ = array_of_blocks(
+            degrees, training.lengths, width, training.dtype
+        )
         self.gap_ = array_of_blocks(gaps, training.lengths, (), np.dtype(np.float64))
 
     def _class_prototypes(self, training: TrainingBlocks) -> Array | None:
@@ -106,7 +121,9 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
             return None
         # The smallest number of positive labels has to be found over all blocks first.
         runner, targets = training.runner, training.targets
-        fewest = np.min(runner.map_compute(lambda block: fewest_positives(block.values), targets), axis=0)
+        fewest = np.min(
+            runner.map_compute(lambda block: fewest_positives(block.values), targets), axis=0
+        )
         sums, counts = runner.map_sum(
             lambda X, block, fewest: prototype_sums(X, block.values, fewest, block.sample_weight),
             training.X,
@@ -119,7 +136,9 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
 class _BlockSteps:
     """The two steps of the alternation on rows in blocks, where the degrees stay."""
 
-    def __init__(self, columns: BlockColumns, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float) -> None:
+    def __init__(
+        self, columns: BlockColumns, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float
+    ) -> None:
         self.columns = columns
         self.D = D
         self.degree_terms = degree_terms
@@ -130,15 +149,27 @@ class _BlockSteps:
         self.total = columns.total
 
     def terms(self) -> float:
-        return self.runner.map_sum(_evaluate_terms, self.D, self.targets, common=self.degree_terms)[0]
+        return self.runner.map_sum(_evaluate_terms, self.D, self.targets, common=self.degree_terms)[
+            0
+        ]
 
     def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
-        return minimize(BlockObjective(self.columns, self.D), l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
+        return minimize(
+            BlockObjective(self.columns, self.D),
+            l2=self.gamma,
+            start=start,
+            tol=self.tol,
+            rtol=rtol,
+        )
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
         common = self.degree_terms, self._coefficients(W), self.tol
-        self.D = self.runner.map_persist(_update_degrees, self.columns.blocks, self.targets, self.D, common=common)
-        steps = self.runner.map_compute(lambda block: replace(block.step, D=None, gap=np.empty(0)), self.D)
+        self.D = self.runner.map_persist(
+            _update_degrees, self.columns.blocks, self.targets, self.D, common=common
+        )
+        steps = self.runner.map_compute(
+            lambda block: replace(block.step, D=None, gap=np.empty(0)), self.D
+        )
         return DegreeStep(
             D=None,
             gap=np.empty(0),
@@ -151,7 +182,9 @@ class _BlockSteps:
 
     def _coefficients(self, W: SoftmaxFit) -> Coefficients:
         # Blocks centre their features, and so need the intercept at the mean.
-        return Coefficients(self.columns.without_rows(), W.coef, W.intercept + self.columns.mean @ W.coef)
+        return Coefficients(
+            self.columns.without_rows(), W.coef, W.intercept + self.columns.mean @ W.coef
+        )
 
 
 # Functions of a block.
@@ -176,7 +209,9 @@ def _evaluate_terms(degrees: _Degrees, targets: RowTargets, terms: DegreeTerms) 
 
 def _update_degrees(X: Array, targets: RowTargets, degrees: _Degrees, common: Any) -> _Degrees:
     terms, coefficients, tol = common
-    step = terms.minimize(_log_predictions(X, coefficients), _degree_rows(targets), degrees.values, tol)
+    step = terms.minimize(
+        _log_predictions(X, coefficients), _degree_rows(targets), degrees.values, tol
+    )
     return _Degrees(step.D, targets.sample_weight, step)
 
 

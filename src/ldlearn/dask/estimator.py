@@ -1,4 +1,5 @@
-"""Base classes of estimators on Dask collections: client, lazy results, conversion to the local estimator."""
+"""Base classes of estimators on Dask collections: client, lazy results, conversion to the local
+estimator."""
 
 import warnings
 from dataclasses import KW_ONLY
@@ -32,14 +33,17 @@ from ldlearn.exceptions import InputError, ParameterError
 class DaskEstimator(LabelEstimator):
     """Base class of estimators on Dask collections.
 
-    A subclass inherits from this class and from the local estimator, and has the parameters of both.
+    A subclass inherits from this class and from the local estimator, and has the parameters of
+    both.
     """
 
     _: KW_ONLY
     client: Any = None
 
     _local_class: ClassVar[type[LabelEstimator]]
-    _row_attributes: ClassVar[tuple[str, ...]] = ()  # fitted attributes with a row for each training row
+    _row_attributes: ClassVar[
+        tuple[str, ...]
+    ] = ()  # fitted attributes with a row for each training row
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -55,32 +59,40 @@ class DaskEstimator(LabelEstimator):
         return {**super().__getstate__(), "client": None}  # a client belongs to its process
 
     def _local_params(self) -> dict[str, Any]:
-        return {name: value for name, value in self.get_params(deep=False).items() if name != "client"}
+        return {
+            name: value for name, value in self.get_params(deep=False).items() if name != "client"
+        }
 
     def _block_model(self) -> Any:
         """The local estimator to send to blocks: fitted if this one is, without the client."""
         sent = self._local_model()
-        sent._sklearn_output_config = {"transform": "default"}  # blocks are arrays; results get the kind of X
+        sent._sklearn_output_config = {
+            "transform": "default"
+        }  # blocks are arrays; results get the kind of X
         return sent
 
     def _local_model(self) -> Any:
-        """The local estimator with the fitted attributes that have no entry for each training row."""
+        """The local estimator with the fitted attributes that have no entry for each training
+        row."""
         local = self._local_class(**self._local_params())
         excluded = {*self.get_params(deep=False), *self._row_attributes, "n_rounds_"}
-        local.__dict__.update({name: value for name, value in vars(self).items() if name not in excluded})
+        local.__dict__.update(
+            {name: value for name, value in vars(self).items() if name not in excluded}
+        )
         return local
 
     def to_local(self, training_rows: bool = True) -> Any:
         """The fitted local estimator, for data in memory.
 
-        It predicts, enhances and scores. Intervals and ``far_from_training`` raise an error: they need sums over the
-        training rows that a fit in blocks does not compute.
+        It predicts, enhances and scores. Intervals and ``far_from_training`` raise an error: they
+        need sums over the training rows that a fit in blocks does not compute.
 
         Parameters
         ----------
         training_rows : bool, default=True
-            Whether to fetch the attributes with an entry for each training row, such as ``label_distributions_``.
-            The estimator is smaller without them, and can still predict, enhance and score.
+            Whether to fetch the attributes with an entry for each training row, such as
+            ``label_distributions_``. The estimator is smaller without them, and can still predict,
+            enhance and score.
         """
         check_is_fitted(self)
         local = self._local_model()
@@ -122,7 +134,8 @@ class DaskEstimator(LabelEstimator):
         return float(total / n)
 
     def _check_new_rows(self, X: Any, *targets: Any) -> None:
-        """Raise InputError for other features than those of the fit, before anything is computed."""
+        """Raise InputError for other features than those of the fit, before anything is
+        computed."""
         check_is_fitted(self)
         tr.check_collection(X, "X")
         for y in targets:
@@ -131,13 +144,18 @@ class DaskEstimator(LabelEstimator):
         if tr.is_frame(X):
             row = type(X._meta)(row, columns=X.columns)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an array is accepted after a fit on named columns, as for data in memory
+            warnings.simplefilter(
+                "ignore"
+            )  # an array is accepted after a fit on named columns, as for data in memory
             self._block_model()._validate_features(row)
 
     def _map_lazily(self, method: str, X: Any, *blocks: list[Any]) -> Any:
         """A collection like X: a method of the local estimator applied to blocks, lazily."""
         model = delayed(self._block_model(), pure=False, traverse=False)
-        parts = [delayed(_degrees_of_block, pure=False)(method, model, *block) for block in zip(*blocks, strict=True)]
+        parts = [
+            delayed(_degrees_of_block, pure=False)(method, model, *block)
+            for block in zip(*blocks, strict=True)
+        ]
         names = list(self.label_names_)
         kind = tr.float_type(X)
         if tr.is_frame(X):
@@ -154,7 +172,9 @@ class DaskEstimator(LabelEstimator):
                 self._check_row_data(name, value, X)
         runner = BlockRunner(current_client(self.client))
         check_workers(runner.client)
-        training = tr.TrainingBlocks(runner, X, y, row_data.pop("sample_weight", None), self._block_model())
+        training = tr.TrainingBlocks(
+            runner, X, y, row_data.pop("sample_weight", None), self._block_model()
+        )
         self.n_features_in_ = training.m
         if tr.is_frame(X) and all(isinstance(name, str) for name in X.columns):
             self.feature_names_in_ = np.asarray(X.columns, dtype=object)
@@ -170,10 +190,14 @@ class DaskEstimator(LabelEstimator):
         self.n_rounds_ = X.runner.n_rounds
 
     def _validate_features(self, X: Any, reset: bool = False) -> Any:
-        raise InputError("On Dask collections there are fit, predict, enhance and score; otherwise use to_local().")
+        raise InputError(
+            "On Dask collections there are fit, predict, enhance and score; otherwise use to_local()."
+        )
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        raise InputError(f"On Dask collections {name} cannot be given; leave it out, or fit on rows in memory.")
+        raise InputError(
+            f"On Dask collections {name} cannot be given; leave it out, or fit on rows in memory."
+        )
 
     def _check_block_params(self) -> None:
         """Raise ParameterError for parameters that need all rows in memory."""
@@ -203,7 +227,9 @@ class DaskJointModel(DaskEstimator):
 
     def _check_block_params(self) -> None:
         if not (self.feature_map is None or isinstance(self.feature_map, str | Nystroem)):
-            raise ParameterError("feature_map must be None, 'rbf' or Nystroem; apply a transformer to X (map_blocks).")
+            raise ParameterError(
+                "feature_map must be None, 'rbf' or Nystroem; apply a transformer to X (map_blocks)."
+            )
 
     def _map_features(self, training: tr.TrainingBlocks) -> tuple[list[Any], Array]:
         """Blocks of the mapped features, and their column sums."""
@@ -211,25 +237,34 @@ class DaskJointModel(DaskEstimator):
         if self.feature_map is None:
             return training.X, training.sums
         if isinstance(self.feature_map, str):
-            self._offsets = BlockColumns(training, training.X, training.sums, True, weighted=False).offsets
+            self._offsets = BlockColumns(
+                training, training.X, training.sums, True, weighted=False
+            ).offsets
         sample = tr.LazyFeatures(training, self._offsets)
         unfitted = make_feature_map(self.feature_map, sample)
         if not isinstance(unfitted.random_state, Integral):  # used twice below
             unfitted.random_state = check_random_state(unfitted.random_state).randint(2**31 - 1)
-        # Fetch only the rows that Nystroem would draw. It shuffles its input: rows are ordered so that they come out in
-        # the order of the draw, which is that of the mapped columns.
-        drawn = check_random_state(unfitted.random_state).permutation(training.n)[: unfitted.n_components]
+        # Fetch only the rows that Nystroem would draw. It shuffles its input: rows are ordered so
+        # that they come out in the order of the draw, which is that of the mapped columns.
+        drawn = check_random_state(unfitted.random_state).permutation(training.n)[
+            : unfitted.n_components
+        ]
         shuffled = check_random_state(unfitted.random_state).permutation(len(drawn))
         self.feature_map_ = unfitted.fit(sample[drawn[np.argsort(shuffled)]])
         self.feature_map_.component_indices_ = drawn
-        X = training.runner.map_persist(_map_block, training.X, common=(self._offsets, self.feature_map_))
+        X = training.runner.map_persist(
+            _map_block, training.X, common=(self._offsets, self.feature_map_)
+        )
         (sums,) = training.runner.map_sum(lambda block: [column_sums(block)[1]], X)
         return X, sums
 
 
 def array_of_blocks(parts: list[Any], lengths: Any, row_shape: tuple[int, ...], kind: Any) -> Any:
     """A Dask array of blocks of rows."""
-    arrays = [da.from_delayed(part, (n, *row_shape), dtype=kind) for part, n in zip(parts, lengths, strict=True)]
+    arrays = [
+        da.from_delayed(part, (n, *row_shape), dtype=kind)
+        for part, n in zip(parts, lengths, strict=True)
+    ]
     return da.concatenate(arrays, axis=0, allow_unknown_chunksizes=True)
 
 

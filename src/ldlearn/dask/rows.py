@@ -20,9 +20,15 @@ class BlockColumns(CentredColumns):
     """Statistics of the columns of features in blocks."""
 
     def __init__(
-        self, training: TrainingBlocks, X: Sequence[Any], sums: Any, fit_intercept: bool, weighted: bool = True
+        self,
+        training: TrainingBlocks,
+        X: Sequence[Any],
+        sums: Any,
+        fit_intercept: bool,
+        weighted: bool = True,
     ) -> None:
-        """``sums`` are the unweighted column sums; with ``weighted``, the moments use the sample weights."""
+        """``sums`` are the unweighted column sums; with ``weighted``, the moments use the sample
+        weights."""
         self.training = training
         self.blocks = X
         n = training.n
@@ -38,21 +44,33 @@ class BlockColumns(CentredColumns):
         away, squares = self.sum_blocks(deviations, sums / total)
         mean, squares = refine_moments(total, sums / total, away, squares, training.dtype)
         # Offsets need the squares of n rows; these are weighted.
-        super().__init__(n, mean, squares, dense_offsets(n, mean, squares * (n / total)), fit_intercept, total=total)
+        super().__init__(
+            n,
+            mean,
+            squares,
+            dense_offsets(n, mean, squares * (n / total)),
+            fit_intercept,
+            total=total,
+        )
 
     def sum_blocks(self, function: Any, common: Any = None) -> list[Any]:
         """The sums over blocks of ``function(X, targets, common)``, in one round."""
-        return self.training.runner.map_sum(function, self.blocks, self.training.targets, common=common)
+        return self.training.runner.map_sum(
+            function, self.blocks, self.training.targets, common=common
+        )
 
     def scatter_matrix(self) -> Array:
         """See `CentredColumns.scatter_matrix`."""
         return self.sum_blocks(
-            lambda X, rows, columns: [Features(X, sample_weight=rows.sample_weight, block_of=columns).scatter_matrix()],
+            lambda X, rows, columns: [
+                Features(X, sample_weight=rows.sample_weight, block_of=columns).scatter_matrix()
+            ],
             self.without_rows(),
         )[0]
 
     def selection_rows(self) -> tuple[Any, Any]:
-        """Features and labels for model selection; if rows are many, objects that fetch those that are taken."""
+        """Features and labels for model selection; if rows are many, objects that fetch those that
+        are taken."""
         if self.n > _MAX_LOCAL_ROWS:
             return self, self.training
         X, targets = self.training.fetch_rows(np.arange(self.n), self.blocks)
@@ -85,8 +103,8 @@ class Coefficients(NamedTuple):
 class BlockObjective:
     """The objective of softmax regression on rows in blocks; see `Objective`.
 
-    Predictions are not stored but recomputed from the coefficients. That costs one more product with a block that has
-    to be read anyway, and leaves no state that could be lost with a worker.
+    Predictions are not stored but recomputed from the coefficients. That costs one more product
+    with a block that has to be read anyway, and leaves no state that could be lost with a worker.
     """
 
     def __init__(self, columns: BlockColumns, degrees: Sequence[Any]) -> None:
@@ -99,10 +117,14 @@ class BlockObjective:
     @property
     def degree_sums(self) -> Array:
         """Column sums of D, in one round."""
-        sums = self.runner.map_sum(lambda block: [column_sums(block.values, block.sample_weight)[1]], self.degrees)
+        sums = self.runner.map_sum(
+            lambda block: [column_sums(block.values, block.sample_weight)[1]], self.degrees
+        )
         return sums[0]
 
-    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> BlockObjectiveAt:
+    def at(
+        self, W: Array, b: Array, *, logits: Any = None, exact: bool = False
+    ) -> BlockObjectiveAt:
         """The objective at coefficients, in one round; ``logits`` are not needed."""
         exact = exact or self.features.training.dtype == np.float64
         return BlockObjectiveAt(self, Coefficients(self.features.without_rows(), W, b, exact))
@@ -117,7 +139,9 @@ class BlockObjectiveAt(ObjectiveAt):
         self.rows = rows
         self.coefficients = coefficients
         self.exact = coefficients.exact
-        self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum_blocks(_block_derivatives)
+        self.loss, self._gW, self._gb, self._excess, self._curvature = self._sum_blocks(
+            _block_derivatives
+        )
 
     def prediction_excess(self) -> Array:
         """Column sums of ``P - D``."""
@@ -141,7 +165,8 @@ class BlockObjectiveAt(ObjectiveAt):
         return self._sum_blocks(lambda at: list(at.label_scatters()))
 
     def _sum_blocks(self, function: Any, *arguments: Array) -> list[Any]:
-        """The sums over blocks of ``function(objective of a block at these coefficients, *arguments)``."""
+        """The sums over blocks of ``function(objective of a block at these coefficients,
+        *arguments)``."""
         common = self.coefficients, function, arguments
         blocks = self.rows.features.blocks
         return self.rows.runner.map_sum(_evaluate_block, blocks, self.rows.degrees, common=common)
@@ -149,7 +174,9 @@ class BlockObjectiveAt(ObjectiveAt):
     def along(self, W: Array | None, b: Array) -> Callable[[float], ObjectiveAt]:
         """The objective along a direction."""
         at = self.coefficients
-        return lambda t: self.rows.at(at.W if W is None else at.W + t * W, at.b + t * b, exact=at.exact)
+        return lambda t: self.rows.at(
+            at.W if W is None else at.W + t * W, at.b + t * b, exact=at.exact
+        )
 
 
 # Functions of a block. ``degrees`` has the attributes ``values`` and ``sample_weight``.
@@ -157,7 +184,9 @@ class BlockObjectiveAt(ObjectiveAt):
 
 def _evaluate_block(X: Array, degrees: Any, common: tuple[Coefficients, Any, Any]) -> Sequence[Any]:
     (columns, W, b, exact), function, arguments = common
-    objective = LocalObjective(Features(X, sample_weight=degrees.sample_weight, block_of=columns), degrees.values)
+    objective = LocalObjective(
+        Features(X, sample_weight=degrees.sample_weight, block_of=columns), degrees.values
+    )
     return list(function(objective.at(W, b, exact=exact), *arguments))
 
 

@@ -13,8 +13,9 @@ from ldlearn.solvers.softmax_regression import minimize
 class DaskSABFGS(DaskEstimator, learning.SABFGS):
     """`ldlearn.SABFGS` on Dask arrays and data frames, their rows in blocks.
 
-    The same problem, solved by the same steps: the result is that of `ldlearn.SABFGS` on all rows in memory, to 1e-6,
-    however they are divided into blocks. See `ldlearn.dask.DaskDLDL` for how it works.
+    The same problem, solved by the same steps: the result is that of `ldlearn.SABFGS` on all rows
+    in memory, to 1e-6, however they are divided into blocks. See `ldlearn.dask.DaskDLDL` for how it
+    works.
 
     Parameters
     ----------
@@ -33,7 +34,9 @@ class DaskSABFGS(DaskEstimator, learning.SABFGS):
 
     def _check_block_params(self) -> None:
         if self.solver != "newton":
-            raise ParameterError(f"On Dask collections the solver is 'newton', not {self.solver!r}.")
+            raise ParameterError(
+                f"On Dask collections the solver is 'newton', not {self.solver!r}."
+            )
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         columns = BlockColumns(training, training.X, training.sums, self.fit_intercept)

@@ -37,7 +37,9 @@ class TrainingBlocks:
         Whether some labels are unknown, and whether there are sample weights.
     """
 
-    def __init__(self, runner: BlockRunner, X: Any, y: Any, sample_weight: Any, checks: Any) -> None:
+    def __init__(
+        self, runner: BlockRunner, X: Any, y: Any, sample_weight: Any, checks: Any
+    ) -> None:
         """Validate all rows in one round by the methods of ``checks``, the local estimator."""
         check_collection(X, "X")
         check_collection(y, "y")
@@ -46,8 +48,12 @@ class TrainingBlocks:
         self.dtype = float_type(X)
         self.has_weights = sample_weight is not None
         of_X, of_y = align_blocks(X, y)
-        X_blocks = runner.persist([delayed(np.asarray, pure=False)(block, dtype=self.dtype) for block in of_X])
-        targets = runner.map_persist(_validate_targets, X_blocks, of_y, align_weights(X, sample_weight), common=checks)
+        X_blocks = runner.persist(
+            [delayed(np.asarray, pure=False)(block, dtype=self.dtype) for block in of_X]
+        )
+        targets = runner.map_persist(
+            _validate_targets, X_blocks, of_y, align_weights(X, sample_weight), common=checks
+        )
         described = runner.map_compute(_describe_block, X_blocks, targets)
         rows, problems, sums, unknown, totals = zip(*described, strict=True)
         lengths = np.array(rows)
@@ -66,8 +72,11 @@ class TrainingBlocks:
         self.total = float(sum(totals))
 
     def count_positives(self, label_names: Array) -> tuple[Array, Array]:
-        """Weighted numbers of rows in which each label is positive, and in which it is observed: never none."""
-        positives, counts = self.runner.map_sum(lambda targets: count_positives(*targets), self.targets)
+        """Weighted numbers of rows in which each label is positive, and in which it is observed:
+        never none."""
+        positives, counts = self.runner.map_sum(
+            lambda targets: count_positives(*targets), self.targets
+        )
         check_labels_seen(label_names, counts)
         return positives, counts
 
@@ -75,15 +84,24 @@ class TrainingBlocks:
         """Targets of the rows at the given positions, sorted, counted over all blocks."""
         return self.fetch_rows(positions)[1]
 
-    def fetch_rows(self, positions: Indices, X: Sequence[Any] | None = None) -> tuple[Array, RowTargets]:
-        """Features and targets of the rows at the given positions, sorted, counted over all blocks."""
+    def fetch_rows(
+        self, positions: Indices, X: Sequence[Any] | None = None
+    ) -> tuple[Array, RowTargets]:
+        """Features and targets of the rows at the given positions, sorted, counted over all
+        blocks."""
         ends = np.cumsum(self.lengths)
         places = np.split(positions, np.searchsorted(positions, ends[:-1]))
         selected = [k for k, here in enumerate(places) if len(here)]
         local = [places[k] - (ends[k] - self.lengths[k]) for k in selected]
-        blocks = ([part[k] for k in selected] for part in (self.X if X is None else X, self.targets))
-        found = self.runner.map_compute(lambda X, targets, places: (X[places], targets.take(places)), *blocks, local)
-        return np.concatenate([X for X, _ in found]), _concatenate_targets([targets for _, targets in found])
+        blocks = (
+            [part[k] for k in selected] for part in (self.X if X is None else X, self.targets)
+        )
+        found = self.runner.map_compute(
+            lambda X, targets, places: (X[places], targets.take(places)), *blocks, local
+        )
+        return np.concatenate([X for X, _ in found]), _concatenate_targets(
+            [targets for _, targets in found]
+        )
 
 
 def _concatenate_targets(parts: Sequence[RowTargets]) -> RowTargets:
@@ -91,7 +109,9 @@ def _concatenate_targets(parts: Sequence[RowTargets]) -> RowTargets:
     values, masks, weights = zip(*parts, strict=True)
     observed = sample_weight = None
     if any(mask is not None for mask in masks):
-        known = [np.ones_like(part.values) if part.observed is None else part.observed for part in parts]
+        known = [
+            np.ones_like(part.values) if part.observed is None else part.observed for part in parts
+        ]
         observed = np.concatenate(known)
     if weights[0] is not None:
         sample_weight = np.concatenate(weights)
@@ -100,7 +120,8 @@ def _concatenate_targets(parts: Sequence[RowTargets]) -> RowTargets:
 
 @dataclass
 class LazyFeatures:
-    """Features in blocks, less offsets, with the interface of an array; indexing fetches only the requested rows."""
+    """Features in blocks, less offsets, with the interface of an array; indexing fetches only the
+    requested rows."""
 
     training: TrainingBlocks
     offsets: Array | None
@@ -120,7 +141,8 @@ class LazyFeatures:
 
 
 def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
-    """Validated targets, or the error message: of several invalid blocks the first one is reported."""
+    """Validated targets, or the error message: of several invalid blocks the first one is
+    reported."""
     for name, part in (("y", y), ("sample_weight", sample_weight)):
         if part is not None and len(part) != len(X):
             return f"X has {len(X)} rows here and {name} has {len(part)}; partition them alike."
@@ -132,22 +154,33 @@ def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
         weights = None if sample_weight is None else _check_weights(sample_weight)
     except InputError as error:
         return str(error)
-    T, observed = split_observed(targets) if checks.capabilities().unknown_labels else (targets, None)
+    T, observed = (
+        split_observed(targets) if checks.capabilities().unknown_labels else (targets, None)
+    )
     return RowTargets(T, observed, weights)
 
 
 def _check_weights(sample_weight: Any) -> SampleWeight:
     weights = np.asarray(sample_weight, dtype=np.float64)
     for row in np.flatnonzero(~(np.isfinite(weights) & (weights > 0)))[:1]:
-        raise InputError(f"sample_weight must be positive and finite, got {weights[row]:g} at row {row}; leave it out.")
+        raise InputError(
+            f"sample_weight must be positive and finite, got {weights[row]:g} at row {row}; leave it out."
+        )
     return weights
 
 
 def _describe_block(X: Array, targets: Any) -> tuple[int, str, Array, bool, float]:
-    """Number of rows, error message, column sums, whether labels are unknown, and the sum of the sample weights."""
+    """Number of rows, error message, column sums, whether labels are unknown, and the sum of the
+    sample weights."""
     if isinstance(targets, str):
         return len(X), targets, np.zeros(X.shape[1]), False, 0.0
-    return len(X), "", column_sums(X)[1], targets.observed is not None, float(targets.row_weights().sum())
+    return (
+        len(X),
+        "",
+        column_sums(X)[1],
+        targets.observed is not None,
+        float(targets.row_weights().sum()),
+    )
 
 
 _NUMBERS = "biuf"  # kinds of numpy's types
@@ -155,25 +188,38 @@ _NUMBERS = "biuf"  # kinds of numpy's types
 
 def is_frame(collection: Any) -> bool:
     """Whether it is a Dask data frame."""
-    return is_dask_collection(collection) and hasattr(collection, "npartitions") and hasattr(collection, "columns")
+    return (
+        is_dask_collection(collection)
+        and hasattr(collection, "npartitions")
+        and hasattr(collection, "columns")
+    )
 
 
 def check_collection(collection: Any, name: str) -> None:
-    """Raise InputError unless it is a 2-D Dask array or data frame with a known number of numeric columns."""
+    """Raise InputError unless it is a 2-D Dask array or data frame with a known number of numeric
+    columns."""
     if not (is_frame(collection) or isinstance(collection, da.Array)):
         remedy = "for data in memory use the estimators of ldlearn, or dask.array.from_array"
-        raise InputError(f"{name} must be a Dask array or data frame, got {type(collection).__name__}; {remedy}.")
+        raise InputError(
+            f"{name} must be a Dask array or data frame, got {type(collection).__name__}; {remedy}."
+        )
     if collection.ndim != 2:
         raise InputError(f"{name} must have two axes, one row a sample, got {collection.ndim}.")
     if is_frame(collection):
         for column, kind in collection.dtypes.items():
             if getattr(kind, "kind", "O") not in _NUMBERS:
-                raise InputError(f"Column {column!r} of {name} is not numeric; leave it out, or encode it first.")
+                raise InputError(
+                    f"Column {column!r} of {name} is not numeric; leave it out, or encode it first."
+                )
     elif np.isnan(collection.shape[1]):
-        raise InputError(f"{name} has an unknown number of columns; call {name}.compute_chunk_sizes() first.")
+        raise InputError(
+            f"{name} has an unknown number of columns; call {name}.compute_chunk_sizes() first."
+        )
     elif not isinstance(collection._meta, np.ndarray):
         found = type(collection._meta).__name__
-        raise InputError(f"The blocks of {name} must be numpy arrays, got {found}; convert them (map_blocks).")
+        raise InputError(
+            f"The blocks of {name} must be numpy arrays, got {found}; convert them (map_blocks)."
+        )
 
 
 def float_type(collection: Any) -> np.dtype[Any]:
@@ -196,12 +242,15 @@ def align_weights(X: Any, sample_weight: Any) -> list[Any]:
 def align_blocks(X: Any, y: Any, name: str = "y") -> tuple[list[Any], list[Any]]:
     """The blocks of X and of y, whole rows each, block k of y belonging to block k of X.
 
-    Unknown lengths are not computed here: whether blocks have equally many rows is checked when they are computed.
+    Unknown lengths are not computed here: whether blocks have equally many rows is checked when
+    they are computed.
     """
     chunks, others = _row_chunks(X), _row_chunks(y)
     if chunks and others and chunks != others:
         if sum(chunks) != sum(others):
-            raise InputError(f"X has {sum(chunks)} rows and {name} has {sum(others)}; each row needs its own.")
+            raise InputError(
+                f"X has {sum(chunks)} rows and {name} has {sum(others)}; each row needs its own."
+            )
         y = y.rechunk({0: chunks})
     of_X = row_blocks(X)
     of_y = row_blocks(y)

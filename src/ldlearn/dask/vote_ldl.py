@@ -15,16 +15,22 @@ from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
 from ldlearn.dask.rows import BlockColumns
 from ldlearn.dask.training import TrainingBlocks
 from ldlearn.solvers.features import CentredColumns, Features
-from ldlearn.solvers.vote_regression import CompetingLabels, Derivatives, VoteObjective, VoteObjectiveAt, minimize
+from ldlearn.solvers.vote_regression import (
+    CompetingLabels,
+    Derivatives,
+    VoteObjective,
+    VoteObjectiveAt,
+    minimize,
+)
 
 
 @estimator_dataclass
 class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
     """`ldlearn.VoteLDL` on Dask arrays and data frames, their rows in blocks.
 
-    The same problem, solved by the same steps: the result is that of `ldlearn.VoteLDL` on all rows in memory, to 1e-6,
-    however they are divided into blocks. See `ldlearn.dask.DaskDLDL` for how it works. Every conjugate gradient step
-    takes a round, so there are more rounds than in DLDL.
+    The same problem, solved by the same steps: the result is that of `ldlearn.VoteLDL` on all rows
+    in memory, to 1e-6, however they are divided into blocks. See `ldlearn.dask.DaskDLDL` for how it
+    works. Every conjugate gradient step takes a round, so there are more rounds than in DLDL.
 
     Parameters
     ----------
@@ -37,7 +43,8 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
     ----------
     label_distributions_ : Dask array of shape (n_samples, n_labels)
         The recovered degrees, on the cluster.
-    coef_, intercept_, lambda_, gamma_, objective_, objective_path_, n_iter_, converged_, feature_map_, label_names_
+    coef_, intercept_, lambda_, gamma_, objective_, objective_path_, n_iter_, converged_,
+    feature_map_, label_names_
         Those of `ldlearn.VoteLDL`.
     n_rounds_ : int
         Number of rounds over all blocks.
@@ -64,7 +71,11 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self._typical_offset = 0.0
         runner = training.runner
         columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
-        self.gamma_ = self._select_gamma(*columns.selection_rows()) if self.gamma is None else float(self.gamma)
+        self.gamma_ = (
+            self._select_gamma(*columns.selection_rows())
+            if self.gamma is None
+            else float(self.gamma)
+        )
         votes = _BlockVotes(columns, self.label_names_)
         fit = minimize(votes, l2=self.gamma_, tol=self.tol, max_iter=self.max_iter)
         self.coef_ = fit.coef.T
@@ -76,12 +87,18 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         self.objective_path_ = fit.path
         self.converged_ = fit.converged
         self.n_iter_ = fit.n_iter
-        degrees = runner.map_persist(_recover_degrees, columns.blocks, training.targets, common=self._block_model())
+        degrees = runner.map_persist(
+            _recover_degrees, columns.blocks, training.targets, common=self._block_model()
+        )
         width = (len(self.label_names_),)
-        self.label_distributions_ = array_of_blocks(degrees, training.lengths, width, training.dtype)
+        self.label_distributions_ = array_of_blocks(
+            degrees, training.lengths, width, training.dtype
+        )
 
 
-_Parameters = tuple[CentredColumns, Array, Array, float]  # the message to the blocks: columns, W, b and ln(lambda)
+_Parameters = tuple[
+    CentredColumns, Array, Array, float
+]  # the message to the blocks: columns, W, b and ln(lambda)
 
 
 class _BlockVotes(VoteObjective):
@@ -89,7 +106,9 @@ class _BlockVotes(VoteObjective):
 
     def __init__(self, columns: BlockColumns, label_names: Any) -> None:
         positives, counts = columns.training.count_positives(label_names)
-        self.total = float(counts.max()) + 1.0  # as `CompetingLabels.total`, including the added row
+        self.total = (
+            float(counts.max()) + 1.0
+        )  # as `CompetingLabels.total`, including the added row
         self.rates = positive_rates(positives, counts)
         self.mean_positives = mean_positives(positives, counts, columns.training.total)
         super().__init__(columns, CompetingLabels(self.rates[None], None).best_constant())
@@ -99,7 +118,9 @@ class _BlockVotes(VoteObjective):
         """The loss and its derivatives at given parameters, in one round."""
         W, b, log_rate = self.split_parameters(v)
         parameters: _Parameters = self.features.without_rows(), W, b, log_rate
-        loss, gW, gb, rate_slope, curvature = self.features.sum_blocks(_block_derivatives, parameters)
+        loss, gW, gb, rate_slope, curvature = self.features.sum_blocks(
+            _block_derivatives, parameters
+        )
         added_loss, derivatives = self.added.at(b[None], log_rate)
         added = derivatives()
 
@@ -111,7 +132,9 @@ class _BlockVotes(VoteObjective):
 
         slope, added_rate_slope = added.gradient
         gradient = self.join_parameters(gW, gb, rate_slope + added_rate_slope, slope[0])
-        found = Derivatives(gradient, hessian_times, (curvature + added.mean_curvature) / self.total)
+        found = Derivatives(
+            gradient, hessian_times, (curvature + added.mean_curvature) / self.total
+        )
         return VoteObjectiveAt(v, float(loss) + added_loss, lambda: found)
 
 
@@ -122,7 +145,9 @@ def _evaluate_block(X: Array, targets: RowTargets, parameters: _Parameters) -> t
     """Features, link, loss and derivatives in the scores."""
     columns, W, b, log_rate = parameters
     features = Features(X, block_of=columns)
-    link = CompetingLabels(targets.values.astype(np.float64), label_weights(targets.sample_weight, targets.observed))
+    link = CompetingLabels(
+        targets.values.astype(np.float64), label_weights(targets.sample_weight, targets.observed)
+    )
     loss, derivatives = link.at(features.times(W, b), log_rate)
     return features, link, loss, derivatives()
 
@@ -134,7 +159,9 @@ def _block_derivatives(X: Array, targets: RowTargets, parameters: _Parameters) -
     return [loss, *features.transpose_times(slope), rate_slope, link.total * curvature]
 
 
-def _block_hessian_times(X: Array, targets: RowTargets, common: tuple[_Parameters, Any]) -> Sequence[Any]:
+def _block_hessian_times(
+    X: Array, targets: RowTargets, common: tuple[_Parameters, Any]
+) -> Sequence[Any]:
     parameters, (W, b, rate) = common
     features, *_, derivatives = _evaluate_block(X, targets, parameters)
     curved, curved_rate = derivatives.hessian_times(features.times(W, b), rate)
@@ -143,4 +170,6 @@ def _block_hessian_times(X: Array, targets: RowTargets, common: tuple[_Parameter
 
 def _recover_degrees(X: Array, targets: RowTargets, model: joint.VoteLDL) -> Array:
     scores = np.asarray(X @ model.coef_.T + model.intercept_, dtype=np.float64)
-    return np.ascontiguousarray(model._degrees(scores, targets.values, 0.0, targets.observed), dtype=X.dtype)
+    return np.ascontiguousarray(
+        model._degrees(scores, targets.values, 0.0, targets.observed), dtype=X.dtype
+    )

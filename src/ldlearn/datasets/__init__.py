@@ -3,7 +3,12 @@
 from ldlearn.datasets.artificial import artificial_distribution, artificial_picture, make_artificial
 from ldlearn.datasets.catalogue import DatasetInfo
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.datasets.embedded import load_uk_budget_shares, load_vader_texts, load_vader_tweets, load_yeast
+from ldlearn.datasets.embedded import (
+    load_uk_budget_shares,
+    load_vader_texts,
+    load_vader_tweets,
+    load_yeast,
+)
 from ldlearn.datasets.fetch import (
     DatasetNotHereError,
     MirrorCheck,
@@ -14,7 +19,11 @@ from ldlearn.datasets.fetch import (
     list_datasets,
 )
 from ldlearn.datasets.files import read_dataset, write_dataset
-from ldlearn.datasets.generated import iter_label_distributions, make_label_distributions, make_logical_labels
+from ldlearn.datasets.generated import (
+    iter_label_distributions,
+    make_label_distributions,
+    make_logical_labels,
+)
 from ldlearn.exceptions import DatasetError
 from ldlearn.tables.annotations import Annotations, read_annotations
 

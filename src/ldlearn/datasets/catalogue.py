@@ -18,7 +18,9 @@ def git_blob_id(path: Path) -> str:
     header = f"blob {path.stat().st_size}\0".encode()
     with path.open("rb") as file:
         # usedforsecurity: systems under FIPS refuse SHA-1 otherwise.
-        return hashlib.file_digest(file, lambda: hashlib.sha1(header, usedforsecurity=False)).hexdigest()
+        return hashlib.file_digest(
+            file, lambda: hashlib.sha1(header, usedforsecurity=False)
+        ).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -81,8 +83,8 @@ class DatasetInfo:
     checksum : str
         ``"sha256:..."`` or ``"git:..."``; empty if unknown.
     mirrors : sequence of str
-        Addresses that it can be fetched from, tried in this order; none if it comes with the package or must be placed
-        by hand.
+        Addresses that it can be fetched from, tried in this order; none if it comes with the
+        package or must be placed by hand.
     manual : str
         How to place the file by hand, if it cannot be fetched.
     aliases, label_names : sequence of str
@@ -114,24 +116,35 @@ class DatasetInfo:
     def dataset(self, **fields: Any) -> LabelDataset:
         """A `LabelDataset` of these arrays, with names and origin from the catalogue."""
         copied = ("name", "label_names", "source", "citation", "checksum", "description")
-        return LabelDataset(**{key: getattr(self, key) for key in copied} | fields, licence=self.terms)
+        return LabelDataset(
+            **{key: getattr(self, key) for key in copied} | fields, licence=self.terms
+        )
 
 
 @cache
 def catalogue() -> dict[str, DatasetInfo]:
-    """Every data set available by name: first those that come with the package, then those in files elsewhere."""
-    content = tomllib.loads(files("ldlearn.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8"))
+    """Every data set available by name: first those that come with the package, then those in files
+    elsewhere."""
+    content = tomllib.loads(
+        files("ldlearn.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
+    )
     found = {record["name"]: DatasetInfo(**record) for record in content["embedded"]}
     for record in content["dataset"]:
         parts = [_parse_file(part, content) for part in record.pop("file")]
         mirrors = [address for part in parts for address in part.mirrors]
-        found[record["name"]] = DatasetInfo(**record, files=parts, mirrors=mirrors, checksum=str(parts[0].checksum))
+        found[record["name"]] = DatasetInfo(
+            **record, files=parts, mirrors=mirrors, checksum=str(parts[0].checksum)
+        )
     return found
 
 
 def _parse_file(record: dict[str, Any], content: dict[str, Any]) -> CatalogueFile:
     checksum = Checksum(**record.pop("checksum", {}))
-    place = {"repository": record.pop("repository", ""), "path": record.pop("path", ""), "git": checksum.git}
+    place = {
+        "repository": record.pop("repository", ""),
+        "path": record.pop("path", ""),
+        "git": checksum.git,
+    }
     mirrors = []
     if commit := content["commits"].get(place["repository"]):
         mirrors = [address.format(**place, commit=commit) for address in content["mirrors"]]

@@ -1,4 +1,5 @@
-"""The one shape of all data sets: features, label distributions or logical labels, names, origin."""
+"""The one shape of all data sets: features, label distributions or logical labels, names,
+origin."""
 
 import dataclasses
 import warnings
@@ -31,8 +32,8 @@ class LabelDataset:
     Y : ndarray of shape (n_samples, n_labels), optional
         Logical labels that come with the data, 0 or 1. At least one of `D` and `Y` is needed.
     feature_names, label_names : sequence of str, optional
-        Names of the columns; if not given, those of the data frames that were, else ``x0, x1, ...`` and
-        ``label_0, label_1, ...``.
+        Names of the columns; if not given, those of the data frames that were, else ``x0, x1, ...``
+        and ``label_0, label_1, ...``.
     name, source, licence, citation : str
         What the set is called, where it comes from, under which terms, and what to cite.
     checksum : str
@@ -46,7 +47,9 @@ class LabelDataset:
 
     Examples
     --------
-    >>> data = LabelDataset(X=[[0.0], [1.0]], D=[[0.7, 0.3], [0.995, 0.005]], label_names=["calm", "angry"])
+    >>> data = LabelDataset(
+    ...     X=[[0.0], [1.0]], D=[[0.7, 0.3], [0.995, 0.005]], label_names=["calm", "angry"]
+    ... )
     >>> data
     LabelDataset 'unnamed': 2 rows, 1 feature, 2 labels (distributions)
       labels: calm, angry
@@ -77,10 +80,14 @@ class LabelDataset:
         for field in self._label_fields():
             matrix = _as_matrix(getattr(self, field), field)
             if len(matrix) != self.n_samples:
-                raise DatasetError(f"X has {self.n_samples} rows but {field} has {len(matrix)}; they must match.")
+                raise DatasetError(
+                    f"X has {self.n_samples} rows but {field} has {len(matrix)}; they must match."
+                )
             self._set(field, matrix)
         if len(self.texts) not in (0, self.n_samples):
-            raise DatasetError(f"X has {self.n_samples} rows but there are {len(self.texts)} texts; they must match.")
+            raise DatasetError(
+                f"X has {self.n_samples} rows but there are {len(self.texts)} texts; they must match."
+            )
         default_features = [f"x{i}" for i in range(self.n_features)]
         default_labels = default_label_names(self._label_shape()[1])
         self._set("feature_names", _check_names(self.feature_names, default_features, "feature"))
@@ -98,7 +105,9 @@ class LabelDataset:
             raise DatasetError(f"{self.name!r}: {error}") from None
 
     def _set(self, field: str, value: Any) -> None:
-        object.__setattr__(self, field, value)  # a frozen dataclass offers no other way to tidy its input
+        object.__setattr__(
+            self, field, value
+        )  # a frozen dataclass offers no other way to tidy its input
 
     def _label_fields(self) -> list[str]:
         return [field for field in ("D", "Y", "counts") if getattr(self, field) is not None]
@@ -106,7 +115,9 @@ class LabelDataset:
     def _label_shape(self) -> tuple[int, int]:
         given = {field: getattr(self, field).shape for field in self._label_fields()}
         if "D" not in given and "Y" not in given:
-            raise DatasetError("A LabelDataset needs D (label distributions) or Y (logical labels).")
+            raise DatasetError(
+                "A LabelDataset needs D (label distributions) or Y (logical labels)."
+            )
         if len(set(given.values())) > 1:
             shapes = ", ".join(f"{field} {shape}" for field, shape in given.items())
             raise DatasetError(f"The label matrices must have one shape, got {shapes}.")
@@ -128,15 +139,20 @@ class LabelDataset:
         return len(self.label_names)
 
     def logical(
-        self, rule: str = "threshold", delta: float = 0.01, *, total: float = 0.5, k: int | None = None
+        self,
+        rule: str = "threshold",
+        delta: float = 0.01,
+        *,
+        total: float = 0.5,
+        k: int | None = None,
     ) -> NDArray[np.int8]:
         """Logical labels: those of a rule applied to `D`, or the stored `Y`.
 
         Parameters
         ----------
         rule : {"threshold", "cumulative", "top-k", "stored"}, default="threshold"
-            The first three are those of `ldlearn.core.binarize`; ``"stored"`` returns `Y` as it came with the
-            data. A set without distributions returns its `Y` whatever the rule.
+            The first three are those of `ldlearn.core.binarize`; ``"stored"`` returns `Y` as it
+            came with the data. A set without distributions returns its `Y` whatever the rule.
         delta, total, k
             The parameter of the respective rule.
 
@@ -147,7 +163,8 @@ class LabelDataset:
         Warns
         -----
         UserWarning
-            If (nearly) every label of every row comes out positive: such labels carry no information.
+            If (nearly) every label of every row comes out positive: such labels carry no
+            information.
         """
         if self.D is None or rule == "stored":
             if self.Y is None:
@@ -158,17 +175,24 @@ class LabelDataset:
         # A single label is positive in every row by nature.
         if self.n_labels > 1 and positive >= 0.99 and rule == "threshold":
             problem = f"under degree > {delta:g}, {positive:.2%} of the labels of {self.name!r} are positive"
-            warnings.warn(f'Little information: {problem}; use rule="cumulative".', UserWarning, stacklevel=2)
+            warnings.warn(
+                f'Little information: {problem}; use rule="cumulative".', UserWarning, stacklevel=2
+            )
         return Y
 
     def take(self, rows: Any) -> Self:
-        """Return the data set of these rows (indices, a slice or a boolean mask), names and origin kept."""
-        parts: dict[str, Any] = {field: getattr(self, field)[rows] for field in ("X", *self._label_fields())}
+        """Return the data set of these rows (indices, a slice or a boolean mask), names and origin
+        kept."""
+        parts: dict[str, Any] = {
+            field: getattr(self, field)[rows] for field in ("X", *self._label_fields())
+        }
         if self.texts:
             parts["texts"] = np.array(self.texts, dtype=object)[rows].tolist()
         return dataclasses.replace(self, **parts)
 
-    def split(self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0) -> tuple[Self, ...]:
+    def split(
+        self, shares: Sequence[float] | str = (0.6, 0.2, 0.2), seed: int | None = 0
+    ) -> tuple[Self, ...]:
         """Split the rows at random into parts of given shares.
 
         Parameters
@@ -188,10 +212,13 @@ class LabelDataset:
         >>> [part.n_samples for part in data.split("60/20/20", seed=1)]
         [6, 2, 2]
         """
-        return tuple(self.take(rows) for rows in split_rows(self.n_samples, parse_shares(shares), seed))
+        return tuple(
+            self.take(rows) for rows in split_rows(self.n_samples, parse_shares(shares), seed)
+        )
 
     def describe(self, delta: float = 0.01) -> dict[str, Any]:
-        """Figures of the set: sizes, positives per row, sparsity, entropy, one-hot rows, duplicates.
+        """Figures of the set: sizes, positives per row, sparsity, entropy, one-hot rows,
+        duplicates.
 
         Parameters
         ----------
@@ -202,21 +229,29 @@ class LabelDataset:
         -------
         figures : dict
             ``n_samples``, ``n_features``, ``n_labels``; ``positives_mean``, ``positives_min`` and
-            ``positives_max`` (positive labels per row); ``sparsity`` (fraction of labels that are exactly 0);
-            ``entropy`` and ``relative_entropy`` (mean over the rows, in nats and as a fraction of the maximum
-            log c; only with distributions); ``one_hot_share`` (rows with all mass on one label, or with one
-            positive label); ``duplicate_rows`` (rows whose features repeat an earlier row).
+            ``positives_max`` (positive labels per row); ``sparsity`` (fraction of labels that are
+            exactly 0); ``entropy`` and ``relative_entropy`` (mean over the rows, in nats and as a
+            fraction of the maximum log c; only with distributions); ``one_hot_share`` (rows with
+            all mass on one label, or with one positive label); ``duplicate_rows`` (rows whose
+            features repeat an earlier row).
         """
         degrees = self.Y if self.D is None else self.D
         figures = {key: getattr(self, key) for key in ("n_samples", "n_features", "n_labels")}
         if self.n_samples == 0:
             return figures
-        positives = (self.Y if self.D is None else binarize(self.D, delta=delta)).sum(axis=1, dtype=np.int64)
-        figures |= {f"positives_{name}": getattr(positives, name)().item() for name in ("mean", "min", "max")}
+        positives = (self.Y if self.D is None else binarize(self.D, delta=delta)).sum(
+            axis=1, dtype=np.int64
+        )
+        figures |= {
+            f"positives_{name}": getattr(positives, name)().item()
+            for name in ("mean", "min", "max")
+        }
         figures["sparsity"] = float((degrees == 0).mean())
         if self.D is not None:
             figures["entropy"] = float(entr(self.D.astype(np.float64)).sum(axis=1).mean())
-            figures["relative_entropy"] = figures["entropy"] / np.log(max(self.n_labels, 2)).item()  # 0 for one label
+            figures["relative_entropy"] = (
+                figures["entropy"] / np.log(max(self.n_labels, 2)).item()
+            )  # 0 for one label
         figures["one_hot_share"] = float(((degrees != 0).sum(axis=1) == 1).mean())
         figures["duplicate_rows"] = count_duplicates(self.X)
         return figures
@@ -225,7 +260,9 @@ class LabelDataset:
         kinds = [("distributions", self.D), ("votes", self.counts), ("logical", self.Y)]
         has = ", ".join(word for word, matrix in kinds if matrix is not None)
         counts = {"row": self.n_samples, "feature": self.n_features, "label": self.n_labels}
-        sizes = ", ".join(f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items())
+        sizes = ", ".join(
+            f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items()
+        )
         shown = ", ".join(self.label_names[:10]) + (", ..." if self.n_labels > 10 else "")
         lines = [f"LabelDataset {self.name!r}: {sizes} ({has})", f"  labels: {shown}"]
         lines += [f"  {f}: {getattr(self, f)}" for f in ("source", "licence") if getattr(self, f)]
@@ -242,7 +279,9 @@ def _as_matrix(given: Any, field: str) -> Any:
     matrix = given.tocsr() if scipy.sparse.issparse(given) and field == "X" else np.asarray(given)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
         got = f"{matrix.ndim} dimension(s) of {matrix.dtype}"
-        raise DatasetError(f"{field} must be a 2-D array of numbers with a row per sample, got {got}.")
+        raise DatasetError(
+            f"{field} must be a 2-D array of numbers with a row per sample, got {got}."
+        )
     return matrix
 
 
@@ -254,17 +293,23 @@ def _check_names(given: Sequence[str], default: Sequence[str], what: str) -> tup
 
 
 def parse_shares(shares: Sequence[float] | str) -> tuple[float, ...]:
-    """Fractions that sum to 1, from numbers that sum to 1 or to 100, or from text such as ``"60/20/20"``."""
+    """Fractions that sum to 1, from numbers that sum to 1 or to 100, or from text such as
+    ``"60/20/20"``."""
     fractions = np.array(shares.split("/") if isinstance(shares, str) else shares, dtype=np.float64)
     if fractions.ndim == 1 and np.isclose(fractions.sum(), 100):
         fractions = fractions / 100
     if fractions.ndim != 1 or (fractions < 0).any() or not np.isclose(fractions.sum(), 1):
-        raise DatasetError(f"Shares of a split must be non-negative and sum to 1 or to 100, got {shares!r}.")
+        raise DatasetError(
+            f"Shares of a split must be non-negative and sum to 1 or to 100, got {shares!r}."
+        )
     return tuple(fractions.tolist())
 
 
-def split_rows(n_rows: int, shares: Sequence[float], seed: int | Sequence[int] | None) -> list[NDArray[np.intp]]:
-    """Row numbers, shuffled by ``np.random.default_rng(seed)`` and cut into parts of the given shares."""
+def split_rows(
+    n_rows: int, shares: Sequence[float], seed: int | Sequence[int] | None
+) -> list[NDArray[np.intp]]:
+    """Row numbers, shuffled by ``np.random.default_rng(seed)`` and cut into parts of the given
+    shares."""
     # The small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7.
     cuts = np.floor(np.cumsum(shares)[:-1] * n_rows + 1e-6).astype(np.intp)
     return np.split(np.random.default_rng(seed).permutation(n_rows), cuts)

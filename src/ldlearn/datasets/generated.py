@@ -1,4 +1,5 @@
-"""Synthetic label distributions with controlled difficulty, of any size, and 0/1 labels as they may come about."""
+"""Synthetic label distributions with controlled difficulty, of any size, and 0/1 labels as they may
+come about."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import InitVar, dataclass
@@ -9,10 +10,11 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
+from ldlearn._messages import suggest_name
 from ldlearn.core.logical import binarize
 from ldlearn.core.simplex import Array, Mask, normalize_rows, softmax
 from ldlearn.datasets.dataset import LabelDataset
-from ldlearn.exceptions import DatasetError, suggest_name
+from ldlearn.exceptions import DatasetError
 
 Labels = NDArray[np.int8]
 
@@ -42,10 +44,13 @@ class LabelSampler:
     def check(self, n_labels: int, modes: tuple[str, ...] = LABEL_MODES) -> None:
         """Raise one sentence about what is not allowed."""
         if self.mode not in modes:
-            raise DatasetError(f"labels cannot be {self.mode!r}; {suggest_name(str(self.mode), modes)}")
+            raise DatasetError(
+                f"labels cannot be {self.mode!r}; {suggest_name(str(self.mode), modes)}"
+            )
         rules = {
             "threshold must lie in [0, 1)": 0 <= self.threshold < 1,
-            "n_raters must be a whole number, at least 1": self.n_raters >= 1 and self.n_raters % 1 == 0,
+            "n_raters must be a whole number, at least 1": self.n_raters >= 1
+            and self.n_raters % 1 == 0,
             "concentration must be positive": self.concentration > 0,
             f"k must lie between 1 and {n_labels}, the number of labels": self.mode != "top-k"
             or 1 <= self.k <= n_labels,
@@ -56,11 +61,15 @@ class LabelSampler:
     def draw_from_degrees(self, D: Array, rng: np.random.Generator) -> Labels:
         """Labels of these distributions."""
         if self.mode == "votes":
-            Y: Array = (rng.multinomial(self.n_raters, self._vote_shares(D, rng)) > 0).astype(np.int8)
+            Y: Array = (rng.multinomial(self.n_raters, self._vote_shares(D, rng)) > 0).astype(
+                np.int8
+            )
         elif self.mode == "top-k":
             Y = binarize(D, "top-k", k=self.k)
         else:
-            Y = binarize(D, delta=self.threshold) | binarize(D, "top-k", k=1)  # the largest counts in any case
+            Y = binarize(D, delta=self.threshold) | binarize(
+                D, "top-k", k=1
+            )  # the largest counts in any case
         return self.drop_positives(Y, rng)
 
     def draw_presence(self, logits: Array, rng: np.random.Generator) -> Labels:
@@ -70,13 +79,16 @@ class LabelSampler:
         later = -np.expm1(np.cumsum(np.log1p(-chance)[:, ::-1], axis=1)[:, ::-1])
         Y = np.zeros(logits.shape, dtype=np.int8)
         for j in range(logits.shape[1]):
-            Y[:, j] = rng.random(len(Y)) < np.where(Y.any(axis=1), chance[:, j], chance[:, j] / later[:, j])
+            Y[:, j] = rng.random(len(Y)) < np.where(
+                Y.any(axis=1), chance[:, j], chance[:, j] / later[:, j]
+            )
         return Y
 
     def _vote_shares(self, D: Array, rng: np.random.Generator) -> Array:
         """What raters vote by: D itself, or a Dirichlet distribution around it."""
         if np.isfinite(self.concentration):
-            # Gamma variables over their sum are Dirichlet; numpy's own dirichlet takes one mean for all rows.
+            # Gamma variables over their sum are Dirichlet; numpy's own dirichlet takes one mean for
+            # all rows.
             D = rng.standard_gamma(self.concentration * D)
         # multinomial refuses shares whose sum exceeds 1, be it by rounding
         return normalize_rows(D)
@@ -109,14 +121,17 @@ def make_logical_labels(
     D : array-like of shape (n_samples, n_labels)
         Label distributions.
     labels : {"votes", "threshold", "top-k"}, default="votes"
-        * ``"votes"``: each of ``n_raters`` raters votes for one label; positive is what got any vote.
-        * ``"threshold"``: positive is what exceeds ``threshold``, and the largest degree in any case.
+        * ``"votes"``: each of ``n_raters`` raters votes for one label; positive is what got any
+          vote.
+        * ``"threshold"``: positive is what exceeds ``threshold``, and the largest degree in any
+          case.
         * ``"top-k"``: positive are the ``k`` largest degrees.
     threshold, n_raters, k
         The parameter of the respective mode.
     concentration : float, default=inf
-        Raters of a row agree with each other more than with D: they vote by shares drawn from a Dirichlet distribution
-        with mean D and this concentration, so that votes are over-dispersed. Infinite: they vote by D.
+        Raters of a row agree with each other more than with D: they vote by shares drawn from a
+        Dirichlet distribution with mean D and this concentration, so that votes are over-dispersed.
+        Infinite: they vote by D.
     missing : float, default=0.0
         Probability that a positive label is forgotten; the last one of a row never is.
     random_state : int, default=0
@@ -142,7 +157,8 @@ def make_logical_labels(
 
 @dataclass
 class SyntheticRows:
-    """Generated rows of a seed, in blocks of a fixed size: block i depends on the settings, the seed and i alone."""
+    """Generated rows of a seed, in blocks of a fixed size: block i depends on the settings, the
+    seed and i alone."""
 
     n_samples: int
     n_features: int
@@ -165,12 +181,15 @@ class SyntheticRows:
             "sparsity must lie in [0, 1 - 1 / n_labels]": 0 <= self.sparsity <= most,
             "snr must not be negative": self.snr >= 0,
             "imbalance must be positive and finite": 0 < self.imbalance < np.inf,
-            "manifold_dim must be None or at least 1": self.manifold_dim is None or self.manifold_dim >= 1,
+            "manifold_dim must be None or at least 1": self.manifold_dim is None
+            or self.manifold_dim >= 1,
             "sharpness must be finite and not negative": 0 <= self.sharpness < np.inf,
         }
         _check_rules(self, rules)
         self.seed = _as_seed(random_state)
-        rng = np.random.default_rng([self.seed, 0])  # what all blocks share; [seed, 1, i] draws the rows of block i
+        rng = np.random.default_rng(
+            [self.seed, 0]
+        )  # what all blocks share; [seed, 1, i] draws the rows of block i
         n_latent = self.manifold_dim or self.n_features
         self.weights = _unit_columns(rng.standard_normal((n_latent, self.n_labels)))
         self.frequencies = rng.standard_normal((n_latent, self.n_features)) / np.sqrt(n_latent)
@@ -180,7 +199,8 @@ class SyntheticRows:
     def blocks(self, dtype: DTypeLike) -> Iterator[tuple[Array, ...]]:
         """X and D of the rows, and Y if 0/1 labels are drawn."""
         for index, start in enumerate(range(0, self.n_samples, BLOCK_ROWS)):
-            # a whole block is drawn and then cut, so the first rows never depend on how many were asked for
+            # a whole block is drawn and then cut, so the first rows never depend on how many were
+            # asked for
             X, D, *Y = (part[: self.n_samples - start] for part in self._draw_block(index))
             D = D.astype(dtype)
             # Divided again: rows rounded to float32 no longer sum to 1.
@@ -200,11 +220,16 @@ class SyntheticRows:
         rng = np.random.default_rng([self.seed, 2, index])  # labels leave X and D as they are
         if self.sampler.mode == "presence":
             present = self.sampler.draw_presence(logits, rng)
-            return X, normalize_rows(present.astype(float)), self.sampler.drop_positives(present, rng)
+            return (
+                X,
+                normalize_rows(present.astype(float)),
+                self.sampler.drop_positives(present, rng),
+            )
         return X, D, self.sampler.draw_from_degrees(D, rng)
 
     def _draw_logits(self, latent: Array, rng: np.random.Generator) -> Array:
-        # Signal and noise share a variance of 1, so that snr changes neither the sharpness nor the scale.
+        # Signal and noise share a variance of 1, so that snr changes neither the sharpness nor the
+        # scale.
         noise_share = 1 / (1 + self.snr)
         logits = np.sqrt(1 - noise_share) * (latent @ self.weights)
         logits += np.sqrt(noise_share) * rng.standard_normal(logits.shape)
@@ -212,16 +237,19 @@ class SyntheticRows:
 
 
 def _unit_columns(W: Array) -> Array:
-    """Columns of length 1, orthogonal if they can be: no label is then favoured by its relation to others."""
+    """Columns of length 1, orthogonal if they can be: no label is then favoured by its relation to
+    others."""
     if W.shape[0] >= W.shape[1]:
         return np.linalg.qr(W)[0]
     return W / np.linalg.norm(W, axis=0)
 
 
 def _draw_support(logits: Array, sparsity: float, rng: np.random.Generator) -> Mask:
-    """The largest logits of each row, as many as keep the expected fraction of zeros at `sparsity`."""
+    """The largest logits of each row, as many as keep the expected fraction of zeros at
+    `sparsity`."""
     n_rows, n_labels = logits.shape
-    # One label is always there; each of the others has this chance, so that zeros make up `sparsity` on average.
+    # One label is always there; each of the others has this chance, so that zeros make up
+    # `sparsity` on average.
     others = (n_labels * (1 - sparsity) - 1) / max(n_labels - 1, 1)
     sizes = 1 + rng.binomial(n_labels - 1, np.clip(others, 0.0, 1.0), size=n_rows)
     ranks = np.argsort(np.argsort(-logits, axis=1), axis=1)
@@ -229,7 +257,12 @@ def _draw_support(logits: Array, sparsity: float, rng: np.random.Generator) -> M
 
 
 def iter_label_distributions(
-    n_samples: int = 1000, n_features: int = 20, n_labels: int = 5, *, dtype: DTypeLike = np.float64, **settings: Any
+    n_samples: int = 1000,
+    n_features: int = 20,
+    n_labels: int = 5,
+    *,
+    dtype: DTypeLike = np.float64,
+    **settings: Any,
 ) -> Iterator[tuple[Array, Array]]:
     """Blocks (X, D) of at most 2,048 rows of what `make_label_distributions` returns at once.
 
@@ -240,15 +273,17 @@ def iter_label_distributions(
     n_samples, n_features, n_labels : int
     dtype : dtype, default=float64
     **settings
-        ``sparsity``, ``snr``, ``imbalance``, ``manifold_dim``, ``sharpness`` and ``random_state`` of
-        `make_label_distributions`, with the same defaults.
+        ``sparsity``, ``snr``, ``imbalance``, ``manifold_dim``, ``sharpness`` and ``random_state``
+        of `make_label_distributions`, with the same defaults.
 
     Examples
     --------
     >>> [len(X) for X, D in iter_label_distributions(5000)]
     [2048, 2048, 904]
     """
-    return ((X, D) for X, D in SyntheticRows(n_samples, n_features, n_labels, **settings).blocks(dtype))
+    return (
+        (X, D) for X, D in SyntheticRows(n_samples, n_features, n_labels, **settings).blocks(dtype)
+    )
 
 
 def make_label_distributions(
@@ -270,43 +305,46 @@ def make_label_distributions(
     random_state: Any = 0,
     dtype: DTypeLike = np.float64,
 ) -> LabelDataset:
-    r"""Synthetic features and label distributions with controlled difficulty, and 0/1 labels as they may come about.
+    r"""Synthetic features and label distributions with controlled difficulty, and 0/1 labels as
+    they may come about.
 
-    The logits of a row are ``sharpness`` times (signal + noise), of variance 1 together, plus an offset per
-    label; the distribution is their softmax over the support of the row. Without a manifold, the features
-    are independent standard normal numbers :math:`x` and the signal is linear in them. With one, the signal
-    is linear in ``manifold_dim`` hidden normal numbers :math:`z`, of which only the features :math:`\sqrt 2
-    \cos(\omega_k^\top z + b_k)` are seen.
+    The logits of a row are ``sharpness`` times (signal + noise), of variance 1 together, plus an
+    offset per label; the distribution is their softmax over the support of the row. Without a
+    manifold, the features are independent standard normal numbers :math:`x` and the signal is
+    linear in them. With one, the signal is linear in ``manifold_dim`` hidden normal numbers
+    :math:`z`, of which only the features :math:`\sqrt 2 \cos(\omega_k^\top z + b_k)` are seen.
 
     Parameters
     ----------
     n_samples, n_features, n_labels : int
-        Sizes. Rows are made in blocks: beyond the result itself, memory does not grow with ``n_samples``.
-        For sets larger than the memory use `iter_label_distributions`.
+        Sizes. Rows are made in blocks: beyond the result itself, memory does not grow with
+        ``n_samples``. For sets larger than the memory use `iter_label_distributions`.
     sparsity : float, default=0.0
-        Expected fraction of degrees that are exactly 0, from 0 (full support) to 1 - 1 / n_labels (one label per
-        row). A row keeps its largest logits; how many varies from row to row.
+        Expected fraction of degrees that are exactly 0, from 0 (full support) to 1 - 1 / n_labels
+        (one label per row). A row keeps its largest logits; how many varies from row to row.
     snr : float, default=10.0
-        Variance of the signal over variance of the noise, in the logits; ``np.inf`` for none, 0 for noise
-        only.
+        Variance of the signal over variance of the noise, in the logits; ``np.inf`` for none, 0 for
+        noise only.
     imbalance : float, default=1.0
-        Odds of the first label over the last one before features are seen; the labels between them follow
-        geometrically. 1 is balanced.
+        Odds of the first label over the last one before features are seen; the labels between them
+        follow geometrically. 1 is balanced.
     manifold_dim : int, optional
         Dimension of the curved surface on which the features lie; by default they fill their space.
     sharpness : float, default=2.0
-        Standard deviation of the logits: 0 gives the same distribution everywhere, large values nearly
-        one-hot rows.
+        Standard deviation of the logits: 0 gives the same distribution everywhere, large values
+        nearly one-hot rows.
     labels : {"threshold", "votes", "top-k", "presence"}, optional
-        How the 0/1 labels Y of the set come about; by default it has none. The first three and their parameters are
-        those of `make_logical_labels`. With ``"presence"`` each label is present or not by itself, with the odds
-        ``exp(logit)``; D holds equal shares of those present.
+        How the 0/1 labels Y of the set come about; by default it has none. The first three and
+        their parameters are those of `make_logical_labels`. With ``"presence"`` each label is
+        present or not by itself, with the odds ``exp(logit)``; D holds equal shares of those
+        present.
     threshold, n_raters, concentration, k, missing
-        Parameters of these modes, see `make_logical_labels`: ``concentration`` makes votes over-dispersed, ``missing``
-        is the probability that a positive label is missing, whatever the mode.
+        Parameters of these modes, see `make_logical_labels`: ``concentration`` makes votes
+        over-dispersed, ``missing`` is the probability that a positive label is missing, whatever
+        the mode.
     random_state : int, RandomState instance or None, default=0
-        The same seed gives the same rows, whatever the number of rows: a larger set begins with the smaller
-        one.
+        The same seed gives the same rows, whatever the number of rows: a larger set begins with the
+        smaller one.
     dtype : dtype, default=float64
         Type of X and D.
 
@@ -335,7 +373,9 @@ def make_label_distributions(
         for whole, part in zip((X, D, Y), block, strict=False):
             whole[number * BLOCK_ROWS :][: len(part)] = part  # type: ignore[index]
     settings = f"{rows}, random_state={rows.seed}"
-    return LabelDataset(X, D, Y, name="synthetic", source="generated", licence="none needed", description=settings)
+    return LabelDataset(
+        X, D, Y, name="synthetic", source="generated", licence="none needed", description=settings
+    )
 
 
 def _as_seed(random_state: Any) -> int:

@@ -5,7 +5,14 @@ from typing import Any
 import numpy as np
 
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
-from ldlearn.core.simplex import Mask, SampleWeight, normalize_rows, project_simplex, row_weights, softmax
+from ldlearn.core.simplex import (
+    Mask,
+    SampleWeight,
+    normalize_rows,
+    project_simplex,
+    row_weights,
+    softmax,
+)
 from ldlearn.core.targets import fill_unknown
 
 
@@ -17,8 +24,9 @@ class _Baseline(SampleWeightMixin, Enhancer):
 class UniformLE(_Baseline):
     r"""Equal shares for the positive labels: ``d_i = y_i / |y_i|``.
 
-    A baseline: no feature is looked at. It beats several published methods, so it belongs in every table. A label
-    that is unknown counts as its fraction of positives in the rows where it is observed.
+    A baseline: no feature is looked at. It beats several published methods, so it belongs in every
+    table. A label that is unknown counts as its fraction of positives in the rows where it is
+    observed.
 
     Attributes
     ----------
@@ -36,16 +44,22 @@ class UniformLE(_Baseline):
            [0. , 0. , 1. ]])
     """
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: SampleWeight | None = None,
+        observed: Mask | None = None,
+    ) -> None:
         self.label_distributions_ = normalize_rows(fill_unknown(Y, observed, sample_weight))
 
 
 class PriorLE(_Baseline):
     r"""The class prior on the positive labels: ``d_i`` proportional to ``y_i * prior``.
 
-    The prior is the column mean of ``Y / |Y|``, in which an unknown label counts as its fraction of positives
-    elsewhere; a row's unknown labels count as possible. A baseline: no feature is looked at. DLDL with an intercept,
-    beta = 0 and gamma to infinity gives this after one iteration.
+    The prior is the column mean of ``Y / |Y|``, in which an unknown label counts as its fraction of
+    positives elsewhere; a row's unknown labels count as possible. A baseline: no feature is looked
+    at. DLDL with an intercept, beta = 0 and gamma to infinity gives this after one iteration.
 
     Attributes
     ----------
@@ -65,18 +79,26 @@ class PriorLE(_Baseline):
            [1.   , 0.   ]])
     """
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: SampleWeight | None = None,
+        observed: Mask | None = None,
+    ) -> None:
         shares = normalize_rows(fill_unknown(Y, observed, sample_weight))
         self.prior_ = np.average(shares, axis=0, weights=sample_weight)
-        self.label_distributions_ = normalize_rows((Y if observed is None else Y | ~observed) * self.prior_)
+        self.label_distributions_ = normalize_rows(
+            (Y if observed is None else Y | ~observed) * self.prior_
+        )
 
 
 class ProjectedPriorLE(_Baseline):
     r"""Label frequencies projected onto the simplex of each row's positive labels.
 
-    ``d_i = argmin |d - frequencies|`` over distributions on the support of ``y_i``. A baseline: no feature is
-    looked at. It is what the released code of the DLDL paper computes to within its own noise. An unknown label counts
-    as possible in its row.
+    ``d_i = argmin |d - frequencies|`` over distributions on the support of ``y_i``. A baseline: no
+    feature is looked at. It is what the released code of the DLDL paper computes to within its own
+    noise. An unknown label counts as possible in its row.
 
     Attributes
     ----------
@@ -96,21 +118,30 @@ class ProjectedPriorLE(_Baseline):
            [1.  , 0.  ]])
     """
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: SampleWeight | None = None,
+        observed: Mask | None = None,
+    ) -> None:
         counts = row_weights(Y, sample_weight)
         seen = np.ones(Y.shape) if observed is None else observed
         self.frequencies_ = (counts @ Y) / np.maximum(counts @ seen, np.finfo(float).tiny)
         support = Y if observed is None else Y | ~observed
-        self.label_distributions_ = project_simplex(np.broadcast_to(self.frequencies_, Y.shape), support)
+        self.label_distributions_ = project_simplex(
+            np.broadcast_to(self.frequencies_, Y.shape), support
+        )
 
 
 class SoftmaxLE(SampleWeightMixin, Enhancer):
     r"""Softmax of the logical labels: ``d_i = softmax(y_i)``.
 
-    A baseline: no feature is looked at. It is what a method with a softmax at its end gives when it learns nothing, for
-    instance `GLLE` with a small ``lam``: a positive label gets e times the degree of a negative one, whatever the
-    data. On distributions that are nearly uniform it scores well, and much of the literature reports no more than it.
-    Where a 0 means a degree near 0 **it loses to equal shares** (`UniformLE`).
+    A baseline: no feature is looked at. It is what a method with a softmax at its end gives when it
+    learns nothing, for instance `GLLE` with a small ``lam``: a positive label gets e times the
+    degree of a negative one, whatever the data. On distributions that are nearly uniform it scores
+    well, and much of the literature reports no more than it. Where a 0 means a degree near 0 **it
+    loses to equal shares** (`UniformLE`).
 
     .. math:: d_{ij} = e^{y_{ij}} / \sum_k e^{y_{ik}}
 
@@ -134,5 +165,7 @@ class SoftmaxLE(SampleWeightMixin, Enhancer):
     is_baseline = True
     _capabilities = Capabilities(sparse=True)
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None) -> None:  # rows do not see each other
+    def _fit(
+        self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None
+    ) -> None:  # rows do not see each other
         self.label_distributions_ = softmax(Y.astype(float))

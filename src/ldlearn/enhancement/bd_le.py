@@ -7,7 +7,13 @@ import numpy as np
 from scipy import linalg
 
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
-from ldlearn.base.parameters import NonNegative, OutputMap, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    OutputMap,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, to_distributions
 from ldlearn.solvers.spd import solve_semidefinite
@@ -15,21 +21,23 @@ from ldlearn.solvers.spd import solve_semidefinite
 
 @estimator_dataclass
 class BDLE(SampleWeightMixin, Enhancer):
-    r"""Bidirectional label enhancement (BD-LE, a reconstruction): labels from features and features from labels.
+    r"""Bidirectional label enhancement (BD-LE, a reconstruction): labels from features and features
+    from labels.
 
-    Assumes that one matrix W maps features to labels and, transposed, labels back to features; recovers the smooth
-    linear fit of Y. The way back keeps information of the features which Y alone does not ask for. Use it when n is
-    large and m moderate: no n x n array is made.
+    Assumes that one matrix W maps features to labels and, transposed, labels back to features;
+    recovers the smooth linear fit of Y. The way back keeps information of the features which Y
+    alone does not ask for. Use it when n is large and m moderate: no n x n array is made.
 
-    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a softmax of scores
-    between 0 and 1 gives no label less than 1/e of another's degree. ``normalize="l1"`` is nearer to such truths.
+    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a
+    softmax of scores between 0 and 1 gives no label less than 1/e of another's degree.
+    ``normalize="l1"`` is nearer to such truths.
 
     .. math::
 
         \min_W\; |XW - Y|^2 + \alpha |Y W^\top - X|^2 + \lambda\, tr((XW)^\top G X W)
 
-    where G is the Laplacian of the graph of nearest neighbours (`ldlearn.core.knn_graph`). With ``fit_intercept`` both
-    maps have a free intercept, which is the same as centring X and Y.
+    where G is the Laplacian of the graph of nearest neighbours (`ldlearn.core.knn_graph`). With
+    ``fit_intercept`` both maps have a free intercept, which is the same as centring X and Y.
 
     Parameters
     ----------
@@ -49,7 +57,8 @@ class BDLE(SampleWeightMixin, Enhancer):
     Attributes
     ----------
     coef_ : ndarray of shape (n_labels, n_features)
-        W. Columns of X may be of any scale; directions along which the objective does not change are left out.
+        W. Columns of X may be of any scale; directions along which the objective does not change
+        are left out.
     intercept_ : ndarray of shape (n_labels,)
     scores_ : ndarray of shape (n_samples, n_labels)
         ``X W + intercept``.
@@ -58,18 +67,18 @@ class BDLE(SampleWeightMixin, Enhancer):
 
     Notes
     -----
-    Setting the gradient to zero gives the Sylvester equation
-    :math:`X^\top (I + \lambda G) X W + \alpha W Y^\top Y = (1 + \alpha) X^\top Y`. In the eigenvectors of
-    :math:`Y^\top Y` it falls apart into c symmetric systems of size min(n, m).
+    Setting the gradient to zero gives the Sylvester equation :math:`X^\top (I + \lambda G) X W +
+    \alpha W Y^\top Y = (1 + \alpha) X^\top Y`. In the eigenvectors of :math:`Y^\top Y` it falls
+    apart into c symmetric systems of size min(n, m).
 
-    Departures from the paper: the full text was not at hand; the tied decoder and the graph term are reconstructed
-    from the abstract and from memory, the defaults from the method's learning twin. Intercepts are an addition;
-    ``fit_intercept=False`` omits them. Confidence: reconstructed.
+    Departures from the paper: the full text was not at hand; the tied decoder and the graph term
+    are reconstructed from the abstract and from memory, the defaults from the method's learning
+    twin. Intercepts are an addition; ``fit_intercept=False`` omits them. Confidence: reconstructed.
 
     References
     ----------
-    X. Liu, J. Zhu, Q. Zheng, Z. Li, R. Liu, J. Wang, "Bidirectional Loss Function for Label Enhancement and
-    Distribution Learning", Knowledge-Based Systems 213, 2021.
+    X. Liu, J. Zhu, Q. Zheng, Z. Li, R. Liu, J. Wang, "Bidirectional Loss Function for Label
+    Enhancement and Distribution Learning", Knowledge-Based Systems 213, 2021.
 
     Examples
     --------
@@ -84,7 +93,10 @@ class BDLE(SampleWeightMixin, Enhancer):
            [0.31, 0.69]])
     """
 
-    _test_params = ({"n_neighbors": 3}, {"alpha": 0.5, "lam": 0.0, "fit_intercept": False, "normalize": "shift_l1"})
+    _test_params = (
+        {"n_neighbors": 3},
+        {"alpha": 0.5, "lam": 0.0, "fit_intercept": False, "normalize": "shift_l1"},
+    )
 
     _: KW_ONLY
     alpha: NonNegative = 1e-3
@@ -104,18 +116,21 @@ class BDLE(SampleWeightMixin, Enhancer):
         w = row_weights(Y, sample_weight)
         mean_x = self.fit_intercept * np.average(features, axis=0, weights=w)
         mean_y = self.fit_intercept * np.average(labels, axis=0, weights=w)
-        # Each intercept enters one squared error alone (the graph does not see it: G 1 = 0) and is best where that
-        # error has mean zero, whatever W is: on centred data W is all that is left to find.
+        # Each intercept enters one squared error alone (the graph does not see it: G 1 = 0) and is
+        # best where that error has mean zero, whatever W is: on centred data W is all that is left
+        # to find.
         features = features - mean_x
         labels = labels - mean_y
         counted = w > 0
-        # Both squared errors are sums over rows: a row that counts w times is one that is sqrt(w) times as long.
+        # Both squared errors are sums over rows: a row that counts w times is one that is sqrt(w)
+        # times as long.
         root = np.sqrt(w[counted, None])
         weighted = smoothed = root * features[counted]
         if self.lam > 0:
             G = laplacian(knn_graph(X[counted], self.n_neighbors, self.sigma))
             rough = self.lam * (G @ features[counted])
-            # The graph term counts no rows: what X' multiplies by the root again is divided by it here.
+            # The graph term counts no rows: what X' multiplies by the root again is divided by it
+            # here.
             smoothed = weighted + rough / root  # (I + lambda G) X
         W = self._solve_sylvester(weighted, root * labels[counted], smoothed)
         self.coef_, self.intercept_ = W.T, mean_y - mean_x @ W
@@ -123,14 +138,16 @@ class BDLE(SampleWeightMixin, Enhancer):
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
     def _solve_sylvester(self, X: Array, Y: Array, smoothed: Array) -> Array:
-        """W of the Sylvester equation; it lies in the row space of X, in which the equation is solved if m > n."""
+        """W of the Sylvester equation; it lies in the row space of X, in which the equation is
+        solved if m > n."""
         if X.shape[1] > len(X):
             basis = linalg.qr(X.T, mode="economic")[0]
             return np.asarray(basis @ self._solve_sylvester(X @ basis, Y, smoothed @ basis))
         gram = X.T @ smoothed
         # Symmetric but for rounding, which the solver of semi-definite systems would not forgive.
         gram = (gram + gram.T) / 2.0
-        # With Y'Y = V diag(values) V' the columns of W V do not see each other: column j has the ridge alpha values_j.
+        # With Y'Y = V diag(values) V' the columns of W V do not see each other: column j has the
+        # ridge alpha values_j.
         values, V = linalg.eigh(Y.T @ Y)
         # X'Y comes once from the way there and alpha times from the way back.
         targets = (1.0 + self.alpha) * (X.T @ (Y @ V))

@@ -7,33 +7,50 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
-from ldlearn.base.parameters import AboveOne, NonNegative, OutputMap, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    AboveOne,
+    NonNegative,
+    OutputMap,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.kernels import squared_distances
-from ldlearn.core.simplex import Array, Mask, SampleWeight, positive_or_one, row_weights, to_distributions
+from ldlearn.core.simplex import (
+    Array,
+    Mask,
+    SampleWeight,
+    positive_or_one,
+    row_weights,
+    to_distributions,
+)
 
 
 @estimator_dataclass
 class FCM(SampleWeightMixin, Enhancer):
     r"""Fuzzy c-means (FCM): a row inherits the labels that go with the clusters it belongs to.
 
-    Assumes that rows form clusters and that a label is tied to some of them; negative labels get a degree too. Use it
-    as a baseline on few features: in many dimensions the memberships with ``b=2`` become equal and the degrees
-    uniform, which a warning reports. **At its defaults it loses to equal shares** of the positive labels (`UniformLE`)
-    where a 0 means a degree near 0, since which labels of a row are 1 hardly enters.
+    Assumes that rows form clusters and that a label is tied to some of them; negative labels get a
+    degree too. Use it as a baseline on few features: in many dimensions the memberships with
+    ``b=2`` become equal and the degrees uniform, which a warning reports. **At its defaults it
+    loses to equal shares** of the positive labels (`UniformLE`) where a 0 means a degree near 0,
+    since which labels of a row are 1 hardly enters.
 
     .. math::
 
         \min_{U, \mu}\; \sum_{i, k} u_{ik}^b |x_i - \mu_k|^2, \quad \sum_k u_{ik} = 1; \qquad
         f_{il} = \max_k a_{lk} u_{ik}
 
-    where :math:`A = Y^\top U` (labels x clusters) with its columns, then its rows, divided by their sums.
+    where :math:`A = Y^\top U` (labels x clusters) with its columns, then its rows, divided by their
+    sums.
 
     Parameters
     ----------
     n_clusters : int or None, default=None
         Number of clusters p; None is ten times the number of labels.
     b : float, default=2.0
-        Fuzzifier, above 1: near 1 a row belongs to one cluster, at 2 to many. Try 1.1 to 1.5 on many features.
+        Fuzzifier, above 1: near 1 a row belongs to one cluster, at 2 to many. Try 1.1 to 1.5 on
+        many features.
     tol : float, default=1e-4
         Stop when no membership changes by more.
     max_iter : int, default=1000
@@ -64,15 +81,16 @@ class FCM(SampleWeightMixin, Enhancer):
 
     Notes
     -----
-    Departures from the paper: memberships are proportional to :math:`|x_i - \mu_k|^{-2/(b-1)}`, the minimiser of the
-    objective; the paper on label enhancement prints the exponent without the 2. The order of the two normalisations
-    of A and the max-product composition (not max-min) are a choice among readings. Confidence: inferred.
+    Departures from the paper: memberships are proportional to :math:`|x_i - \mu_k|^{-2/(b-1)}`, the
+    minimiser of the objective; the paper on label enhancement prints the exponent without the 2.
+    The order of the two normalisations of A and the max-product composition (not max-min) are a
+    choice among readings. Confidence: inferred.
 
     References
     ----------
-    N. El Gayar, F. Schwenker, G. Palm, "A Study of the Robustness of KNN Classifiers Trained Using Soft Labels",
-    ANNPR 2006.
-    N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution Learning", IJCAI 2018.
+    N. El Gayar, F. Schwenker, G. Palm, "A Study of the Robustness of KNN Classifiers Trained Using
+    Soft Labels", ANNPR 2006. N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution
+    Learning", IJCAI 2018.
 
     Examples
     --------
@@ -106,19 +124,26 @@ class FCM(SampleWeightMixin, Enhancer):
         w = row_weights(Y, sample_weight)
         self._cluster(np.asarray(X, dtype=np.float64), self.n_clusters or 10 * Y.shape[1], w)
         self.associations_ = (Y * w[:, None]).T @ self.memberships_
-        # Columns first: of the labels that a cluster's members carry, the share of each, so that large clusters say no
-        # more than small ones. Then rows: what ties a label to clusters sums to one, for frequent labels as for rare
-        # ones. A label without positive rows keeps zeros.
+        # Columns first: of the labels that a cluster's members carry, the share of each, so that
+        # large clusters say no more than small ones. Then rows: what ties a label to clusters sums
+        # to one, for frequent labels as for rare ones. A label without positive rows keeps zeros.
         for axis in (0, 1):
             sums = self.associations_.sum(axis=axis, keepdims=True)
             self.associations_ /= positive_or_one(sums)
-        self.scores_ = np.column_stack([(self.memberships_ * row).max(axis=1) for row in self.associations_])
+        self.scores_ = np.column_stack(
+            [(self.memberships_ * row).max(axis=1) for row in self.associations_]
+        )
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
     def _cluster(self, X: Array, p: int, w: SampleWeight) -> None:
-        """Alternate between centres and memberships; each step minimises the objective over one of them."""
-        counted = w > 0  # rows of weight 0 move no centre, and what is drawn for the others must not depend on them
-        # Distances are computed from inner products, which lose digits where all rows are far from 0.
+        """Alternate between centres and memberships; each step minimises the objective over one of
+        them."""
+        counted = (
+            w > 0
+            # Rows of weight 0 move no centre, and what is drawn for the others must not depend on them
+        )
+        # Distances are computed from inner products, which lose digits where all rows are far from
+        # 0.
         mean = np.average(X, axis=0, weights=w)
         centred = (X - mean)[counted]
         counts = w[counted, None]
@@ -129,7 +154,8 @@ class FCM(SampleWeightMixin, Enhancer):
         centres = np.zeros((p, centred.shape[1]))
         for _ in self._iterations():
             members = weights.sum(axis=0)[:, None]
-            # A cluster that every row has left, each being on a centre of its own, stays where it is.
+            # A cluster that every row has left, each being on a centre of its own, stays where it
+            # is.
             centres = np.where(members > 0, weights.T @ centred / positive_or_one(members), centres)
             squares = squared_distances(centred, centres)
             before, U = U, _memberships(squares, self.b)
@@ -144,7 +170,8 @@ class FCM(SampleWeightMixin, Enhancer):
         self.objective_ = path[-1]
 
         largest = float(U.max())
-        # Collapsed: no membership is even twice the uniform 1 / p (half way to 1 where p is 2 or less).
+        # Collapsed: no membership is even twice the uniform 1 / p (half way to 1 where p is 2 or
+        # less).
         if self.objective_ > 0 and largest < min(2.0, (p + 1) / 2.0) / p:
             warnings.warn(
                 f"The memberships of FCM collapsed (the largest is {largest:.3g}, {p} clusters): the degrees are "
@@ -155,9 +182,11 @@ class FCM(SampleWeightMixin, Enhancer):
 
 
 def _memberships(squares: Array, b: float) -> Array:
-    """``u_ik`` proportional to ``squares^(-1 / (b - 1))``; a row on a centre belongs to that centre alone."""
+    """``u_ik`` proportional to ``squares^(-1 / (b - 1))``; a row on a centre belongs to that centre
+    alone."""
     nearest = squares.min(axis=1, keepdims=True)
-    # Relative to the nearest centre no power overflows, however near to 1 b is. On a centre the limit is taken.
+    # Relative to the nearest centre no power overflows, however near to 1 b is. On a centre the
+    # limit is taken.
     ratio = np.where(nearest == 0, squares == 0, nearest / positive_or_one(squares))
     U = ratio ** (1.0 / (b - 1.0))
     return np.asarray(U / U.sum(axis=1, keepdims=True))

@@ -1,4 +1,5 @@
-"""FLE: fast label enhancement, a factorisation of the features whose coefficients are the degrees."""
+"""FLE: fast label enhancement, a factorisation of the features whose coefficients are the
+degrees."""
 
 from dataclasses import KW_ONLY
 
@@ -16,9 +17,10 @@ from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, row_
 class FLE(SampleWeightMixin, Enhancer):
     r"""Fast label enhancement (FLE, a reconstruction).
 
-    Assumes that a sample is a mixture of one prototype per label and that the shares of the mixture are its degrees.
-    Recovers shares that rebuild the features, near the logical labels and near the pseudo distribution S that
-    similarities with the classes' purest samples give. Linear in the number of samples: use it on large data.
+    Assumes that a sample is a mixture of one prototype per label and that the shares of the mixture
+    are its degrees. Recovers shares that rebuild the features, near the logical labels and near the
+    pseudo distribution S that similarities with the classes' purest samples give. Linear in the
+    number of samples: use it on large data.
 
     .. math::
 
@@ -39,8 +41,8 @@ class FLE(SampleWeightMixin, Enhancer):
     gamma : float, default=1.0
         Weight of the prototypes' size.
     standardize : bool, default=True
-        Whether columns of X are first centred and divided by their standard deviations. Without it features that
-        nearly share one direction make S say nothing.
+        Whether columns of X are first centred and divided by their standard deviations. Without it
+        features that nearly share one direction make S say nothing.
     tol : float, default=1e-6
         Stop when an iteration lowers the objective by less than this, relatively.
     max_iter : int, default=500
@@ -63,18 +65,19 @@ class FLE(SampleWeightMixin, Enhancer):
 
     Notes
     -----
-    This is the method "FLE" of the DLDL paper's tables, not the neural Fusion Label Enhancement (FLEM). Time per
-    iteration is ``O(n m c)`` and no n x n array is made.
+    This is the method "FLE" of the DLDL paper's tables, not the neural Fusion Label Enhancement
+    (FLEM). Time per iteration is ``O(n m c)`` and no n x n array is made.
 
-    Departures from the paper: its full text was not at hand. Known are the factorisation with the degrees as
-    coefficients, the pseudo distribution and that there are four penalties; their terms are reconstructed, and
-    so are the defaults. Both steps are exact (least squares, non-negative least squares) where multiplicative updates
-    are usual; the first terms are divided by m so that penalties mean the same for any number of features.
-    Confidence: reconstructed.
+    Departures from the paper: its full text was not at hand. Known are the factorisation with the
+    degrees as coefficients, the pseudo distribution and that there are four penalties; their terms
+    are reconstructed, and so are the defaults. Both steps are exact (least squares, non-negative
+    least squares) where multiplicative updates are usual; the first terms are divided by m so that
+    penalties mean the same for any number of features. Confidence: reconstructed.
 
     References
     ----------
-    K. Wang, N. Xu, M. Ling, X. Geng, "Fast Label Enhancement for Label Distribution Learning", IEEE TKDE 35(2), 2023.
+    K. Wang, N. Xu, M. Ling, X. Geng, "Fast Label Enhancement for Label Distribution Learning", IEEE
+    TKDE 35(2), 2023.
 
     Examples
     --------
@@ -107,25 +110,31 @@ class FLE(SampleWeightMixin, Enhancer):
         m, c = X.shape[1], Y.shape[1]
         w = row_weights(Y, sample_weight)
         S = pseudo_distributions(X, Y, sample_weight)
-        # The pseudo distribution is the start, so that nothing is drawn and the order of rows does not matter.
+        # The pseudo distribution is the start, so that nothing is drawn and the order of rows does
+        # not matter.
         P = S
         path = [np.inf]
         while self._should_iterate(path):
             # Ridge regression of the features on P: the exact minimum over Q.
             weighted = P.T * w
             Q = np.linalg.solve(weighted @ P + self.gamma * np.eye(c), weighted @ X)
-            # Non-negative least squares for P: the row problems share this Hessian (halved), not the linear term. Given
-            # Q no row sees another, so that its own weight does not move it.
-            # The penalty on row sums, lam (p'1 - 1)^2, puts lam into every entry of the Hessian (11') and of the linear
-            # term. The last support is the first guess: few entries become or cease to be 0 in an iteration.
+            # Non-negative least squares for P: the row problems share this Hessian (halved), not
+            # the linear term. Given Q no row sees another, so that its own weight does not move it.
+            # The penalty on row sums, lam (p'1 - 1)^2, puts lam into every entry of the Hessian
+            # (11') and of the linear term. The last support is the first guess: few entries become
+            # or cease to be 0 in an iteration.
             H = Q @ Q.T / m + (self.alpha + self.beta) * np.eye(c) + self.lam
-            P = nonnegative_quadratic(H, X @ Q.T / m + self.alpha * Y + self.beta * S + self.lam, P > 0)
+            P = nonnegative_quadratic(
+                H, X @ Q.T / m + self.alpha * Y + self.beta * S + self.lam, P > 0
+            )
             path.append(self._objective(X, Y, S, P, Q, w))
         self.prototypes_ = Q
         self.coefficients_ = P
         self.label_distributions_ = normalize_rows(P)
 
-    def _objective(self, X: Array, Y: Mask, S: Array, P: Array, Q: Array, weights: SampleWeight) -> float:
+    def _objective(
+        self, X: Array, Y: Mask, S: Array, P: Array, Q: Array, weights: SampleWeight
+    ) -> float:
         rows = (
             np.sum((X - P @ Q) ** 2, axis=1) / X.shape[1]
             + self.alpha * np.sum((P - Y) ** 2, axis=1)

@@ -13,7 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import NonNegative, OutputMap, Positive, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    OutputMap,
+    Positive,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
@@ -26,23 +33,25 @@ from ldlearn.solvers.spd import solve_operator, solve_spd
 class GLLE(Enhancer):
     r"""Graph Laplacian label enhancement (GLLE): labels smoothed along the graph of similar rows.
 
-    Assumes that similar rows have similar distributions; recovers labels that change little between neighbours and
-    stay close to Y. The best studied enhancer and a fair first choice; standardise the features. With a small ``lam``
-    the result is the softmax of Y (`SoftmaxLE`), so look at ``lam`` from 0.01 to 1.
+    Assumes that similar rows have similar distributions; recovers labels that change little between
+    neighbours and stay close to Y. The best studied enhancer and a fair first choice; standardise
+    the features. With a small ``lam`` the result is the softmax of Y (`SoftmaxLE`), so look at
+    ``lam`` from 0.01 to 1.
 
-    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a softmax of scores
-    between 0 and 1 gives no label less than 1/e of another's degree. ``normalize="l1"`` is nearer to such truths; the
-    softmax is published and suits labels cut so high that many a 0 has a sizeable degree.
+    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a
+    softmax of scores between 0 and 1 gives no label less than 1/e of another's degree.
+    ``normalize="l1"`` is nearer to such truths; the softmax is published and suits labels cut so
+    high that many a 0 has a sizeable degree.
 
     .. math::
 
         \min_D\; |D - Y|^2 + \lambda\, tr(D^\top G D)
         + l_2 \sum_{i=1}^{g} tr(D_i Z_i Z_i^\top D_i^\top), \qquad D = [K, 1] W
 
-    where G is the Laplacian of the graph of nearest neighbours (`ldlearn.core.knn_graph`) and K a Gaussian kernel
-    whose width is the mean distance of rows. The last term, off by default, is that of the journal version:
-    :math:`D_i` holds the rows of group i (k-means on X) and :math:`Z_i Z_i^\top` is a free c x c correlation matrix
-    of the labels there.
+    where G is the Laplacian of the graph of nearest neighbours (`ldlearn.core.knn_graph`) and K a
+    Gaussian kernel whose width is the mean distance of rows. The last term, off by default, is that
+    of the journal version: :math:`D_i` holds the rows of group i (k-means on X) and :math:`Z_i
+    Z_i^\top` is a free c x c correlation matrix of the labels there.
 
     Parameters
     ----------
@@ -55,22 +64,24 @@ class GLLE(Enhancer):
     l2 : float, default=0.0
         Weight of the label correlations; 0 is the conference version.
     n_groups : int or None, default=None
-        Groups of rows with correlations of their own (g), only used if ``l2 > 0``. None takes one for every ten
-        rows, at most 100.
+        Groups of rows with correlations of their own (g), only used if ``l2 > 0``. None takes one
+        for every ten rows, at most 100.
     solver : {"exact", "lbfgs"}, default="exact"
-        ``"exact"`` gives the minimum: K is invertible, so every D can be reached and ``(I + lam G) D = Y`` is one
-        sparse system. ``"lbfgs"`` is the original: W from a random start, stopped early, far from the minimum.
+        ``"exact"`` gives the minimum: K is invertible, so every D can be reached and ``(I + lam G)
+        D = Y`` is one sparse system. ``"lbfgs"`` is the original: W from a random start, stopped
+        early, far from the minimum.
     tol : float, default=1e-6
-        Stop ``"lbfgs"``, or the alternation if ``l2 > 0``, when an iteration lowers the objective by less than
-        this, relatively.
+        Stop ``"lbfgs"``, or the alternation if ``l2 > 0``, when an iteration lowers the objective
+        by less than this, relatively.
     max_iter : int, default=300
-        Iterations of these at most. For ``"lbfgs"`` that is the published early stop: it warns, as any fit that is
-        stopped before it converged.
+        Iterations of these at most. For ``"lbfgs"`` that is the published early stop: it warns, as
+        any fit that is stopped before it converged.
     normalize : {"softmax", "l1", "shift_l1"}, default="softmax"
         How scores become distributions.
     random_state : int, RandomState or None, default=None
-        Start of ``"lbfgs"``; groups and first correlations if ``l2 > 0``. The exact solver of the conference version
-        needs none, and only it gives the same result for every order of rows and labels.
+        Start of ``"lbfgs"``; groups and first correlations if ``l2 > 0``. The exact solver of the
+        conference version needs none, and only it gives the same result for every order of rows and
+        labels.
 
     Attributes
     ----------
@@ -93,19 +104,21 @@ class GLLE(Enhancer):
 
     Notes
     -----
-    ``"exact"`` keeps everything sparse. ``"lbfgs"`` makes the dense n x n kernel, 8 n^2 bytes, and says so in a
-    MemoryError before that is allocated if it cannot fit. It multiplies rounding errors by about 100 in each of its
-    first iterations: even with a seed, degrees differ in the second digit between machines or numbers of threads.
+    ``"exact"`` keeps everything sparse. ``"lbfgs"`` makes the dense n x n kernel, 8 n^2 bytes, and
+    says so in a MemoryError before that is allocated if it cannot fit. It multiplies rounding
+    errors by about 100 in each of its first iterations: even with a seed, degrees differ in the
+    second digit between machines or numbers of threads.
 
-    Departures from the paper: the minimum instead of an early stop by default; a row is not its own neighbour (the
-    released code's k = 20 counts it: ``n_neighbors=19``). With ``l2 > 0``: the correlations are minimised over, label
-    by label, instead of five steps of descent, and both steps are repeated until the objective settles, not done
-    once. Confidence: certain; constants of the journal version reconstructed.
+    Departures from the paper: the minimum instead of an early stop by default; a row is not its own
+    neighbour (the released code's k = 20 counts it: ``n_neighbors=19``). With ``l2 > 0``: the
+    correlations are minimised over, label by label, instead of five steps of descent, and both
+    steps are repeated until the objective settles, not done once. Confidence: certain; constants of
+    the journal version reconstructed.
 
     References
     ----------
-    N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution Learning", IJCAI 2018.
-    N. Xu, Y.-P. Liu, X. Geng, "Label Enhancement for Label Distribution Learning", IEEE TKDE 33(4), 2021.
+    N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution Learning", IJCAI 2018. N. Xu,
+    Y.-P. Liu, X. Geng, "Label Enhancement for Label Distribution Learning", IEEE TKDE 33(4), 2021.
 
     Examples
     --------
@@ -122,8 +135,21 @@ class GLLE(Enhancer):
 
     _test_params = (
         {"n_neighbors": 3},
-        {"n_neighbors": 3, "sigma": "median", "lam": 0.1, "l2": 0.1, "n_groups": 1, "random_state": 0},
-        {"n_neighbors": 3, "solver": "lbfgs", "tol": 0.1, "normalize": "shift_l1", "random_state": 0},
+        {
+            "n_neighbors": 3,
+            "sigma": "median",
+            "lam": 0.1,
+            "l2": 0.1,
+            "n_groups": 1,
+            "random_state": 0,
+        },
+        {
+            "n_neighbors": 3,
+            "solver": "lbfgs",
+            "tol": 0.1,
+            "normalize": "shift_l1",
+            "random_state": 0,
+        },
     )
 
     _: KW_ONLY
@@ -141,7 +167,11 @@ class GLLE(Enhancer):
     def capabilities(self) -> Capabilities:
         """A random start depends on the order of rows and labels."""
         starts_fixed = self.solver == "exact" and self.l2 == 0
-        return super().capabilities()._replace(sparse=True, order_invariant=starts_fixed, label_invariant=starts_fixed)
+        return (
+            super()
+            .capabilities()
+            ._replace(sparse=True, order_invariant=starts_fixed, label_invariant=starts_fixed)
+        )
 
     def _fit(self, X: Any, Y: Mask) -> None:
         if self.l2 > 0 and self.solver == "lbfgs":
@@ -151,11 +181,17 @@ class GLLE(Enhancer):
         if self.solver == "lbfgs":
             self.scores_ = self._fit_early_stopped(X, labels, G)
         else:
-            # A kernel expansion of distinct rows can express every D, so that the minimum over W is one over D itself:
-            # the normal equations (I + lam G) D = Y, sparse and definite.
-            self.scores_ = solve_spd(sparse.csr_array(sparse.eye_array(len(labels)) + self.lam * G), labels)
+            # A kernel expansion of distinct rows can express every D, so that the minimum over W is
+            # one over D itself: the normal equations (I + lam G) D = Y, sparse and definite.
+            self.scores_ = solve_spd(
+                sparse.csr_array(sparse.eye_array(len(labels)) + self.lam * G), labels
+            )
             self.objective_ = _objective(self.scores_, labels, self.lam, G)
-            self.objective_path_, self.n_iter_, self.converged_ = np.array([self.objective_]), 1, True
+            self.objective_path_, self.n_iter_, self.converged_ = (
+                np.array([self.objective_]),
+                1,
+                True,
+            )
             if self.l2 > 0:
                 self._fit_correlations(X, labels, G)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
@@ -163,7 +199,11 @@ class GLLE(Enhancer):
     def _fit_early_stopped(self, X: Any, Y: Array, G: sparse.csr_array) -> Array:
         """L-BFGS on the coefficients of ``[K, 1]`` from uniform random numbers, as released."""
         n, c = Y.shape
-        require_memory(8.0 * n * n, f"The {n} x {n} kernel of GLLE's solver='lbfgs'", "solver='exact' needs no kernel")
+        require_memory(
+            8.0 * n * n,
+            f"The {n} x {n} kernel of GLLE's solver='lbfgs'",
+            "solver='exact' needs no kernel",
+        )
         dense = X.toarray() if sparse.issparse(X) else X
         K = rbf_kernel(dense, width=mean_distance(dense))
         start = check_random_state(self.random_state).uniform(size=(n + 1, c))
@@ -183,17 +223,22 @@ class GLLE(Enhancer):
         D = self.scores_
         path = [np.inf]
         while self._should_iterate(path):
-            # Over correlation matrices R_i the last term is linear, <R_i, D_i' D_i>; over D everything is quadratic.
+            # Over correlation matrices R_i the last term is linear, <R_i, D_i' D_i>; over D
+            # everything is quadratic.
             Z = align_unit_rows(Z, _grams(D, members))
             R = Z @ Z.transpose(0, 2, 1)
-            # Exact, so that neither half-step can raise the objective; the labels of a row are tied by R, hence one
-            # system for all entries of D.
+            # Exact, so that neither half-step can raise the objective; the labels of a row are tied
+            # by R, hence one system for all entries of D.
             D = self._solve_jointly(Y, G, R, members)
-            path.append(_objective(D, Y, self.lam, G) + self.l2 * float(np.sum(R * _grams(D, members))))
+            path.append(
+                _objective(D, Y, self.lam, G) + self.l2 * float(np.sum(R * _grams(D, members)))
+            )
         self.scores_ = D
         self.label_correlations_ = R
 
-    def _solve_jointly(self, Y: Array, G: sparse.csr_array, R: Array, members: Sequence[Indices]) -> Array:
+    def _solve_jointly(
+        self, Y: Array, G: sparse.csr_array, R: Array, members: Sequence[Indices]
+    ) -> Array:
         """D of ``D + lam G D + l2 D_i R_i = Y``, i being the group of a row."""
 
         def system_times(D: Array) -> Array:
@@ -209,9 +254,13 @@ class GLLE(Enhancer):
         n = X.shape[0]
         n_groups = min(100, max(1, n // 10)) if self.n_groups is None else self.n_groups
         if n_groups > n:
-            raise InputError(f"n_groups must not exceed the number of rows, got n_groups={n_groups} and n_samples={n}.")
+            raise InputError(
+                f"n_groups must not exceed the number of rows, got n_groups={n_groups} and n_samples={n}."
+            )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # duplicates may make fewer groups, which is harmless
+            warnings.simplefilter(
+                "ignore", ConvergenceWarning
+            )  # duplicates may make fewer groups, which is harmless
             found = KMeans(n_groups, n_init=1, random_state=rng).fit_predict(X)
         return np.unique(found, return_inverse=True)[1]
 
@@ -220,7 +269,9 @@ def _objective(D: Array, Y: Array, lam: float, G: sparse.csr_array) -> float:
     return float(np.sum((D - Y) ** 2) + lam * np.vdot(D, G @ D))
 
 
-def _loss_and_gradient(W: Array, K: Array, Y: Array, lam: float, G: sparse.csr_array) -> tuple[float, list[Array]]:
+def _loss_and_gradient(
+    W: Array, K: Array, Y: Array, lam: float, G: sparse.csr_array
+) -> tuple[float, list[Array]]:
     D = K @ W[:-1] + W[-1]
     slope = 2.0 * (D - Y + lam * (G @ D))
     # The adjoint of D = [K, 1] W; K is its own transpose.
@@ -228,10 +279,12 @@ def _loss_and_gradient(W: Array, K: Array, Y: Array, lam: float, G: sparse.csr_a
 
 
 def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
-    """Decrease ``<Z Z', C>`` over matrices Z with rows of unit length, for a stack of symmetric matrices C.
+    """Decrease ``<Z Z', C>`` over matrices Z with rows of unit length, for a stack of symmetric
+    matrices C.
 
-    ``Z Z'`` runs through the correlation matrices: positive semi-definite with unit diagonal. One row is minimised
-    over at a time, in closed form: it opposes the sum of the others, weighted by C. The value never increases.
+    ``Z Z'`` runs through the correlation matrices: positive semi-definite with unit diagonal. One
+    row is minimised over at a time, in closed form: it opposes the sum of the others, weighted by
+    C. The value never increases.
 
     Parameters
     ----------
@@ -243,15 +296,17 @@ def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
 
     References
     ----------
-    P.-W. Wang, W.-C. Chang, J. Z. Kolter, "The Mixing Method: Low-Rank Coordinate Descent for Semidefinite Programming
-    with Diagonal Constraints", 2017.
+    P.-W. Wang, W.-C. Chang, J. Z. Kolter, "The Mixing Method: Low-Rank Coordinate Descent for
+    Semidefinite Programming with Diagonal Constraints", 2017.
 
     Examples
     --------
     Two positively related labels get the correlation -1:
 
     >>> import numpy as np
-    >>> Z = align_unit_rows(np.eye(2)[None] @ [[0.6, 0.8], [0.0, 1.0]], np.array([[[2.0, 1.0], [1.0, 2.0]]]))
+    >>> Z = align_unit_rows(
+    ...     np.eye(2)[None] @ [[0.6, 0.8], [0.0, 1.0]], np.array([[[2.0, 1.0], [1.0, 2.0]]])
+    ... )
     >>> (Z @ Z.transpose(0, 2, 1)).round(6) + 0.0
     array([[[ 1., -1.],
             [-1.,  1.]]])

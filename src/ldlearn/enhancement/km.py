@@ -13,11 +13,13 @@ from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, to_dist
 
 @estimator_dataclass
 class KM(SampleWeightMixin, Enhancer):
-    r"""Kernel method (KM): a label describes a row the better, the nearer the row is to the label's centre.
+    r"""Kernel method (KM): a label describes a row the better, the nearer the row is to the label's
+    centre.
 
-    Assumes that the rows which carry a label form a ball in the feature space of a Gaussian kernel, and that the degree
-    falls linearly from its centre to its rim. Labels do not inform each other and negative labels get nothing. Use it
-    as a baseline; its degrees hardly differ from equal shares when rows are far apart.
+    Assumes that the rows which carry a label form a ball in the feature space of a Gaussian kernel,
+    and that the degree falls linearly from its centre to its rim. Labels do not inform each other
+    and negative labels get nothing. Use it as a baseline; its degrees hardly differ from equal
+    shares when rows are far apart.
 
     .. math::
 
@@ -47,17 +49,17 @@ class KM(SampleWeightMixin, Enhancer):
 
     Notes
     -----
-    Time grows with n^2, but the n x n kernel is summed in blocks and never kept. A row with no membership in any of its
-    labels gets equal shares.
+    Time grows with n^2, but the n x n kernel is summed in blocks and never kept. A row with no
+    membership in any of its labels gets equal shares.
 
-    Departures from the paper: None known. The radius is taken over the rows that carry the label; some code takes it
-    over all rows. Confidence: inferred (the output map from published numbers).
+    Departures from the paper: None known. The radius is taken over the rows that carry the label;
+    some code takes it over all rows. Confidence: inferred (the output map from published numbers).
 
     References
     ----------
-    X. Jiang, Z. Yi, J. C. Lv, "Fuzzy SVM with a new fuzzy membership function", Neural Computing and Applications
-    15(3), 2006.
-    N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution Learning", IJCAI 2018.
+    X. Jiang, Z. Yi, J. C. Lv, "Fuzzy SVM with a new fuzzy membership function", Neural Computing
+    and Applications 15(3), 2006. N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution
+    Learning", IJCAI 2018.
 
     Examples
     --------
@@ -92,9 +94,13 @@ class KM(SampleWeightMixin, Enhancer):
         self.scores_ = np.where(Y, 1.0 - np.sqrt(squares / (radii + self.delta)), 0.0)
         # On the rim of all of its labels a row has no membership left to share out.
         outside = self.scores_.max(axis=1, keepdims=True) <= 1e-9
-        self.label_distributions_ = to_distributions(np.where(outside, Y, self.scores_), self.normalize)
+        self.label_distributions_ = to_distributions(
+            np.where(outside, Y, self.scores_), self.normalize
+        )
 
-    def _squared_distances_to_centres(self, X: Array, Y: Array, weights: SampleWeight | None) -> Array:
+    def _squared_distances_to_centres(
+        self, X: Array, Y: Array, weights: SampleWeight | None
+    ) -> Array:
         """``s^2 = 1 - 2 (K Y) / n_l + diag(Y' K Y) / n_l^2``: only sums over the kernel are needed.
 
         The entries of Y are the weights of the rows that carry a label.
@@ -102,6 +108,8 @@ class KM(SampleWeightMixin, Enhancer):
         width = mean_distance(X, weights) if isinstance(self.sigma, str) else self.sigma
         KY = np.vstack([block @ Y for _, block in rbf_blocks(X, width=width)])
         counts = Y.sum(axis=0)
-        counts[counts == 0] = 1.0  # a label without rows has no centre, and its distances are not used
+        counts[counts == 0] = (
+            1.0  # a label without rows has no centre, and its distances are not used
+        )
         within = np.einsum("il,il->l", Y, KY) / counts**2
         return np.asarray(np.maximum(1.0 - 2.0 * KY / counts + within, 0.0))

@@ -18,21 +18,24 @@ from ldlearn.solvers.spd import solve_spd
 class LEMLL(Enhancer):
     r"""Label enhancement for multi-label learning (LEMLL, a reconstruction).
 
-    Assumes that the degrees, as real numbers near +1 or -1, are a smooth function of the features and lie on a manifold
-    of the same local shape. Recovers numerical labels U that a kernel regressor can predict, that each sample's
-    neighbours rebuild with the weights which rebuild its features, and that stay near the logical labels.
-    Use it where both neighbourhoods and a smooth trend are credible.
+    Assumes that the degrees, as real numbers near +1 or -1, are a smooth function of the features
+    and lie on a manifold of the same local shape. Recovers numerical labels U that a kernel
+    regressor can predict, that each sample's neighbours rebuild with the weights which rebuild its
+    features, and that stay near the logical labels. Use it where both neighbourhoods and a smooth
+    trend are credible.
 
-    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a softmax of numbers
-    near +1 and -1 gives a label that is 0 about 1/7 of the degree of one that is 1.
+    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a
+    softmax of numbers near +1 and -1 gives a label that is 0 about 1/7 of the degree of one that is
+    1.
 
     .. math::
 
         \min_{U, B, b}\; \tfrac{1}{2} tr(B^T K B) + l_1 \sum_i \max(r_i - \epsilon, 0)^2 + l_2\, tr(U^T M U)
         + l_3 |U - (2Y - 1)|^2, \qquad r_i = |u_i - (K B)_i - b|, \qquad D = softmax(U)
 
-    K is a Gaussian kernel whose width is the mean distance of samples, :math:`M = (I - S)^T (I - S)` with S the affine
-    weights that rebuild every sample from its neighbours (locally linear embedding).
+    K is a Gaussian kernel whose width is the mean distance of samples, :math:`M = (I - S)^T (I -
+    S)` with S the affine weights that rebuild every sample from its neighbours (locally linear
+    embedding).
 
     Parameters
     ----------
@@ -46,7 +49,8 @@ class LEMLL(Enhancer):
         Error that costs nothing.
     n_neighbors : int, default=10
     tol : float, default=1e-6
-        Stop when the duality gap is at most this, relative to the objective of U = 0, which is ``l3 n c``.
+        Stop when the duality gap is at most this, relative to the objective of U = 0, which is ``l3
+        n c``.
     max_iter : int, default=200
 
     Attributes
@@ -58,7 +62,8 @@ class LEMLL(Enhancer):
     intercept_ : ndarray of shape (n_labels,)
         b.
     objective_path_ : ndarray of shape (n_iter_,)
-        The objective at each iterate. The dual value never falls, this one may rise for a while; the best is kept.
+        The objective at each iterate. The dual value never falls, this one may rise for a while;
+        the best is kept.
     objective_ : float
         The objective at the solution, the least of ``objective_path_``.
     gap_ : float
@@ -72,16 +77,18 @@ class LEMLL(Enhancer):
     Notes
     -----
     With U eliminated, what remains is a multi-output support vector regression with the kernel
-    :math:`\tilde K = K + (2 l_2 M + 2 l_3 I)^{-1}`. Its dual, a group lasso in B, is solved by reweighted least
-    squares, which never lose ground; the primal value certifies the distance to the minimum.
+    :math:`\tilde K = K + (2 l_2 M + 2 l_3 I)^{-1}`. Its dual, a group lasso in B, is solved by
+    reweighted least squares, which never lose ground; the primal value certifies the distance to
+    the minimum.
 
-    The kernel is a dense n x n array, and so is its Cholesky factor: 24 n^2 bytes, refused by a MemoryError before they
-    are allocated if they do not fit. `GLLE` and `ML` keep their graphs sparse. Time is ``O(n^3)`` per iteration, of
-    which about five are usual and more are needed for large ``l1`` with small ``l3``.
+    The kernel is a dense n x n array, and so is its Cholesky factor: 24 n^2 bytes, refused by a
+    MemoryError before they are allocated if they do not fit. `GLLE` and `ML` keep their graphs
+    sparse. Time is ``O(n^3)`` per iteration, of which about five are usual and more are needed for
+    large ``l1`` with small ``l3``.
 
-    Departures from the paper: its full text was not at hand; the objective is put together from the abstract and from
-    descriptions, so constants may differ from the original. All variables are minimised over together instead of by
-    turns (the problem is convex). Confidence: reconstructed.
+    Departures from the paper: its full text was not at hand; the objective is put together from the
+    abstract and from descriptions, so constants may differ from the original. All variables are
+    minimised over together instead of by turns (the problem is convex). Confidence: reconstructed.
 
     References
     ----------
@@ -127,7 +134,9 @@ class LEMLL(Enhancer):
         self.converged_ = True
         path: list[float] = []
         if self.l1 > 0:
-            require_memory(24.0 * n**2, f"LEMLL with its {n} x {n} kernel", "GLLE keeps its graph sparse")
+            require_memory(
+                24.0 * n**2, f"LEMLL with its {n} x {n} kernel", "GLLE keeps its graph sparse"
+            )
             K = rbf_kernel(X, width=mean_distance(X))
             # In the memory of its argument, whose transpose is in LAPACK's order.
             K += linalg.inv(N.toarray().T, overwrite_a=True, check_finite=False)
@@ -142,29 +151,38 @@ class LEMLL(Enhancer):
         self.label_distributions_ = softmax(self.numerical_labels_)
 
     def _regress(self, K: Array, U: Array) -> list[float]:
-        """Multi-output support vector regression on targets U: iteratively reweighted least squares on the dual.
+        """Multi-output support vector regression on targets U: iteratively reweighted least squares
+        on the dual.
 
         Keeps the iterate of the least primal value; returns all of these values.
         """
-        # 2 l1 (r - eps) / r, the weight of a row with error r, is 2 l1 at most: every row is a support vector at first.
+        # 2 l1 (r - eps) / r, the weight of a row with error r, is 2 l1 at most: every row is a
+        # support vector at first.
         weights = np.full(len(U), 2.0 * self.l1)
         path: list[float] = []
         for _ in self._iterations():
-            # The dual's penalty eps |B_i| + |B_i|^2 / (4 l1) is replaced by the quadratic that touches it from above at
-            # the last B: its weights make the next dual value at least as large.
+            # The dual's penalty eps |B_i| + |B_i|^2 / (4 l1) is replaced by the quadratic that
+            # touches it from above at the last B: its weights make the next dual value at least as
+            # large.
             B, b, KB = _weighted_fit(K, U, weights)
             error = np.linalg.norm(U - KB - b, axis=1)
             lengths = np.linalg.norm(B, axis=1)
             half = 0.5 * float(np.vdot(B, KB))
             primal = half + self.l1 * float(np.sum(np.maximum(error - self.eps, 0.0) ** 2))
-            dual = float(np.vdot(B, U) - np.sum(lengths * (self.eps + lengths / (4.0 * self.l1)))) - half
+            dual = (
+                float(np.vdot(B, U) - np.sum(lengths * (self.eps + lengths / (4.0 * self.l1))))
+                - half
+            )
             path.append(primal)
             if primal <= min(path):
                 self.dual_coef_, self.intercept_ = B, b
             self.gap_ = min(path) - dual
             self.converged_ = self.gap_ <= self.tol * self.l3 * U.size
-            # At the solution |B_i| = 2 l1 (r_i - eps): this is |B_i| / r_i for the error r_i that belongs to B_i.
-            weights = lengths / np.maximum(self.eps + lengths / (2.0 * self.l1), np.finfo(float).tiny)
+            # At the solution |B_i| = 2 l1 (r_i - eps): this is |B_i| / r_i for the error r_i that
+            # belongs to B_i.
+            weights = lengths / np.maximum(
+                self.eps + lengths / (2.0 * self.l1), np.finfo(float).tiny
+            )
         return path
 
 
@@ -175,7 +193,9 @@ def _weighted_fit(K: Array, U: Array, weights: Array) -> tuple[Array, Array, Arr
     system = K * roots
     system *= roots.T
     system.flat[:: len(K) + 1] += 1.0
-    factor = linalg.cho_factor(system.T, lower=True, overwrite_a=True, check_finite=False)  # .T: no copy is made
+    factor = linalg.cho_factor(
+        system.T, lower=True, overwrite_a=True, check_finite=False
+    )  # .T: no copy is made
     solved = linalg.cho_solve(factor, np.hstack([roots * U, roots]), check_finite=False)
     free, direction = solved[:, :-1], solved[:, -1:]
     # b is what makes the columns of B sum to zero; where no row has weight, any b does.

@@ -19,9 +19,9 @@ from ldlearn.solvers.spd import solve_spd
 class LP(Enhancer):
     r"""Label propagation (LP): every row passes a part of its labels on to similar rows.
 
-    Assumes that similar rows have similar distributions; a negative label gets a degree if neighbours carry it. Use
-    it when distances between rows mean something: on features of very different scales, or many noisy ones, standardise
-    and set ``sigma="mean"``.
+    Assumes that similar rows have similar distributions; a negative label gets a degree if
+    neighbours carry it. Use it when distances between rows mean something: on features of very
+    different scales, or many noisy ones, standardise and set ``sigma="mean"``.
 
     The scores are the limit of ``F <- alpha P F + (1 - alpha) Y`` from ``F = Y``:
 
@@ -37,11 +37,11 @@ class LP(Enhancer):
     alpha : float, default=0.5
         Fraction that comes from the neighbours, in [0, 1). 0 leaves Y as it is.
     sigma : float or "mean", default=1.0
-        Width of the similarity: 1 in the literature, or the mean distance between the rows (with ``n_neighbors``:
-        between neighbours).
+        Width of the similarity: 1 in the literature, or the mean distance between the rows (with
+        ``n_neighbors``: between neighbours).
     n_neighbors : int or None, default=None
-        None joins all pairs of rows, as in the literature. A number joins each row with its nearest ones, which keeps
-        the graph sparse.
+        None joins all pairs of rows, as in the literature. A number joins each row with its nearest
+        ones, which keeps the graph sparse.
     normalize : {"l1", "softmax", "shift_l1"}, default="l1"
         How scores become distributions.
 
@@ -54,17 +54,17 @@ class LP(Enhancer):
 
     Notes
     -----
-    With ``n_neighbors=None`` a dense n x n array is made, 8 n^2 bytes; if that cannot fit, MemoryError says so before
-    it is allocated. ``n_neighbors=20`` is the sparse alternative.
+    With ``n_neighbors=None`` a dense n x n array is made, 8 n^2 bytes; if that cannot fit,
+    MemoryError says so before it is allocated. ``n_neighbors=20`` is the sparse alternative.
 
-    Departures from the paper: the limit is computed by conjugate gradients, not approached by iteration. A row without
-    similar rows (all similarities underflow) keeps its labels. Confidence: inferred (the output map from published
-    numbers).
+    Departures from the paper: the limit is computed by conjugate gradients, not approached by
+    iteration. A row without similar rows (all similarities underflow) keeps its labels. Confidence:
+    inferred (the output map from published numbers).
 
     References
     ----------
-    Y.-K. Li, M.-L. Zhang, X. Geng, "Leveraging Implicit Relative Labeling-Importance Information for Effective
-    Multi-label Learning", ICDM 2015.
+    Y.-K. Li, M.-L. Zhang, X. Geng, "Leveraging Implicit Relative Labeling-Importance Information
+    for Effective Multi-label Learning", ICDM 2015.
 
     Examples
     --------
@@ -87,15 +87,22 @@ class LP(Enhancer):
     normalize: OutputMap = "l1"
 
     def _fit(self, X: Array, Y: Mask) -> None:
-        system = self._dense_system(X) if self.n_neighbors is None else self._sparse_system(X, self.n_neighbors)
-        # The geometric series of the propagation, summed: I - alpha P is definite, since P has no eigenvalue above 1.
+        system = (
+            self._dense_system(X)
+            if self.n_neighbors is None
+            else self._sparse_system(X, self.n_neighbors)
+        )
+        # The geometric series of the propagation, summed: I - alpha P is definite, since P has no
+        # eigenvalue above 1.
         self.scores_ = (1.0 - self.alpha) * solve_spd(system, Y.astype(float))
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
     def _dense_system(self, X: Array) -> Array:
         """``I - alpha P`` of all pairs, made in the memory of A."""
         n = len(X)
-        require_memory(8.0 * n * n, f"The {n} x {n} graph of LP", "n_neighbors=20 keeps the graph sparse")
+        require_memory(
+            8.0 * n * n, f"The {n} x {n} graph of LP", "n_neighbors=20 keeps the graph sparse"
+        )
         A = rbf_kernel(X, width=mean_distance(X) if isinstance(self.sigma, str) else self.sigma)
         # A row is not its own neighbour.
         np.fill_diagonal(A, 0.0)
@@ -114,5 +121,6 @@ class LP(Enhancer):
 
 def _inverse_root(degrees: Array) -> Array:
     """``degrees ** -0.5``, and 0 for a row without neighbours."""
-    # So far from all others that every similarity underflows: P has a row of zeros there, and the labels just stay.
+    # So far from all others that every similarity underflows: P has a row of zeros there, and the
+    # labels just stay.
     return np.asarray((degrees > 0) / np.sqrt(positive_or_one(degrees)))

@@ -16,25 +16,28 @@ _RIDGE = 1e-8  # makes the minimiser unique: M has the constants in its null spa
 
 @estimator_dataclass
 class ML(Enhancer):
-    r"""Multi-label manifold (ML): real labels that neighbours rebuild with the weights that rebuild the features.
+    r"""Multi-label manifold (ML): real labels that neighbours rebuild with the weights that rebuild
+    the features.
 
-    Assumes that features and labels live on manifolds of the same local shape. Recovers real numbers which keep the
-    signs of the logical labels, at least ``lam`` from zero, and are otherwise as locally linear as the features. Use
-    it when neighbourhoods are meaningful; negative labels that are nearly positive get degrees, for which it pays (it
-    is often behind `UniformLE`) where a 0 means a degree near 0.
+    Assumes that features and labels live on manifolds of the same local shape. Recovers real
+    numbers which keep the signs of the logical labels, at least ``lam`` from zero, and are
+    otherwise as locally linear as the features. Use it when neighbourhoods are meaningful; negative
+    labels that are nearly positive get degrees, for which it pays (it is often behind `UniformLE`)
+    where a 0 means a degree near 0.
 
     .. math::
 
         \min_U\; tr(U^\top M U) \quad \text{with} \quad (2 y_{il} - 1)\, u_{il} \ge \lambda, \qquad
         M = (I - W)^\top (I - W)
 
-    where the rows of W are the weights of locally linear embedding: :math:`x_i \approx \sum_j w_{ij} x_j` over the
-    nearest neighbours of row i.
+    where the rows of W are the weights of locally linear embedding: :math:`x_i \approx \sum_j
+    w_{ij} x_j` over the nearest neighbours of row i.
 
     Parameters
     ----------
     lam : float, default=1.0
-        Smallest size of a score (lambda). U is proportional to it, so it matters for ``normalize="softmax"`` only.
+        Smallest size of a score (lambda). U is proportional to it, so it matters for
+        ``normalize="softmax"`` only.
     n_neighbors : int or None, default=None
         Neighbours that rebuild a row; None is one more than the number of labels.
     reg : float, default=1e-3
@@ -59,10 +62,11 @@ class ML(Enhancer):
 
     Notes
     -----
-    One quadratic programme with bounds for each label, all solved at once with sparse products; no n x n array.
+    One quadratic programme with bounds for each label, all solved at once with sparse products; no
+    n x n array.
 
-    Departures from the paper: a ridge of 1e-8 makes the solution unique (a label that all rows carry gets ``lam``).
-    Confidence: certain; the output map inferred from published numbers.
+    Departures from the paper: a ridge of 1e-8 makes the solution unique (a label that all rows
+    carry gets ``lam``). Confidence: certain; the output map inferred from published numbers.
 
     References
     ----------
@@ -83,7 +87,10 @@ class ML(Enhancer):
            [-1.,  3.]])
     """
 
-    _test_params = ({"n_neighbors": 4}, {"lam": 0.5, "n_neighbors": 3, "reg": 1e-2, "normalize": "softmax"})
+    _test_params = (
+        {"n_neighbors": 4},
+        {"lam": 0.5, "n_neighbors": 3, "reg": 1e-2, "normalize": "softmax"},
+    )
 
     _: KW_ONLY
     lam: Positive = 1.0
@@ -98,7 +105,9 @@ class ML(Enhancer):
         M = reconstruction_laplacian(reconstruction_weights(X, n_neighbors, reg=self.reg))
         M = sparse.csr_array(M + _RIDGE * sparse.eye_array(len(X)))
         # Solved for the margin 1: the constraints are homogeneous, so that U grows with lam.
-        fit = minimize_signed_quadratic(M, np.where(Y, 1.0, -1.0), tol=self.tol, max_iter=self.max_iter)
+        fit = minimize_signed_quadratic(
+            M, np.where(Y, 1.0, -1.0), tol=self.tol, max_iter=self.max_iter
+        )
         self.scores_ = self.lam * fit.U
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.converged
@@ -114,12 +123,15 @@ class BoundedFit(NamedTuple):
     converged: bool
 
 
-def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter: int = 10_000) -> BoundedFit:
+def minimize_signed_quadratic(
+    A: Any, signs: Array, tol: float = 1e-6, max_iter: int = 10_000
+) -> BoundedFit:
     r"""Minimise ``u' A u`` subject to ``s_i u_i >= 1`` for each column s of ``signs``.
 
-    With ``v = s u`` these are quadratics over ``v >= 1``, solved by modified proportioning with reduced gradient
-    projection: conjugate gradients inside a face, a projected gradient step that may change the face, or a step that
-    releases active bounds. The preconditioner is a scaling to unit diagonal, which maps bounds to bounds.
+    With ``v = s u`` these are quadratics over ``v >= 1``, solved by modified proportioning with
+    reduced gradient projection: conjugate gradients inside a face, a projected gradient step that
+    may change the face, or a step that releases active bounds. The preconditioner is a scaling to
+    unit diagonal, which maps bounds to bounds.
 
     Parameters
     ----------
@@ -134,8 +146,9 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
 
     References
     ----------
-    Z. Dostál, J. Schöberl, "Minimizing Quadratic Functions Subject to Bound Constraints with the Rate of Convergence
-    and Finite Termination", Computational Optimization and Applications 30, 2005.
+    Z. Dostál, J. Schöberl, "Minimizing Quadratic Functions Subject to Bound Constraints with the
+    Rate of Convergence and Finite Termination", Computational Optimization and Applications 30,
+    2005.
 
     Examples
     --------
@@ -165,9 +178,10 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
         if n_iter == max_iter or not unsolved.any():
             return BoundedFit(signs * V / lower, n_iter, not unsolved.any())
         n_iter += 1
-        # In the terms of Dostál and Schöberl, `free` and `blocked` are the free and the chopped gradient, `reduced` the
-        # reduced free gradient of a projected step. While it dominates the chopped gradient, the face is kept
-        # (`inside`); otherwise active bounds are released along the chopped gradient. Solved columns stay.
+        # In the terms of Dostál and Schöberl, `free` and `blocked` are the free and the chopped
+        # gradient, `reduced` the reduced free gradient of a projected step. While it dominates the
+        # chopped gradient, the face is kept (`inside`); otherwise active bounds are released along
+        # the chopped gradient. Solved columns stay.
         slack = V - lower
         reduced = np.minimum(slack / step, free)
         inside = _column_dots(blocked, blocked) <= _column_dots(reduced, free)
@@ -181,18 +195,21 @@ def minimize_signed_quadratic(A: Any, signs: Array, tol: float = 1e-6, max_iter:
         t = np.where(expand, room, t)
         V, G = np.maximum(V - t * direction, lower), G - t * image
         if expand.any():
-            # A step of fixed length along the free gradient, cut at the bounds: many entries may reach them at once.
+            # A step of fixed length along the free gradient, cut at the bounds: many entries may
+            # reach them at once.
             V = np.where(expand & (lower < V), np.maximum(V - step * G, lower), V)
             G = np.where(expand, gradient(V), G)
         free, blocked = _split_gradient(V, G, lower)
-        # Directions stay conjugate only within a face: on a new one they start again from the free gradient.
+        # Directions stay conjugate only within a face: on a new one they start again from the free
+        # gradient.
         conjugate = inside & ~expand & (curvature > 0)
         turn = np.where(conjugate, _column_dots(free, image) / positive_or_one(curvature), 0.0)
         P = free - turn * direction
 
 
 def _split_gradient(V: Array, G: Array, lower: Array) -> tuple[Array, Array]:
-    """Gradient of the free entries, and of the entries at a bound whose gradient points away from it."""
+    """Gradient of the free entries, and of the entries at a bound whose gradient points away from
+    it."""
     bound = lower >= V
     return np.where(bound, 0.0, G), np.where(bound, np.minimum(G, 0.0), 0.0)
 

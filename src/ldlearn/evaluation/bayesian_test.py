@@ -1,4 +1,5 @@
-"""Bayesian signed-rank test: probabilities that a method is better, practically equivalent or worse."""
+"""Bayesian signed-rank test: probabilities that a method is better, practically equivalent or
+worse."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,8 @@ class BayesianComparison:
     first, second : str
         The two methods; with a control, ``first`` is the control.
     better, equivalent, worse : float
-        Probabilities that the first is better, that both are practically equivalent, and that the first is worse.
+        Probabilities that the first is better, that both are practically equivalent, and that the
+        first is worse.
     """
 
     first: str
@@ -34,7 +36,9 @@ class BayesianComparison:
     worse: float
 
     def __str__(self) -> str:
-        values = f"better {self.better:.3f}, equivalent {self.equivalent:.3f}, worse {self.worse:.3f}"
+        values = (
+            f"better {self.better:.3f}, equivalent {self.equivalent:.3f}, worse {self.worse:.3f}"
+        )
         return f"{self.first} - {self.second}: {values}"
 
 
@@ -51,10 +55,11 @@ def bayesian_signed_rank(
 ) -> tuple[BayesianComparison, ...]:
     r"""Compare pairs of methods with a region of practical equivalence.
 
-    Unlike a p-value, the result says how probable it is that a method is better, and can also show that two methods are
-    practically equivalent. With differences :math:`z_1, \dots, z_N` in favour of the first method and a prior
-    observation :math:`z_0 = 0` of weight `prior`, the posterior of the distribution of differences is a Dirichlet
-    process: :math:`w \sim \mathrm{Dir}(\text{prior}, 1, \dots, 1)`. A draw of w gives
+    Unlike a p-value, the result says how probable it is that a method is better, and can also show
+    that two methods are practically equivalent. With differences :math:`z_1, \dots, z_N` in favour
+    of the first method and a prior observation :math:`z_0 = 0` of weight `prior`, the posterior of
+    the distribution of differences is a Dirichlet process: :math:`w \sim \mathrm{Dir}(\text{prior},
+    1, \dots, 1)`. A draw of w gives
 
     .. math::
 
@@ -69,7 +74,8 @@ def bayesian_signed_rank(
     scores : array-like of shape (n_datasets, n_methods)
         One score per data set and method; a frame's columns name the methods.
     control : str or int, optional
-        Name or column of the method to compare with every other one; by default all pairs are compared.
+        Name or column of the method to compare with every other one; by default all pairs are
+        compared.
     greater_is_better : bool
         Direction of the score.
     methods : sequence of str, optional
@@ -77,7 +83,8 @@ def bayesian_signed_rank(
     rope : float, default=0.01
         The region of practical equivalence: differences of the score up to this r do not matter.
     prior : float, default=0.5
-        Weight of the prior observation, which says that the methods are equivalent; a data set has weight 1.
+        Weight of the prior observation, which says that the methods are equivalent; a data set has
+        weight 1.
     n_draws : int, default=50_000
         Draws of w: the probabilities have a standard error of at most 0.0023.
     random_state : int, RandomState instance or None, default=0
@@ -88,8 +95,8 @@ def bayesian_signed_rank(
 
     References
     ----------
-    A. Benavoli, G. Corani, J. Demšar, M. Zaffalon, "Time for a Change: a Tutorial for Comparing Multiple Classifiers
-    Through Bayesian Analysis", Journal of Machine Learning Research 18, 2017.
+    A. Benavoli, G. Corani, J. Demšar, M. Zaffalon, "Time for a Change: a Tutorial for Comparing
+    Multiple Classifiers Through Bayesian Analysis", Journal of Machine Learning Research 18, 2017.
 
     Examples
     --------
@@ -99,7 +106,9 @@ def bayesian_signed_rank(
     A - B: better 0.974, equivalent 0.026, worse 0.000
     """
     if rope < 0 or prior <= 0 or n_draws < 1:
-        raise InputError(f"rope must not be negative, prior and n_draws positive, got {rope}, {prior} and {n_draws}.")
+        raise InputError(
+            f"rope must not be negative, prior and n_draws positive, got {rope}, {prior} and {n_draws}."
+        )
     table = check_scores(scores, greater_is_better, methods)
     sign = 1.0 if greater_is_better else -1.0
     concentrations = np.append(np.ones(len(table.values)), prior)
@@ -113,11 +122,14 @@ def bayesian_signed_rank(
 
 
 def _fractions_largest(weights: Array, z: Array, rope: float) -> list[float]:
-    """Fraction of draws in which each of the three thetas is the largest; those that tie share a draw."""
+    """Fraction of draws in which each of the three thetas is the largest; those that tie share a
+    draw."""
     sums = np.add.outer(z, z)
     # equal up to rounding is inside the region
     width = 2 * rope + 1e-12
-    better, worse = (((weights @ found) * weights).sum(axis=1) for found in (sums > width, sums < -width))
+    better, worse = (
+        ((weights @ found) * weights).sum(axis=1) for found in (sums > width, sums < -width)
+    )
     theta = np.column_stack([better, 1.0 - better - worse, worse])
     first = theta == theta.max(axis=1, keepdims=True)
     shares: list[float] = (first / first.sum(axis=1, keepdims=True)).mean(axis=0).tolist()

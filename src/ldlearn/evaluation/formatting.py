@@ -38,4 +38,7 @@ def format_value(value: Any) -> str:
 def strip_control_chars(name: object) -> str:
     """A name on one line, without control characters, which no image format can hold."""
     text = " ".join(str(name).split())
-    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in ("Cc", "Cs") else sign for sign in text)
+    return "".join(
+        "\N{REPLACEMENT CHARACTER}" if unicodedata.category(sign) in ("Cc", "Cs") else sign
+        for sign in text
+    )

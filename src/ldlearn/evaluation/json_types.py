@@ -15,18 +15,24 @@ LARGEST = 1e150  # of a number: the sum of the squares of many is finite
 _LARGEST_INTEGER = 2**63
 _DEEPEST = 10  # lists and objects within each other, where a value may be anything
 _MOST_TOML_BYTES = 1 << 20
-_MOST_POINTS = 1000  # in a line of TOML: parsing a.b.c. ... takes time and memory of the square of its length
+_MOST_POINTS = (
+    1000  # in a line of TOML: parsing a.b.c. ... takes time and memory of the square of its length
+)
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half of a character, which no file can hold
 
 
 def parse_json(content: bytes) -> Any:
-    """The value of a JSON text; an InputError if it is none, or is nested too deeply to be parsed."""
+    """The value of a JSON text; an InputError if it is none, or is nested too deeply to be
+    parsed."""
     return _parse(content, lambda text: json.loads(text, parse_constant=_refuse_constant))
 
 
 def parse_toml(content: bytes) -> dict[str, Any]:
-    """The tables of a TOML text; an InputError if it is none, or cannot be parsed in reasonable time."""
-    if len(content) > _MOST_TOML_BYTES or any(line.count(b".") > _MOST_POINTS for line in content.splitlines()):
+    """The tables of a TOML text; an InputError if it is none, or cannot be parsed in reasonable
+    time."""
+    if len(content) > _MOST_TOML_BYTES or any(
+        line.count(b".") > _MOST_POINTS for line in content.splitlines()
+    ):
         problem = f"it has more than {_MOST_TOML_BYTES:,} bytes, or a line with more than {_MOST_POINTS:,} points"
         raise InputError(problem)
     found: dict[str, Any] = _parse(content, tomllib.loads)
@@ -54,8 +60,8 @@ def read_value(value: Any, kind: Any) -> Any:
     value : object
         Made of the types that JSON and TOML have.
     kind : type
-        A dataclass, ``str``, ``bool``, ``int``, ``float``, ``Any``, a union, a Literal, ``list[...]`` or
-        ``Mapping[str, ...]``.
+        A dataclass, ``str``, ``bool``, ``int``, ``float``, ``Any``, a union, a Literal,
+        ``list[...]`` or ``Mapping[str, ...]``.
 
     Raises
     ------
@@ -90,7 +96,9 @@ def _reader(kind: Any) -> Callable[[Any], Any]:
         return lambda value: [read_entry(entry) for entry in _check(value, list)]
     if origin is Mapping:
         read_entry = _reader(arguments[1])
-        return lambda value: {_check(key, str): read_entry(entry) for key, entry in _check(value, dict).items()}
+        return lambda value: {
+            _check(key, str): read_entry(entry) for key, entry in _check(value, dict).items()
+        }
     if origin is Literal:
         return lambda value: _check_choice(value, arguments)
     return lambda value: _check(value, kind)
@@ -104,7 +112,9 @@ def _check_choice(value: Any, choices: tuple[str, ...]) -> Any:
 
 def _dataclass_reader(kind: Any) -> Callable[[Any], Any]:
     readers = {name: _reader(hint) for name, hint in get_type_hints(kind).items()}
-    required = {each.name for each in fields(kind) if each.default is each.default_factory is MISSING}
+    required = {
+        each.name for each in fields(kind) if each.default is each.default_factory is MISSING
+    }
 
     def read(value: Any) -> Any:
         absent = required - _check(value, dict).keys()
@@ -161,7 +171,9 @@ def _check(value: Any, kind: type) -> Any:
     """The value, if it has this type, which JSON or TOML has, and is valid."""
     # A whole number is a number, but true and false are none.
     given = float if kind is float and type(value) is int else type(value)
-    too_large = given in (int, float) and not abs(value) <= (LARGEST if type(value) is float else _LARGEST_INTEGER)
+    too_large = given in (int, float) and not abs(value) <= (
+        LARGEST if type(value) is float else _LARGEST_INTEGER
+    )
     if given is not kind or too_large or (given is str and _SURROGATE.search(value)):
         raise InputError(f"expected {_EXPECTED.get(kind, 'a value of JSON')}")
     return value

@@ -1,7 +1,8 @@
-"""Tests of pairs of methods: Nemenyi, Bonferroni-Dunn, Wilcoxon-Holm, adjusted p-values, effect sizes.
+"""Tests of pairs of methods: Nemenyi, Bonferroni-Dunn, Wilcoxon-Holm, adjusted p-values, effect
+sizes.
 
-The Wilcoxon test is our own, because scipy's is exact without ties and zeros only, and differences of printed scores
-have both.
+The Wilcoxon test is our own, because scipy's is exact without ties and zeros only, and differences
+of printed scores have both.
 """
 
 import math
@@ -13,12 +14,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from ldlearn._messages import check_choice
 from ldlearn.core.simplex import Array
 from ldlearn.evaluation import ranking
 from ldlearn.evaluation.ranking import Names, ScoreMatrix, check_alpha, check_scores
-from ldlearn.exceptions import InputError, check_choice
+from ldlearn.exceptions import InputError
 
-__all__ = ["critical_difference", "nemenyi", "bonferroni_dunn", "wilcoxon_holm", "PostHocResult", "Comparison"]
+__all__ = [
+    "critical_difference",
+    "nemenyi",
+    "bonferroni_dunn",
+    "wilcoxon_holm",
+    "PostHocResult",
+    "Comparison",
+]
 __all__ += ["adjust_p_values", "effect_sizes", "Effect", "maximal_runs"]
 
 Adjustment = Literal["bonferroni", "holm"]
@@ -108,7 +117,11 @@ class PostHocResult:
     @property
     def not_different_from_control(self) -> tuple[str, ...]:
         """Methods that do not differ significantly from the control; empty without a control."""
-        return tuple(pair.second for pair in self.comparisons if self.control is not None and not pair.significant)
+        return tuple(
+            pair.second
+            for pair in self.comparisons
+            if self.control is not None and not pair.significant
+        )
 
     @property
     def groups(self) -> Groups:
@@ -118,7 +131,9 @@ class PostHocResult:
         """
         if self.control is not None:
             return ()
-        return maximal_runs(self.methods_by_rank, lambda first, second: self.comparison(first, second).significant)
+        return maximal_runs(
+            self.methods_by_rank, lambda first, second: self.comparison(first, second).significant
+        )
 
     def __repr__(self) -> str:
         against = "all pairs" if self.control is None else f"against {self.control}"
@@ -135,7 +150,9 @@ def maximal_runs(ordered: Sequence[str], differ: Callable[[str, str], bool]) -> 
     last_end = 0
     for start in range(len(ordered)):
         end = start + 1
-        while end < len(ordered) and not any(differ(ordered[end], other) for other in ordered[start:end]):
+        while end < len(ordered) and not any(
+            differ(ordered[end], other) for other in ordered[start:end]
+        ):
             end += 1
         # A run that ends where an earlier one ended lies inside that one.
         if end - start > 1 and end > last_end:
@@ -152,8 +169,8 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> Array:
     p_values : array-like of shape (m,)
         Raw p-values.
     method : {"bonferroni", "holm"}
-        Bonferroni multiplies by m; Holm (step-down, always valid and never weaker) multiplies the i-th smallest by
-        m - i + 1.
+        Bonferroni multiplies by m; Holm (step-down, always valid and never weaker) multiplies the
+        i-th smallest by m - i + 1.
 
     Returns
     -------
@@ -172,13 +189,17 @@ def adjust_p_values(p_values: ArrayLike, method: Adjustment = "holm") -> Array:
     order = np.argsort(p)
     adjusted = np.empty_like(p)
     factors = np.arange(p.size, 0, -1) if method == "holm" else p.size
-    # An adjusted p-value must not fall below that of a smaller raw one, or the order of the tests would change.
+    # An adjusted p-value must not fall below that of a smaller raw one, or the order of the tests
+    # would change.
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * factors))
     return adjusted
 
 
 def critical_difference(
-    n_methods: int, n_datasets: int, alpha: float = 0.05, test: Literal["nemenyi", "bonferroni-dunn"] = "nemenyi"
+    n_methods: int,
+    n_datasets: int,
+    alpha: float = 0.05,
+    test: Literal["nemenyi", "bonferroni-dunn"] = "nemenyi",
 ) -> float:
     """Return how far apart two average ranks must be to differ.
 
@@ -194,8 +215,8 @@ def critical_difference(
     Returns
     -------
     float
-        ``q * sqrt(k (k + 1) / (6 N))``; q is the quantile of the studentised range over sqrt(2) (Nemenyi) or
-        the normal quantile at ``1 - alpha / (2 (k - 1))`` (Bonferroni-Dunn).
+        ``q * sqrt(k (k + 1) / (6 N))``; q is the quantile of the studentised range over sqrt(2)
+        (Nemenyi) or the normal quantile at ``1 - alpha / (2 (k - 1))`` (Bonferroni-Dunn).
 
     Examples
     --------
@@ -208,9 +229,12 @@ def critical_difference(
     check_alpha(alpha)
     check_choice("test", test, ("nemenyi", "bonferroni-dunn"))
     if n_methods < 2 or n_datasets < 1:
-        raise InputError(f"There must be at least 2 methods and 1 data set, got {n_methods} and {n_datasets}.")
+        raise InputError(
+            f"There must be at least 2 methods and 1 data set, got {n_methods} and {n_datasets}."
+        )
     if test == "nemenyi":
-        # Infinitely many degrees of freedom: the variance of ranks is known, not estimated from the scores.
+        # Infinitely many degrees of freedom: the variance of ranks is known, not estimated from the
+        # scores.
         q = float(stats.studentized_range.ppf(1 - alpha, n_methods, np.inf)) / math.sqrt(2)
     else:
         q = float(stats.norm.isf(alpha / (2 * (n_methods - 1))))
@@ -218,11 +242,14 @@ def critical_difference(
 
 
 def _standard_error(n_methods: int, n_datasets: int) -> float:
-    # If all orders are equally likely, without ties; these only make it smaller, and the tests more conservative.
+    # If all orders are equally likely, without ties; these only make it smaller, and the tests more
+    # conservative.
     return math.sqrt(n_methods * (n_methods + 1) / (6 * n_datasets))
 
 
-def nemenyi(scores: ArrayLike, *, greater_is_better: bool, methods: Names = None, alpha: float = 0.05) -> PostHocResult:
+def nemenyi(
+    scores: ArrayLike, *, greater_is_better: bool, methods: Names = None, alpha: float = 0.05
+) -> PostHocResult:
     """Compare the average ranks of all pairs of methods.
 
     Parameters
@@ -283,8 +310,8 @@ def bonferroni_dunn(
     alpha : float
         Level of significance of all comparisons together.
     adjust : {"bonferroni", "holm"}
-        "bonferroni" is the test of Bonferroni and Dunn and has a critical difference; "holm" adjusts the same p-values
-        step by step, finds at least as much, and has none.
+        "bonferroni" is the test of Bonferroni and Dunn and has a critical difference; "holm"
+        adjusts the same p-values step by step, finds at least as much, and has none.
 
     Returns
     -------
@@ -327,12 +354,20 @@ def _compare_ranks(
     else:
         name = _NAMES[adjust]
         adjusted = adjust_p_values(p, adjust)
-    # Holm's procedure compares each difference with a limit of its own, so that no band can be drawn.
-    return _post_hoc_result(name, table, alpha, control, (z, p, adjusted), None if adjust == "holm" else limit)
+    # Holm's procedure compares each difference with a limit of its own, so that no band can be
+    # drawn.
+    return _post_hoc_result(
+        name, table, alpha, control, (z, p, adjusted), None if adjust == "holm" else limit
+    )
 
 
 def _post_hoc_result(
-    test: str, table: ScoreMatrix, alpha: float, control: Control, outcomes: Sequence[ArrayLike], limit: float | None
+    test: str,
+    table: ScoreMatrix,
+    alpha: float,
+    control: Control,
+    outcomes: Sequence[ArrayLike],
+    limit: float | None,
 ) -> PostHocResult:
     """Collect statistics, p-values and adjusted p-values of all pairs.
 
@@ -340,29 +375,42 @@ def _post_hoc_result(
     """
     average = table.average_ranks
     comparisons = []
-    for (i, j), (statistic, p_value, adjusted) in zip(table.pairs(control), np.array(outcomes).T.tolist(), strict=True):
+    for (i, j), (statistic, p_value, adjusted) in zip(
+        table.pairs(control), np.array(outcomes).T.tolist(), strict=True
+    ):
         first = table.methods[i]
         second = table.methods[j]
         difference = average[first] - average[second]
         significant = adjusted <= alpha if limit is None else abs(difference) > limit
-        comparisons.append(Comparison(first, second, difference, statistic, p_value, adjusted, significant))
+        comparisons.append(
+            Comparison(first, second, difference, statistic, p_value, adjusted, significant)
+        )
     named_control = None if control is None else comparisons[0].first
-    return PostHocResult(test, average, len(table.values), alpha, tuple(comparisons), named_control, limit)
+    return PostHocResult(
+        test, average, len(table.values), alpha, tuple(comparisons), named_control, limit
+    )
 
 
 def wilcoxon_holm(
-    scores: ArrayLike, control: Control = None, *, greater_is_better: bool, methods: Names = None, alpha: float = 0.05
+    scores: ArrayLike,
+    control: Control = None,
+    *,
+    greater_is_better: bool,
+    methods: Names = None,
+    alpha: float = 0.05,
 ) -> PostHocResult:
     """Compare pairs of methods by the signed ranks of their differences, adjusted after Holm.
 
-    The rank of a data set on which two methods score the same is shared between both sides (Demšar's rule).
+    The rank of a data set on which two methods score the same is shared between both sides
+    (Demšar's rule).
 
     Parameters
     ----------
     scores : array-like of shape (n_datasets, n_methods)
         One score per data set and method; a frame's columns name the methods.
     control : str or int, optional
-        Name or column of the method to compare with every other one; by default all pairs are compared.
+        Name or column of the method to compare with every other one; by default all pairs are
+        compared.
     greater_is_better : bool
         Direction of the score.
     methods : sequence of str, optional
@@ -374,19 +422,24 @@ def wilcoxon_holm(
     -------
     PostHocResult
         ``groups`` hold methods that do not differ significantly. p-values are exact up to 200 data
-        sets, also with ties and zeros: the fraction of all ways to swap the two methods on some of the data sets that
-        give a statistic at least as extreme.
+        sets, also with ties and zeros: the fraction of all ways to swap the two methods on some of
+        the data sets that give a statistic at least as extreme.
 
     Warns
     -----
     TooFewDatasetsWarning
-        If even a method that wins on every data set could not be significant: ``2^(1 - N) M > alpha`` for N
-        data sets and M comparisons.
+        If even a method that wins on every data set could not be significant: ``2^(1 - N) M >
+        alpha`` for N data sets and M comparisons.
 
     Examples
     --------
     >>> from ldlearn.evaluation import wilcoxon_holm
-    >>> scores = [[0.10, 0.15, 0.31], [0.20, 0.16, 0.42], [0.15, 0.17, 0.33], [0.10, 0.13, 0.34]] * 2
+    >>> scores = [
+    ...     [0.10, 0.15, 0.31],
+    ...     [0.20, 0.16, 0.42],
+    ...     [0.15, 0.17, 0.33],
+    ...     [0.10, 0.13, 0.34],
+    ... ] * 2
     >>> print(wilcoxon_holm(scores, "A", greater_is_better=False, methods=["A", "B", "C"]))
     Wilcoxon-Holm, against A, 8 data sets, alpha = 0.05
       average ranks: A 1.250, B 1.750, C 3.000
@@ -401,12 +454,17 @@ def wilcoxon_holm(
         gets = f"gets the adjusted p-value {min(1.0, lowest_p):.3g}, above alpha = {alpha:g}"
         reason = f"even a method that wins on all of them {gets}"
         ranking.warn_too_few_datasets(len(table.values), f"{len(pairs)} comparisons", reason)
-    smaller, p = zip(*(signed_rank_test(table.values[:, i], table.values[:, j]) for i, j in pairs), strict=True)
-    return _post_hoc_result("Wilcoxon-Holm", table, alpha, control, (smaller, p, adjust_p_values(p, "holm")), None)
+    smaller, p = zip(
+        *(signed_rank_test(table.values[:, i], table.values[:, j]) for i, j in pairs), strict=True
+    )
+    return _post_hoc_result(
+        "Wilcoxon-Holm", table, alpha, control, (smaller, p, adjust_p_values(p, "holm")), None
+    )
 
 
 def signed_rank_test(first: ArrayLike, second: ArrayLike) -> tuple[float, float]:
-    """Test whether paired scores differ, exactly for the ranks at hand; return the smaller rank sum and the p-value."""
+    """Test whether paired scores differ, exactly for the ranks at hand; return the smaller rank sum
+    and the p-value."""
     d = paired_differences(first, second)
     r = stats.rankdata(np.abs(d))
     difference = abs(float((np.sign(d) * r).sum()))
@@ -415,18 +473,22 @@ def signed_rank_test(first: ArrayLike, second: ArrayLike) -> tuple[float, float]
 
 
 def paired_differences(first: ArrayLike, second: ArrayLike) -> Array:
-    """Return first - second, rounded so that 0.3 - 0.2 and 0.2 - 0.1 tie although their floats differ."""
+    """Return first - second, rounded so that 0.3 - 0.2 and 0.2 - 0.1 tie although their floats
+    differ."""
     a = np.asarray(first, dtype=float)
     b = np.asarray(second, dtype=float)
     if a.shape != b.shape or a.ndim != 1:
-        raise InputError(f"Paired scores must be two lists of the same length, got {a.shape} and {b.shape}.")
+        raise InputError(
+            f"Paired scores must be two lists of the same length, got {a.shape} and {b.shape}."
+        )
     return ranking.round_off(a - b, max(np.abs(a).max(initial=0.0), np.abs(b).max(initial=0.0)))
 
 
 def _two_sided_p(r: Array, difference: float, exact_up_to: int = 200) -> float:
     """Return P(|sum of r with random signs| >= difference).
 
-    Exact p-values cost n^3 additions; beyond 200 ranks the normal approximation is good to three digits.
+    Exact p-values cost n^3 additions; beyond 200 ranks the normal approximation is good to three
+    digits.
     """
     if difference == 0:
         return 1.0
@@ -434,7 +496,8 @@ def _two_sided_p(r: Array, difference: float, exact_up_to: int = 200) -> float:
         return float(2 * stats.norm.sf(difference / np.sqrt((r**2).sum())))
     doubled = np.rint(2 * r).astype(int)  # mid-ranks are halves
     total = int(doubled.sum())
-    # Fractions of the 2^n ways to set the signs, not counts: those of 200 data sets fit no integer of numpy.
+    # Fractions of the 2^n ways to set the signs, not counts: those of 200 data sets fit no integer
+    # of numpy.
     probability = np.zeros(total + 1)
     probability[0] = 1.0
     for step in doubled:
@@ -442,7 +505,9 @@ def _two_sided_p(r: Array, difference: float, exact_up_to: int = 200) -> float:
         probability[step:] = (probability[step:] + probability[: total + 1 - step]) / 2
         probability[:step] /= 2
     extreme = np.abs(2 * np.arange(total + 1) - total) >= round(2 * difference)
-    return min(1.0, float(probability[extreme].sum()))  # sums of many fractions may exceed 1 by rounding
+    return min(
+        1.0, float(probability[extreme].sum())
+    )  # sums of many fractions may exceed 1 by rounding
 
 
 @dataclass(frozen=True)
@@ -456,10 +521,11 @@ class Effect:
     wins, ties, losses : int
         Data sets on which the first is better, equal, worse.
     rank_biserial : float
-        Matched-pairs rank-biserial correlation: 1 if the first wins everywhere, 0 if even, -1 if it loses
-        everywhere; large differences weigh more than small ones.
+        Matched-pairs rank-biserial correlation: 1 if the first wins everywhere, 0 if even, -1 if it
+        loses everywhere; large differences weigh more than small ones.
     median_advantage : float
-        Median over the data sets of the first's advantage, in units of the score; positive if better.
+        Median over the data sets of the first's advantage, in units of the score; positive if
+        better.
     """
 
     first: str
@@ -487,7 +553,8 @@ def effect_sizes(
     scores : array-like of shape (n_datasets, n_methods)
         One score per data set and method; a frame's columns name the methods.
     control : str or int, optional
-        Name or column of the method to compare with every other one; by default all pairs are compared.
+        Name or column of the method to compare with every other one; by default all pairs are
+        compared.
     greater_is_better : bool
         Direction of the score.
     methods : sequence of str, optional
@@ -510,9 +577,13 @@ def effect_sizes(
     for i, j in table.pairs(control):
         # Rounded as in the test, so that a tie is the same thing in both.
         advantage = sign * paired_differences(table.values[:, i], table.values[:, j])
-        wins, ties, losses = (int(found.sum()) for found in (advantage > 0, advantage == 0, advantage < 0))
+        wins, ties, losses = (
+            int(found.sum()) for found in (advantage > 0, advantage == 0, advantage < 0)
+        )
         r = stats.rankdata(np.abs(advantage[advantage != 0]))
-        biserial = float((np.sign(advantage[advantage != 0]) * r).sum() / r.sum()) if r.size else 0.0
+        biserial = (
+            float((np.sign(advantage[advantage != 0]) * r).sum() / r.sum()) if r.size else 0.0
+        )
         names = table.methods[i], table.methods[j]
         effects.append(Effect(*names, wins, ties, losses, biserial, float(np.median(advantage))))
     return tuple(effects)

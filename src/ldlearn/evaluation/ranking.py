@@ -1,7 +1,8 @@
 """Scores of methods over data sets: their ranks, and Friedman's test of these.
 
-Friedman's statistic is our own, because scipy's refuses two methods, divides 0 by 0 if all tie, and rounds perfect
-agreement to something less, where the correction of Iman and Davenport divides by what is left.
+Friedman's statistic is our own, because scipy's refuses two methods, divides 0 by 0 if all tie, and
+rounds perfect agreement to something less, where the correction of Iman and Davenport divides by
+what is left.
 """
 
 import math
@@ -40,15 +41,22 @@ class ScoreMatrix:
             return [(i, j) for i in columns for j in columns[i + 1 :]]
         column = self.methods.index(control) if control in self.methods else control
         if column not in columns:
-            raise InputError(f"There is no method {control!r}; the columns are {', '.join(self.methods)}.")
+            raise InputError(
+                f"There is no method {control!r}; the columns are {', '.join(self.methods)}."
+            )
         return [(int(column), j) for j in columns if j != column]
 
     @property
     def ranks(self) -> Array:
         """Mid-ranks within each row; the best method has the smallest."""
-        # Rounded by data set: a digit that is noise beside large scores may be all there is to those of another row.
-        rounded = round_off(self.values, np.abs(self.values).max(axis=1, keepdims=True, initial=0.0))
-        return np.asarray(stats.rankdata(-rounded if self.greater_is_better else rounded, axis=1), dtype=float)
+        # Rounded by data set: a digit that is noise beside large scores may be all there is to
+        # those of another row.
+        rounded = round_off(
+            self.values, np.abs(self.values).max(axis=1, keepdims=True, initial=0.0)
+        )
+        return np.asarray(
+            stats.rankdata(-rounded if self.greater_is_better else rounded, axis=1), dtype=float
+        )
 
     @property
     def average_ranks(self) -> dict[str, float]:
@@ -57,16 +65,25 @@ class ScoreMatrix:
 
 
 def check_scores(scores: ArrayLike, greater_is_better: bool, methods: Names = None) -> ScoreMatrix:
-    """Validate scores; names come from ``methods``, else from the columns of a frame, else they are "0", "1", ..."""
+    """Validate scores; names come from ``methods``, else from the columns of a frame, else they are
+    "0", "1", ..."""
     values = np.asarray(scores, dtype=float)
     if values.ndim != 2:
-        raise InputError(f"scores must be 2-D (rows are data sets, columns are methods), got shape {values.shape}.")
+        raise InputError(
+            f"scores must be 2-D (rows are data sets, columns are methods), got shape {values.shape}."
+        )
     n_datasets, n_methods = values.shape
     if n_datasets < 2 or n_methods < 2:
-        raise InputError(f"scores must cover at least 2 data sets and 2 methods, got {n_datasets} and {n_methods}.")
-    names = tuple(map(str, getattr(scores, "columns", range(n_methods)) if methods is None else methods))
+        raise InputError(
+            f"scores must cover at least 2 data sets and 2 methods, got {n_datasets} and {n_methods}."
+        )
+    names = tuple(
+        map(str, getattr(scores, "columns", range(n_methods)) if methods is None else methods)
+    )
     if len(names) != n_methods or len(set(names)) != n_methods:
-        raise InputError(f"methods must be {n_methods} different names, one per column, got {names}.")
+        raise InputError(
+            f"methods must be {n_methods} different names, one per column, got {names}."
+        )
     for row, column in np.argwhere(~np.isfinite(values))[:1]:
         score = f"The score of method {names[column]!r} on data set {row} is {values[row, column]}"
         raise InputError(f"{score}; leave out that data set or that method.")
@@ -93,7 +110,8 @@ def warn_too_few_datasets(n_datasets: int, compared: str, reason: str, stackleve
 
 
 def ranks(scores: ArrayLike, *, greater_is_better: bool) -> Array:
-    """Rank the methods on every data set; the best one has rank 1, and equal scores share the mean of their ranks.
+    """Rank the methods on every data set; the best one has rank 1, and equal scores share the mean
+    of their ranks.
 
     Parameters
     ----------
@@ -134,7 +152,8 @@ class FriedmanResult:
     n_datasets : int
         Number of data sets.
     chi2, p_value : float
-        Friedman's statistic, corrected for ties, and its p-value (chi-square, ``n_methods - 1`` degrees).
+        Friedman's statistic, corrected for ties, and its p-value (chi-square, ``n_methods - 1``
+        degrees).
     f, f_p_value : float
         The statistic of Iman and Davenport and its p-value; infinity and 0 if all data sets agree.
     alpha : float
@@ -152,12 +171,14 @@ class FriedmanResult:
     @property
     def significant(self) -> bool:
         """Whether the p-value of Iman and Davenport is at most ``alpha``."""
-        # Not that of Friedman's own chi2, which is too conservative, as Iman and Davenport showed (see Demšar).
+        # Not that of Friedman's own chi2, which is too conservative, as Iman and Davenport showed
+        # (see Demšar).
         return self.f_p_value <= self.alpha
 
     @property
     def kendall_w(self) -> float:
-        """Kendall's coefficient of concordance, the effect size: 0 no agreement, 1 all data sets agree."""
+        """Kendall's coefficient of concordance, the effect size: 0 no agreement, 1 all data sets
+        agree."""
         return self.chi2 / (self.n_datasets * (len(self.average_ranks) - 1))
 
     def __repr__(self) -> str:
@@ -204,7 +225,13 @@ def friedman(
     Examples
     --------
     >>> from ldlearn.evaluation import friedman
-    >>> scores = [[0.1, 0.2, 0.3], [0.1, 0.3, 0.2], [0.2, 0.3, 0.4], [0.1, 0.5, 0.6], [0.1, 0.2, 0.2]]
+    >>> scores = [
+    ...     [0.1, 0.2, 0.3],
+    ...     [0.1, 0.3, 0.2],
+    ...     [0.2, 0.3, 0.4],
+    ...     [0.1, 0.5, 0.6],
+    ...     [0.1, 0.2, 0.2],
+    ... ]
     >>> print(friedman(scores, greater_is_better=False, methods=["A", "B", "C"]))
     Friedman test: 3 methods on 5 data sets differ at alpha = 0.05
       chi2(2) = 8.316, p = 0.0156
@@ -222,8 +249,9 @@ def friedman(
         warn_too_few_datasets(n, f"{k} methods", reason)
     r = table.ranks
     middle = (k + 1) / 2
-    # (k - 1) times the spread of the rank sums over the spread of the ranks is Friedman's statistic with ties.
-    # If every data set ties all methods, nothing differs. Sums of mid-ranks are exact in floats.
+    # (k - 1) times the spread of the rank sums over the spread of the ranks is Friedman's statistic
+    # with ties. If every data set ties all methods, nothing differs. Sums of mid-ranks are exact in
+    # floats.
     spread = float(((r - middle) ** 2).sum())
     chi2 = float((k - 1) * ((r.sum(axis=0) - n * middle) ** 2).sum() / spread) if spread else 0.0
     # If all data sets agree, p is 0 by convention.

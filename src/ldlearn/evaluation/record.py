@@ -1,6 +1,7 @@
 """The record of one cell of an experiment (a data set, method and repeat), and files of records.
 
-A file has one line of JSON for each record, appended so that a crash at any moment loses at most the last line.
+A file has one line of JSON for each record, appended so that a crash at any moment loses at most
+the last line.
 """
 
 import json
@@ -16,8 +17,9 @@ from typing import Any, Literal, Self, TypeGuard
 
 import numpy as np
 
+from ldlearn._messages import format_list
 from ldlearn.evaluation.json_types import LARGEST, parse_json, read_value
-from ldlearn.exceptions import FileError, InputError, format_list
+from ldlearn.exceptions import FileError, InputError
 from ldlearn.metrics import HEADLINE_METRICS
 from ldlearn.tables.files import FilePath, convert_os_errors
 
@@ -33,14 +35,17 @@ Params = Mapping[str, Any]
 Matrix = list[list[float]]
 RECORDS = "records.jsonl"
 CELLS = "cells.json"
-# A packed file may expand to the larger of these; records of real runs are packed by a factor of at most 30.
+# A packed file may expand to the larger of these; records of real runs are packed by a factor of at
+# most 30.
 _ALWAYS_UNPACKED = 16 << 20
 _MOST_EXPANSION = 50
 _MOST_UNPACKED = 1 << 30
 _LONGEST_NAME = 1000
 _UNPACK: dict[str, Callable[[], Any]] = {
     ".gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
-    ".xz": lambda: lzma.LZMADecompressor(memlimit=128 << 20),  # a file states how much memory its unpacking takes
+    ".xz": lambda: lzma.LZMADecompressor(
+        memlimit=128 << 20
+    ),  # a file states how much memory its unpacking takes
 }
 
 
@@ -56,7 +61,8 @@ class GridPoint:
 
 @dataclass(frozen=True)
 class SampleRows:
-    """A few training rows: numbers, true degrees, 0/1 labels, what the method recovered; texts, or some features."""
+    """A few training rows: numbers, true degrees, 0/1 labels, what the method recovered; texts, or
+    some features."""
 
     rows: list[int]
     truth: Matrix | None = None
@@ -67,7 +73,8 @@ class SampleRows:
 
 @dataclass(frozen=True)
 class Convergence:
-    """The objective after every step, and the certified gap: how far the last value is at most from the minimum."""
+    """The objective after every step, and the certified gap: how far the last value is at most from
+    the minimum."""
 
     objective: list[float | None]
     gap: float | None = None
@@ -112,18 +119,22 @@ class Record:
     constant_labels : sequence of str
         Those that are 0 in all rows, or 1, if the method was trained on 0/1 labels.
     selection : mapping
-        How hyperparameters were selected: mode, the names of the metrics for recovery and prediction, ``per_metric``
-        (whether each metric selected for itself), ``budget``, and ``recovery_basis`` (the rows used for recovery).
+        How hyperparameters were selected: mode, the names of the metrics for recovery and
+        prediction, ``per_metric`` (whether each metric selected for itself), ``budget``, and
+        ``recovery_basis`` (the rows used for recovery).
     selected : mapping of str to mapping
         By task, the selected hyperparameters.
     selected_by_metric : mapping of str to mapping
-        By task and metric, those that each metric selected for itself; empty where one metric selected for all.
+        By task and metric, those that each metric selected for itself; empty where one metric
+        selected for all.
     recovery, prediction : mapping of str to float, or None
         Scores on the training and on the test rows, by metric.
     paper_zeros : mapping of str to mapping
-        By task, scores of the metrics that divide by degrees, with zeros treated as in the DLDL paper.
+        By task, scores of the metrics that divide by degrees, with zeros treated as in the DLDL
+        paper.
     degrees : mapping of str to list
-        By task, degrees of the first rows where the true degrees are unknown, to compare methods with each other.
+        By task, degrees of the first rows where the true degrees are unknown, to compare methods
+        with each other.
     validation : mapping of str to float
         By task, the validation score of the selected model.
     n_points : int
@@ -134,8 +145,9 @@ class Record:
     convergence : Convergence or None
     warnings : sequence of str
     seconds : mapping
-        CPU time of selection (which includes all fits and predictions), one fit, and prediction; ``total`` is the
-        elapsed time of the cell, in which what several cells share is divided among them.
+        CPU time of selection (which includes all fits and predictions), one fit, and prediction;
+        ``total`` is the elapsed time of the cell, in which what several cells share is divided
+        among them.
     peak_memory_mb : float or None
     versions : mapping
     threads : int or None
@@ -199,21 +211,34 @@ class Record:
         return record
 
     def _check_sizes(self) -> None:
-        """Refuse sizes below 0, long names, and matrices of other sizes than their labels and rows."""
+        """Refuse sizes below 0, long names, and matrices of other sizes than their labels and
+        rows."""
         if min(self.sizes.values(), default=0) < 0:
             raise InputError("sizes: expected no number below 0")
         if max(map(len, (self.dataset, self.method, *self.label_names))) > _LONGEST_NAME:
-            raise InputError(f"names of data sets, methods and labels have at most {_LONGEST_NAME} characters")
+            raise InputError(
+                f"names of data sets, methods and labels have at most {_LONGEST_NAME} characters"
+            )
         samples = self.samples or SampleRows([])
-        of_samples = [matrix for matrix in (samples.truth, samples.logical, samples.recovered) if matrix is not None]
-        if any(len(entries) != len(samples.rows) for entries in (*of_samples, samples.texts or samples.rows)):
+        of_samples = [
+            matrix
+            for matrix in (samples.truth, samples.logical, samples.recovered)
+            if matrix is not None
+        ]
+        if any(
+            len(entries) != len(samples.rows)
+            for entries in (*of_samples, samples.texts or samples.rows)
+        ):
             raise InputError("samples: each part must have one entry for each row")
         for name, matrices in {"samples": of_samples, "degrees": self.degrees.values()}.items():
-            if any(len(row) != max(len(self.label_names), 1) for matrix in matrices for row in matrix):
+            if any(
+                len(row) != max(len(self.label_names), 1) for matrix in matrices for row in matrix
+            ):
                 raise InputError(f"{name}: each row must have one number for each of label_names")
 
     def to_dict(self) -> dict[str, Any]:
-        """The content of a line of a records file; numbers that are not finite become None, as JSON has none."""
+        """The content of a line of a records file; numbers that are not finite become None, as JSON
+        has none."""
         content: dict[str, Any] = to_json(self)
         for point in content["grid"]:
             # Nearly all points have none, and grids are long.
@@ -259,7 +284,9 @@ class Record:
 
 def latest_records(records: Iterable[Record]) -> list[Record]:
     """The last record of every data set, method and repeat, in the order of first appearance."""
-    return list({(record.dataset, record.method, record.repeat): record for record in records}.values())
+    return list(
+        {(record.dataset, record.method, record.repeat): record for record in records}.values()
+    )
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -269,7 +296,8 @@ def is_number(value: Any) -> TypeGuard[float]:
 
 
 def to_json(value: Any) -> Any:
-    """A copy made of the types that JSON has; numbers that are not finite, or above 1e150, become None."""
+    """A copy made of the types that JSON has; numbers that are not finite, or above 1e150, become
+    None."""
     if isinstance(value, float):
         return float(value) if abs(value) <= LARGEST else None
     if isinstance(value, (list, tuple)):
@@ -293,8 +321,8 @@ def read_records(run_dir: FilePath, *, history: bool = False) -> list[Record]:
     run_dir : path-like
         Folder of the run, or a file of records, which may be compressed (``.gz``, ``.xz``).
     history : bool, default=False
-        Every line in the order of writing. By default only the last record of each data set, method and repeat, and
-        of a folder only the cells of its last plan, in the order of the plan.
+        Every line in the order of writing. By default only the last record of each data set, method
+        and repeat, and of a folder only the cells of its last plan, in the order of the plan.
 
     Returns
     -------
@@ -312,15 +340,20 @@ def read_records(run_dir: FilePath, *, history: bool = False) -> list[Record]:
 def find_records(run_dir: FilePath) -> Path:
     """The file of records of a folder, or the file given."""
     path = Path(run_dir)
-    candidates = [path / f"{RECORDS}{suffix}" for suffix in ("", *_UNPACK)] if path.is_dir() else [path]
+    candidates = (
+        [path / f"{RECORDS}{suffix}" for suffix in ("", *_UNPACK)] if path.is_dir() else [path]
+    )
     for candidate in candidates:
         if candidate.is_file():
             return candidate
-    raise RunFolderError(f"There are no records in {os.fspath(run_dir)}; `ldlearn run PLAN -o DIR` makes them.")
+    raise RunFolderError(
+        f"There are no records in {os.fspath(run_dir)}; `ldlearn run PLAN -o DIR` makes them."
+    )
 
 
 def path_inside(folder: Path, name: str) -> Path:
-    """The path of a file to write in a folder, which may come from others: no link may lead out of it."""
+    """The path of a file to write in a folder, which may come from others: no link may lead out of
+    it."""
     path = folder / name
     if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
         raise FileError(f"{path}: it is a link out of the folder; remove it.")
@@ -328,15 +361,21 @@ def path_inside(folder: Path, name: str) -> Path:
 
 
 def _filter_last_plan(records: list[Record], cells: Path) -> list[Record]:
-    """Records of the cells that the last plan of a folder has, in its order; all where there is no list of cells."""
+    """Records of the cells that the last plan of a folder has, in its order; all where there is no
+    list of cells."""
     if not cells.is_file():
         return records
     try:
         keys = read_value(parse_json(cells.read_bytes()), list[str])
     except InputError as error:
-        raise RunFolderError(f"{cells} is no list of cells ({error}); remove it and run again.") from None
+        raise RunFolderError(
+            f"{cells} is no list of cells ({error}); remove it and run again."
+        ) from None
     place = {key: number for number, key in enumerate(keys)}
-    return sorted((record for record in records if record.cell in place), key=lambda record: place[record.cell])
+    return sorted(
+        (record for record in records if record.cell in place),
+        key=lambda record: place[record.cell],
+    )
 
 
 def _unpack(content: bytes, path: Path) -> bytes:
@@ -347,7 +386,9 @@ def _unpack(content: bytes, path: Path) -> bytes:
     except (zlib.error, lzma.LZMAError) as error:
         raise RunFolderError(f"{path} cannot be unpacked ({error}); it is damaged.") from None
     if not unpacker.eof:
-        problem = f"expands to more than {limit:,} bytes" if len(unpacked) == limit else "is incomplete"
+        problem = (
+            f"expands to more than {limit:,} bytes" if len(unpacked) == limit else "is incomplete"
+        )
         raise RunFolderError(f"{path} {problem}; it is refused as damaged or malicious.")
     return unpacked
 
@@ -357,7 +398,9 @@ def _parse_lines(content: bytes, path: Path) -> Iterator[Record]:
         try:
             yield Record.from_dict(parse_json(line))
         except InputError as error:
-            raise RunFolderError(f"Line {number} of {path} is no record ({error}); remove it and run again.") from None
+            raise RunFolderError(
+                f"Line {number} of {path} is no record ({error}); remove it and run again."
+            ) from None
 
 
 def _end_of_lines(content: bytes) -> int:
@@ -367,7 +410,8 @@ def _end_of_lines(content: bytes) -> int:
 
 @contextmanager
 def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
-    """Open a file of records, and yield a function that appends one; this must be the only process that writes to it.
+    """Open a file of records, and yield a function that appends one; this must be the only process
+    that writes to it.
 
     Opening the file removes a line that an earlier writer did not finish.
 
@@ -386,11 +430,14 @@ def append_records(path: Path) -> Iterator[Callable[[Record], None]]:
             """Write a record and wait until it is on the disk."""
             line = record.encoded()
             with convert_os_errors(path, "written"):
-                # One call: a crash leaves the whole line, or a torn one at the very end that the next run removes.
+                # One call: a crash leaves the whole line, or a torn one at the very end that the
+                # next run removes.
                 written = file.write(line)
                 if written != len(line):
                     problem = f"only {written} of {len(line)} bytes were written"
-                    raise FileError(f"{path}: {problem}; make room on the disk, and run the same command again.")
+                    raise FileError(
+                        f"{path}: {problem}; make room on the disk, and run the same command again."
+                    )
                 os.fsync(file.fileno())
 
         yield append

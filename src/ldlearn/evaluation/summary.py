@@ -1,4 +1,5 @@
-"""Summaries of records: means and standard deviations over repeats, ranks, and matrices of scores for tests."""
+"""Summaries of records: means and standard deviations over repeats, ranks, and matrices of scores
+for tests."""
 
 import math
 from collections import defaultdict
@@ -61,7 +62,8 @@ class Method:
 
 @dataclass(frozen=True)
 class Dataset:
-    """A data set of the run: `missing` is why it could not be used, `has_truth` whether its true degrees are known."""
+    """A data set of the run: `missing` is why it could not be used, `has_truth` whether its true
+    degrees are known."""
 
     name: str
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -72,7 +74,8 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Score:
-    """A method on a data set: spread over repeats, failures, and the rank among those that compete."""
+    """A method on a data set: spread over repeats, failures, and the rank among those that
+    compete."""
 
     spread: Spread | None = None
     n_failed: int = 0
@@ -127,7 +130,8 @@ class TaskTable:
         Parameters
         ----------
         methods : sequence of str, optional
-            Those wanted, of which the ones with a score on every data set are taken; all ranked ones by default.
+            Those wanted, of which the ones with a score on every data set are taken; all ranked
+            ones by default.
         """
         wanted = [method.name for method in self.ranked] if methods is None else methods
         complete = [m for m in wanted if all(self.score(m, d).spread for d in self.datasets)]
@@ -145,22 +149,30 @@ class Results:
     headline : sequence of str, optional
         Metrics shown first; those of the DLDL paper by default.
     subject : str, optional
-        The method that others are compared with; by default the first of the records that competes and is no baseline.
+        The method that others are compared with; by default the first of the records that competes
+        and is no baseline.
     """
 
     def __init__(
-        self, records: Iterable[Record], headline: Sequence[str] = HEADLINE_METRICS, subject: str = ""
+        self,
+        records: Iterable[Record],
+        headline: Sequence[str] = HEADLINE_METRICS,
+        subject: str = "",
     ) -> None:
         # A run that was continued has several records of a cell that failed before.
         self.records = latest_records(records)
         self.methods: dict[str, Method] = {}
         for r in self.records:
             reference = r.kind == "learner" or r.trained_on == "truth"
-            method = Method(r.method, r.kind, r.is_baseline, reference, r.estimator, r.learner or "")
+            method = Method(
+                r.method, r.kind, r.is_baseline, reference, r.estimator, r.learner or ""
+            )
             self.methods.setdefault(r.method, method)
         if all(method.is_reference for method in self.methods.values()):
             # A comparison of learners: all of them have the same advantage.
-            self.methods = {name: replace(method, is_reference=False) for name, method in self.methods.items()}
+            self.methods = {
+                name: replace(method, is_reference=False) for name, method in self.methods.items()
+            }
         self._headline = tuple(headline)
         self._subject = subject
 
@@ -172,7 +184,11 @@ class Results:
     @property
     def subject(self) -> str | None:
         """The method that others are compared with."""
-        rivals = [method.name for method in self.methods.values() if not (method.is_baseline or method.is_reference)]
+        rivals = [
+            method.name
+            for method in self.methods.values()
+            if not (method.is_baseline or method.is_reference)
+        ]
         # A plan may name a subject of which this run, or this part of it, has no record.
         return self._subject if self._subject in rivals else next(iter(rivals), None)
 
@@ -184,16 +200,29 @@ class Results:
             groups.setdefault((record.method, record.dataset), []).append(record)
         return groups
 
-    def finished_records(self, dataset: str | None = None, method: str | None = None) -> list[Record]:
+    def finished_records(
+        self, dataset: str | None = None, method: str | None = None
+    ) -> list[Record]:
         """Records of the cells that were computed, perhaps of one data set or one method."""
-        mine = self.by_method_and_dataset.get((method, dataset), []) if method and dataset else self.records
-        return [r for r in mine if r.is_ok and dataset in (None, r.dataset) and method in (None, r.method)]
+        mine = (
+            self.by_method_and_dataset.get((method, dataset), [])
+            if method and dataset
+            else self.records
+        )
+        return [
+            r
+            for r in mine
+            if r.is_ok and dataset in (None, r.dataset) and method in (None, r.method)
+        ]
 
     @cached_property
     def datasets(self) -> list[Dataset]:
         """Every data set of the run, those missing included."""
         names = dict.fromkeys(record.dataset for record in self.records)
-        return [_summarize_dataset(name, [r for r in self.records if r.dataset == name]) for name in names]
+        return [
+            _summarize_dataset(name, [r for r in self.records if r.dataset == name])
+            for name in names
+        ]
 
     @property
     def present_datasets(self) -> list[Dataset]:
@@ -213,7 +242,8 @@ class Results:
     @cached_property
     def metrics(self) -> list[Metric]:
         """Metrics in the records, headline first."""
-        # Scores that need ordered labels, and those against 0/1 labels beside true degrees, only if they are asked for.
+        # Scores that need ordered labels, and those against 0/1 labels beside true degrees, only if
+        # they are asked for.
         usual = [name for name, metric in METRICS.items() if not metric.ordinal_only]
         if not all(dataset.has_truth for dataset in self.datasets):
             usual += LABEL_METRICS
@@ -236,7 +266,9 @@ class Results:
     def headline_metrics(self) -> list[Metric]:
         """Metrics of which tables and figures are also written as files."""
         # A run on 0/1 labels has none of the paper's metrics, and a report needs at least one.
-        return [metric for metric in self.metrics if metric.name in self._headline] or self.metrics[:1]
+        return [metric for metric in self.metrics if metric.name in self._headline] or self.metrics[
+            :1
+        ]
 
     def convergence(self, dataset: str) -> dict[str, list[Convergence]]:
         """By method, what its repeats on a data set recorded of their convergence."""
@@ -248,7 +280,9 @@ class Results:
 
     def spread(self, method: str, dataset: str, task: Task, metric: str) -> Spread | None:
         """Mean and standard deviation of a method on a data set; None if no repeat has a score."""
-        return Spread.from_values(record.scores(task).get(metric) for record in self.finished_records(dataset, method))
+        return Spread.from_values(
+            record.scores(task).get(metric) for record in self.finished_records(dataset, method)
+        )
 
     def table(self, task: Task, metric: Metric) -> TaskTable | None:
         """The table of a task and a metric; None if no record has it."""
@@ -258,12 +292,19 @@ class Results:
             n_failed = sum(record.status == "failed" for record in records)
             scores[m, d] = Score(self.spread(m, d, task, metric.name), n_failed)
         scored = {dataset for (_, dataset), score in scores.items() if score.spread}
-        datasets = tuple(dataset.name for dataset in self.present_datasets if dataset.name in scored)
+        datasets = tuple(
+            dataset.name for dataset in self.present_datasets if dataset.name in scored
+        )
         names = [m for m in self.methods if any(scores[m, d].spread for d in datasets)]
         if not names:
             return None
-        # Repeats that failed may be the hard ones, so that a rank by the others would flatter a method.
-        complete = [m for m in names if all(scores[m, d].spread and not scores[m, d].n_failed for d in datasets)]
+        # Repeats that failed may be the hard ones, so that a rank by the others would flatter a
+        # method.
+        complete = [
+            m
+            for m in names
+            if all(scores[m, d].spread and not scores[m, d].n_failed for d in datasets)
+        ]
         # A method trained on the true degrees is a bound and does not compete.
         competing = tuple(m for m in complete if not self.methods[m].is_reference)
         values = np.array([[scores[m, d].mean for m in competing] for d in datasets])
@@ -272,9 +313,14 @@ class Results:
             for m, rank in zip(competing, row, strict=True):
                 scores[m, d] = replace(scores[m, d], rank=rank, best=rank == min(row))
         average = means.average_ranks
-        # Unranked methods last; among these, those trained on the true degrees after those that failed somewhere.
-        ordered = sorted(names, key=lambda m: (average.get(m, np.inf), self.methods[m].is_reference))
-        return TaskTable(task, metric, tuple(self.methods[m] for m in ordered), datasets, dict(scores), average)
+        # Unranked methods last; among these, those trained on the true degrees after those that
+        # failed somewhere.
+        ordered = sorted(
+            names, key=lambda m: (average.get(m, np.inf), self.methods[m].is_reference)
+        )
+        return TaskTable(
+            task, metric, tuple(self.methods[m] for m in ordered), datasets, dict(scores), average
+        )
 
 
 def _summarize_dataset(name: str, records: Sequence[Record]) -> Dataset:
@@ -284,6 +330,13 @@ def _summarize_dataset(name: str, records: Sequence[Record]) -> Dataset:
     # A cell that failed while its data were split has no sizes.
     complete = next((record for record in used if record.sizes), used[0])
     if any(len(record.label_names) not in (0, len(complete.label_names)) for record in used):
-        raise InputError(f"Records of the data set {name!r} have different labels; they belong to different runs.")
+        raise InputError(
+            f"Records of the data set {name!r} have different labels; they belong to different runs."
+        )
     # Degrees are recorded only where the true ones are unknown.
-    return Dataset(name, complete.sizes, complete.label_names, has_truth=not any(record.degrees for record in used))
+    return Dataset(
+        name,
+        complete.sizes,
+        complete.label_names,
+        has_truth=not any(record.degrees for record in used),
+    )

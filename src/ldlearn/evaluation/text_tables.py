@@ -20,7 +20,8 @@ UNCHANGED: Names = MappingProxyType({})  # display names equal to the names of t
 
 
 class Cell(NamedTuple):
-    """A cell of a table: text, which may contain names from files and is escaped, and whether it is bold."""
+    """A cell of a table: text, which may contain names from files and is escaped, and whether it is
+    bold."""
 
     text: str = ""
     bold: bool = False
@@ -28,7 +29,8 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True)
 class TextTable:
-    """A table to be written: rows of cells, each row with a flag for shading, which Markdown cannot show."""
+    """A table to be written: rows of cells, each row with a flag for shading, which Markdown cannot
+    show."""
 
     title: str
     head: Sequence[str]
@@ -41,14 +43,17 @@ class TextTable:
         return any(not cells[0].text for _, cells in self.rows)
 
 
-def score_table(table: TaskTable, results: Results | None = None, names: Names = UNCHANGED) -> TextTable:
+def score_table(
+    table: TaskTable, results: Results | None = None, names: Names = UNCHANGED
+) -> TextTable:
     """One metric of one task: methods by data sets, the best of a column bold.
 
     Parameters
     ----------
     table : TaskTable
     results : Results, optional
-        If given, marks show on which data sets its subject is significantly better or worse than a method.
+        If given, marks show on which data sets its subject is significantly better or worse than a
+        method.
     names : mapping of str to str, optional
         Display names of methods and data sets.
     """
@@ -58,10 +63,17 @@ def score_table(table: TaskTable, results: Results | None = None, names: Names =
         average = Cell(format_number(table.average_ranks.get(method.name), ".2f"))
         rows.append(_method_row(method, [*cells, average], names))
     head = ["Method", *(names.get(dataset, dataset) for dataset in table.datasets), "Average rank"]
-    return TextTable(f"{table.task.capitalize()}: {table.metric.heading}", head, rows, _legend([table], results, names))
+    return TextTable(
+        f"{table.task.capitalize()}: {table.metric.heading}",
+        head,
+        rows,
+        _legend([table], results, names),
+    )
 
 
-def combined_table(tables: Sequence[TaskTable], results: Results, names: Names = UNCHANGED) -> TextTable:
+def combined_table(
+    tables: Sequence[TaskTable], results: Results, names: Names = UNCHANGED
+) -> TextTable:
     """Several metrics of one task: a group of rows for each data set, methods by metrics.
 
     Parameters
@@ -80,7 +92,9 @@ def combined_table(tables: Sequence[TaskTable], results: Results, names: Names =
             shaded, texts = _method_row(method, cells, names)
             rows.append((shaded, [Cell("" if place else names.get(dataset, dataset)), *texts]))
     head = ["Data set", "Method", *(table.metric.heading for table in tables)]
-    return TextTable(f"{tables[0].task.capitalize()}: all metrics", head, rows, _legend(tables, results, names))
+    return TextTable(
+        f"{tables[0].task.capitalize()}: all metrics", head, rows, _legend(tables, results, names)
+    )
 
 
 def _score_cell(table: TaskTable, method: str, dataset: str, results: Results | None) -> Cell:
@@ -108,7 +122,9 @@ def _score_cell(table: TaskTable, method: str, dataset: str, results: Results | 
 
 def _legend(tables: Sequence[TaskTable], results: Results | None, names: Names) -> str:
     n_repeats = tables[0].n_repeats
-    repeats = f"Mean ± standard deviation over {n_repeats} repeats" if n_repeats > 1 else "One repeat"
+    repeats = (
+        f"Mean ± standard deviation over {n_repeats} repeats" if n_repeats > 1 else "One repeat"
+    )
     legend = f"{repeats}, rank in parentheses, best in bold."
     if any(method.is_reference for method in tables[0].methods):
         legend += " Methods fitted on true distributions are not ranked."
@@ -122,7 +138,10 @@ def cost_table(found: Iterable[Cost]) -> TextTable:
     """Seconds and memory, means over cells."""
     rows = []
     for cost in found:
-        seconds = [format_number(spread.mean if spread else None, ".3g") for spread in cost.seconds.values()]
+        seconds = [
+            format_number(spread.mean if spread else None, ".3g")
+            for spread in cost.seconds.values()
+        ]
         memory = format_number(cost.memory.mean if cost.memory else None, ".0f")
         rows.append(_method_row(cost.method, map(Cell, [*seconds, memory])))
     head = ["Method", "Selection, s", "Fit, s", "Prediction, s", "Peak memory, MB"]
@@ -132,16 +151,21 @@ def cost_table(found: Iterable[Cost]) -> TextTable:
 def agreement_table(found: Agreement) -> TextTable:
     """Mean intersection of methods with each other, for data without true degrees."""
     rows = [
-        _method_row(method, [Cell(format_number(value)) for value in (found.means[method.name], *values)])
+        _method_row(
+            method, [Cell(format_number(value)) for value in (found.means[method.name], *values)]
+        )
         for method, values in zip(found.methods, found.matrix, strict=True)
     ]
     title = f"{found.dataset}: agreement of methods, {found.task}"
     legend = "Mean intersection of their degrees, 1 if equal; the mean is over the other methods without baselines."
-    return TextTable(title, ["Method", "Mean", *(method.name for method in found.methods)], rows, legend=legend)
+    return TextTable(
+        title, ["Method", "Mean", *(method.name for method in found.methods)], rows, legend=legend
+    )
 
 
 def score_tables(results: Results, metrics: Sequence[str]) -> list[TextTable]:
-    """Methods by metrics for each task and data set; then, for each data set without true degrees, their agreement.
+    """Methods by metrics for each task and data set; then, for each data set without true degrees,
+    their agreement.
 
     Parameters
     ----------
@@ -154,14 +178,17 @@ def score_tables(results: Results, metrics: Sequence[str]) -> list[TextTable]:
     list of TextTable
         The best method by the first metric first.
     """
-    # A plan that names metrics between distributions only still has something to show for 0/1 labels.
+    # A plan that names metrics between distributions only still has something to show for 0/1
+    # labels.
     for_labels = [metric for metric in metrics if metric in LABEL_METRICS] or LABEL_HEADLINE
     boards = [
         _dataset_scores(results, dataset.name, task, metrics if dataset.has_truth else for_labels)
         for task, dataset in product(TASKS, results.present_datasets)
     ]
     unknown = [dataset for dataset in results.present_datasets if not dataset.has_truth]
-    return [board for board in boards if board.rows] + [_dataset_agreement(results, dataset) for dataset in unknown]
+    return [board for board in boards if board.rows] + [
+        _dataset_agreement(results, dataset) for dataset in unknown
+    ]
 
 
 def describe_unreported(results: Results) -> list[str]:
@@ -170,21 +197,39 @@ def describe_unreported(results: Results) -> list[str]:
     return [f"Not reported, because no record has a score: {names}."] if names else []
 
 
-def _dataset_scores(results: Results, dataset: str, task: Task, metrics: Sequence[str]) -> TextTable:
-    tables = [table for name in metrics if (table := results.table(task, get_metric(name))) is not None]
+def _dataset_scores(
+    results: Results, dataset: str, task: Task, metrics: Sequence[str]
+) -> TextTable:
+    tables = [
+        table for name in metrics if (table := results.table(task, get_metric(name))) is not None
+    ]
     scores = {name: [table.score(name, dataset) for table in tables] for name in results.methods}
-    scored = [name for name in scores if any(record.scores(task) for record in results.finished_records(dataset, name))]
+    scored = [
+        name
+        for name in scores
+        if any(record.scores(task) for record in results.finished_records(dataset, name))
+    ]
     if tables:
         scored.sort(key=lambda name: tables[0].metric.sort_key(scores[name][0].mean))
-    rows = [_method_row(results.methods[name], map(_brief_cell, scores[name])) for name in scored if tables]
-    return TextTable(f"{dataset}: {task}", ["Method", *(table.metric.heading for table in tables)], rows)
+    rows = [
+        _method_row(results.methods[name], map(_brief_cell, scores[name]))
+        for name in scored
+        if tables
+    ]
+    return TextTable(
+        f"{dataset}: {task}", ["Method", *(table.metric.heading for table in tables)], rows
+    )
 
 
 def _dataset_agreement(results: Results, dataset: Dataset) -> TextTable:
     agreements = {task: agreement(results, dataset.name, task) for task in TASKS}
-    means = {task.capitalize(): found.means for task, found in agreements.items() if found is not None}
+    means = {
+        task.capitalize(): found.means for task, found in agreements.items() if found is not None
+    }
     rows = [
-        _method_row(method, [Cell(format_number(by_method.get(name))) for by_method in means.values()])
+        _method_row(
+            method, [Cell(format_number(by_method.get(name))) for by_method in means.values()]
+        )
         for name, method in results.methods.items()
         if means
     ]
@@ -209,8 +254,11 @@ def _brief_cell(score: Score) -> Cell:
     return Cell(format_number(score.mean) + std, score.best)
 
 
-def _method_row(method: Method, cells: Iterable[Cell], names: Names = UNCHANGED) -> tuple[bool, list[Cell]]:
-    """The row of a method, shaded if it is a baseline: the method with its role, and the other cells."""
+def _method_row(
+    method: Method, cells: Iterable[Cell], names: Names = UNCHANGED
+) -> tuple[bool, list[Cell]]:
+    """The row of a method, shaded if it is a baseline: the method with its role, and the other
+    cells."""
     roles = ["baseline"] * method.is_baseline + ["true distributions"] * method.is_reference
     name = names.get(method.name, method.name)
     return method.is_baseline, [Cell(name + (f" ({', '.join(roles)})" if roles else "")), *cells]

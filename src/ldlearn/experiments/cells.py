@@ -17,7 +17,15 @@ from ldlearn.experiments.sources import DatasetSpec
 GridIndex = tuple[int, int]  # of a point in the grid of a method, and in that of its learner
 
 # Fields of a record that describe its method, under the same names.
-_FACTS_OF_METHODS = ("kind", "is_baseline", "trained_on", "estimator", "params", "learner", "learner_params")
+_FACTS_OF_METHODS = (
+    "kind",
+    "is_baseline",
+    "trained_on",
+    "estimator",
+    "params",
+    "learner",
+    "learner_params",
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,13 @@ class Cell:
     def key(self) -> str:
         """A stable name of the cell: equal for equal content, in any process, folder and plan."""
         method = {"name": self.method.name} | self.method.to_dict()
-        return split_key(self.dataset, self.protocol, self.repeat, method=method, selection=self._effective_selection())
+        return split_key(
+            self.dataset,
+            self.protocol,
+            self.repeat,
+            method=method,
+            selection=self._effective_selection(),
+        )
 
     @property
     def tuned(self) -> bool:
@@ -59,10 +73,15 @@ class Cell:
         """The rows that select hyperparameters for recovery, if any do."""
         if not self.tuned or not ("recovery" in self.method.tasks or self.method.is_stepwise):
             return None
-        return "validation labels" if self.selection.mode == "logical" else f"{self.selection.recovery_rows} rows"
+        return (
+            "validation labels"
+            if self.selection.mode == "logical"
+            else f"{self.selection.recovery_rows} rows"
+        )
 
     def _effective_selection(self) -> dict[str, Any]:
-        """The selection without what changes nothing, so that records serve all plans that ask for the same work."""
+        """The selection without what changes nothing, so that records serve all plans that ask for
+        the same work."""
         selection = asdict(self.selection)
         if self._recovery_basis is None or self.selection.mode == "logical":
             selection.pop("recovery_rows")
@@ -74,7 +93,12 @@ class Cell:
 
     def record(self, status: Status, message: str = "", **found: Any) -> Record:
         """The record of this cell."""
-        found |= {"cell": self.key, "dataset": self.dataset.name, "method": self.method.name, "repeat": self.repeat}
+        found |= {
+            "cell": self.key,
+            "dataset": self.dataset.name,
+            "method": self.method.name,
+            "repeat": self.repeat,
+        }
         found |= {name: getattr(self.method, name) for name in _FACTS_OF_METHODS}
         selection = asdict(self.selection) | {"recovery_basis": self._recovery_basis}
         # Plans that differ in recovery_rows may ask for the same work, and then share a record.
@@ -88,8 +112,12 @@ def split_key(dataset: DatasetSpec, protocol: Protocol, repeat: int, **content: 
     kept = asdict(protocol)
     if dataset.sha256 is not None:
         data.pop("path")  # the content of a file counts, wherever it lies
-    # More repeats leave the first ones unchanged; settings that a kind of split does not use have no effect.
-    for name in ("repeats", *(("folds", "validation") if protocol.split == "repeats" else ("shares",))):
+    # More repeats leave the first ones unchanged; settings that a kind of split does not use have
+    # no effect.
+    for name in (
+        "repeats",
+        *(("folds", "validation") if protocol.split == "repeats" else ("shares",)),
+    ):
         kept.pop(name)
     content |= {"dataset": data, "repeat": repeat, "protocol": kept}
     # Equal text for equal content, whatever the order of the keys in a plan.
@@ -111,10 +139,17 @@ def group_cells(cells: Iterable[Cell]) -> list[tuple[Cell, ...]]:
     """Group the cells that share their first step: the same estimator on the same split."""
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
-        first_step = [cell.method.estimator, cell.method.params, cell.method.grid, cell.method.trained_on]
+        first_step = [
+            cell.method.estimator,
+            cell.method.params,
+            cell.method.grid,
+            cell.method.trained_on,
+        ]
         # Points of a path are fitted together: one more of them could round the others differently.
         path = estimator_indices([cell]) if cell.method.path_params else []
-        groups.setdefault(json.dumps([cell.dataset.name, cell.repeat, first_step, path]), []).append(cell)
+        groups.setdefault(
+            json.dumps([cell.dataset.name, cell.repeat, first_step, path]), []
+        ).append(cell)
     return [tuple(group) for group in groups.values()]
 
 
@@ -126,15 +161,17 @@ def estimator_indices(cells: Iterable[Cell]) -> list[int]:
 def draw_grid_indices(method: MethodSpec, budget: int | None, seed: int) -> list[GridIndex]:
     """The points that a method tries, in the order of its grid.
 
-    Where the grid has more points than the budget, that many are drawn without replacement. They depend on the method
-    and the seed alone, so all data sets and repeats try the same ones; and a larger budget only adds to them.
+    Where the grid has more points than the budget, that many are drawn without replacement. They
+    depend on the method and the seed alone, so all data sets and repeats try the same ones; and a
+    larger budget only adds to them.
 
     Parameters
     ----------
     method : MethodSpec
     budget : int or None
-        Points at most; None for the whole grid. A pair of two steps has one budget for both: for the product of its
-        grids, or, if the first step is selected alone, with at most half of it for the learner.
+        Points at most; None for the whole grid. A pair of two steps has one budget for both: for
+        the product of its grids, or, if the first step is selected alone, with at most half of it
+        for the learner.
     seed : int
 
     Examples
@@ -148,13 +185,21 @@ def draw_grid_indices(method: MethodSpec, budget: int | None, seed: int) -> list
     name = json.dumps([seed, method.to_dict()], sort_keys=True)
     if not method.is_stepwise:
         return [divmod(number, n_learner) for number in _draw_numbers(n * n_learner, budget, name)]
-    # "budget and" keeps None, which is no limit. What the learner's grid leaves over goes to the first step.
+    # "budget and" keeps None, which is no limit. What the learner's grid leaves over goes to the
+    # first step.
     learners = _draw_numbers(n_learner, budget and budget // 2, f"{name} learner")
-    return list(itertools.product(_draw_numbers(n, budget and budget - len(learners), name), learners))
+    return list(
+        itertools.product(_draw_numbers(n, budget and budget - len(learners), name), learners)
+    )
 
 
 def _draw_numbers(n: int, budget: int | None, name: str) -> list[int]:
-    """Numbers below n: those with the smallest sums, which no version of a random generator can change."""
+    """Numbers below n: those with the smallest sums, which no version of a random generator can
+    change."""
     if budget is None or n <= budget:
         return list(range(n))
-    return sorted(sorted(range(n), key=lambda number: hashlib.sha256(f"{name} {number}".encode()).digest())[:budget])
+    return sorted(
+        sorted(range(n), key=lambda number: hashlib.sha256(f"{name} {number}".encode()).digest())[
+            :budget
+        ]
+    )

@@ -61,15 +61,17 @@ def run_plan(
 ) -> RunSummary:
     """Run a plan, or continue it.
 
-    Cells whose records are in the folder are not computed again, so a run that was interrupted, in whatever way,
-    continues when called again. Cells that failed, or whose data set was missing, are tried again.
+    Cells whose records are in the folder are not computed again, so a run that was interrupted, in
+    whatever way, continues when called again. Cells that failed, or whose data set was missing, are
+    tried again.
 
     Parameters
     ----------
     plan : Plan, str or path-like
         A plan, the path of its file, or the name of a shipped one.
     run_dir : path-like
-        Folder of the run: ``records.jsonl``, ``plan.toml``, ``cells.json`` (the keys of the plan's cells), ``lock``.
+        Folder of the run: ``records.jsonl``, ``plan.toml``, ``cells.json`` (the keys of the plan's
+        cells), ``lock``.
     jobs : int, default=1
         Processes on this machine.
     scheduler : str, optional
@@ -100,10 +102,15 @@ def run_plan(
     (4, 'UniformLE', 'ok')
     """
     plan = plan if isinstance(plan, Plan) else load_plan(plan)
-    execute = partial(run_here, jobs=jobs) if scheduler is None else partial(run_on_dask, address=scheduler)
+    execute = (
+        partial(run_here, jobs=jobs)
+        if scheduler is None
+        else partial(run_on_dask, address=scheduler)
+    )
     progress = progress or RunProgress()
     path = Path(run_dir)
-    # The writer opens first: it makes the file, and cuts off a torn last line, before records are read.
+    # The writer opens first: it makes the file, and cuts off a torn last line, before records are
+    # read.
     with lock_folder(path), append_records(path / RECORDS) as append:
         run = _Run(plan, read_records(path, history=True), append, progress)
         # Only now: where the records cannot be read, the folder keeps the plan that they belong to.
@@ -123,13 +130,17 @@ def write_cells(folder: Path, plan: Plan, records: list[Record]) -> None:
     """Write the keys of the plan's cells, and of external predictions that belong to its splits."""
     names = sorted({record.method for record in records if record.external})
     splits = itertools.product(plan.datasets, range(plan.protocol.n_repeats), names)
-    external = [split_key(dataset, plan.protocol, repeat, method=name) for dataset, repeat, name in splits]
+    external = [
+        split_key(dataset, plan.protocol, repeat, method=name) for dataset, repeat, name in splits
+    ]
     content = json.dumps([*(cell.key for cell in plan_cells(plan)), *external], indent=0) + "\n"
     write_file(path_inside(folder, CELLS), content)
 
 
 class _Run:
-    def __init__(self, plan: Plan, before: list[Record], append: Append, progress: RunProgress) -> None:
+    def __init__(
+        self, plan: Plan, before: list[Record], append: Append, progress: RunProgress
+    ) -> None:
         self.plan = plan
         self.append = append
         self.progress = progress
@@ -147,7 +158,9 @@ class _Run:
         present = [cell for cell in todo if cell.dataset.name in data]
         self.progress.begin(len(self.cells), len(self.cells) - len(todo))
         for name, (status, reason) in absent.items():
-            self.progress.message(f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {reason}")
+            self.progress.message(
+                f"{name} is {'skipped' if status == 'missing' else 'unusable'}: {reason}"
+            )
         for cell in todo:
             if cell.dataset.name in absent:
                 self._record(cell.record(*absent[cell.dataset.name]))
@@ -155,8 +168,11 @@ class _Run:
         for record in itertools.chain.from_iterable(execute(tasks)):
             self._record(record)
 
-    def _load(self, names: set[str], loaded: Datasets) -> tuple[Datasets, dict[str, tuple[Status, str]]]:
-        """The data sets that are needed and here, and status and reason for the records of the others."""
+    def _load(
+        self, names: set[str], loaded: Datasets
+    ) -> tuple[Datasets, dict[str, tuple[Status, str]]]:
+        """The data sets that are needed and here, and status and reason for the records of the
+        others."""
         data = {}
         absent: dict[str, tuple[Status, str]] = {}
         seed = self.plan.protocol.seed
@@ -171,14 +187,16 @@ class _Run:
             except DatasetNotHereError as error:
                 absent[spec.name] = "missing", str(error)
             except (ValueError, OSError, ImportError) as error:
-                # A data set that is damaged, or whose format needs a package, fails its own cells, not the run.
+                # A data set that is damaged, or whose format needs a package, fails its own cells,
+                # not the run.
                 absent[spec.name] = "failed", str(error)
             for text in texts:
                 self.progress.message(text)
         return data, absent
 
     def _record(self, record: Record) -> None:
-        # As it will be read back, NaN as null, or a cell that fails as it did before would look new.
+        # As it will be read back, NaN as null, or a cell that fails as it did before would look
+        # new.
         before = self.records.get(record.cell)
         record = record.as_stored()
         # The same failure is not recorded twice.
@@ -194,7 +212,8 @@ class _Run:
 
 @contextmanager
 def lock_folder(path: Path) -> Iterator[None]:
-    """Lock the folder of a run for this process; the system releases the lock when the process dies.
+    """Lock the folder of a run for this process; the system releases the lock when the process
+    dies.
 
     Parameters
     ----------
@@ -202,18 +221,23 @@ def lock_folder(path: Path) -> Iterator[None]:
         Created if it does not exist.
     """
     path.mkdir(parents=True, exist_ok=True)
-    # "a+", since "w" would erase the holder before the folder is known to be free. The file is not removed: one process
-    # could then hold the old file, opened before, and another one a new file of the same name.
+    # "a+", since "w" would erase the holder before the folder is known to be free. The file is not
+    # removed: one process could then hold the old file, opened before, and another one a new file
+    # of the same name.
     with open(path_inside(path, "lock"), "a+", encoding="utf-8", errors="replace") as file:
         try:
             _lock_file(file)
         except OSError:
             file.seek(0)
             holder = " ".join(file.read().split()) or "unknown"
-            raise RunFolderError(f"Another run writes to {path} ({holder}); wait, or use another folder.") from None
+            raise RunFolderError(
+                f"Another run writes to {path} ({holder}); wait, or use another folder."
+            ) from None
         file.seek(0)
         file.truncate()
-        file.write(f"process {os.getpid()} on {platform.node()} since {datetime.now().isoformat(timespec='seconds')}\n")
+        file.write(
+            f"process {os.getpid()} on {platform.node()} since {datetime.now().isoformat(timespec='seconds')}\n"
+        )
         file.flush()  # another process that is refused reads it during the run
         yield
 

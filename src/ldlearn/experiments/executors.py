@@ -1,4 +1,5 @@
-"""Computing cells, always under the same conditions: in this process, in processes of this machine, or on Dask."""
+"""Computing cells, always under the same conditions: in this process, in processes of this machine,
+or on Dask."""
 
 import logging
 import os
@@ -17,17 +18,20 @@ from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
+from ldlearn._optional_imports import import_optional
 from ldlearn.base.discovery import installed_versions
 from ldlearn.core.graph import SharedNeighbors
 from ldlearn.evaluation import Record
-from ldlearn.exceptions import LDLearnError, import_optional
+from ldlearn.exceptions import LDLearnError
 from ldlearn.experiments.cells import Cell
 from ldlearn.experiments.search import error_message, search
 from ldlearn.experiments.sources import AnyDataset
 from ldlearn.experiments.splits import make_split
 
 Task = tuple[tuple[Cell, ...], AnyDataset]  # cells that share their first step, and their data set
-Executor = Callable[[Iterable[Task]], Iterator[list[Record]]]  # records as they are ready, in any order
+Executor = Callable[
+    [Iterable[Task]], Iterator[list[Record]]
+]  # records as they are ready, in any order
 
 _THREADS = 1  # of BLAS and OpenMP in a cell: sums of more threads are rounded differently
 _WAIT_SECONDS = 0.05  # between looks at what has been computed on a cluster
@@ -50,11 +54,14 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     found = {"started": started, "versions": installed_versions(), "threads": _THREADS}
-    # Warnings, thread limits and the memory peak belong to the process: a worker with several threads waits here.
+    # Warnings, thread limits and the memory peak belong to the process: a worker with several
+    # threads waits here.
     with _one_at_a_time, threadpool_limits(limits=_THREADS):
         began = time.perf_counter()
         with suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5")  # resets the peak VmHWM (Linux) and nothing else, see proc(5)
+            Path("/proc/self/clear_refs").write_text(
+                "5"
+            )  # resets the peak VmHWM (Linux) and nothing else, see proc(5)
         try:
             first = cells[0]
             # The cells share the split, though only some of their learners may need dense features.
@@ -62,7 +69,9 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
             split = make_split(data, first.dataset, first.protocol, first.repeat, sparse=sparse)
             found |= {"sizes": split.sizes, "label_names": list(data.label_names)}
             if first.method.trained_on == "logical":
-                found["constant_labels"] = np.compress(split.constant_labels, data.label_names).tolist()
+                found["constant_labels"] = np.compress(
+                    split.constant_labels, data.label_names
+                ).tolist()
             with _neighbors:
                 records = search(cells, split, **found)
         except Exception as error:
@@ -70,13 +79,18 @@ def compute_cells(cells: Sequence[Cell], data: AnyDataset) -> list[Record]:
             records = [cell.record("failed", error_message(error), **found) for cell in cells]
         peak = round(_peak_memory_mb(), 1)
     total = {"total": round((time.perf_counter() - began) / len(cells), 4)}
-    return [replace(record, peak_memory_mb=peak, seconds={**record.seconds, **total}) for record in records]
+    return [
+        replace(record, peak_memory_mb=peak, seconds={**record.seconds, **total})
+        for record in records
+    ]
 
 
 def _peak_memory_mb() -> float:
     """Peak memory since the last reset (Linux; NaN elsewhere)."""
     with suppress(OSError, KeyError):
-        status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+        status = dict(
+            line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines()
+        )
         return int(status["VmHWM"].split()[0]) / 1024
     return float("nan")
 
@@ -96,7 +110,8 @@ def run_here(tasks: Iterable[Task], jobs: int = 1) -> Iterator[list[Record]]:
     try:
         children = {"initializer": _exit_after_parent, "initargs": (os.getpid(),)}
         with parallel_config(backend="loky", inner_max_num_threads=_THREADS, **children):
-            # One task at a time: a batch would be recorded as a whole, and lost as a whole when the run is killed.
+            # One task at a time: a batch would be recorded as a whole, and lost as a whole when the
+            # run is killed.
             parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
             yield from parallel(delayed(compute_cells)(*task) for task in tasks)
     except TerminatedWorkerError:
@@ -124,8 +139,8 @@ def run_on_dask(tasks: Iterable[Task], address: str) -> Iterator[list[Record]]:
     ----------
     tasks : iterable of (tuple of Cell, AnyDataset)
     address : str
-        Of its scheduler, ``"tcp://host:8786"``. Its workers need the same version of this package, and
-        run one task at a time each, whatever their number of threads.
+        Of its scheduler, ``"tcp://host:8786"``. Its workers need the same version of this package,
+        and run one task at a time each, whatever their number of threads.
     """
     cluster = import_optional("ldlearn.dask", "dask", "Dask schedulers")
     with cluster.connect(address) as client:
@@ -140,11 +155,13 @@ def _compute_on_workers(client: Any, tasks: Iterable[Task]) -> Iterator[list[Rec
 
     data = {}
     futures = []
-    # The data travel once, inside a task, because what is scattered dies with the workers that hold it.
+    # The data travel once, inside a task, because what is scattered dies with the workers that hold
+    # it.
     with ignore_size_warning():
         for cells, dataset in tasks:
             if id(dataset) not in data:
-                # The content in the key: the scheduler takes equal keys for equal data, also those of another run.
+                # The content in the key: the scheduler takes equal keys for equal data, also those
+                # of another run.
                 key = f"ldlearn-data-{dataset.name}-{joblib.hash(dataset)}"
                 data[id(dataset)] = client.submit(_return_dataset, dataset, key=key)
             # Not pure: a task has a time and a memory of its own, so equal tasks are not one task.
@@ -165,8 +182,12 @@ def _compute_on_workers(client: Any, tasks: Iterable[Task]) -> Iterator[list[Rec
     except Exception:
         if client.status == "running":
             raise
-        logging.getLogger("distributed.client").setLevel(logging.CRITICAL)  # tracebacks of attempts to reconnect
-        raise WorkersLostError("The Dask scheduler ended, or the connection to it was lost") from None
+        logging.getLogger("distributed.client").setLevel(
+            logging.CRITICAL
+        )  # tracebacks of attempts to reconnect
+        raise WorkersLostError(
+            "The Dask scheduler ended, or the connection to it was lost"
+        ) from None
     finally:
         if client.status == "running":
             client.cancel(futures)  # after Ctrl-C the cluster must not go on

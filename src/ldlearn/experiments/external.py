@@ -1,4 +1,5 @@
-"""Predictions made elsewhere: splits of a plan are written to files, and predictions for them become records."""
+"""Predictions made elsewhere: splits of a plan are written to files, and predictions for them
+become records."""
 
 import io
 from collections.abc import Iterator
@@ -33,9 +34,10 @@ RECOVERY = "recovery"
 def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
     """Write the splits of a plan, for methods that run elsewhere.
 
-    ``FOLDER/DATASET/REPEAT.npz`` and ``.mat`` contain ``trainFeature``, ``trainLogical`` (0/1 labels) and, if degrees
-    are known, ``trainDistribution``; the same for ``validation`` and ``test``; ``trainIndex``, ``validationIndex`` and
-    ``testIndex``, rows of the data set that count from 0 in ``.npz`` and from 1 in ``.mat``; and ``label_names``.
+    ``FOLDER/DATASET/REPEAT.npz`` and ``.mat`` contain ``trainFeature``, ``trainLogical`` (0/1
+    labels) and, if degrees are known, ``trainDistribution``; the same for ``validation`` and
+    ``test``; ``trainIndex``, ``validationIndex`` and ``testIndex``, rows of the data set that count
+    from 0 in ``.npz`` and from 1 in ``.mat``; and ``label_names``.
 
     Parameters
     ----------
@@ -54,7 +56,11 @@ def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
         arrays: Facts = {"label_names": np.array(data.label_names, dtype=str)}
         for part in ("train", "validation", "test"):
             rows = getattr(split, part)
-            arrays |= {f"{part}Feature": to_dense(rows.X), f"{part}Logical": rows.Y, f"{part}Index": rows.rows}
+            arrays |= {
+                f"{part}Feature": to_dense(rows.X),
+                f"{part}Logical": rows.Y,
+                f"{part}Index": rows.rows,
+            }
             arrays |= {} if rows.D is None else {f"{part}Distribution": rows.D}
         place = Path(folder) / spec.name
         place.mkdir(parents=True, exist_ok=True)
@@ -70,9 +76,15 @@ def export_splits(plan: Plan | FilePath, folder: FilePath) -> list[Path]:
 
 
 def import_predictions(
-    run_dir: FilePath, method: str, folder: FilePath, *, trained_on: str = "logical", trust_plan: bool = False
+    run_dir: FilePath,
+    method: str,
+    folder: FilePath,
+    *,
+    trained_on: str = "logical",
+    trust_plan: bool = False,
 ) -> list[Record]:
-    """Score predictions made elsewhere, and add them to a run as records, which are ranked, tested and reported.
+    """Score predictions made elsewhere, and add them to a run as records, which are ranked, tested
+    and reported.
 
     Parameters
     ----------
@@ -81,14 +93,16 @@ def import_predictions(
     method : str
         Name of the method in tables; " (external)" is appended.
     folder : path-like
-        ``FOLDER/DATASET/REPEAT`` with the ending ``.npz`` or ``.mat`` contains the arrays ``prediction`` of shape
-        (n_test, n_labels), ``recovery`` of shape (n_train, n_labels), or both; ``.npy`` and ``.csv`` contain the
-        prediction. Rows are in the order of `export_splits`, and columns in that of the labels; a ``.csv`` file has a
-        header with the names of the labels, in any order.
+        ``FOLDER/DATASET/REPEAT`` with the ending ``.npz`` or ``.mat`` contains the arrays
+        ``prediction`` of shape (n_test, n_labels), ``recovery`` of shape (n_train, n_labels), or
+        both; ``.npy`` and ``.csv`` contain the prediction. Rows are in the order of
+        `export_splits`, and columns in that of the labels; a ``.csv`` file has a header with the
+        names of the labels, in any order.
     trained_on : {"logical", "truth"}, default="logical"
         What the method was trained on: 0/1 labels or true degrees.
     trust_plan : bool, default=False
-        Whether methods of other packages (``package.module:Class``) that the plan of the run names may be imported.
+        Whether methods of other packages (``package.module:Class``) that the plan of the run names
+        may be imported.
 
     Returns
     -------
@@ -104,7 +118,9 @@ def import_predictions(
         raise InputError(f"The plan has a method {name!r}; choose another name.")
     found = []
     for spec, data, repeat, split in _iterate_splits(plan):
-        outcome = _read_scores(Path(folder) / spec.name / str(repeat), split, list(data.label_names))
+        outcome = _read_scores(
+            Path(folder) / spec.name / str(repeat), split, list(data.label_names)
+        )
         outcome["trained_on"] = trained_on
         kind = "learner" if trained_on == "truth" else "two-step"
         if RECOVERY in outcome:
@@ -144,7 +160,9 @@ def _read_scores(stem: Path, split: Split, labels: list[str]) -> Facts:
         if task not in arrays:
             continue
         if arrays[task].shape != part.Y.shape:
-            raise InputError(f"{where}: {task} has shape {arrays[task].shape}, but the split has {part.Y.shape}.")
+            raise InputError(
+                f"{where}: {task} has shape {arrays[task].shape}, but the split has {part.Y.shape}."
+            )
         try:
             facts = describe_degrees(part, check_distributions(arrays[task]), task)
         except InputError as error:
@@ -153,16 +171,24 @@ def _read_scores(stem: Path, split: Split, labels: list[str]) -> Facts:
         for key, value in facts.items():
             outcome.setdefault(key, {})[task] = value
     if not outcome:
-        raise InputError(f"{where}: there is neither {PREDICTION!r} nor {RECOVERY!r}; it has {', '.join(arrays)}.")
+        raise InputError(
+            f"{where}: there is neither {PREDICTION!r} nor {RECOVERY!r}; it has {', '.join(arrays)}."
+        )
     return outcome
 
 
 def _read_arrays(stem: Path, labels: list[str]) -> tuple[dict[str, NDArray[Any]], Path]:
     """The arrays of the file with this stem, and its path."""
-    present = [path for ending in (".npz", ".mat", ".npy", ".csv") if (path := Path(f"{stem}{ending}")).is_file()]
+    present = [
+        path
+        for ending in (".npz", ".mat", ".npy", ".csv")
+        if (path := Path(f"{stem}{ending}")).is_file()
+    ]
     if len(present) != 1:
         problem = "there are several files" if present else "there is no file"
-        raise FileError(f"{stem}: {problem} with predictions of this split; write one: .npz, .mat, .npy or .csv.")
+        raise FileError(
+            f"{stem}: {problem} with predictions of this split; write one: .npz, .mat, .npy or .csv."
+        )
     (path,) = present
     input = Input(str(path))
     match path.suffix:
@@ -174,6 +200,8 @@ def _read_arrays(stem: Path, labels: list[str]) -> tuple[dict[str, NDArray[Any]]
             return {PREDICTION: read_npy(input)}, path
     with open_table(input) as source:
         if set(source.names) != set(labels):
-            raise InputError(f"{path}: its header must have the names of the labels: {', '.join(labels)}.")
+            raise InputError(
+                f"{path}: its header must have the names of the labels: {', '.join(labels)}."
+            )
         frame = source.read(dict.fromkeys(source.names, "any"))
     return {PREDICTION: frame[labels].to_numpy(dtype=float)}, path

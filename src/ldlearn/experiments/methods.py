@@ -1,4 +1,5 @@
-"""The methods of a plan: an estimator with parameters and a grid, alone or followed by a learner."""
+"""The methods of a plan: an estimator with parameters and a grid, alone or followed by a
+learner."""
 
 import itertools
 import re
@@ -21,8 +22,16 @@ from ldlearn.experiments.toml_table import Settings, TomlTable, option
 ENHANCER, LEARNER, JOINT = KINDS
 TWO_STEP = "two-step"
 # The recovery of a pair would only repeat the enhancer's own scores.
-_TASKS: dict[str, tuple[Task, ...]] = {ENHANCER: TASKS[:1], LEARNER: TASKS[1:], JOINT: TASKS, TWO_STEP: TASKS[1:]}
-_DONE_BY_PLANS = (EnhanceThenLearn, FromDistributions)  # a plan itself runs two steps and hides the true degrees
+_TASKS: dict[str, tuple[Task, ...]] = {
+    ENHANCER: TASKS[:1],
+    LEARNER: TASKS[1:],
+    JOINT: TASKS,
+    TWO_STEP: TASKS[1:],
+}
+_DONE_BY_PLANS = (
+    EnhanceThenLearn,
+    FromDistributions,
+)  # a plan itself runs two steps and hides the true degrees
 _SIZES = {"n": "n_train", "m": "n_features", "c": "n_labels"}  # as grids and as records name them
 # To check parameters before the data are read: their ranges do not depend on sizes.
 _ANY_SIZES = {"n_train": 100, "n_features": 10, "n_labels": 5}
@@ -43,15 +52,17 @@ class MethodSpec:
     ----------
     name : str
     estimator : str
-        Enhancer, joint model, or learner; a learner is trained on the true distributions. A method of another package
-        is ``package.module:Class``, or the name of its entry point.
+        Enhancer, joint model, or learner; a learner is trained on the true distributions. A method
+        of another package is ``package.module:Class``, or the name of its entry point.
     params, grid : dict
-        Fixed parameters, and lists of values to select from. A value may be ``"default"`` (None, the estimator's
-        own rule) or a multiple of a size of the training part: ``"0.03*m"`` with n rows, m features, c labels.
+        Fixed parameters, and lists of values to select from. A value may be ``"default"`` (None,
+        the estimator's own rule) or a multiple of a size of the training part: ``"0.03*m"`` with n
+        rows, m features, c labels.
     learner, learner_params, learner_grid
         A learner that is trained on what the estimator recovered.
     search : {"joint", "stepwise"}
-        Of such a pair: search the product of both grids, or select the estimator's parameters by recovery first.
+        Of such a pair: search the product of both grids, or select the estimator's parameters by
+        recovery first.
     """
 
     name: str
@@ -65,7 +76,11 @@ class MethodSpec:
 
     def to_dict(self) -> Settings:
         """The table of a plan that describes it."""
-        return {key: value for key, value in asdict(self).items() if key != "name" and value not in (None, {})}
+        return {
+            key: value
+            for key, value in asdict(self).items()
+            if key != "name" and value not in (None, {})
+        }
 
     @property
     def steps(self) -> list[type[LabelEstimator]]:
@@ -135,13 +150,19 @@ def _resolve_value(value: Any, sizes: Mapping[str, int]) -> Any:
     if multiple is None:
         return None if value == "default" else value
     product = float(multiple[1]) * sizes[_SIZES[multiple[2]]]
-    return int(product) if multiple[1].isdigit() else product  # counts of clusters or neighbours stay integers
+    return (
+        int(product) if multiple[1].isdigit() else product
+    )  # counts of clusters or neighbours stay integers
 
 
 def build_estimator(name: str, params: Settings, seed: int | None = None) -> Any:
     """An estimator by name; it gets the seed if it has a ``random_state`` that is not set."""
     estimator = find_estimator(name)(**params)
-    if seed is not None and "random_state" not in params and "random_state" in estimator.get_params(deep=False):
+    if (
+        seed is not None
+        and "random_state" not in params
+        and "random_state" in estimator.get_params(deep=False)
+    ):
         estimator.set_params(random_state=seed)
     return estimator
 
@@ -153,7 +174,9 @@ def read_methods(plan: TomlTable) -> tuple[MethodSpec, ...]:
     methods = {name: _read_method(name, table, tables) for name, table in tables.items()}
     if "discover" in plan:
         # Methods named in the plan replace discovered ones.
-        methods = {method.name: method for method in _discover_methods(plan.get_table("discover"))} | methods
+        methods = {
+            method.name: method for method in _discover_methods(plan.get_table("discover"))
+        } | methods
     if not methods:
         raise plan.error("methods", "name at least one method, for instance [methods.DLDL].")
     return tuple(methods.values())
@@ -167,7 +190,9 @@ def refuse_imports(plan: TomlTable) -> None:
         for key, default in (("estimator", name), ("learner", "")):
             if ":" in (path := table.get(key, default)):
                 problem = f"{path!r} is code outside ldlearn that would be imported and run"
-                raise table.error(key, f"{problem}; if you trust it, use --trust-plan (trust_plan=True).")
+                raise table.error(
+                    key, f"{problem}; if you trust it, use --trust-plan (trust_plan=True)."
+                )
 
 
 def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> TomlTable:
@@ -179,22 +204,32 @@ def _inherit_settings(table: TomlTable, others: Mapping[str, TomlTable]) -> Toml
         raise table.error("like", f"{model!r} is itself like another method; name that one.")
     own = {key: value for key, value in table.entries().items() if key != "like"}
     # Not its learner: the usual purpose is the same enhancer with another learner.
-    taken = {key: value for key, value in others[model].entries().items() if key in ("estimator", "params", "grid")}
+    taken = {
+        key: value
+        for key, value in others[model].entries().items()
+        if key in ("estimator", "params", "grid")
+    }
     return TomlTable({"estimator": model} | taken | own, table.path)
 
 
 def _published_settings(name: str, table: TomlTable) -> TomlTable:
-    """With ``grid = "paper"``, params and grid that the DLDL paper states for the estimator; own params come first."""
+    """With ``grid = "paper"``, params and grid that the DLDL paper states for the estimator; own
+    params come first."""
     if not isinstance(table.get_raw("grid"), str):
         return table
     table.get("grid", valid=["paper"])
     plan = files("ldlearn.experiments").joinpath("plans", "paper.toml").read_text(encoding="utf-8")
     published = tomllib.loads(plan)["methods"]
     estimator = table.get("estimator", name)
-    entries = (published.get(key) for key in (f"{estimator} (paper)", f"{estimator} on truth (paper)", estimator))
+    entries = (
+        published.get(key)
+        for key in (f"{estimator} (paper)", f"{estimator} on truth (paper)", estimator)
+    )
     settings = next(filter(None, entries), None)
     if settings is None:
-        raise table.error("grid", f"the paper states none for {estimator}; remove it, or write a table of lists.")
+        raise table.error(
+            "grid", f"the paper states none for {estimator}; remove it, or write a table of lists."
+        )
     own = {key: value for key, value in table.entries().items() if key != "grid"}
     params = settings.get("params", {}) | own.get("params", {})
     return TomlTable(own | {"params": params, "grid": settings.get("grid", {})}, table.path)
@@ -207,7 +242,10 @@ def _read_method(name: str, table: TomlTable, others: Mapping[str, TomlTable]) -
     if learner is not None and find_estimator(learner).kind != LEARNER:
         table.check_name("learner", learner, _learners())
     if learner is not None and find_estimator(estimator).kind == LEARNER:
-        raise table.error("learner", f"{estimator} is itself a learner and recovers nothing to train {learner} on.")
+        raise table.error(
+            "learner",
+            f"{estimator} is itself a learner and recovers nothing to train {learner} on.",
+        )
     method = MethodSpec(
         name=name,
         estimator=estimator,
@@ -239,14 +277,18 @@ def _learners() -> list[str]:
     return [name for name, cls in estimators().items() if cls.kind == LEARNER]
 
 
-def _read_settings(table: TomlTable, key: str, estimator: str | None, *, lists: bool = False) -> Settings:
+def _read_settings(
+    table: TomlTable, key: str, estimator: str | None, *, lists: bool = False
+) -> Settings:
     """Parameters of an estimator: values, or lists of values to select from."""
     settings = table.get_table(key)
     cls = None if estimator is None else find_estimator(estimator)
     valid = None if cls is None else cls().get_params(deep=False)
     for name, value in settings.entries(valid, f"{estimator} parameter").items():
         if cls is None:
-            raise settings.error(name, 'there is no learner with parameters; add learner = "..." or remove it.')
+            raise settings.error(
+                name, 'there is no learner with parameters; add learner = "..." or remove it.'
+            )
         if lists and not (isinstance(value, list) and value):
             raise settings.error(name, f"expected a list of values to select from, got {value!r}.")
         for each in value if lists else [value]:
@@ -275,7 +317,12 @@ def _discover_methods(table: TomlTable) -> Iterator[MethodSpec]:
                 yield MethodSpec(f"{name} + {learner}", *first, *second)
 
 
-def _settings_by_estimator(table: TomlTable, key: str, *, lists: bool = False) -> dict[str, Settings]:
+def _settings_by_estimator(
+    table: TomlTable, key: str, *, lists: bool = False
+) -> dict[str, Settings]:
     """``discover.params`` and ``discover.grids``: for each estimator, wherever it is used."""
     inner = table.get_table(key)
-    return {name: _read_settings(inner, name, name, lists=lists) for name in inner.entries(estimators(), "estimator")}
+    return {
+        name: _read_settings(inner, name, name, lists=lists)
+        for name in inner.entries(estimators(), "estimator")
+    }

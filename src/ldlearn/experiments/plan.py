@@ -1,4 +1,5 @@
-"""Plans: which data sets, methods, protocol and selection an experiment has, read from TOML and checked."""
+"""Plans: which data sets, methods, protocol and selection an experiment has, read from TOML and
+checked."""
 
 import os
 from dataclasses import asdict, dataclass, field, replace
@@ -6,9 +7,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Self
 
+from ldlearn._messages import suggest_name
+from ldlearn._optional_imports import import_optional
 from ldlearn.datasets.dataset import parse_shares
 from ldlearn.evaluation.json_types import parse_toml
-from ldlearn.exceptions import InputError, import_optional, suggest_name
+from ldlearn.exceptions import InputError
 from ldlearn.experiments.methods import MethodSpec, read_methods, refuse_imports
 from ldlearn.experiments.sources import Binarisation, DatasetSpec, read_datasets
 from ldlearn.experiments.toml_table import PlanError, TomlTable, option
@@ -25,8 +28,8 @@ class Protocol(Binarisation):
     Attributes
     ----------
     split : {"repeats", "k-fold"}
-        ``repeats`` shuffled splits into ``shares``, or ``folds`` folds with the share ``validation`` of each training
-        part set aside, all of it ``repeats`` times.
+        ``repeats`` shuffled splits into ``shares``, or ``folds`` folds with the share
+        ``validation`` of each training part set aside, all of it ``repeats`` times.
     repeats, folds : int
     shares : tuple of float
         Training, validation and test part.
@@ -36,8 +39,8 @@ class Protocol(Binarisation):
     scaling : {"standard", "minmax", "none"}
         Fitted on the training part.
     rule, threshold, total, k
-        Of `ldlearn.core.binarize`; or ``rule = "votes"``: each of ``k`` raters votes for one label, drawn from the
-        degrees anew for each repeat, and the labels with a vote are positive.
+        Of `ldlearn.core.binarize`; or ``rule = "votes"``: each of ``k`` raters votes for one label,
+        drawn from the degrees anew for each repeat, and the labels with a vote are positive.
     """
 
     split: str = option("repeats", valid=("repeats", "k-fold"))
@@ -61,18 +64,20 @@ class Selection:
     Attributes
     ----------
     mode : {"oracle", "logical"}
-        Compare with the true degrees of the validation rows, or only with their 0/1 labels. For metrics between
-        distributions, the latter are replaced by equal degrees of the positive labels.
+        Compare with the true degrees of the validation rows, or only with their 0/1 labels. For
+        metrics between distributions, the latter are replaced by equal degrees of the positive
+        labels.
     recovery, prediction : str
         Names of the metrics that select, for the two tasks separately.
     recovery_rows : {"validation", "training"}
-        Rows that select hyperparameters for recovery under ``"oracle"``. Recovery is scored on the training rows, so
-        ``"validation"`` keeps selection and scores apart: a method that cannot enhance rows it was not fitted on is
-        fitted to the validation rows too, with the same hyperparameters. ``"training"`` selects by the true degrees
-        that recovery is scored with, and so gives the best score of the grid.
+        Rows that select hyperparameters for recovery under ``"oracle"``. Recovery is scored on the
+        training rows, so ``"validation"`` keeps selection and scores apart: a method that cannot
+        enhance rows it was not fitted on is fitted to the validation rows too, with the same
+        hyperparameters. ``"training"`` selects by the true degrees that recovery is scored with,
+        and so gives the best score of the grid.
     per_metric : bool
-        Whether every metric selects for itself, on the same rows; otherwise ``recovery`` and ``prediction`` select for
-        all metrics.
+        Whether every metric selects for itself, on the same rows; otherwise ``recovery`` and
+        ``prediction`` select for all metrics.
     budget : int or None
         Grid points that a method tries at most; see `ldlearn.experiments.cells.draw_grid_indices`.
     """
@@ -86,7 +91,8 @@ class Selection:
     budget: int | None = option(None, kind=int, limit=2)
 
     def metrics_for(self, task: str) -> list[str]:
-        """Names of the metrics that select hyperparameters for a task; a record shows those of the first."""
+        """Names of the metrics that select hyperparameters for a task; a record shows those of the
+        first."""
         first = self.recovery if task == "recovery" else self.prediction
         others = [*METRICS, *([] if self.mode == "oracle" else LABEL_METRICS)]
         return list(dict.fromkeys([first, *others] if self.per_metric else [first]))
@@ -98,37 +104,33 @@ class Plan:
 
     A plan file is TOML::
 
-        datasets = ["vader_tweets"]          # names, or a table for each: rows, path, generator, own rule
-        subject = "DLDL"                     # the method that a report compares the others with
-        display_names = { vader_tweets = "VADER" }  # of data sets and methods, in the tables of a report
+        datasets = ["vader_tweets"]          # names, or a table for each: rows, path, generator,
+        own rule subject = "DLDL"                     # the method that a report compares the others
+        with display_names = { vader_tweets = "VADER" }  # of data sets and methods, in the tables
+        of a report
 
-        [protocol]
-        repeats = 10                         # shuffled splits; or split = "k-fold" with folds and validation
-        shares = [0.6, 0.2, 0.2]
-        threshold = 0.01                     # rule = "threshold", "cumulative" (total), "top-k" or "votes" (k)
+        [protocol] repeats = 10                         # shuffled splits; or split = "k-fold" with
+        folds and validation shares = [0.6, 0.2, 0.2] threshold = 0.01                     # rule =
+        "threshold", "cumulative" (total), "top-k" or "votes" (k)
 
-        [selection]
-        mode = "oracle"                      # or "logical", which sees 0/1 labels only
-        recovery = "chebyshev"
-        prediction = "chebyshev"
-        recovery_rows = "validation"         # or "training": recovery is selected by the degrees it is scored with
-        per_metric = false                   # true: every metric selects for itself
-        budget = 24                          # points that are drawn from every grid that has more
+        [selection] mode = "oracle"                      # or "logical", which sees 0/1 labels only
+        recovery = "chebyshev" prediction = "chebyshev" recovery_rows = "validation"         # or
+        "training": recovery is selected by the degrees it is scored with per_metric = false
+        # true: every metric selects for itself budget = 24                          # points that
+        are drawn from every grid that has more
 
         [methods.DLDL]
         grid = { beta = ["default", 1.0], gamma = ["0.01*m", "0.1*m"] }
 
-        [methods."GLLE + SABFGS"]
-        estimator = "GLLE"
-        grid = { lam = [0.01, 0.1] }         # or grid = "paper": the published settings of the DLDL paper
-        learner = "SABFGS"
-        learner_grid = { l2 = [1.0, 10.0] }
+        [methods."GLLE + SABFGS"] estimator = "GLLE" grid = { lam = [0.01, 0.1] }         # or grid
+        = "paper": the published settings of the DLDL paper learner = "SABFGS" learner_grid = { l2 =
+        [1.0, 10.0] }
 
         [methods."SABFGS on truth"]
         estimator = "SABFGS"                 # a learner alone is trained on the true distributions
 
-    A method may be ``like`` another, and ``[discover]`` (kinds, then, exclude, params, grids) adds every method of the
-    library.
+    A method may be ``like`` another, and ``[discover]`` (kinds, then, exclude, params, grids) adds
+    every method of the library.
 
     Attributes
     ----------
@@ -138,8 +140,8 @@ class Plan:
     protocol : Protocol
     selection : Selection
     metrics : tuple of str
-        What tables show first; metrics of ordered labels are shown only if they are named. Records hold all metrics,
-        so that changing this needs no new run.
+        What tables show first; metrics of ordered labels are shown only if they are named. Records
+        hold all metrics, so that changing this needs no new run.
     subject : str
         The method that a report compares the others with; if empty, the first that is no baseline.
     display_names : dict of str to str
@@ -157,7 +159,9 @@ class Plan:
     display_names: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def from_dict(cls, content: dict[str, Any], folder: Path | None = None, *, trusted: bool = True) -> Self:
+    def from_dict(
+        cls, content: dict[str, Any], folder: Path | None = None, *, trusted: bool = True
+    ) -> Self:
         """Check the content of a plan file.
 
         Parameters
@@ -167,7 +171,8 @@ class Plan:
         folder : Path, optional
             What relative paths of data files are relative to.
         trusted : bool, default=True
-            Whether methods that it names as ``package.module:Class`` are imported; otherwise they are refused.
+            Whether methods that it names as ``package.module:Class`` are imported; otherwise they
+            are refused.
 
         Raises
         ------
@@ -193,10 +198,18 @@ class Plan:
         )
         if plan.selection.per_metric and plan.selection.mode == "oracle":
             for name in filter(LABEL_METRICS.__contains__, plan.metrics):
-                raise table.error("metrics", f'{name} selects for itself only with mode = "logical"; leave it out.')
+                raise table.error(
+                    "metrics",
+                    f'{name} selects for itself only with mode = "logical"; leave it out.',
+                )
         names = table.get_table("display_names")
-        known = [*(dataset.name for dataset in plan.datasets), *(method.name for method in plan.methods)]
-        plan.display_names.update({name: names.get(name) for name in names.entries(known, "data set or method")})
+        known = [
+            *(dataset.name for dataset in plan.datasets),
+            *(method.name for method in plan.methods),
+        ]
+        plan.display_names.update(
+            {name: names.get(name) for name in names.entries(known, "data set or method")}
+        )
         table.check_all_read()
         return plan
 
@@ -210,11 +223,15 @@ class Plan:
 
     def to_toml(self) -> str:
         """The resolved plan as a file that can be run again."""
-        text = str(import_optional("tomli_w", "experiments", "Plans").dumps(_without_none(self.to_dict())))
+        text = str(
+            import_optional("tomli_w", "experiments", "Plans").dumps(_without_none(self.to_dict()))
+        )
         try:
             text.encode()
         except UnicodeEncodeError:
-            raise PlanError("datasets: the name of a file or folder is no UTF-8; rename it.") from None
+            raise PlanError(
+                "datasets: the name of a file or folder is no UTF-8; rename it."
+            ) from None
         return text
 
 
@@ -226,7 +243,11 @@ def shipped_plans() -> list[str]:
     >>> shipped_plans()
     ['ablation', 'baselines', 'paper', 'quick']
     """
-    return sorted(entry.name.removesuffix(".toml") for entry in _SHIPPED.iterdir() if entry.name.endswith(".toml"))
+    return sorted(
+        entry.name.removesuffix(".toml")
+        for entry in _SHIPPED.iterdir()
+        if entry.name.endswith(".toml")
+    )
 
 
 def load_plan(plan: FilePath, *, trusted: bool = True) -> Plan:
@@ -254,7 +275,9 @@ def load_plan(plan: FilePath, *, trusted: bool = True) -> Plan:
     name = os.fspath(plan)
     shipped = shipped_plans()
     if not path.is_file() and name not in shipped:
-        raise PlanError(f"There is no plan file and no shipped plan {name!r}; {suggest_name(name, shipped)}")
+        raise PlanError(
+            f"There is no plan file and no shipped plan {name!r}; {suggest_name(name, shipped)}"
+        )
     content = (path if path.is_file() else _SHIPPED / f"{name}.toml").read_bytes()
     try:
         tables = parse_toml(content)
@@ -282,9 +305,14 @@ def _read_metrics(table: TomlTable) -> tuple[str, ...]:
 def _read_protocol(table: TomlTable) -> Protocol:
     # Folds already are repeats: ten times ten of them only if a plan asks for that.
     default = Protocol(repeats=1) if table.get_raw("split") == "k-fold" else Protocol()
-    protocol = replace(default, shares=_read_shares(table, default.shares), **table.get_options(Protocol))
+    protocol = replace(
+        default, shares=_read_shares(table, default.shares), **table.get_options(Protocol)
+    )
     if protocol.rule in ("top-k", "votes") and protocol.k is None:
-        raise table.error("k", f'rule = "{protocol.rule}" needs k, the number of positive labels or of votes of a row.')
+        raise table.error(
+            "k",
+            f'rule = "{protocol.rule}" needs k, the number of positive labels or of votes of a row.',
+        )
     table.check_all_read()
     return protocol
 
@@ -296,7 +324,9 @@ def _read_shares(table: TomlTable, default: tuple[float, ...]) -> tuple[float, .
     except (ValueError, TypeError):
         shares = ()
     if len(shares) != 3 or shares[0] == 0:
-        raise table.error("shares", f'expected three shares such as [0.6, 0.2, 0.2] or "60/20/20", got {given!r}.')
+        raise table.error(
+            "shares", f'expected three shares such as [0.6, 0.2, 0.2] or "60/20/20", got {given!r}.'
+        )
     return shares
 
 
@@ -312,5 +342,10 @@ def _read_selection(table: TomlTable) -> Selection:
             raise table.error(key, reason)
     selection = Selection(**options)
     for key in ("recovery", "prediction"):
-        table.check_name(key, getattr(selection, key), {**METRICS, **(LABEL_METRICS if logical else {})}, "metric")
+        table.check_name(
+            key,
+            getattr(selection, key),
+            {**METRICS, **(LABEL_METRICS if logical else {})},
+            "metric",
+        )
     return selection

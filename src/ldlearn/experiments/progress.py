@@ -4,9 +4,9 @@ import sys
 import time
 from typing import TextIO
 
+from ldlearn._messages import escape_control_chars
 from ldlearn.evaluation import Record
 from ldlearn.evaluation.formatting import format_duration
-from ldlearn.exceptions import escape_control_chars
 from ldlearn.experiments.cells import Cell
 
 
@@ -27,7 +27,8 @@ class RunProgress:
 
 
 class LogProgress(RunProgress):
-    """Writes one line for each cell, with the time left if the other cells take as long as those before.
+    """Writes one line for each cell, with the time left if the other cells take as long as those
+    before.
 
     Parameters
     ----------
@@ -48,14 +49,22 @@ class LogProgress(RunProgress):
 
     def message(self, text: str) -> None:
         """Log a message with the time of day."""
-        print(f"{time.strftime('%H:%M:%S')} {escape_control_chars(text)}", file=self._stream, flush=True)
+        print(
+            f"{time.strftime('%H:%M:%S')} {escape_control_chars(text)}",
+            file=self._stream,
+            flush=True,
+        )
 
     def recorded(self, cell: Cell, record: Record) -> None:
         """Log the cell and its time; there was one message for all cells of a missing data set."""
         self._n_computed += 1
         n_recorded = self._n_before + self._n_computed
         if record.status != "missing":
-            outcome = f"{record.seconds.get('select', 0.0):.1f} s" if record.is_ok else record.message
+            outcome = (
+                f"{record.seconds.get('select', 0.0):.1f} s" if record.is_ok else record.message
+            )
             mean = (time.monotonic() - self._began) / self._n_computed
             left = format_duration(mean * (self._n_cells - n_recorded))
-            self.message(f"[{n_recorded}/{self._n_cells}] {record.status} {cell}: {outcome} (time left: {left})")
+            self.message(
+                f"[{n_recorded}/{self._n_cells}] {record.status} {cell}: {outcome} (time left: {left})"
+            )

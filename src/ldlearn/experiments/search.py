@@ -1,4 +1,5 @@
-"""Grid search: fit every point of cells that share an estimator, score it on the validation rows, record the best."""
+"""Grid search: fit every point of cells that share an estimator, score it on the validation rows,
+record the best."""
 
 import json
 import math
@@ -26,10 +27,20 @@ from ldlearn.metrics.inputs import Convention
 from ldlearn.solvers.default_gamma import ScaleWarning
 
 Facts = dict[str, Any]  # fields of a record by their names
-_N_DEGREES_KEPT = 100  # rows whose degrees are kept where the true ones are unknown, to compare methods with each other
+# Rows whose degrees are kept where the true ones are unknown, to compare methods with each other
+_N_DEGREES_KEPT = 100
 _DIVIDING_METRICS = ("clark", "canberra", "kl_divergence")  # they divide by degrees
-_CODE_WARNINGS = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
-_DROPPED_WARNINGS = (*_CODE_WARNINGS, ScaleWarning)  # the plan, or the preprocessing of a table, scales the features
+_CODE_WARNINGS = (
+    DeprecationWarning,
+    PendingDeprecationWarning,
+    FutureWarning,
+    ImportWarning,
+    ResourceWarning,
+)
+_DROPPED_WARNINGS = (
+    *_CODE_WARNINGS,
+    ScaleWarning,
+)  # the plan, or the preprocessing of a table, scales the features
 
 
 @dataclass
@@ -49,7 +60,8 @@ def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Re
     Parameters
     ----------
     cells : sequence of Cell
-        Of one data set and repeat, whose methods begin with the same estimator, parameters and grid.
+        Of one data set and repeat, whose methods begin with the same estimator, parameters and
+        grid.
     split : Split
         Of that data set and repeat.
     **circumstances
@@ -63,7 +75,8 @@ def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Re
     searches = [_CellSearch(cell, split) for cell in cells]
     fits = _fit_grid(cells, split)
     while True:
-        # Not a for loop: warnings of a fit belong to every cell that shares it, those of its scoring to one cell.
+        # Not a for loop: warnings of a fit belong to every cell that shares it, those of its
+        # scoring to one cell.
         messages: list[str] = []
         with captured_warnings(messages):
             fit = next(fits, None)
@@ -75,15 +88,21 @@ def search(cells: Sequence[Cell], split: Split, **circumstances: Any) -> list[Re
 
 
 def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[FittedPoint]:
-    """Models of the grid points; those of a path are fitted together, others one by one, so that one may fail."""
+    """Models of the grid points; those of a path are fitted together, others one by one, so that
+    one may fail."""
     method = cells[0].method
     grid = grid_points(cells[0].method.grid)
     fixed = resolve_params(method.params, split.sizes)
     T = split.train.Y if method.trained_on == "logical" else split.train.truth
     paths: dict[Any, list[int]] = {}
     for index in estimator_indices(cells):
-        # A path varies all path parameters but the last, a change of which costs most, and no other parameters.
-        constant = {name: value for name, value in grid[index].items() if name not in method.path_params[:-1]}
+        # A path varies all path parameters but the last, a change of which costs most, and no other
+        # parameters.
+        constant = {
+            name: value
+            for name, value in grid[index].items()
+            if name not in method.path_params[:-1]
+        }
         paths.setdefault(json.dumps(constant) if method.path_params else index, []).append(index)
     for indices in paths.values():
         points = [resolve_params(grid[index], split.sizes) for index in indices]
@@ -91,7 +110,10 @@ def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[FittedPoint]:
         started = time.process_time()
         try:
             first = build_estimator(method.estimator, fixed | points[0], cells[0].seed)
-            settings = [{key: value for key, value in point.items() if key in method.path_params} for point in points]
+            settings = [
+                {key: value for key, value in point.items() if key in method.path_params}
+                for point in points
+            ]
             for model in first.fit_path(split.train.X, T, settings):
                 yield FittedPoint(*waiting.pop(0), model, time.process_time() - started)
                 started = time.process_time()  # models are scored between two fits
@@ -101,11 +123,15 @@ def _fit_grid(cells: Sequence[Cell], split: Split) -> Iterator[FittedPoint]:
 
 
 class ValidationRowsError(InputError):
-    """The validation rows cannot score a model, for instance because they are fewer than its neighbours."""
+    """The validation rows cannot score a model, for instance because they are fewer than its
+    neighbours."""
 
 
-def validation_scores(task: Task, model: Any, split: Split, selection: Selection) -> dict[str, float]:
-    """Scores of a fitted model on the validation rows, by the metrics that select hyperparameters for a task."""
+def validation_scores(
+    task: Task, model: Any, split: Split, selection: Selection
+) -> dict[str, float]:
+    """Scores of a fitted model on the validation rows, by the metrics that select hyperparameters
+    for a task."""
     validation = split.validation
     metrics = selection.metrics_for(task)
     if selection.mode == "logical":
@@ -120,16 +146,22 @@ def validation_scores(task: Task, model: Any, split: Split, selection: Selection
         # A clone, because the fitted model may still be selected.
         refitted = clone(model).fit(validation.X, validation.Y)
     except Exception as error:
-        raise ValidationRowsError(f"{len(validation.Y)} validation rows give no score: {_one_line(error)}") from error
+        raise ValidationRowsError(
+            f"{len(validation.Y)} validation rows give no score: {_one_line(error)}"
+        ) from error
     return score_all(validation.truth, refitted.label_distributions_, metrics)
 
 
 def _label_scores(model: Any, split: Split, metrics: list[str]) -> dict[str, float]:
-    """Scores of predictions against 0/1 labels, or against equal degrees of the positive labels, for both tasks."""
+    """Scores of predictions against 0/1 labels, or against equal degrees of the positive labels,
+    for both tasks."""
     train = split.train
     validation = split.validation
-    # The same learner with its defaults for every enhancer, so that only what they recover can differ.
-    learner = model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
+    # The same learner with its defaults for every enhancer, so that only what they recover can
+    # differ.
+    learner = (
+        model if hasattr(model, "predict") else SABFGS().fit(train.X, model.label_distributions_)
+    )
     P = learner.predict(validation.X)
     ours = [name for name in metrics if get_metric(name).against_labels]
     scores = score_all(validation.Y, P, ours)
@@ -138,7 +170,9 @@ def _label_scores(model: Any, split: Split, metrics: list[str]) -> dict[str, flo
         return scores | score_all(shares, P, [name for name in metrics if name not in ours])
     # Further metrics that need every label are left out; the one that selects cannot be.
     if metrics[0] not in ours:
-        raise ValidationRowsError(f'{metrics[0]} needs every label; write prediction = "vote_likelihood".')
+        raise ValidationRowsError(
+            f'{metrics[0]} needs every label; write prediction = "vote_likelihood".'
+        )
     return scores
 
 
@@ -156,13 +190,15 @@ class _CellSearch:
         self._seconds = 0.0
 
     def add_fit(self, fit: FittedPoint) -> None:
-        """Score a model, or the learners trained on its output; after a failure the other points can still be used."""
+        """Score a model, or the learners trained on its output; after a failure the other points
+        can still be used."""
         if fit.index[0] not in estimator_indices([self.cell]):  # drawn for another cell
             return
         started = time.process_time()
         with captured_warnings(self.warnings), self._recording_failures(fit):
             if fit.error is not None:
-                raise fit.error  # here, so that errors of fits and of scores are recorded in the same way
+                # Here, so that errors of fits and of scores are recorded in the same way
+                raise fit.error
             if self.method.is_stepwise:
                 self._score(fit, ["recovery"])
             elif self.method.learner:
@@ -182,7 +218,11 @@ class _CellSearch:
         values: Facts = {}
         for task in tasks:
             try:
-                scores = validation_scores(task, fit.model, self.split, self.cell.selection) if self.cell.tuned else {}
+                scores = (
+                    validation_scores(task, fit.model, self.split, self.cell.selection)
+                    if self.cell.tuned
+                    else {}
+                )
             except ValidationRowsError as error:  # for one task; the other may still be scored
                 values["error"] = str(error)
                 continue
@@ -204,7 +244,9 @@ class _CellSearch:
         for index in (index for index in self.cell.grid_indices if index[0] == fit.index[0]):
             own = resolve_params(grid[index[1]], self.split.sizes)
             started = time.process_time()
-            learner = build_estimator(self.method.learner, fixed | own, self.cell.seed).fit(self.split.train.X, D)
+            learner = build_estimator(self.method.learner, fixed | own, self.cell.seed).fit(
+                self.split.train.X, D
+            )
             seconds = fit.seconds + time.process_time() - started
             params = {f"enhancer__{key}": value for key, value in fit.params.items()}
             params |= {f"learner__{key}": value for key, value in own.items()}
@@ -214,7 +256,9 @@ class _CellSearch:
         """The record of the cell; only the selected models are scored by all metrics."""
         started = time.process_time()
         with captured_warnings(self.warnings):
-            if self.method.is_stepwise and (best := self._best.pop("recovery", {}).get(self.cell.selection.recovery)):
+            if self.method.is_stepwise and (
+                best := self._best.pop("recovery", {}).get(self.cell.selection.recovery)
+            ):
                 # Recovery is no task of a pair; from here on its predictions compete.
                 with self._recording_failures(best[2]):
                     self._fit_learners(best[2])
@@ -230,30 +274,43 @@ class _CellSearch:
             "seconds": {"select": round(self._seconds, 4), "fit": 0.0, "predict": 0.0},
         }
         if set(outcomes) != set(self.method.tasks):
-            return self.cell.record("failed", failed[0] if failed else "No grid point gave a result.", **found)
+            return self.cell.record(
+                "failed", failed[0] if failed else "No grid point gave a result.", **found
+            )
         for task, outcome in outcomes.items():
             found[task] = outcome.pop("scores")
-            # Both tasks may show different models; the times are those of the one that predicts, which comes last.
+            # Both tasks may show different models; the times are those of the one that predicts,
+            # which comes last.
             found["seconds"] |= outcome.pop("seconds")
             found |= {key: outcome.pop(key) for key in ("samples", "convergence") if key in outcome}
             for key, value in outcome.items():
                 found.setdefault(key, {})[task] = value
-        message = f"{plural(len(failed), 'grid point')} failed, the first with {failed[0]}" if failed else ""
+        message = (
+            f"{plural(len(failed), 'grid point')} failed, the first with {failed[0]}"
+            if failed
+            else ""
+        )
         return self.cell.record("ok", message, **found)
 
     def _describe_selected(self, task: Task) -> Facts:
-        """Fields of a record, by their names, about the models selected for a task; that of the first metric is shown.
+        """Fields of a record, by their names, about the models selected for a task; that of the
+        first metric is shown.
 
         Metrics that selected for themselves have the scores of their own models.
         """
         selected = {metric: fit for metric, (_, _, fit) in self._best[task].items()}
         describe = self._describe_recovery if task == "recovery" else self._describe_prediction
         # Several metrics may select the same model.
-        facts = {index: describe(fit.model) for index, fit in {fit.index: fit for fit in selected.values()}.items()}
+        facts = {
+            index: describe(fit.model)
+            for index, fit in {fit.index: fit for fit in selected.values()}.items()
+        }
         first, shown = next(iter(selected.items()))
         outcome = dict(facts[shown.index])
         for key in ("scores", "paper_zeros"):
-            outcome[key] = {name: facts[selected.get(name, shown).index][key].get(name) for name in outcome[key]}
+            outcome[key] = {
+                name: facts[selected.get(name, shown).index][key].get(name) for name in outcome[key]
+            }
         if len(selected) > 1:
             outcome["selected_by_metric"] = {metric: fit.params for metric, fit in selected.items()}
         outcome["seconds"] = {"fit": round(shown.seconds, 4)} | outcome.get("seconds", {})
@@ -283,11 +340,16 @@ class _CellSearch:
 
 
 def describe_degrees(part: SplitPart, degrees: Array, task: str) -> Facts:
-    """Scores by every metric; where the true degrees are unknown, degrees to compare with those of other methods."""
+    """Scores by every metric; where the true degrees are unknown, degrees to compare with those of
+    other methods."""
     # Recovered degrees were learned from the 0/1 labels of the same rows.
     scores = score_all(part.Y, degrees, list(LABEL_METRICS)) if task == "prediction" else {}
     if part.D is None:
-        return {"scores": scores, "paper_zeros": {}, "degrees": degrees[:_N_DEGREES_KEPT].round(4).tolist()}
+        return {
+            "scores": scores,
+            "paper_zeros": {},
+            "degrees": degrees[:_N_DEGREES_KEPT].round(4).tolist(),
+        }
     zeros: Convention = "dldl-recovery" if task == "recovery" else "dldl"
     paper = score_all(part.D, degrees, _DIVIDING_METRICS, convention=zeros)
     return {"scores": score_all(part.D, degrees, list(METRICS)) | scores, "paper_zeros": paper}
@@ -295,14 +357,18 @@ def describe_degrees(part: SplitPart, degrees: Array, task: str) -> Facts:
 
 @contextmanager
 def captured_warnings(messages: list[str]) -> Iterator[None]:
-    """Append warnings to a list instead of showing them; those about code and scaling, not results, are dropped."""
-    # "always": a record must not depend on the filters of the user, or of the process it was made in.
+    """Append warnings to a list instead of showing them; those about code and scaling, not results,
+    are dropped."""
+    # "always": a record must not depend on the filters of the user, or of the process it was made
+    # in.
     with warnings.catch_warnings(record=True, action="always") as caught:
         try:
             yield
         finally:  # a fit that fails may have warned before
             messages += [
-                _one_line(entry.message) for entry in caught if not issubclass(entry.category, _DROPPED_WARNINGS)
+                _one_line(entry.message)
+                for entry in caught
+                if not issubclass(entry.category, _DROPPED_WARNINGS)
             ]
 
 

@@ -24,12 +24,23 @@ GENERATORS: dict[str, Callable[..., LabelDataset]] = {
 VOTES = "votes"  # the rule that draws labels, anew for each repeat
 _DIALECT_KEYS = ("delimiter", "decimal", "encoding")
 _READ_KEYS = ("features", "labels", "kind", "normalise", *_DIALECT_KEYS)
-_TABLE_KEYS = ("blank", "empty_rows", "id", "groups", "numeric", "categorical", "date", "text", "ignore")
+_TABLE_KEYS = (
+    "blank",
+    "empty_rows",
+    "id",
+    "groups",
+    "numeric",
+    "categorical",
+    "date",
+    "text",
+    "ignore",
+)
 
 
 @dataclass(frozen=True)
 class Binarisation:
-    """How degrees become 0/1 labels: a rule of `ldlearn.core.binarize`, or the votes of ``k`` raters."""
+    """How degrees become 0/1 labels: a rule of `ldlearn.core.binarize`, or the votes of ``k``
+    raters."""
 
     rule: str = option("threshold", valid=(*RULES, VOTES))
     threshold: float = option(0.01, kind=float)
@@ -49,9 +60,9 @@ class DatasetSpec:
         Use only this many rows, drawn with the seed of the protocol.
     path, sha256, read : file, its checksum and the keyword arguments of `ldlearn.datasets.read_dataset`
     preprocess : bool
-        Whether the columns of the file are treated as `ldlearn fit` treats them: texts, dates, missing values; what is
-        learned from them is learned from the training rows. Then ``read`` has those of
-        `ldlearn.tables.prepare_table`.
+        Whether the columns of the file are treated as `ldlearn fit` treats them: texts, dates,
+        missing values; what is learned from them is learned from the training rows. Then ``read``
+        has those of `ldlearn.tables.prepare_table`.
     generator, params : {"artificial", "label_distributions"} and the arguments of that function of `ldlearn.datasets`
     binarisation : dict
         Rule and parameters that replace those of the protocol for this data set.
@@ -73,7 +84,11 @@ class DatasetSpec:
         content |= content.pop("read") | content.pop("binarisation")
         del content["name"]
         # 0 equals False, and is a value.
-        return {key: value for key, value in content.items() if value is not False and value not in (None, {})}
+        return {
+            key: value
+            for key, value in content.items()
+            if value is not False and value not in (None, {})
+        }
 
     def load(self, seed: int = 0, *, needs_truth: bool = True) -> AnyDataset:
         """Read or generate the data.
@@ -92,46 +107,67 @@ class DatasetSpec:
         """
         data = self._load()
         if data.D is None and needs_truth:
-            raise DatasetError(f'{self.name!r} has no degrees to select by; write mode = "logical" under [selection].')
+            raise DatasetError(
+                f'{self.name!r} has no degrees to select by; write mode = "logical" under [selection].'
+            )
         if isinstance(data, LabelDataset):
             _check_features(data)
         if self.rows is None or self.rows >= data.n_samples:
             return data
         # The first of one permutation: more rows of the same seed only add to fewer.
-        return data.take(np.sort(np.random.default_rng(seed).permutation(data.n_samples)[: self.rows]))
+        return data.take(
+            np.sort(np.random.default_rng(seed).permutation(data.n_samples)[: self.rows])
+        )
 
     def _load(self) -> AnyDataset:
         if self.generator is not None:
             return GENERATORS[self.generator](**self.params)
         if self.path is None:
-            # A run never downloads; an absent data set is recorded as missing, and tried again by the next run.
+            # A run never downloads; an absent data set is recorded as missing, and tried again by
+            # the next run.
             return datasets.fetch_dataset(self.name, download=False)
         if not Path(self.path).is_file():
-            raise DatasetNotHereError(f"The file {self.path} of data set {self.name!r} is not here.")
+            raise DatasetNotHereError(
+                f"The file {self.path} of data set {self.name!r} is not here."
+            )
         if self.preprocess:
             return self.prepare()
         checksum = f"sha256:{self.sha256}" if self.sha256 else None
         return datasets.read_dataset(self.path, name=self.name, checksum=checksum, **self.read)
 
     def prepare(self, on_message: OnMessage | None = None) -> PreparedTable:
-        """Read a file as `ldlearn fit` does; ``on_message`` receives messages, which otherwise are warnings."""
-        dialect = Dialect(**{key: value for key, value in self.read.items() if key in _DIALECT_KEYS})
+        """Read a file as `ldlearn fit` does; ``on_message`` receives messages, which otherwise are
+        warnings."""
+        dialect = Dialect(
+            **{key: value for key, value in self.read.items() if key in _DIALECT_KEYS}
+        )
         columns = {key: value for key, value in self.read.items() if key not in _DIALECT_KEYS}
-        return prepare_table(str(self.path), **columns, name=self.name, dialect=dialect, on_message=on_message)
+        return prepare_table(
+            str(self.path), **columns, name=self.name, dialect=dialect, on_message=on_message
+        )
 
 
-_LARGEST = np.float64(1e100)  # of a feature; as a Python float it would overflow in comparisons with float32
+_LARGEST = np.float64(
+    1e100
+)  # of a feature; as a Python float it would overflow in comparisons with float32
 
 
 def _check_features(data: LabelDataset) -> None:
-    """Refuse missing values, and numbers whose squares could overflow; rows count from 1, as in a file."""
+    """Refuse missing values, and numbers whose squares could overflow; rows count from 1, as in a
+    file."""
     values = data.X.data if scipy.sparse.issparse(data.X) else data.X
     if (np.abs(values) <= _LARGEST).all():
         return
     rows, columns, values = scipy.sparse.find(data.X)
-    invalid = ~(np.abs(values) <= _LARGEST)  # "not at most", since NaN is not larger than anything either
+    invalid = ~(
+        np.abs(values) <= _LARGEST
+    )  # "not at most", since NaN is not larger than anything either
     row, column = min(zip(rows[invalid], columns[invalid], strict=True))
-    problem = "the value is missing; fill it in" if np.isnan(data.X[row, column]) else "the value is too large"
+    problem = (
+        "the value is missing; fill it in"
+        if np.isnan(data.X[row, column])
+        else "the value is too large"
+    )
     where = f"{data.name!r}, row {row + 1}, column {data.feature_names[column]!r}"
     raise DatasetError(f"{where}: {problem}, or leave the row out.")
 
@@ -142,7 +178,9 @@ def read_datasets(plan: TomlTable, folder: Path) -> tuple[DatasetSpec, ...]:
     if isinstance(given, list):
         given = {name: {} for name in plan.get_texts("datasets")}
     if not given:
-        raise plan.error("datasets", 'name at least one data set, for instance datasets = ["vader_tweets"].')
+        raise plan.error(
+            "datasets", 'name at least one data set, for instance datasets = ["vader_tweets"].'
+        )
     tables = TomlTable(given, "datasets")
     return tuple(_read_dataset(name, tables.get_table(name), folder) for name in tables.entries())
 

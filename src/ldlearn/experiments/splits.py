@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, MinMaxScaler, StandardScaler
 
+from ldlearn._messages import describe_rows
 from ldlearn.core.logical import binarize
 from ldlearn.core.row_groups import count_groups, join_groups, rows_of_groups
 from ldlearn.core.scaling import to_dense
@@ -17,7 +18,7 @@ from ldlearn.core.targets import check_distributions
 from ldlearn.datasets import make_logical_labels
 from ldlearn.datasets.dataset import split_rows
 from ldlearn.evaluation.formatting import format_value
-from ldlearn.exceptions import InputError, describe_rows
+from ldlearn.exceptions import InputError
 from ldlearn.experiments.plan import Protocol
 from ldlearn.experiments.sources import VOTES, AnyDataset, DatasetSpec
 from ldlearn.tables import PreparedTable
@@ -29,7 +30,8 @@ _FEATURES_SHOWN = 4
 
 @dataclass(frozen=True)
 class SplitPart:
-    """Rows of one part of a split: their numbers, features, logical labels and, if known, true degrees.
+    """Rows of one part of a split: their numbers, features, logical labels and, if known, true
+    degrees.
 
     Labels are integers, or floats with NaN where some are not observed.
     """
@@ -43,13 +45,16 @@ class SplitPart:
     def truth(self) -> Array:
         """The true degrees; an error if they are unknown."""
         if self.D is None:
-            raise InputError("There are only 0/1 labels, and no true degrees to learn from or to select by.")
+            raise InputError(
+                "There are only 0/1 labels, and no true degrees to learn from or to select by."
+            )
         return self.D
 
 
 @dataclass(frozen=True)
 class Split:
-    """Training, validation and test part, and the texts or some features of the first training rows."""
+    """Training, validation and test part, and the texts or some features of the first training
+    rows."""
 
     train: SplitPart
     validation: SplitPart
@@ -65,8 +70,13 @@ class Split:
     @property
     def sizes(self) -> dict[str, int]:
         """Numbers of rows, features and labels, as records name them."""
-        rows = {f"n_{part}": len(getattr(self, part).rows) for part in ("train", "validation", "test")}
-        return rows | {"n_features": int(self.train.X.shape[1]), "n_labels": int(self.train.Y.shape[1])}
+        rows = {
+            f"n_{part}": len(getattr(self, part).rows) for part in ("train", "validation", "test")
+        }
+        return rows | {
+            "n_features": int(self.train.X.shape[1]),
+            "n_labels": int(self.train.Y.shape[1]),
+        }
 
 
 def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
@@ -76,8 +86,8 @@ def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
     ----------
     protocol : Protocol
     repeat : int
-        Shuffles with ``default_rng(seed + repeat)``; the folds of a k-fold share one shuffle, so that there
-        ``repeat`` counts folds: fold ``repeat % folds`` of shuffle ``repeat // folds``.
+        Shuffles with ``default_rng(seed + repeat)``; the folds of a k-fold share one shuffle, so
+        that there ``repeat`` counts folds: fold ``repeat % folds`` of shuffle ``repeat // folds``.
     n : int
         Number of rows or groups.
     """
@@ -85,15 +95,20 @@ def protocol_rows(protocol: Protocol, repeat: int, n: int) -> list[Rows]:
         # The same parts as those of LabelDataset.split with this seed.
         return split_rows(n, protocol.shares, protocol.seed + repeat)
     shuffle, fold = divmod(repeat, protocol.folds)
-    folds = np.array_split(np.random.default_rng(protocol.seed + shuffle).permutation(n), protocol.folds)
+    folds = np.array_split(
+        np.random.default_rng(protocol.seed + shuffle).permutation(n), protocol.folds
+    )
     test = folds.pop(fold)
-    # Shuffled again: the folds are in one order, and the last rows of it would be validation rows in every fold.
+    # Shuffled again: the folds are in one order, and the last rows of it would be validation rows
+    # in every fold.
     rest = np.concatenate(folds)
     shares = (1.0 - protocol.validation, protocol.validation)
     return [*(rest[rows] for rows in split_rows(len(rest), shares, [protocol.seed, repeat])), test]
 
 
-def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: int, *, sparse: bool = False) -> Split:
+def make_split(
+    data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: int, *, sparse: bool = False
+) -> Split:
     """The three parts of a repeat, scaled with the statistics of the training part.
 
     Parameters
@@ -114,7 +129,11 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
     rows = [rows_of_groups(groups, part) for part in protocol_rows(protocol, repeat, n_groups)]
     for part, found in zip(("training", "validation", "test"), rows, strict=True):
         if not len(found):
-            together = "" if n_groups == data.n_samples else f", which form {n_groups} groups that stay together"
+            together = (
+                ""
+                if n_groups == data.n_samples
+                else f", which form {n_groups} groups that stay together"
+            )
             problem = f"has no rows; it has only {data.n_samples} in all{together}."
             raise InputError(f"The {part} part of {spec.name!r} {problem}")
     if isinstance(data, PreparedTable):
@@ -124,7 +143,9 @@ def make_split(data: AnyDataset, spec: DatasetSpec, protocol: Protocol, repeat: 
         scaler = _make_scaler(protocol.scaling, data.X).fit(_copy_floats(data.X[rows[0]]))
         features = [scaler.transform(_copy_floats(data.X[part])) for part in rows]
     parts = zip(rows, features, strict=True)
-    train, validation, test = (SplitPart(part, X, Y[part], None if D is None else D[part]) for part, X in parts)
+    train, validation, test = (
+        SplitPart(part, X, Y[part], None if D is None else D[part]) for part, X in parts
+    )
     return Split(train, validation, test, _describe_rows(data, train.rows[:N_SHOWN]))
 
 
@@ -143,7 +164,10 @@ def _describe_rows(data: AnyDataset, rows: Rows) -> list[str]:
             return list(shown.texts)
         names = data.feature_names[:_FEATURES_SHOWN]
         cells = to_dense(shown.X[:, :_FEATURES_SHOWN]).tolist()
-    return [", ".join(f"{name} {format_value(cell)}" for name, cell in zip(names, row, strict=True)) for row in cells]
+    return [
+        ", ".join(f"{name} {format_value(cell)}" for name, cell in zip(names, row, strict=True))
+        for row in cells
+    ]
 
 
 def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
@@ -151,24 +175,33 @@ def _given_labels(data: AnyDataset, spec: DatasetSpec) -> NDArray[Any]:
     Y: NDArray[Any] = np.asarray(data.Y)
     empty = ~Y.any(axis=1)  # NaN counts as True: the label may be positive
     if empty.any():
-        where = describe_rows(empty, data.frame.index if isinstance(data, PreparedTable) else range(1, len(Y) + 1))
+        where = describe_rows(
+            empty, data.frame.index if isinstance(data, PreparedTable) else range(1, len(Y) + 1)
+        )
         raise InputError(f"{spec.name!r}, {where}: no label is 1; drop such rows.")
     return Y if np.isnan(Y).any() else Y.astype(np.int8)
 
 
-def _binarize_degrees(D: Array, spec: DatasetSpec, protocol: Protocol, repeat: int) -> NDArray[np.int8]:
+def _binarize_degrees(
+    D: Array, spec: DatasetSpec, protocol: Protocol, repeat: int
+) -> NDArray[np.int8]:
     rule = replace(protocol, **spec.binarisation)  # a data set may have its own
     if rule.rule == VOTES:
-        return make_logical_labels(D, VOTES, n_raters=rule.k or 0, random_state=protocol.seed + repeat)
+        return make_logical_labels(
+            D, VOTES, n_raters=rule.k or 0, random_state=protocol.seed + repeat
+        )
     Y = binarize(D, rule.rule, delta=rule.threshold, total=rule.total, k=rule.k)
     empty = int((Y.sum(axis=1) == 0).sum())
     if empty:
-        raise InputError(f"{empty} rows of {spec.name!r} have no positive label under this rule; lower its threshold.")
+        raise InputError(
+            f"{empty} rows of {spec.name!r} have no positive label under this rule; lower its threshold."
+        )
     return Y
 
 
 def _copy_floats(X: Any) -> Any:
-    """A copy, so that results cannot depend on the memory layout in which data reached this process."""
+    """A copy, so that results cannot depend on the memory layout in which data reached this
+    process."""
     return X.astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=float, order="C")
 
 
@@ -178,4 +211,6 @@ def _make_scaler(scaling: str, X: Any) -> Any:
     if scaling == "minmax":
         # MinMaxScaler would make a sparse matrix dense.
         return MaxAbsScaler() if sparse.issparse(X) else MinMaxScaler()
-    return StandardScaler(with_mean=not sparse.issparse(X))  # centring would make a sparse matrix dense
+    return StandardScaler(
+        with_mean=not sparse.issparse(X)
+    )  # centring would make a sparse matrix dense

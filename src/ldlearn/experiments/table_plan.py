@@ -23,9 +23,17 @@ from ldlearn.tables.table_labels import TableLabels
 VOTE_LINK = "FromClassifier votes"  # with the link "votes"
 CLASSIFIERS = ("FromClassifier", VOTE_LINK)
 _CONSTANT_PREDICTORS = ("PriorLE+MeanLDL", "UniformLE+MeanLDL")
-# The default for each meaning of 0: joint models, a plain classifier with both links, two steps, and constants.
+# The default for each meaning of 0: joint models, a plain classifier with both links, two steps,
+# and constants.
 METHODS = {
-    "none": ("DLDL", "VoteLDL", *CLASSIFIERS, "PriorLE+SABFGS", "UniformLE+SABFGS", *_CONSTANT_PREDICTORS),
+    "none": (
+        "DLDL",
+        "VoteLDL",
+        *CLASSIFIERS,
+        "PriorLE+SABFGS",
+        "UniformLE+SABFGS",
+        *_CONSTANT_PREDICTORS,
+    ),
     "less": ("DLDL", "VoteLDL", *CLASSIFIERS, "LP+SABFGS", *_CONSTANT_PREDICTORS),
 }
 
@@ -50,10 +58,11 @@ def plan_for_table(
     labels : str
         Its label columns.
     methods : sequence of str, optional
-        Joint models, enhancers (a learner follows) and pairs ``ENHANCER+LEARNER``; by default those that suit the
-        meaning of 0.
+        Joint models, enhancers (a learner follows) and pairs ``ENHANCER+LEARNER``; by default those
+        that suit the meaning of 0.
     zeros : {"none", "less"}, optional
-        What a 0 means; see `ldlearn.DLDL`. None assumes "none" and reports the mean number of positive labels.
+        What a 0 means; see `ldlearn.DLDL`. None assumes "none" and reports the mean number of
+        positive labels.
     repeats, seed : int
         Of shuffled splits into 60 % training, 20 % validation and 20 % test rows.
     columns : mapping, optional
@@ -76,7 +85,9 @@ def plan_for_table(
             "protocol": {"repeats": repeats, "seed": seed},
             "selection": {"mode": "logical"},  # nothing is tuned
             "datasets": {name: source},
-            "methods": dict(_plan_entry(name, zeros) for name in methods or METHODS[zeros or "none"]),
+            "methods": dict(
+                _plan_entry(name, zeros) for name in methods or METHODS[zeros or "none"]
+            ),
         }
     )
     table = plan.datasets[0].prepare(on_message)
@@ -90,28 +101,44 @@ def plan_for_table(
     if has_truth and table.counts is not None:
         protocol = replace(protocol, threshold=0.0)  # a label with any vote is positive
     # The enhancers of pairs are methods of their own, to compare what they recover.
-    alone = {pair.estimator: replace(pair, name=pair.estimator, learner=None) for pair in plan.methods if pair.learner}
+    alone = {
+        pair.estimator: replace(pair, name=pair.estimator, learner=None)
+        for pair in plan.methods
+        if pair.learner
+    }
     plan = replace(
         plan,
         protocol=protocol,
-        methods=_usable_methods([*plan.methods, *(alone.values() if has_truth else ())], table, on_message or warn),
+        methods=_usable_methods(
+            [*plan.methods, *(alone.values() if has_truth else ())], table, on_message or warn
+        ),
         metrics=HEADLINE_METRICS if has_truth else LABEL_HEADLINE,
         description=f"Methods on {Path(path).name}: {_describe_labels(table)}; nothing is tuned.",
     )
     return plan, table
 
 
-def _usable_methods(methods: list[MethodSpec], table: PreparedTable, on_message: OnMessage) -> tuple[MethodSpec, ...]:
+def _usable_methods(
+    methods: list[MethodSpec], table: PreparedTable, on_message: OnMessage
+) -> tuple[MethodSpec, ...]:
     """The methods without those that need every label, if some are unknown."""
     if table.Y is None or not np.isnan(table.Y).any():
         return tuple(methods)
     # Only the first step sees the labels; a learner sees recovered degrees.
-    usable = tuple(method for method in methods if find_estimator(method.estimator)().capabilities().unknown_labels)
+    usable = tuple(
+        method
+        for method in methods
+        if find_estimator(method.estimator)().capabilities().unknown_labels
+    )
     names = ", ".join(method.name for method in methods if method not in usable)
     if not usable:
-        raise InputError(f"Some labels are unknown, and {names} cannot be fitted without them; DLDL can.")
+        raise InputError(
+            f"Some labels are unknown, and {names} cannot be fitted without them; DLDL can."
+        )
     if names:
-        on_message(f"some labels are unknown, and methods that need all of them are left out: {names}.")
+        on_message(
+            f"some labels are unknown, and methods that need all of them are left out: {names}."
+        )
     return usable
 
 
@@ -125,14 +152,17 @@ def _describe_labels(table: PreparedTable) -> str:
 
 
 def describe_ranking(plan: Plan, records: Sequence[Record]) -> str:
-    """The three highest scores of predictions, as a fact about test rows; empty if no method has finished."""
+    """The three highest scores of predictions, as a fact about test rows; empty if no method has
+    finished."""
     logical = plan.metrics == LABEL_HEADLINE
     metric = get_metric("vote_likelihood" if logical else "intersection")
     table = Results(records).table("prediction", metric)
     if table is None or not table.ranked:
         return ""
     dataset = plan.datasets[0].name
-    listed = ", ".join(f"{method.name} {table.score(method.name, dataset).mean:.3f}" for method in table.ranked[:3])
+    listed = ", ".join(
+        f"{method.name} {table.score(method.name, dataset).mean:.3f}" for method in table.ranked[:3]
+    )
     caveat = "; a higher likelihood of 0/1 labels does not show better degrees" if logical else ""
     return f"Highest {metric.title.lower()} on test rows: {listed}{caveat}."
 
@@ -141,10 +171,18 @@ def _plan_entry(written: str, zeros: str | None) -> tuple[str, dict[str, Any]]:
     """Name and table of a plan for ``DLDL``, ``GLLE`` or ``GLLE+SABFGS``."""
     estimator = make_predictor(written.removesuffix(" votes"), logical=False)
     if estimator.kind == "learner":
-        raise ParameterError(f"{written!r} learns from no 0/1 labels; write ENHANCER+LEARNER, as UniformLE+SABFGS.")
+        raise ParameterError(
+            f"{written!r} learns from no 0/1 labels; write ENHANCER+LEARNER, as UniformLE+SABFGS."
+        )
     first, *learner = method_name(estimator).split("+")
     params: dict[str, Any] = {"link": "votes"} if written == VOTE_LINK else {}
     if zeros is not None and "zeros" in find_estimator(first)().get_params():
         params["zeros"] = zeros
-    name = VOTE_LINK if written == VOTE_LINK else " + ".join(step.rpartition(":")[2] for step in (first, *learner))
-    return name, {"estimator": first, "params": params} | ({"learner": learner[0]} if learner else {})
+    name = (
+        VOTE_LINK
+        if written == VOTE_LINK
+        else " + ".join(step.rpartition(":")[2] for step in (first, *learner))
+    )
+    return name, {"estimator": first, "params": params} | (
+        {"learner": learner[0]} if learner else {}
+    )

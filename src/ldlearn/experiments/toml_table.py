@@ -1,10 +1,12 @@
-"""Tables of a plan file (TOML), read key by key: every error names its key, unknown keys are errors."""
+"""Tables of a plan file (TOML), read key by key: every error names its key, unknown keys are
+errors."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any, Self
 
-from ldlearn.exceptions import InputError, suggest_name
+from ldlearn._messages import suggest_name
+from ldlearn.exceptions import InputError
 
 Names = Collection[str]
 Settings = dict[str, Any]  # values by their keys in a plan
@@ -15,7 +17,8 @@ class PlanError(InputError):
 
 
 def option(default: Any, **checks: Any) -> Any:
-    """A field of a dataclass that a plan can set, with the keyword arguments of `TomlTable.get` that check it."""
+    """A field of a dataclass that a plan can set, with the keyword arguments of `TomlTable.get`
+    that check it."""
     return field(default=default, metadata={"kind": str} | checks)
 
 
@@ -47,7 +50,9 @@ class TomlTable:
     def check_name(self, key: str, name: str, valid: Names, what: str = "") -> None:
         """Refuse a name under a key that is not valid."""
         if name not in valid:
-            raise self.error(key, f"there is no {what or key} {name!r}; {suggest_name(name, valid)}")
+            raise self.error(
+                key, f"there is no {what or key} {name!r}; {suggest_name(name, valid)}"
+            )
 
     def __contains__(self, key: str) -> bool:
         return key in self._content
@@ -58,7 +63,14 @@ class TomlTable:
         return self._content.get(key, default)
 
     def get(
-        self, key: str, default: Any = None, kind: type = str, *, limit: float = 1, valid: Names = (), what: str = ""
+        self,
+        key: str,
+        default: Any = None,
+        kind: type = str,
+        *,
+        limit: float = 1,
+        valid: Names = (),
+        what: str = "",
     ) -> Any:
         """A checked value, or the default.
 
@@ -77,11 +89,16 @@ class TomlTable:
         value = self.get_raw(key, default)
         if value is None:
             return None
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)  # Python counts true as a number
+        is_number = isinstance(value, (int, float)) and not isinstance(
+            value, bool
+        )  # Python counts true as a number
         expected, fits = {
             str: ("text", isinstance(value, str)),
             bool: ("true or false", isinstance(value, bool)),
-            int: (f"a whole number of at least {limit}", is_number and isinstance(value, int) and value >= limit),
+            int: (
+                f"a whole number of at least {limit}",
+                is_number and isinstance(value, int) and value >= limit,
+            ),
             float: (f"a number from 0 to {limit:g}", is_number and 0 <= value <= limit),
         }[kind]
         if not fits:
@@ -91,13 +108,17 @@ class TomlTable:
         return kind(value)
 
     def get_options(self, cls: type) -> Settings:
-        """Checked values of the keys that are options of a dataclass; those that are absent keep their defaults."""
+        """Checked values of the keys that are options of a dataclass; those that are absent keep
+        their defaults."""
         options = {each.name: each.metadata for each in fields(cls) if each.metadata}
         self._read += options
         return {key: self.get(key, **checks) for key, checks in options.items() if key in self}
 
-    def get_texts(self, key: str, default: Sequence[str] = (), valid: Names = (), what: str = "") -> tuple[str, ...]:
-        """A list of strings, among the valid ones if these are given; one string counts as a list of one."""
+    def get_texts(
+        self, key: str, default: Sequence[str] = (), valid: Names = (), what: str = ""
+    ) -> tuple[str, ...]:
+        """A list of strings, among the valid ones if these are given; one string counts as a list
+        of one."""
         value = self.get_raw(key, list(default))
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
@@ -111,7 +132,8 @@ class TomlTable:
         return type(self)(self.get_raw(key, {}), self.full_key(key))
 
     def entries(self, valid: Names | None = None, what: str = "") -> Settings:
-        """All keys and values, which count as read; keys must be among the valid ones, if these are given."""
+        """All keys and values, which count as read; keys must be among the valid ones, if these are
+        given."""
         for key in self._content:
             self._read.append(key)
             if valid is not None:
@@ -122,4 +144,6 @@ class TomlTable:
         """Refuse keys that were not read."""
         for key in self._content:
             if key not in self._read:
-                raise self.error(key, f"unknown key; {suggest_name(key, dict.fromkeys(self._read))}")
+                raise self.error(
+                    key, f"unknown key; {suggest_name(key, dict.fromkeys(self._read))}"
+                )

@@ -1,4 +1,5 @@
-"""Joint models: degrees for the training rows and a predictor, from one objective. One file per method."""
+"""Joint models: degrees for the training rows and a predictor, from one objective. One file per
+method."""
 
 from ldlearn.joint.dldl import DLDL, dldl_path
 from ldlearn.joint.l2 import L2

@@ -1,4 +1,5 @@
-"""DLDL's alternation (Algorithm 2): W-steps and D-steps in turn, on rows in memory or in blocks on a cluster."""
+"""DLDL's alternation (Algorithm 2): W-steps and D-steps in turn, on rows in memory or in blocks on
+a cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +29,9 @@ class DegreeRows:
     def take(self, rows: Mask) -> DegreeRows:
         """Some of the rows, and the graph among them."""
         G = None if self.laplacian is None else self.laplacian[rows][:, rows]
-        return DegreeRows(self.support[rows], G, None if self.sample_weight is None else self.sample_weight[rows])
+        return DegreeRows(
+            self.support[rows], G, None if self.sample_weight is None else self.sample_weight[rows]
+        )
 
 
 @dataclass(frozen=True)
@@ -40,12 +43,16 @@ class DegreeStep(SimplexSolution):
 
 
 def second_difference_penalty(n_labels: int) -> Array:
-    """The matrix Q with ``d' Q d = |second differences of d|^2``; zero if there are fewer than three labels.
+    """The matrix Q with ``d' Q d = |second differences of d|^2``; zero if there are fewer than
+    three labels.
 
     Examples
     --------
     >>> d = np.array([1.0, 2.0, 3.0, 4.0])
-    >>> float(d @ second_difference_penalty(4) @ d), float(np.eye(4)[1] @ second_difference_penalty(4) @ np.eye(4)[1])
+    >>> (
+    ...     float(d @ second_difference_penalty(4) @ d),
+    ...     float(np.eye(4)[1] @ second_difference_penalty(4) @ np.eye(4)[1]),
+    ... )
     (0.0, 5.0)
     """
     S = np.diff(np.eye(n_labels), n=2, axis=0) if n_labels > 2 else np.zeros((1, n_labels))
@@ -54,10 +61,11 @@ def second_difference_penalty(n_labels: int) -> Array:
 
 @dataclass(frozen=True)
 class DegreeTerms:
-    """The terms of the objective in D alone: ``sum D ln D + alpha tr(D'GD) + beta |D|^2 + ordered tr(D Q D')``.
+    """The terms of the objective in D alone: ``sum D ln D + alpha tr(D'GD) + beta |D|^2 + ordered
+    tr(D Q D')``.
 
-    Q sums the squared second differences along the labels of a row. Each row counts by its sample weight; the graph
-    term is not weighted.
+    Q sums the squared second differences along the labels of a row. Each row counts by its sample
+    weight; the graph term is not weighted.
     """
 
     beta: float
@@ -81,7 +89,8 @@ class DegreeTerms:
         return graph_term + float(values.sum())
 
     def minimize(self, logP: Any, rows: DegreeRows, start: Any, tol: float) -> DegreeStep:
-        """The D-step (Eq. 11): minimise these terms minus ``<D, ln P>`` over distributions on the support."""
+        """The D-step (Eq. 11): minimise these terms minus ``<D, ln P>`` over distributions on the
+        support."""
         solve = self._solve if rows.fixed is None else self._solve_free
         found = solve(logP, rows, start, tol)
         change = float(abs(found.D - start).max())
@@ -99,24 +108,28 @@ class DegreeTerms:
             tol=tol,
         )
 
-    def _solve_free(self, logP: Array, rows: DegreeRows, start: Array, tol: float) -> SimplexSolution:
+    def _solve_free(
+        self, logP: Array, rows: DegreeRows, start: Array, tol: float
+    ) -> SimplexSolution:
         """Solve for the rows that are not fixed.
 
-        The graph couples both kinds of row: ``tr(D'GD)`` is quadratic in the free rows and linear in their products
-        with the fixed ones, which shift the prior of the free rows.
+        The graph couples both kinds of row: ``tr(D'GD)`` is quadratic in the free rows and linear
+        in their products with the fixed ones, which shift the prior of the free rows.
         """
         assert rows.fixed is not None
         free, fixed = ~rows.fixed, rows.fixed
         fixed_D, w = start[fixed], rows.sample_weight
         # The fixed rows add a constant to the objective.
         fit = (fixed_D * logP[fixed]).sum(axis=1)
-        constant = self.value(fixed_D, rows.take(fixed)) - float(fit.sum() if w is None else w[fixed] @ fit)
+        constant = self.value(fixed_D, rows.take(fixed)) - float(
+            fit.sum() if w is None else w[fixed] @ fit
+        )
         if not free.any():
             return SimplexSolution(start, np.zeros(len(start)), constant, 0, True)
         prior = logP[free]
         if rows.laplacian is not None:
-            # G is symmetric: <D_free, G D_fixed> occurs twice. The prior of a row is multiplied by its weight, the
-            # graph is not.
+            # G is symmetric: <D_free, G D_fixed> occurs twice. The prior of a row is multiplied by
+            # its weight, the graph is not.
             coupling = 2.0 * (rows.laplacian[free][:, fixed] @ fixed_D)
             prior = prior - (coupling if w is None else coupling / w[free, None])
         found = self._solve(prior, rows.take(free), start[free], tol)
@@ -153,13 +166,17 @@ class Alternation:
     converged: bool  # so was the outer iteration
 
 
-def alternate(steps: Steps, *, gamma: float, tol: float, max_iter: int, start: SoftmaxFit | None = None) -> Alternation:
-    """Algorithm 2: update W and D in turn until an iteration changes little, at most ``max_iter`` times.
+def alternate(
+    steps: Steps, *, gamma: float, tol: float, max_iter: int, start: SoftmaxFit | None = None
+) -> Alternation:
+    """Algorithm 2: update W and D in turn until an iteration changes little, at most ``max_iter``
+    times.
 
-    W comes before D because equal degrees are a fair first D, and there is no such W. D comes last, so that it is
-    optimal for the W that is returned. The outer iteration has converged when, at the rate at which changes of degrees
-    shrink, further iterations would change none by more than ``sqrt(tol)`` (the objective is quadratic near its
-    minimum), and the last one has lowered the objective by at most ``tol`` per row, which makes W accurate to ``tol``.
+    W comes before D because equal degrees are a fair first D, and there is no such W. D comes last,
+    so that it is optimal for the W that is returned. The outer iteration has converged when, at the
+    rate at which changes of degrees shrink, further iterations would change none by more than
+    ``sqrt(tol)`` (the objective is quadratic near its minimum), and the last one has lowered the
+    objective by at most ``tol`` per row, which makes W accurate to ``tol``.
     """
     terms, path, n_newton, last_change = steps.terms(), list[float](), list[int](), np.inf
     W = first_W = steps.update_W(start, rtol=0.0)  # Eq. 8
@@ -170,14 +187,18 @@ def alternate(steps: Steps, *, gamma: float, tol: float, max_iter: int, start: S
         n_newton.append(D.n_iter)
         n_iter = len(n_newton)
         _log.info("iteration %d of %d: objective %.6f", n_iter, max_iter, path[-1])
-        # Changes that shrink by this rate, and were not below tol before, add up to change / (1 - rate).
+        # Changes that shrink by this rate, and were not below tol before, add up to change / (1 -
+        # rate).
         rate = D.change / max(last_change, tol)
         limit = np.sqrt(tol) * max(1.0 - rate, np.sqrt(tol))
-        converged = bool(n_iter > 1 and path[-3] - path[-1] <= tol * steps.total and D.change <= limit)
+        converged = bool(
+            n_iter > 1 and path[-3] - path[-1] <= tol * steps.total and D.change <= limit
+        )
         last_change = D.change
         if converged or n_iter == max_iter:
             break
-        # The last W is certified; one before it only has to be accurate compared with what it gains.
+        # The last W is certified; one before it only has to be accurate compared with what it
+        # gains.
         W = steps.update_W(W, rtol=min(1e4 * tol, 0.1) if n_iter + 1 < max_iter else 0.0)
     solved = bool(W.converged and D.converged)
     return Alternation(first_W, W, np.array(path), n_newton, solved, converged and solved)

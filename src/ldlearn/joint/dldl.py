@@ -10,13 +10,38 @@ from scipy import sparse
 from sklearn.base import clone
 
 from ldlearn.base import Capabilities, SampleWeightMixin
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
-from ldlearn.core.graph import NeighborGraph, laplacian, neighbor_graph, similarity, subtract_offsets
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Transformer,
+    estimator_dataclass,
+)
+from ldlearn.core.graph import (
+    NeighborGraph,
+    laplacian,
+    neighbor_graph,
+    similarity,
+    subtract_offsets,
+)
 from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_softmax, normalize_rows
-from ldlearn.core.targets import RowTargets, check_some_degrees, count_positives, fill_unknown, possible_labels
-from ldlearn.joint.alternation import Alternation, DegreeRows, DegreeStep, DegreeTerms, Steps, alternate
+from ldlearn.core.targets import (
+    RowTargets,
+    check_some_degrees,
+    count_positives,
+    fill_unknown,
+    possible_labels,
+)
+from ldlearn.joint.alternation import (
+    Alternation,
+    DegreeRows,
+    DegreeStep,
+    DegreeTerms,
+    Steps,
+    alternate,
+)
 from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
 from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
 from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
@@ -32,14 +57,22 @@ class _SharedWork:
     feature_map: Any = None
     offsets: Array | None = None  # of the feature map
     features: Features | None = None
-    first_W: SoftmaxFit | None = None  # the first W-step: the same for equal gamma, a warm start for others
+    first_W: SoftmaxFit | None = (
+        None  # the first W-step: the same for equal gamma, a warm start for others
+    )
 
 
 class _LocalSteps:
     """The two steps of the alternation on rows in memory."""
 
     def __init__(
-        self, features: Features, rows: DegreeRows, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float
+        self,
+        features: Features,
+        rows: DegreeRows,
+        D: Any,
+        degree_terms: DegreeTerms,
+        gamma: float,
+        tol: float,
     ) -> None:
         self.features, self.rows, self.D, self.degree_terms = features, rows, D, degree_terms
         self.gamma, self.tol, self.total = gamma, tol, features.total
@@ -48,7 +81,9 @@ class _LocalSteps:
         return self.degree_terms.value(self.D, self.rows)
 
     def update_W(self, start: SoftmaxFit | None, rtol: float) -> SoftmaxFit:
-        return softmax_regression(self.features, self.D, l2=self.gamma, start=start, tol=self.tol, rtol=rtol)
+        return softmax_regression(
+            self.features, self.D, l2=self.gamma, start=start, tol=self.tol, rtol=rtol
+        )
 
     def update_D(self, W: SoftmaxFit) -> DegreeStep:
         # Sparse logits are those of the positive labels only, and normalised already.
@@ -62,70 +97,83 @@ class _LocalSteps:
 class DLDL(SampleWeightMixin, IntervalMixin):
     r"""Label distribution learning directly from logical labels.
 
-    Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them, and (if
-    ``alpha > 0``) that neighbouring rows have similar degrees. Recovers the degrees D of the training rows and, in
-    the same objective, the coefficients W, b of a predictor for new rows. The method to start with.
+    Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them,
+    and (if ``alpha > 0``) that neighbouring rows have similar degrees. Recovers the degrees D of
+    the training rows and, in the same objective, the coefficients W, b of a predictor for new rows.
+    The method to start with.
 
     .. math::
 
         \min_{D, W, b}\; KL(D, P) + \alpha\, tr(D^T G D) + \beta |D|_F^2 + \gamma |W|_F^2, \qquad
         P = softmax(X W + b), \quad 0 \le D \le Y, \quad D 1 = 1
 
-    G is the Laplacian of the similarity graph A of the k nearest neighbours. The steps in W and in D are convex; each
-    is solved exactly, in turn, ending with D.
+    G is the Laplacian of the similarity graph A of the k nearest neighbours. The steps in W and in
+    D are convex; each is solved exactly, in turn, ending with D.
 
-    Unknown labels (NaN in y) have ``0 <= D <= 1`` and are ignored by model selection. Known degrees of rows
-    (``degrees`` in ``fit``) stay fixed. ``sample_weight`` multiplies the divergence and ``|d|^2`` of each row, but not
-    the graph term, because repeating a row would change the graph.
+    Unknown labels (NaN in y) have ``0 <= D <= 1`` and are ignored by model selection. Known degrees
+    of rows (``degrees`` in ``fit``) stay fixed. ``sample_weight`` multiplies the divergence and
+    ``|d|^2`` of each row, but not the graph term, because repeating a row would change the graph.
 
     Parameters
     ----------
     alpha : float, default=0.0
-        Penalty of the graph term. 0 omits the graph; where it helped, it did so little, with 0.01 to 0.1.
+        Penalty of the graph term. 0 omits the graph; where it helped, it did so little, with 0.01
+        to 0.1.
     beta : float, default=None
-        Penalty of ``|D|^2``: large values make the degrees of the positive labels of a row more equal.
-        None selects it from the 0/1 labels alone: the one whose degrees have the largest mean intersection with the
-        target, the degrees of `VoteLDL` or equal degrees (`label_model`).
+        Penalty of ``|D|^2``: large values make the degrees of the positive labels of a row more
+        equal. None selects it from the 0/1 labels alone: the one whose degrees have the largest
+        mean intersection with the target, the degrees of `VoteLDL` or equal degrees
+        (`label_model`).
     gamma : float, default=None
-        Penalty of ``|W|^2``. None selects from 0.1 to 316 times 0.03 times the sum of the features' variances (0.03 m
-        for m standardised features): the one that predicts the target best on held-out rows.
+        Penalty of ``|W|^2``. None selects from 0.1 to 316 times 0.03 times the sum of the features'
+        variances (0.03 m for m standardised features): the one that predicts the target best on
+        held-out rows.
     label_model : {"auto", "votes", "presence"}, default="auto"
-        What a 1 means, for the selection of beta and gamma: a share of the row's votes, taken from the other labels,
-        or mere presence, so that equal degrees are the target. "auto" takes labels as votes, unless nearly all rows
-        have equally many positive labels: these show only which degrees are the largest, and are taken as presence.
+        What a 1 means, for the selection of beta and gamma: a share of the row's votes, taken from
+        the other labels, or mere presence, so that equal degrees are the target. "auto" takes
+        labels as votes, unless nearly all rows have equally many positive labels: these show only
+        which degrees are the largest, and are taken as presence.
     zeros : {"none", "less"} or float, default="none"
-        What a 0 means: that the label has degree 0, or that it is not among the main ones. With "less" the recovered
-        degrees are the mean of D and P: see Notes. A number means "less" too: it is the concentration kappa of the
-        degrees of a row around P. The prediction is the same for all values.
+        What a 0 means: that the label has degree 0, or that it is not among the main ones. With
+        "less" the recovered degrees are the mean of D and P: see Notes. A number means "less" too:
+        it is the concentration kappa of the degrees of a row around P. The prediction is the same
+        for all values.
     ordered : bool or float, default=False
-        Whether the labels are ordered, as ratings and ages are. Adds ``ordered * |second differences of d|^2`` along
-        the labels to each row, so that degrees change evenly from label to label; True selects the penalty by the
-        likelihood of held-out labels, given beta and gamma.
+        Whether the labels are ordered, as ratings and ages are. Adds ``ordered * |second
+        differences of d|^2`` along the labels to each row, so that degrees change evenly from label
+        to label; True selects the penalty by the likelihood of held-out labels, given beta and
+        gamma.
     n_neighbors : int, default=20
         k of the graph.
     neighbors : None, transformer or sparse matrix of shape (n_samples, n_samples), default=None
-        How the neighbours are found: exactly; by a transformer that yields a sparse graph of distances, as
-        ``KNeighborsTransformer`` does and those of PyNNDescent and sklearn-ann, which are approximate and quick; or in
-        such a graph itself. The ``n_neighbors`` nearest entries of a row are used.
+        How the neighbours are found: exactly; by a transformer that yields a sparse graph of
+        distances, as ``KNeighborsTransformer`` does and those of PyNNDescent and sklearn-ann, which
+        are approximate and quick; or in such a graph itself. The ``n_neighbors`` nearest entries of
+        a row are used.
     sigma : float, "median" or "mean", default="median"
-        Width of the Gaussian similarity; the strings are statistics of the distances to the k nearest neighbours.
+        Width of the Gaussian similarity; the strings are statistics of the distances to the k
+        nearest neighbours.
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0.
     feature_map : None, "rbf" or transformer, default=None
-        What the predictor works on: X itself; 500 Nystroem features of the kernel ``exp(-|x - z|^2 / w^2)``, w the
-        mean distance between rows; or the output of the transformer, for example ``Nystroem(n_components=200)``. The
-        rows of "rbf" are drawn with a fixed seed; those of `Nystroem` by its ``random_state``. The graph always uses X.
+        What the predictor works on: X itself; 500 Nystroem features of the kernel ``exp(-|x - z|^2
+        / w^2)``, w the mean distance between rows; or the output of the transformer, for example
+        ``Nystroem(n_components=200)``. The rows of "rbf" are drawn with a fixed seed; those of
+        `Nystroem` by its ``random_state``. The graph always uses X.
     max_iter : int, default=5
-        Maximum number of outer iterations (a W-step and a D-step each). Stopping early is part of the method: with a
-        small beta, many iterations sharpen the degrees towards one label per row.
+        Maximum number of outer iterations (a W-step and a D-step each). Stopping early is part of
+        the method: with a small beta, many iterations sharpen the degrees towards one label per
+        row.
     tol : float, default=1e-6
-        Accuracy of each step, per row: certified gaps, ``gap_`` for D and ``coef_gap_`` for W (if gamma is 0 there
-        is none for W, and an estimate takes its place). W-steps between the first and the last are only solved until
-        ``1e4 * tol`` of what they gain is left, a tenth at most. The outer iterations end when one lowers the objective
-        by at most ``tol`` per row and further ones are expected to change no degree by more than ``sqrt(tol)``.
+        Accuracy of each step, per row: certified gaps, ``gap_`` for D and ``coef_gap_`` for W (if
+        gamma is 0 there is none for W, and an estimate takes its place). W-steps between the first
+        and the last are only solved until ``1e4 * tol`` of what they gain is left, a tenth at most.
+        The outer iterations end when one lowers the objective by at most ``tol`` per row and
+        further ones are expected to change no degree by more than ``sqrt(tol)``.
     init : {"uniform", "pseudo"}, default="uniform"
-        First D: equal degrees of the positive labels (an unknown label counts as its rate of positives), or the
-        pseudo distributions of fast label enhancement, restricted to the positive labels.
+        First D: equal degrees of the positive labels (an unknown label counts as its rate of
+        positives), or the pseudo distributions of fast label enhancement, restricted to the
+        positive labels.
 
     Attributes
     ----------
@@ -142,17 +190,18 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     objective_ : float
         The last of them.
     gap_ : ndarray of shape (n_samples,)
-        Frank-Wolfe gap of each row after the last D-step (with a graph, a bound of it). Their sum bounds from above how
-        far the objective is from its minimum over D.
+        Frank-Wolfe gap of each row after the last D-step (with a graph, a bound of it). Their sum
+        bounds from above how far the objective is from its minimum over D.
     coef_gap_ : float
-        Duality gap of the last W-step: a bound from above of how far the objective was from its minimum over W and b.
-        Infinite if gamma is 0.
+        Duality gap of the last W-step: a bound from above of how far the objective was from its
+        minimum over W and b. Infinite if gamma is 0.
     steps_converged_ : bool
         Whether the last W-step and the last D-step were solved to ``tol``. If not, `fit` warns.
     converged_ : bool
-        Whether the outer iteration has converged too: the last one lowered the objective by at most ``tol`` per row and
-        degrees would change by at most ``sqrt(tol)`` in further ones, if their changes went on shrinking at the last
-        rate. Usually False after ``max_iter=5`` iterations, without a warning: stopping early is part of the method.
+        Whether the outer iteration has converged too: the last one lowered the objective by at most
+        ``tol`` per row and degrees would change by at most ``sqrt(tol)`` in further ones, if their
+        changes went on shrinking at the last rate. Usually False after ``max_iter=5`` iterations,
+        without a warning: stopping early is part of the method.
     alpha_, beta_, gamma_ : float
         The penalties used.
     kappa_ : float
@@ -162,7 +211,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     ordered_ : float
         The penalty of the second differences; 0 if labels are not ordered.
     selection_summary_ : str
-        What was concluded from the labels to select beta and gamma, and why; empty if both were given.
+        What was concluded from the labels to select beta and gamma, and why; empty if both were
+        given.
     sigma_ : float or None
         The width used; None if alpha is 0.
     feature_map_ : transformer or None
@@ -174,20 +224,23 @@ class DLDL(SampleWeightMixin, IntervalMixin):
 
     Notes
     -----
-    ``zeros="less"``: let the degrees of a row be Dirichlet distributed around P with concentration :math:`\kappa`,
-    and D the shares of its :math:`\lambda` votes. Then their expectation, which is recovered, is
+    ``zeros="less"``: let the degrees of a row be Dirichlet distributed around P with concentration
+    :math:`\kappa`, and D the shares of its :math:`\lambda` votes. Then their expectation, which is
+    recovered, is
 
     .. math:: (1 - w) D + w P, \qquad w = \kappa / (\kappa + \lambda)
 
-    Of the votes of a positive label only one is seen, so :math:`\lambda` is the mean number of positive labels of a
-    row. 0/1 labels do not identify :math:`\kappa`, and their likelihood does not depend on it
-    (docs/research/without_truth.md): P is that of ``zeros="none"``, and "less" means :math:`\kappa = \lambda`, w = 1/2.
+    Of the votes of a positive label only one is seen, so :math:`\lambda` is the mean number of
+    positive labels of a row. 0/1 labels do not identify :math:`\kappa`, and their likelihood does
+    not depend on it (docs/research/without_truth.md): P is that of ``zeros="none"``, and "less"
+    means :math:`\kappa = \lambda`, w = 1/2.
 
-    Departures from the paper: an unpenalised intercept (without one, centred features cannot even express the mean
-    distribution); the graph is symmetrised, as the printed identity requires, and off by default; the D-step is
-    solved by Newton's method to a certified gap instead of a few gradient steps; beta and gamma are selected by
-    the labels unless given. ``DLDL(alpha=..., beta=..., gamma=..., fit_intercept=False, init="pseudo")`` is the
-    paper's setting. The released code does something else: what it recovers does not depend on X. Confidence: certain.
+    Departures from the paper: an unpenalised intercept (without one, centred features cannot even
+    express the mean distribution); the graph is symmetrised, as the printed identity requires, and
+    off by default; the D-step is solved by Newton's method to a certified gap instead of a few
+    gradient steps; beta and gamma are selected by the labels unless given. ``DLDL(alpha=...,
+    beta=..., gamma=..., fit_intercept=False, init="pseudo")`` is the paper's setting. The released
+    code does something else: what it recovers does not depend on X. Confidence: certain.
 
     References
     ----------
@@ -210,8 +263,17 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     path_params = ("alpha", "beta", "gamma")
     _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
-        {"max_iter": 2},  # penalties are selected here; where they are given, a fit takes a tenth of the time
-        {"alpha": 0.1, "beta": 10.0, "gamma": 1.0, "n_neighbors": 1, "init": "pseudo", "fit_intercept": False},
+        {
+            "max_iter": 2
+        },  # penalties are selected here; where they are given, a fit takes a tenth of the time
+        {
+            "alpha": 0.1,
+            "beta": 10.0,
+            "gamma": 1.0,
+            "n_neighbors": 1,
+            "init": "pseudo",
+            "fit_intercept": False,
+        },
         {"alpha": 0.01, "beta": 1.0, "gamma": 1.0, "n_neighbors": 1, "sigma": 1.0, "max_iter": 2},
         {"beta": 10.0, "gamma": 1.0, "feature_map": "rbf"},
         {"beta": 1.0, "gamma": 1.0, "zeros": "less"},
@@ -247,7 +309,14 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         )
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, degrees: Any = None, groups: Any = None, **row_data: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        degrees: Any = None,
+        groups: Any = None,
+        **row_data: Any,
     ) -> Self:
         """Fit the model.
 
@@ -260,10 +329,12 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts: 2 is the row twice (if alpha is 0), 0 no row at all.
         degrees : array-like or data frame of shape (n_samples, n_labels), default=None
-            True degrees of the rows where they are known, NaN in the others. They are kept, whatever y is.
+            True degrees of the rows where they are known, NaN in the others. They are kept,
+            whatever y is.
         groups : array-like of shape (n_samples,), default=None
-            Which rows belong together, such as those of the same person or document: any hashable values. Model
-            selection never validates a row by rows of its group, and intervals allow for the dependence within groups.
+            Which rows belong together, such as those of the same person or document: any hashable
+            values. Model selection never validates a row by rows of its group, and intervals allow
+            for the dependence within groups.
         **row_data
             Nothing else is used.
 
@@ -278,12 +349,15 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             return check_some_degrees(value, self.label_names_, X.shape[0])
         return super()._check_row_data(name, value, X)
 
-    def fit_path(self, X: Any, y: Any, points: Iterable[Mapping[str, Any]], **row_data: Any) -> Iterator[Self]:
+    def fit_path(
+        self, X: Any, y: Any, points: Iterable[Mapping[str, Any]], **row_data: Any
+    ) -> Iterator[Self]:
         """Fitted copies of this estimator, one for each setting of some parameters.
 
-        As long as only alpha, beta and gamma vary, the graph, the feature map and the factorisation of the features
-        are made once, and the first W-step, which depends on gamma alone, once for each run of points with the same
-        gamma. The models are those of separate fits up to the accuracy ``tol`` of their steps.
+        As long as only alpha, beta and gamma vary, the graph, the feature map and the factorisation
+        of the features are made once, and the first W-step, which depends on gamma alone, once for
+        each run of points with the same gamma. The models are those of separate fits up to the
+        accuracy ``tol`` of their steps.
 
         Parameters
         ----------
@@ -318,7 +392,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         degrees: Array | None = None,
         groups: Indices | None = None,
     ) -> None:
-        # Removed from the model: a fitted model should not keep the features and the graph of a path.
+        # Removed from the model: a fitted model should not keep the features and the graph of a
+        # path.
         work = self.__dict__.pop("_work", None) or _SharedWork()
         G = self._fit_graph(X, work)
         features = self._fit_features(X, work, sample_weight)
@@ -332,7 +407,11 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         coef, self.intercept_ = features.to_original(found.W.coef, found.W.intercept)
         self.coef_ = coef.T
         # Degrees of many labels are large: they take the precision of X at once.
-        D = steps.D.astype(features.original.X.dtype).toarray() if sparse.issparse(steps.D) else steps.D
+        D = (
+            steps.D.astype(features.original.X.dtype).toarray()
+            if sparse.issparse(steps.D)
+            else steps.D
+        )
         self.label_distributions_ = self._add_prediction(np.ascontiguousarray(D), X, degrees)
         self.gap_ = steps.gap
         self._posterior_state = TrainingRows(X, labels, features=features, groups=groups)
@@ -351,17 +430,30 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             options: dict[str, Any] = {"label_model": self.label_model, "max_iter": self.max_iter}
             beta, gamma, message = select_hyperparameters(*rows, beta=beta, gamma=gamma, **options)
             messages.append(message)
-        self.alpha_, self.beta_, self.gamma_, self.ordered_ = map(float, (self.alpha, beta, gamma, self.ordered))
+        self.alpha_, self.beta_, self.gamma_, self.ordered_ = map(
+            float, (self.alpha, beta, gamma, self.ordered)
+        )
         if self.ordered is True:
             penalties: dict[str, Any] = {"beta": self.beta_, "gamma": self.gamma_}
-            self.ordered_, message = select_ordered_penalty(*rows, **penalties, max_iter=self.max_iter)
+            self.ordered_, message = select_ordered_penalty(
+                *rows, **penalties, max_iter=self.max_iter
+            )
             messages.append(message)
         self.selection_summary_ = "; ".join(messages)
 
     def _alternate(self, steps: Steps, start: SoftmaxFit | None = None) -> Alternation:
-        found = alternate(steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter, start=start)
-        self.objective_path_, self.objective_ = found.objective_path, float(found.objective_path[-1])
-        self.n_newton_, self.n_iter_, self.coef_gap_ = found.n_newton, len(found.n_newton), found.W.gap
+        found = alternate(
+            steps, gamma=self.gamma_, tol=self.tol, max_iter=self.max_iter, start=start
+        )
+        self.objective_path_, self.objective_ = (
+            found.objective_path,
+            float(found.objective_path[-1]),
+        )
+        self.n_newton_, self.n_iter_, self.coef_gap_ = (
+            found.n_newton,
+            len(found.n_newton),
+            found.W.gap,
+        )
         self.steps_converged_, self.converged_ = found.steps_converged, found.converged
         return found
 
@@ -369,7 +461,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         return DegreeTerms(self.beta_, self.ordered_)
 
     def _fit_graph(self, X: Any, work: _SharedWork) -> Any:
-        """Make the similarity graph A (Eq. 2); returns its Laplacian times alpha, or None if alpha is 0."""
+        """Make the similarity graph A (Eq. 2); returns its Laplacian times alpha, or None if alpha
+        is 0."""
         self.graph_: sparse.csr_array | None = None
         self.sigma_: float | None = None
         self._index: Any = None
@@ -389,8 +482,11 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self._offsets = self._offsets if work.offsets is None else work.offsets
         return work.features
 
-    def _initial_degrees(self, X: Any, labels: RowTargets, G: Any, degrees: Array | None) -> tuple[DegreeRows, Any]:
-        """The constraints of D, and the first D; it is sparse if positive labels are few among very many."""
+    def _initial_degrees(
+        self, X: Any, labels: RowTargets, G: Any, degrees: Array | None
+    ) -> tuple[DegreeRows, Any]:
+        """The constraints of D, and the first D; it is sparse if positive labels are few among very
+        many."""
         Y, observed, sample_weight = labels
         simple = self.alpha == 0 and not self.ordered and self.init == "uniform"
         if simple and observed is None and degrees is None and has_few_positives(Y):
@@ -404,7 +500,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         if degrees is not None:
             fixed = np.asarray(np.isfinite(degrees).all(axis=1))
             return DegreeRows(mask, G, sample_weight, fixed), np.where(fixed[:, None], degrees, D)
-        # Which rows have equally many positive labels is found once, for the D-steps of all iterations.
+        # Which rows have equally many positive labels is found once, for the D-steps of all
+        # iterations.
         return DegreeRows(mask if self.ordered else Support(mask), G, sample_weight), D
 
     def _logits(self, X: Any) -> Array:
@@ -413,7 +510,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     def _predict(self, X: Any) -> Array:
         return linear_softmax(self._apply_feature_map(X), self.coef_.T, self.intercept_)
 
-    def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None, degrees: Array | None = None) -> Array:
+    def _enhance(
+        self, X: Any, Y: Mask, observed: Mask | None = None, degrees: Array | None = None
+    ) -> Array:
         r"""The D-step for new rows, given the fitted model.
 
         .. math::
@@ -421,8 +520,9 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             \min_d\; KL(d, p) + \alpha \sum_{j \in N(x)} a_j |d - d_j|^2 + \beta |d|^2,
             \quad 0 \le d \le y,\; 1^T d = 1
 
-        where p is the prediction for x, N(x) are its k nearest training rows, ``a_j`` their similarities and
-        ``d_j`` their recovered distributions, which stay as they are. Where y is unknown, ``d <= 1``.
+        where p is the prediction for x, N(x) are its k nearest training rows, ``a_j`` their
+        similarities and ``d_j`` their recovered distributions, which stay as they are. Where y is
+        unknown, ``d <= 1``.
         """
         logP = log_softmax(self._logits(X))
         beta: float | Array = self.beta_
@@ -432,9 +532,11 @@ class DLDL(SampleWeightMixin, IntervalMixin):
             # The index contains only rows of positive weight, D all rows.
             nearest = nearest if self._fitted_rows is None else self._fitted_rows[nearest]
             similarities = similarity(distances, self.sigma_)
-            # alpha sum_j a_j |d - d_j|^2 is alpha (sum_j a_j) |d|^2 - 2 alpha <sum_j a_j d_j, d> and a constant: more
-            # beta and another prior, so that rows stay separate.
-            neighbor_sums = np.einsum("ik,ikj->ij", similarities, self.label_distributions_[nearest])
+            # alpha sum_j a_j |d - d_j|^2 is alpha (sum_j a_j) |d|^2 - 2 alpha <sum_j a_j d_j, d>
+            # and a constant: more beta and another prior, so that rows stay separate.
+            neighbor_sums = np.einsum(
+                "ik,ikj->ij", similarities, self.label_distributions_[nearest]
+            )
             logP = logP + 2.0 * self.alpha_ * neighbor_sums
             beta = self.beta_ + self.alpha_ * similarities.sum(axis=1)
         support = possible_labels(Y, observed)
@@ -443,7 +545,8 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         return self._add_prediction(np.ascontiguousarray(found.D), X, degrees)
 
     def _add_prediction(self, D: Array, X: Any, degrees: Array | None) -> Array:
-        """The recovered degrees: known degrees, and elsewhere D or, if zeros mean less, its mixture with P."""
+        """The recovered degrees: known degrees, and elsewhere D or, if zeros mean less, its mixture
+        with P."""
         if self.kappa_:
             D = mix_with_prediction(D, self._predict(X), self.kappa_, self.n_votes_)
         return D if degrees is None else np.where(np.isfinite(degrees), degrees, D)
@@ -483,7 +586,9 @@ def dldl_path(
     >>> from ldlearn.datasets import load_vader_tweets
     >>> from ldlearn.joint import dldl_path
     >>> tweets = load_vader_tweets()
-    >>> for model in dldl_path(tweets.X[:200], binarize(tweets.D[:200]), beta=[0.1, 1.0], gamma=[1.0]):
+    >>> for model in dldl_path(
+    ...     tweets.X[:200], binarize(tweets.D[:200]), beta=[0.1, 1.0], gamma=[1.0]
+    ... ):
     ...     print(model.beta_, model.gamma_, model.label_distributions_.shape)
     0.1 1.0 (200, 9)
     1.0 1.0 (200, 9)

@@ -1,4 +1,5 @@
-"""Selection of DLDL's penalties from 0/1 labels alone. docs/research/defaults.md has the rule and its regret."""
+"""Selection of DLDL's penalties from 0/1 labels alone. docs/research/defaults.md has the rule and
+its regret."""
 
 import logging
 from collections.abc import Callable
@@ -29,8 +30,12 @@ from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
 
 _log = logging.getLogger(__name__)
-_BETAS = tuple(np.geomspace(0.03, 100.0, 9))  # from degrees that follow the predictor to equal degrees
-_GAMMA_RATIOS = tuple(10.0 ** np.arange(2.5, -1.5, -0.5))  # to the default gamma, the cheapest fit first
+_BETAS = tuple(
+    np.geomspace(0.03, 100.0, 9)
+)  # from degrees that follow the predictor to equal degrees
+_GAMMA_RATIOS = tuple(
+    10.0 ** np.arange(2.5, -1.5, -0.5)
+)  # to the default gamma, the cheapest fit first
 
 
 class Hyperparameters(NamedTuple):
@@ -54,9 +59,10 @@ def select_hyperparameters(
 ) -> Hyperparameters:
     """Select beta and gamma where they are None.
 
-    1. The target degrees are those of the vote model, or equal degrees of the positive labels if nearly all rows have
-       equally many of them.
-    2. gamma minimises the held-out KL divergence to the target; beta maximises the mean intersection with it.
+    1. The target degrees are those of the vote model, or equal degrees of the positive labels if
+       nearly all rows have equally many of them.
+    2. gamma minimises the held-out KL divergence to the target; beta maximises the mean
+       intersection with it.
 
     Five folds (fewer, if there are more than 1,000 rows) of at most 2,000 rows are used.
 
@@ -79,16 +85,26 @@ def select_hyperparameters(
     splits = validation_splits(features, labels, groups)
     if not splits:
         message = "too few rows to select hyperparameters: beta and gamma are defaults"
-        return Hyperparameters(1.0 if beta is None else beta, default if gamma is None else gamma, message)
+        return Hyperparameters(
+            1.0 if beta is None else beta, default if gamma is None else gamma, message
+        )
     votes, message = _target_model(splits, label_model)
     messages = [message]
-    target = "equal degrees of the positive labels" if votes is None else "the degrees of the vote model"
+    target = (
+        "equal degrees of the positive labels" if votes is None else "the degrees of the vote model"
+    )
     if gamma is None:
         ratio = _select_gamma_ratio(splits, votes)
         gamma = ratio * default
-        messages.append(f"gamma={gamma:.3g}: {target} are predicted best at {ratio:.2g} times the default")
+        messages.append(
+            f"gamma={gamma:.3g}: {target} are predicted best at {ratio:.2g} times the default"
+        )
     if beta is None:
-        beta = _BETAS[-1] if votes is None else _select_beta(features, labels, splits, votes, gamma, max_iter)
+        beta = (
+            _BETAS[-1]
+            if votes is None
+            else _select_beta(features, labels, splits, votes, gamma, max_iter)
+        )
         messages.append(f"beta={beta:.2g}: nearest to {target}")
     _log.info("%s", "; ".join(messages))
     return Hyperparameters(float(beta), float(gamma), "; ".join(messages))
@@ -105,7 +121,8 @@ def _target_model(splits: list[Split], label_model: str) -> tuple[ValidatedModel
 
 
 def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> float:
-    """The ratio of gamma to its default with the least held-out KL(D, P), for the predictor that learns the targets."""
+    """The ratio of gamma to its default with the least held-out KL(D, P), for the predictor that
+    learns the targets."""
     targets = [_split_targets(split, votes, k) for k, split in enumerate(splits)]
     fits: list[SoftmaxFit | None] = [None] * len(splits)
 
@@ -114,10 +131,15 @@ def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> fl
         values = []
         for k, (split, (D, D_test)) in enumerate(zip(splits, targets, strict=True)):
             gamma = ratio * split.default_gamma
-            fits[k] = W = softmax_regression(split.features, D, l2=gamma, start=fits[k], tol=VALIDATION_TOL)
+            fits[k] = W = softmax_regression(
+                split.features, D, l2=gamma, start=fits[k], tol=VALIDATION_TOL
+            )
             logP = log_softmax(np.asarray(split.X_test @ W.coef + W.intercept, dtype=np.float64))
-            # No degree is taken to be nearer to 0 than so many rows can show: one outlier cannot decide.
-            values.append((D_test * np.maximum(logP, np.log(0.5 / (split.features.total + 1)))).sum(axis=1))
+            # No degree is taken to be nearer to 0 than so many rows can show: one outlier cannot
+            # decide.
+            values.append(
+                (D_test * np.maximum(logP, np.log(0.5 / (split.features.total + 1)))).sum(axis=1)
+            )
         return float(np.average(np.concatenate(values), weights=validation_weights(splits)))
 
     return float(max(_GAMMA_RATIOS, key=agreement))
@@ -126,7 +148,9 @@ def _select_gamma_ratio(splits: list[Split], votes: ValidatedModel | None) -> fl
 def _split_targets(split: Split, votes: ValidatedModel | None, k: int) -> tuple[Array, Array]:
     """Target degrees of the training rows and of the validation rows of split k."""
     if votes is None:
-        return normalize_rows(fill_unknown(*split.labels)), normalize_rows(fill_unknown(*split.labels_test))
+        return normalize_rows(fill_unknown(*split.labels)), normalize_rows(
+            fill_unknown(*split.labels_test)
+        )
     fit = votes.fits[k]
     theta = competing_votes(fit.scores, fit.log_rate)
     return _vote_degrees(theta, split.labels), _vote_degrees(votes.thetas[k], split.labels_test)
@@ -138,7 +162,12 @@ def _vote_degrees(theta: Array, labels: RowTargets) -> Array:
 
 
 def _select_beta(
-    features: Features, labels: RowTargets, splits: list[Split], votes: ValidatedModel, gamma: float, max_iter: int
+    features: Features,
+    labels: RowTargets,
+    splits: list[Split],
+    votes: ValidatedModel,
+    gamma: float,
+    max_iter: int,
 ) -> float:
     """The beta whose degrees have the largest mean intersection with those of the vote model.
 
@@ -154,7 +183,9 @@ def _select_beta(
     target = _vote_degrees(competing_votes(fit.scores, fit.log_rate), labels)
     support = Support(possible_labels(labels.values, labels.observed))
     start = normalize_rows(fill_unknown(*labels))
-    first_W = softmax_regression(features, start, l2=gamma, tol=VALIDATION_TOL)  # the same for every beta
+    first_W = softmax_regression(
+        features, start, l2=gamma, tol=VALIDATION_TOL
+    )  # the same for every beta
 
     def agreement(beta: float) -> float:
         """Mean intersection of DLDL's degrees, without a graph, with the target."""
@@ -162,7 +193,12 @@ def _select_beta(
         for iteration in range(max_iter):
             if iteration:
                 W = softmax_regression(features, D, l2=gamma, start=W, tol=VALIDATION_TOL)
-            previous, D = D, newton_simplex(log_softmax(W.logits), support, beta=beta, start=D, tol=VALIDATION_TOL).D
+            previous, D = (
+                D,
+                newton_simplex(
+                    log_softmax(W.logits), support, beta=beta, start=D, tol=VALIDATION_TOL
+                ).D,
+            )
             if np.abs(D - previous).mean() <= 3e-3:
                 break
         return float(np.average(np.minimum(D, target).sum(axis=1), weights=features.sample_weight))
@@ -191,11 +227,13 @@ def select_ordered_penalty(
     gamma: float,
     max_iter: int,
 ) -> tuple[float, str]:
-    """The smallest penalty whose held-out likelihood is within one standard error of the best, and a message.
+    """The smallest penalty whose held-out likelihood is within one standard error of the best, and
+    a message.
 
-    The likelihood of the 0/1 labels is that of votes, given DLDL's predictions. (The degrees of the vote model, by
-    which beta is selected, do not help here: that model knows no order, and a penalty of 0 is nearest to it.)
-    Penalties are tried from 0 upwards until the likelihood falls; at most 2,000 rows are used.
+    The likelihood of the 0/1 labels is that of votes, given DLDL's predictions. (The degrees of the
+    vote model, by which beta is selected, do not help here: that model knows no order, and a
+    penalty of 0 is nearest to it.) Penalties are tried from 0 upwards until the likelihood falls;
+    at most 2,000 rows are used.
     """
     splits = validation_splits(features, labels, groups)
     if not splits:
@@ -203,17 +241,23 @@ def select_ordered_penalty(
     weights = validation_weights(splits)
     tried: list[Array] = []
     for penalty in _PENALTIES:
-        values = np.concatenate([_held_out_likelihoods(split, penalty, beta, gamma, max_iter) for split in splits])
+        values = np.concatenate(
+            [_held_out_likelihoods(split, penalty, beta, gamma, max_iter) for split in splits]
+        )
         if tried and np.average(values - tried[-1], weights=weights) <= 0.0:
             break
         tried.append(values)
-    best = next(k for k, values in enumerate(tried) if paired_z_score(tried[-1] - values, weights) <= 1.0)
+    best = next(
+        k for k, values in enumerate(tried) if paired_z_score(tried[-1] - values, weights) <= 1.0
+    )
     gain = float(np.average(tried[best] - tried[0], weights=weights))
     message = f"ordered={_PENALTIES[best]:g}: held-out log-likelihood per row higher by {gain:.3f} than without"
     return _PENALTIES[best], message
 
 
-def _held_out_likelihoods(split: Split, penalty: float, beta: float, gamma: float, max_iter: int) -> Array:
+def _held_out_likelihoods(
+    split: Split, penalty: float, beta: float, gamma: float, max_iter: int
+) -> Array:
     """Vote log-likelihoods of the validation rows; lambda is that of the training rows."""
     features, (Y, observed, sample_weight) = split.features, split.labels
     support = possible_labels(Y, observed)
@@ -222,8 +266,12 @@ def _held_out_likelihoods(split: Split, penalty: float, beta: float, gamma: floa
     # As DLDL alternates, but ending with W, because predictions are evaluated.
     W = softmax_regression(features, D, l2=gamma, tol=VALIDATION_TOL)
     for _ in range(1, max_iter):
-        D = newton_simplex(log_softmax(W.logits), support, beta=beta, between_labels=Q, start=D, tol=VALIDATION_TOL).D
+        D = newton_simplex(
+            log_softmax(W.logits), support, beta=beta, between_labels=Q, start=D, tol=VALIDATION_TOL
+        ).D
         W = softmax_regression(features, D, l2=gamma, start=W, tol=VALIDATION_TOL)
-    log_rate = profile_log_rate(log_softmax(W.logits), Y, weights=label_weights(sample_weight, observed))
+    log_rate = profile_log_rate(
+        log_softmax(W.logits), Y, weights=label_weights(sample_weight, observed)
+    )
     Z = np.asarray(split.X_test @ W.coef + W.intercept, dtype=np.float64)
     return split.log_likelihoods(competing_votes(Z, log_rate))

@@ -10,7 +10,13 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.reconstruction import (
     local_grams,
     nearest_rows,
@@ -28,22 +34,25 @@ from ldlearn.solvers.spd import solve_operator
 class L2(SampleWeightMixin, JointModel):
     r"""Unified framework for learning with label distributions (L2).
 
-    Assumes that samples which rebuild each other's features also rebuild each other's degrees, and that a predictor of
-    low rank can follow these. Recovers the degrees, the graph S behind them and the predictor from one objective; the
-    joint model that DLDL is compared with. Standardise the features: the result depends on their scale.
+    Assumes that samples which rebuild each other's features also rebuild each other's degrees, and
+    that a predictor of low rank can follow these. Recovers the degrees, the graph S behind them and
+    the predictor from one objective; the joint model that DLDL is compared with. Standardise the
+    features: the result depends on their scale.
 
-    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a softmax of scores
-    between 0 and 1 gives no label less than 1/e of another's degree. This does not limit its predictions.
+    **At its defaults it loses to equal shares** (`UniformLE`) where a 0 means a degree near 0: a
+    softmax of scores between 0 and 1 gives no label less than 1/e of another's degree. This does
+    not limit its predictions.
 
     .. math::
 
         \min_{S, D, W, b}\; \beta |P - D|^2 + \alpha (|X - S X|^2 + |D - S D|^2) + \lambda |D - Y|^2 + \gamma |W|_*,
         \qquad P = softmax(X W + b)
 
-    where :math:`S \ge 0` has rows that sum to one and are zero off the nearest neighbours, and :math:`|W|_*` is the sum
-    of singular values. Recovered is ``softmax(D)``, predicted ``softmax(X W + b)``. Labels that are unknown (NaN in y)
-    are left out of the term with Y. With ``sample_weight`` each row's first and third term count so often; the graph is
-    not weighted. A row of weight 0 is not in the graph; its degrees are those without neighbours.
+    where :math:`S \ge 0` has rows that sum to one and are zero off the nearest neighbours, and
+    :math:`|W|_*` is the sum of singular values. Recovered is ``softmax(D)``, predicted ``softmax(X
+    W + b)``. Labels that are unknown (NaN in y) are left out of the term with Y. With
+    ``sample_weight`` each row's first and third term count so often; the graph is not weighted. A
+    row of weight 0 is not in the graph; its degrees are those without neighbours.
 
     Parameters
     ----------
@@ -52,17 +61,17 @@ class L2(SampleWeightMixin, JointModel):
     beta : float, default=1e-4
         Penalty of the squared distance between degrees and predictor.
     gamma : float, default=1e-3
-        Penalty of the nuclear norm; a large one makes W = 0, a constant predictor. The other terms are sums over rows:
-        what is large for hundreds of rows is small for thousands.
+        Penalty of the nuclear norm; a large one makes W = 0, a constant predictor. The other terms
+        are sums over rows: what is large for hundreds of rows is small for thousands.
     lam : float, default=1e-3
         Penalty lambda of the distance from the logical labels; to infinity, D = Y.
     n_neighbors : int, default=20
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0, the published form.
     init : {"zeros", "random"}, default="zeros"
-        Where W starts. The problem is not convex in W; ``"zeros"`` goes downhill from the best constant predictor.
-        ``"random"`` is uniform on [0, 1], as published: then the result depends on the seed and on the order of the
-        labels.
+        Where W starts. The problem is not convex in W; ``"zeros"`` goes downhill from the best
+        constant predictor. ``"random"`` is uniform on [0, 1], as published: then the result depends
+        on the seed and on the order of the labels.
     tol : float, default=1e-3
         Stop when no entry of D or of P moves by more in an iteration.
     max_iter : int, default=200
@@ -92,21 +101,23 @@ class L2(SampleWeightMixin, JointModel):
 
     Notes
     -----
-    Alternates the exact S (small quadratic programmes, all at once), the exact D (one sparse linear system) and steps
-    downhill in W and b (proximal gradients, whose thresholded singular values make W low-rank). S does not depend on
-    alpha, which multiplies both of its terms.
+    Alternates the exact S (small quadratic programmes, all at once), the exact D (one sparse linear
+    system) and steps downhill in W and b (proximal gradients, whose thresholded singular values
+    make W low-rank). S does not depend on alpha, which multiplies both of its terms.
 
-    Departures from the paper: the released code has the wrong sign on two terms of the gradient of D, keeps only
-    the diagonal of the softmax's Jacobian and takes the last softmax over samples; here D is solved in closed form, the
-    Jacobian is whole and rows are distributions. An unpenalised intercept and a start at zero by default
-    (``fit_intercept=False, init="random"`` is the published form). The published splitting of W into two copies (with a
-    penalty mu) is replaced by proximal gradients: its result depended on rounding, and its copies need not agree where
-    it stops. Confidence: certain about the problem (released code), inferred about its intent.
+    Departures from the paper: the released code has the wrong sign on two terms of the gradient of
+    D, keeps only the diagonal of the softmax's Jacobian and takes the last softmax over samples;
+    here D is solved in closed form, the Jacobian is whole and rows are distributions. An
+    unpenalised intercept and a start at zero by default (``fit_intercept=False, init="random"`` is
+    the published form). The published splitting of W into two copies (with a penalty mu) is
+    replaced by proximal gradients: its result depended on rounding, and its copies need not agree
+    where it stops. Confidence: certain about the problem (released code), inferred about its
+    intent.
 
     References
     ----------
-    X. Liu, J. Zhu, Z. Li, Z. Tian, X. Jia, L. Chen, "Unified framework for learning with label distribution",
-    Information Fusion 75, 2021.
+    X. Liu, J. Zhu, Z. Li, Z. Tian, X. Jia, L. Chen, "Unified framework for learning with label
+    distribution", Information Fusion 75, 2021.
 
     Examples
     --------
@@ -130,7 +141,13 @@ class L2(SampleWeightMixin, JointModel):
     can_enhance = False  # its degrees of new rows ignore the graph
     _test_params = (
         {"n_neighbors": 4, "tol": 0.02},
-        {"n_neighbors": 3, "init": "random", "fit_intercept": False, "random_state": 0, "tol": 0.02},
+        {
+            "n_neighbors": 3,
+            "init": "random",
+            "fit_intercept": False,
+            "random_state": 0,
+            "tol": 0.02,
+        },
     )
 
     alpha: NonNegative = 1e-3
@@ -146,22 +163,39 @@ class L2(SampleWeightMixin, JointModel):
     random_state: RandomState = None
 
     def capabilities(self) -> Capabilities:
-        """A random start depends on the order of labels; in a graph a row given twice is its own neighbour."""
+        """A random start depends on the order of labels; in a graph a row given twice is its own
+        neighbour."""
         inherited, starts_fixed = super().capabilities(), self.init == "zeros"
         repeats = self.alpha == 0  # in a graph a row given twice is its own neighbour
-        return inherited._replace(unknown_labels=True, label_invariant=starts_fixed, weight_equals_repetition=repeats)
+        return inherited._replace(
+            unknown_labels=True, label_invariant=starts_fixed, weight_equals_repetition=repeats
+        )
 
-    def _fit(self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None, observed: Mask | None = None) -> None:
-        # With a free intercept centring changes no value of the objective, only how fast W and b are found.
+    def _fit(
+        self,
+        X: Any,
+        Y: Mask,
+        sample_weight: SampleWeight | None = None,
+        observed: Mask | None = None,
+    ) -> None:
+        # With a free intercept centring changes no value of the objective, only how fast W and b
+        # are found.
         features = np.asarray(X, dtype=np.float64)
-        mean = np.average(features, axis=0, weights=sample_weight) if self.fit_intercept else np.zeros(X.shape[1])
+        mean = (
+            np.average(features, axis=0, weights=sample_weight)
+            if self.fit_intercept
+            else np.zeros(X.shape[1])
+        )
         S = sparse.csr_array((len(Y), len(Y)))
         if self.alpha > 0:
             neighbors = nearest_rows(X, self.n_neighbors)
             grams = local_grams(features - mean, neighbors)
             weights = simplex_weights(grams)
             S = weights_to_csr(weights, neighbors)
-        w, seen = np.ones(len(Y)) if sample_weight is None else sample_weight, 1.0 if observed is None else observed
+        w, seen = (
+            np.ones(len(Y)) if sample_weight is None else sample_weight,
+            1.0 if observed is None else observed,
+        )
         rows = _Rows(features - mean, Y, w, seen)
         D = propagated_labels(S, possible_labels(Y, observed))
         W, b = self._initial_coefficients(rows, D)
@@ -170,7 +204,8 @@ class L2(SampleWeightMixin, JointModel):
         self.converged_ = False
         while not self.converged_ and len(path) < self.max_iter:
             before = D, P
-            # S, D and the predictor in turn, each given the latest of the others: no step raises the objective.
+            # S, D and the predictor in turn, each given the latest of the others: no step raises
+            # the objective.
             if self.alpha > 0:  # the last supports are a good start
                 weights = simplex_weights(grams + local_grams(D, neighbors), start=weights > 0)
                 S = weights_to_csr(weights, neighbors)
@@ -188,27 +223,36 @@ class L2(SampleWeightMixin, JointModel):
     def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None) -> Array:
         """Degrees by the labels and the predictor alone."""
         seen = 1.0 if observed is None else observed
-        return softmax((self.beta * self._predict(X) + self.lam * Y) / (self.beta + self.lam * seen))
+        return softmax(
+            (self.beta * self._predict(X) + self.lam * Y) / (self.beta + self.lam * seen)
+        )
 
     def _initial_coefficients(self, rows: _Rows, D: Array) -> tuple[Array, Array]:
         """W and b: at zero the best constant, which is the mean of distributions D."""
         m, c = rows.X.shape[1], D.shape[1]
         if self.init == "random":
             return check_random_state(self.random_state).uniform(size=(m, c)), np.zeros(c)
-        # A label without positive rows would start at minus infinity, where the squared error has no gradient.
+        # A label without positive rows would start at minus infinity, where the squared error has
+        # no gradient.
         log_means = np.log(np.maximum(np.average(D, axis=0, weights=rows.w), 1e-3))
         return np.zeros((m, c)), (log_means - log_means.mean()) * self.fit_intercept
 
     def _solve_degrees(self, S: sparse.csr_array, P: Array, rows: _Rows) -> Array:
-        """``[diag(w) (beta + lam) + alpha (I - S)' (I - S)] D = diag(w) (beta P + lam Y)``; no lam where y is NaN."""
+        """``[diag(w) (beta + lam) + alpha (I - S)' (I - S)] D = diag(w) (beta P + lam Y)``; no lam
+        where y is NaN."""
         M = self.alpha * reconstruction_laplacian(S)
         w = rows.w[:, None]
-        diagonal, target = w * (self.beta + self.lam * rows.seen), w * (self.beta * P + self.lam * rows.Y)
-        return solve_operator(lambda D: diagonal * D + M @ D, diagonal + M.diagonal()[:, None], target, tol=1e-8)
+        diagonal, target = (
+            w * (self.beta + self.lam * rows.seen),
+            w * (self.beta * P + self.lam * rows.Y),
+        )
+        return solve_operator(
+            lambda D: diagonal * D + M @ D, diagonal + M.diagonal()[:, None], target, tol=1e-8
+        )
 
     def _fit_predictor(self, rows: _Rows, D: Array, W: Array, b: Array) -> NuclearFit:
-        # The Hessian of |softmax(z) - d|^2 is at most 2 (1/4 + max |p - d|): the variance of a vector of length one
-        # under p is at most 1/2.
+        # The Hessian of |softmax(z) - d|^2 is at most 2 (1/4 + max |p - d|): the variance of a
+        # vector of length one under p is at most 1/2.
         farthest = max(float(D.max()), 1.0 - float(D.min()))
         return nuclear_regression(
             rows.X,
@@ -222,8 +266,16 @@ class L2(SampleWeightMixin, JointModel):
 
     def _objective(self, fit: NuclearFit, S: sparse.csr_array, D: Array, rows: _Rows) -> float:
         off = (D - rows.Y) * rows.seen
-        rebuilt = float(np.sum((rows.X - S @ rows.X) ** 2) + np.sum((D - S @ D) ** 2)) if self.alpha else 0.0
-        return self.beta * fit.objective + self.alpha * rebuilt + self.lam * float(rows.w @ np.sum(off**2, axis=1))
+        rebuilt = (
+            float(np.sum((rows.X - S @ rows.X) ** 2) + np.sum((D - S @ D) ** 2))
+            if self.alpha
+            else 0.0
+        )
+        return (
+            self.beta * fit.objective
+            + self.alpha * rebuilt
+            + self.lam * float(rows.w @ np.sum(off**2, axis=1))
+        )
 
     def _predict(self, X: Any) -> Array:
         return softmax(X @ self.coef_.T + self.intercept_)
@@ -242,18 +294,25 @@ def squared_error(Z: Array, D: Array, weights: SampleWeight | None = None) -> tu
     """``|softmax(Z) - D|^2``, each row as often as it counts, and its gradient."""
     P = softmax(Z)
     R = P - D
-    # The Jacobian of the softmax, diag(p) - p p', is symmetric and takes the residuals back to the scores.
+    # The Jacobian of the softmax, diag(p) - p p', is symmetric and takes the residuals back to the
+    # scores.
     weighted = R if weights is None else R * weights[:, None]
-    return float(np.vdot(R, weighted)), 2.0 * P * (weighted - np.einsum("ij,ij->i", weighted, P)[:, None])
+    return float(np.vdot(R, weighted)), 2.0 * P * (
+        weighted - np.einsum("ij,ij->i", weighted, P)[:, None]
+    )
 
 
-def propagated_labels(S: sparse.csr_array, Y: Mask, tol: float = 1e-3, max_iter: int = 100) -> Array:
-    """Minimise ``|D - S D|^2`` over distributions on the positive labels, by accelerated projected gradients.
+def propagated_labels(
+    S: sparse.csr_array, Y: Mask, tol: float = 1e-3, max_iter: int = 100
+) -> Array:
+    """Minimise ``|D - S D|^2`` over distributions on the positive labels, by accelerated projected
+    gradients.
 
     Roughly: they only shape the first graph.
     """
     M = reconstruction_laplacian(S)
-    # The gradient is 2 M D, and the largest column sum bounds the largest eigenvalue of M: the step 1 / L of FISTA.
+    # The gradient is 2 M D, and the largest column sum bounds the largest eigenvalue of M: the step
+    # 1 / L of FISTA.
     step = 0.5 / float(abs(M).sum(axis=0).max())  # a bound on the curvature
     D: Array = Y / Y.sum(axis=1, keepdims=True)
     Z = D

@@ -39,7 +39,9 @@ class Split:
         return log_likelihood(theta, Y, n_seen=self.features.total, observed=observed)
 
 
-def validation_splits(features: Features, labels: RowTargets, groups: Indices | None = None) -> list[Split]:
+def validation_splits(
+    features: Features, labels: RowTargets, groups: Indices | None = None
+) -> list[Split]:
     """Split features and labels by `validation_folds`."""
     splits = []
     for train, test in validation_folds(features.original, groups):
@@ -54,7 +56,8 @@ def validation_weights(splits: list[Split]) -> SampleWeight:
 
 
 def paired_z_score(difference: Array, weights: SampleWeight) -> float:
-    """Weighted mean of paired differences over its standard error, to which the accuracy of the fits contributes."""
+    """Weighted mean of paired differences over its standard error, to which the accuracy of the
+    fits contributes."""
     n = float(weights.sum())
     if len(difference) < 2 or n <= 1.0:
         return 0.0
@@ -63,7 +66,9 @@ def paired_z_score(difference: Array, weights: SampleWeight) -> float:
     return mean / float(np.sqrt(variance + VALIDATION_TOL**2))
 
 
-_PENALTY_RATIOS = tuple((10.0 ** np.arange(5.5, -1.5, -0.5)).tolist())  # to DLDL's default gamma; first a constant
+_PENALTY_RATIOS = tuple(
+    (10.0 ** np.arange(5.5, -1.5, -0.5)).tolist()
+)  # to DLDL's default gamma; first a constant
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,8 @@ class ValidatedModel:
 def validate_vote_model(splits: list[Split]) -> ValidatedModel:
     """The vote model with the penalty under which held-out labels are likeliest.
 
-    Penalties are tried from large to small, each fit starting from the last, until the held-out likelihood falls.
+    Penalties are tried from large to small, each fit starting from the last, until the held-out
+    likelihood falls.
     """
     best, best_mean = ValidatedModel(1.0, np.empty(0), (), ()), -np.inf
     fits: Sequence[VoteFit | None] = [None] * len(splits)
@@ -92,14 +98,19 @@ def validate_vote_model(splits: list[Split]) -> ValidatedModel:
     return best
 
 
-def _validate_on_splits(splits: list[Split], ratio: float, starts: Sequence[VoteFit | None]) -> ValidatedModel:
-    """Fit the vote model on the training rows of each split, and evaluate it on the validation rows."""
+def _validate_on_splits(
+    splits: list[Split], ratio: float, starts: Sequence[VoteFit | None]
+) -> ValidatedModel:
+    """Fit the vote model on the training rows of each split, and evaluate it on the validation
+    rows."""
 
     def validate(pair: tuple[Split, VoteFit | None]) -> tuple[Array, Array, VoteFit]:
         split, start = pair
         Y, observed, _ = split.labels
         l2 = ratio * split.default_gamma
-        fit = vote_regression(split.features, Y, observed=observed, l2=l2, start=start, tol=VALIDATION_TOL)
+        fit = vote_regression(
+            split.features, Y, observed=observed, l2=l2, start=start, tol=VALIDATION_TOL
+        )
         Z = np.asarray(split.X_test @ fit.coef + fit.intercept, dtype=np.float64)
         theta = competing_votes(Z, fit.log_rate)
         return split.log_likelihoods(theta), theta, fit
@@ -110,7 +121,8 @@ def _validate_on_splits(splits: list[Split], ratio: float, starts: Sequence[Vote
 
 
 def has_fixed_cardinality(splits: list[Split]) -> bool:
-    """Whether nearly all rows have equally many positive labels, which then show only which degrees are the largest.
+    """Whether nearly all rows have equally many positive labels, which then show only which degrees
+    are the largest.
 
     Their number has less than a tenth of the variance that independent labels would give it.
     """

@@ -8,7 +8,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import Capabilities, SampleWeightMixin
 from ldlearn.base.estimator import wrap_output
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, Transformer, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    Transformer,
+    estimator_dataclass,
+)
 from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.targets import RowTargets, count_positives
@@ -27,8 +33,9 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     r"""Label distributions from 0/1 labels, a label being positive if it got at least one vote.
 
     Assumes that the labels of a row compete for about :math:`\lambda` votes, of which label j gets
-    :math:`\lambda p_j` on average. 0/1 labels then have a likelihood, so that coefficients and hyperparameters are
-    estimated without true degrees. Use it if 0/1 labels were derived from votes, ratings or counts.
+    :math:`\lambda p_j` on average. 0/1 labels then have a likelihood, so that coefficients and
+    hyperparameters are estimated without true degrees. Use it if 0/1 labels were derived from
+    votes, ratings or counts.
 
     .. math::
 
@@ -39,30 +46,33 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
 
     .. math:: D_j \propto y_j\, p_j / (1 - e^{-\lambda p_j}).
 
-    An unobserved label (NaN in y) does not contribute to the likelihood; its expected votes are :math:`\lambda p_j`.
+    An unobserved label (NaN in y) does not contribute to the likelihood; its expected votes are
+    :math:`\lambda p_j`.
 
     Parameters
     ----------
     gamma : float, default=None
-        Penalty on ``|W|^2``. None selects it among 0.1 to 300 times DLDL's default by the likelihood of held-out
-        labels, on at most 2,000 rows; which rows are held out depends on their features alone.
+        Penalty on ``|W|^2``. None selects it among 0.1 to 300 times DLDL's default by the
+        likelihood of held-out labels, on at most 2,000 rows; which rows are held out depends on
+        their features alone.
     zeros : {"none", "less"} or float, default="none"
-        What a 0 means: that the label got no vote and has degree 0, or that it got none of few votes and is not among
-        the main ones. With "less" the recovered degrees are ``(1 - w) D + w p``, ``w = kappa / (kappa + n_votes_)``
-        (see `ldlearn.DLDL`). kappa, the concentration of the degrees of a row around p, is estimated from the number of
-        raters; without it w is 1/2. A number instead of "less" is kappa itself. The prediction is the same for all
-        values.
+        What a 0 means: that the label got no vote and has degree 0, or that it got none of few
+        votes and is not among the main ones. With "less" the recovered degrees are ``(1 - w) D + w
+        p``, ``w = kappa / (kappa + n_votes_)`` (see `ldlearn.DLDL`). kappa, the concentration of
+        the degrees of a row around p, is estimated from the number of raters; without it w is 1/2.
+        A number instead of "less" is kappa itself. The prediction is the same for all values.
     fit_intercept : bool, default=True
         Whether to fit b, which is not penalised; otherwise it is 0.
     feature_map : None, "rbf" or transformer, default=None
-        Features of the predictor: X itself; 500 Nystroem features of the kernel ``exp(-|x - z|^2 / w^2)``, w the
-        mean distance between rows; or the output of the transformer, for example ``Nystroem(n_components=200)``. The
-        rows of "rbf" are drawn with a fixed seed; those of `Nystroem` by its ``random_state``.
+        Features of the predictor: X itself; 500 Nystroem features of the kernel ``exp(-|x - z|^2 /
+        w^2)``, w the mean distance between rows; or the output of the transformer, for example
+        ``Nystroem(n_components=200)``. The rows of "rbf" are drawn with a fixed seed; those of
+        `Nystroem` by its ``random_state``.
     max_iter : int, default=100
         Newton iterations.
     tol : float, default=1e-8
-        Stop when half of the squared Newton decrement, an estimate of the distance to the minimum, is at most this per
-        row.
+        Stop when half of the squared Newton decrement, an estimate of the distance to the minimum,
+        is at most this per row.
 
     Attributes
     ----------
@@ -79,7 +89,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     kappa_ : float
         The concentration used; 0 if ``zeros="none"``.
     n_votes_ : float
-        Votes of a row: the geometric mean of the numbers of raters if given, else the mean number of positive labels.
+        Votes of a row: the geometric mean of the numbers of raters if given, else the mean number
+        of positive labels.
     feature_map_ : transformer or None
     objective_ : float
         Negative log-likelihood plus penalty at the solution.
@@ -93,13 +104,15 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     -----
     Ours, not the paper's. Departures from the paper: not applicable.
 
-    Overdispersed votes have the same likelihood: if they are gamma-Poisson (their shares Dirichlet-multinomial), the
-    probability of no vote is still ``exp(-lambda p_j)``, and the expected shares given y are the same. See
-    docs/research/without_truth.md for the proof. The assumption fails for labels that mark mere presence.
+    Overdispersed votes have the same likelihood: if they are gamma-Poisson (their shares
+    Dirichlet-multinomial), the probability of no vote is still ``exp(-lambda p_j)``, and the
+    expected shares given y are the same. See docs/research/without_truth.md for the proof. The
+    assumption fails for labels that mark mere presence.
 
-    The likelihood is not concave. Newton's method starts at the best model without features and ends at a stationary
-    point if ``converged_``. One row is added to the data, with the mean features and all labels half positive: without
-    it a label that is always positive would get all the votes.
+    The likelihood is not concave. Newton's method starts at the best model without features and
+    ends at a stationary point if ``converged_``. One row is added to the data, with the mean
+    features and all labels half positive: without it a label that is always positive would get all
+    the votes.
 
     Examples
     --------
@@ -140,7 +153,14 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         )
 
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, n_raters: Any = None, groups: Any = None, **row_data: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        n_raters: Any = None,
+        groups: Any = None,
+        **row_data: Any,
     ) -> Self:
         """Fit the model.
 
@@ -153,10 +173,12 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         sample_weight : array-like of shape (n_samples,), default=None
             A weight of 2 equals the row twice, a weight of 0 no row.
         n_raters : array-like of shape (n_samples,) or float, default=None
-            Number of raters who voted on each row, if known: the expected votes of a row are ``lambda_`` times this.
+            Number of raters who voted on each row, if known: the expected votes of a row are
+            ``lambda_`` times this.
         groups : array-like of shape (n_samples,), default=None
-            Which rows belong together, such as those of the same person or document: any hashable values. Model
-            selection never validates a row by rows of its group, and intervals allow for the dependence within groups.
+            Which rows belong together, such as those of the same person or document: any hashable
+            values. Model selection never validates a row by rows of its group, and intervals allow
+            for the dependence within groups.
         **row_data
             Nothing else is used.
 
@@ -167,7 +189,11 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         return super().fit(X, y, sample_weight, n_raters=n_raters, groups=groups, **row_data)
 
     def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        return log_raters(value, X.shape[0]) if name == "n_raters" else super()._check_row_data(name, value, X)
+        return (
+            log_raters(value, X.shape[0])
+            if name == "n_raters"
+            else super()._check_row_data(name, value, X)
+        )
 
     def enhance(self, X: Any, y: Any, n_raters: Any = None) -> Array:
         """Recover the degrees of new rows from their logical labels.
@@ -178,14 +204,16 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         y : array-like of shape (n_samples, n_labels)
             Logical labels of these rows.
         n_raters : array-like of shape (n_samples,), default=None
-            Number of raters who voted on each row; only if given to ``fit`` too. None: the geometric mean of the
-            numbers of the training rows.
+            Number of raters who voted on each row; only if given to ``fit`` too. None: the
+            geometric mean of the numbers of the training rows.
 
         Returns
         -------
         D : ndarray of shape (n_samples, n_labels)
         """
-        return self._enhance_rows(X, y, **({} if n_raters is None else {"n_raters": self._check_raters(n_raters, y)}))
+        return self._enhance_rows(
+            X, y, **({} if n_raters is None else {"n_raters": self._check_raters(n_raters, y)})
+        )
 
     def _check_raters(self, n_raters: Any, y: Any) -> Array:
         check_is_fitted(self)
@@ -196,7 +224,9 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         return log_raters(n_raters, np.shape(y)[0])
 
     @wrap_output
-    def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
+    def enhance_interval(
+        self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None
+    ) -> Bounds:
         """Intervals for the degrees that ``enhance`` gives.
 
         Parameters
@@ -206,8 +236,8 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         coverage : float, default=0.9
             Nominal coverage of the degrees of positive labels; above 0 and below 1.
         n_raters : array-like of shape (n_samples,) or float, default=None
-            If the numbers of raters were given to ``fit``, those of these rows, as for ``enhance``. Otherwise the
-            number on a typical row, as for `DLDL.enhance_interval`.
+            If the numbers of raters were given to ``fit``, those of these rows, as for ``enhance``.
+            Otherwise the number on a typical row, as for `DLDL.enhance_interval`.
 
         Returns
         -------
@@ -227,7 +257,9 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
             return super()._find_concentration(n_raters)
         if n_raters is not None:
             log_raters(n_raters, np.size(n_raters))
-        return self._find_posterior().concentration(float(np.exp(self._typical_offset)), self._typical_offset)
+        return self._find_posterior().concentration(
+            float(np.exp(self._typical_offset)), self._typical_offset
+        )
 
     def _fit(
         self,
@@ -241,11 +273,17 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self._fitted_with_raters = n_raters is not None
         offset: float | Array = 0.0 if n_raters is None else n_raters
         # New rows without a number of raters get the geometric mean of those of the training rows.
-        self._typical_offset = float(np.average(offset, weights=None if n_raters is None else sample_weight))
+        self._typical_offset = float(
+            np.average(offset, weights=None if n_raters is None else sample_weight)
+        )
         self.feature_map_, mapped = self._fit_feature_map(X)
         features = reduce_to_row_space(Features(mapped, self.fit_intercept, sample_weight))
         labels = RowTargets(Y, observed, sample_weight)
-        self.gamma_ = self._select_gamma(features, labels, groups) if self.gamma is None else float(self.gamma)
+        self.gamma_ = (
+            self._select_gamma(features, labels, groups)
+            if self.gamma is None
+            else float(self.gamma)
+        )
         options: dict[str, Any] = {"l2": self.gamma_, "tol": self.tol, "max_iter": self.max_iter}
         fit = vote_regression(features, Y, observed=observed, offset=offset, **options)
         self.lambda_ = float(np.exp(fit.log_rate))
@@ -259,26 +297,36 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self.coef_ = coef.T
         self.objective_, self.objective_path_ = fit.loss, fit.path
         self.converged_, self.n_iter_ = fit.converged, fit.n_iter
-        # If the numbers of raters are given, lambda is that of one rater and the offset makes it that of the row.
+        # If the numbers of raters are given, lambda is that of one rater and the offset makes it
+        # that of the row.
         self.label_distributions_ = self._degrees(fit.scores, Y, offset, observed)
         self._posterior_state = TrainingRows(X, labels, offset, features, groups)
 
-    def _select_gamma(self, features: Features, labels: RowTargets, groups: Indices | None = None) -> float:
+    def _select_gamma(
+        self, features: Features, labels: RowTargets, groups: Indices | None = None
+    ) -> float:
         splits = validation_splits(features, labels, groups)
         return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)
 
     def _degrees(self, Z: Array, Y: Mask, offset: Array | float, observed: Mask | None) -> Array:
-        """Expected shares of the votes given the 0/1 labels, mixed with the prediction if zeros mean less."""
-        D = normalize_rows(expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, observed))
+        """Expected shares of the votes given the 0/1 labels, mixed with the prediction if zeros
+        mean less."""
+        D = normalize_rows(
+            expected_votes(competing_votes(Z, np.log(self.lambda_) + offset), Y, observed)
+        )
         return mix_with_prediction(D, softmax(Z), self.kappa_, self.n_votes_)
 
     def _scores(self, X: Any) -> Array:
-        return np.asarray(self._apply_feature_map(X) @ self.coef_.T + self.intercept_, dtype=np.float64)
+        return np.asarray(
+            self._apply_feature_map(X) @ self.coef_.T + self.intercept_, dtype=np.float64
+        )
 
     def _predict(self, X: Any) -> Array:
         return softmax(self._scores(X))
 
-    def _enhance(self, X: Any, Y: Mask, observed: Mask | None = None, n_raters: Array | None = None) -> Array:
+    def _enhance(
+        self, X: Any, Y: Mask, observed: Mask | None = None, n_raters: Array | None = None
+    ) -> Array:
         offset = self._typical_offset if n_raters is None else n_raters
         return self._degrees(self._scores(X), Y, offset, observed)
 
@@ -291,7 +339,9 @@ def log_raters(n_raters: Any, n: int) -> Array:
         raise InputError(f"n_raters must hold numbers, got {n_raters!r:.60}.") from None
     counts = np.full(n, counts) if counts.ndim == 0 else counts
     if counts.shape != (n,):
-        raise InputError(f"n_raters must hold one number for each of the {n} rows, got shape {counts.shape}.")
+        raise InputError(
+            f"n_raters must hold one number for each of the {n} rows, got shape {counts.shape}."
+        )
     valid = np.isfinite(counts) & (counts > 0)
     if not valid.all():
         row = int(np.argmin(valid))

@@ -9,20 +9,30 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights, softmax
 from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import logit_gradient
 
-Layers = list[Array]  # weights (inputs, outputs) and biases of each layer in turn, the first layer first
+Layers = list[
+    Array
+]  # weights (inputs, outputs) and biases of each layer in turn, the first layer first
 
 
 @estimator_dataclass
 class AABP(SampleWeightMixin, Learner):
-    r"""A multi-layer perceptron with hyperbolic tangents, trained by back-propagation on squared errors (AA-BP).
+    r"""A multi-layer perceptron with hyperbolic tangents, trained by back-propagation on squared
+    errors (AA-BP).
 
-    Assumes a smooth non-linear relation. Use it where the linear `SABFGS` falls short and there are enough rows.
+    Assumes a smooth non-linear relation. Use it where the linear `SABFGS` falls short and there are
+    enough rows.
 
     .. math::
 
@@ -34,11 +44,13 @@ class AABP(SampleWeightMixin, Learner):
     hidden_layer_sizes : sequence of int, default=(60,)
         Units of the hidden layers; the published code has (24, 60).
     output : {"softmax", "linear-abs"}, default="softmax"
-        The function o. ``"softmax"``: the outputs are distributions while training. ``"linear-abs"``: they may have
-        any sign; their absolute values, divided by their sum, are predicted.
+        The function o. ``"softmax"``: the outputs are distributions while training.
+        ``"linear-abs"``: they may have any sign; their absolute values, divided by their sum, are
+        predicted.
     solver : {"lbfgs", "gd"}, default="lbfgs"
-        ``"lbfgs"`` works on standardised features, so their scale does not matter; ``"gd"`` is gradient descent over
-        all rows with the constant step ``learning_rate`` on the features as they are.
+        ``"lbfgs"`` works on standardised features, so their scale does not matter; ``"gd"`` is
+        gradient descent over all rows with the constant step ``learning_rate`` on the features as
+        they are.
     l2 : float, default=3e-4
         Penalty of all weights, but not of the biases; 0 is the published form.
     learning_rate : float, default=0.05
@@ -69,13 +81,14 @@ class AABP(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Hidden layers start as Nguyen and Widrow propose, from the ranges of their inputs. The initial weights depend on
-    the order of the labels, and rounding errors grow in training: permuted data gives another, equally good network.
+    Hidden layers start as Nguyen and Widrow propose, from the ranges of their inputs. The initial
+    weights depend on the order of the labels, and rounding errors grow in training: permuted data
+    gives another, equally good network.
 
     Departures from the paper: L-BFGS on standardised features, a small penalty by default.
-    ``AABP((24, 60), output="linear-abs", solver="gd", l2=0, max_iter=6000)`` is the published code (whose momentum
-    setting has no effect). Confidence: certain for ``"linear-abs"``; reconstructed for ``"softmax"``, the version of
-    the paper's text.
+    ``AABP((24, 60), output="linear-abs", solver="gd", l2=0, max_iter=6000)`` is the published code
+    (whose momentum setting has no effect). Confidence: certain for ``"linear-abs"``; reconstructed
+    for ``"softmax"``, the version of the paper's text.
 
     References
     ----------
@@ -99,7 +112,13 @@ class AABP(SampleWeightMixin, Learner):
     _convergence_advice = "raise max_iter, or loosen tol (goal with solver='gd')."
     _test_params = (
         {"hidden_layer_sizes": (5,), "tol": 1e-3, "random_state": 0},
-        {"hidden_layer_sizes": (4, 5), "output": "linear-abs", "solver": "gd", "goal": 0.15, "random_state": 0},
+        {
+            "hidden_layer_sizes": (4, 5),
+            "output": "linear-abs",
+            "solver": "gd",
+            "goal": 0.15,
+            "random_state": 0,
+        },
     )
 
     hidden_layer_sizes: Annotated[Iterable[int], "array-like"] = (60,)
@@ -116,7 +135,9 @@ class AABP(SampleWeightMixin, Learner):
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         sizes = list(self.hidden_layer_sizes)
         if not sizes or any(not isinstance(size, Integral) or size < 1 for size in sizes):
-            raise InputError(f"hidden_layer_sizes must hold one or more integers from 1 up, got {sizes}.")
+            raise InputError(
+                f"hidden_layer_sizes must hold one or more integers from 1 up, got {sizes}."
+            )
         X = X.astype(np.float64)
         scaling = feature_scaling(X, weights=sample_weight) if self.solver == "lbfgs" else None
         if scaling is not None:
@@ -133,7 +154,8 @@ class AABP(SampleWeightMixin, Learner):
             self.objective_path_ = fit.path
         self.objective_ = network.loss_and_gradient(*layers)[0]
         if scaling is not None:
-            # Only the first layer sees features: with its weights in the user's units predictions need no scaling.
+            # Only the first layer sees features: with its weights in the user's units predictions
+            # need no scaling.
             layers[:2] = scaling.undo(*layers[:2])
         self.coefs_ = layers[::2]
         self.intercepts_ = layers[1::2]
@@ -142,7 +164,10 @@ class AABP(SampleWeightMixin, Learner):
         path: list[float] = []
         _, gradient = network.loss_and_gradient(*layers)
         while network.error > self.goal and len(path) < self.max_iter:
-            layers = [array - self.learning_rate * slope for array, slope in zip(layers, gradient, strict=True)]
+            layers = [
+                array - self.learning_rate * slope
+                for array, slope in zip(layers, gradient, strict=True)
+            ]
             # Too long a step overflows, which raises the error below.
             with np.errstate(over="ignore", invalid="ignore"):
                 loss, gradient = network.loss_and_gradient(*layers)
@@ -188,7 +213,9 @@ class _Network:
         for W, inputs in zip(reversed(weights), reversed(hidden), strict=True):
             gradient = [inputs.T @ delta + 2.0 * self.l2 * W, delta.sum(axis=0), *gradient]
             if inputs is not self.X:
-                delta = delta @ W.T * (1.0 - inputs * inputs)  # the derivative of tanh, from its value
+                delta = (
+                    delta @ W.T * (1.0 - inputs * inputs)
+                )  # the derivative of tanh, from its value
         return loss, gradient
 
 
@@ -201,8 +228,11 @@ def _activations(X: Array, weights: Sequence[Array], biases: Sequence[Array]) ->
     return values
 
 
-def _initial_layers(X: Array, hidden: list[int], n_labels: int, rng: Any, is_softmax: bool) -> Layers:
-    """Nguyen and Widrow's hidden layers; output weights uniform in [-1, 1] as in the published code."""
+def _initial_layers(
+    X: Array, hidden: list[int], n_labels: int, rng: Any, is_softmax: bool
+) -> Layers:
+    """Nguyen and Widrow's hidden layers; output weights uniform in [-1, 1] as in the published
+    code."""
     low = X.min(axis=0)
     high = X.max(axis=0)
     layers: Layers = []
@@ -210,17 +240,22 @@ def _initial_layers(X: Array, hidden: list[int], n_labels: int, rng: Any, is_sof
         layers += _nguyen_widrow(low, high, size, rng)
         high = np.ones(size)
         low = -high
-    reach = hidden[-1] ** -0.5 if is_softmax else 1.0  # squared errors of a saturated softmax have no slope
+    reach = (
+        hidden[-1] ** -0.5 if is_softmax else 1.0
+    )  # squared errors of a saturated softmax have no slope
     W = rng.uniform(-reach, reach, (hidden[-1], n_labels))
     return [*layers, W, rng.uniform(-reach, reach, n_labels)]
 
 
 def _nguyen_widrow(low: Array, high: Array, size: int, rng: Any) -> tuple[Array, Array]:
     """Weights that spread the active regions of the units over the box from ``low`` to ``high``."""
-    # Nguyen and Widrow: each unit is active in a slice of the box, across a random direction. With weights of length
-    # 0.7 size^(1 / inputs) the slices of all units cover the box and overlap a little.
+    # Nguyen and Widrow: each unit is active in a slice of the box, across a random direction. With
+    # weights of length 0.7 size^(1 / inputs) the slices of all units cover the box and overlap a
+    # little.
     W = rng.normal(size=(len(low), size))
-    W *= 2.0 * 0.7 * size ** (1.0 / len(low)) / np.linalg.norm(W, axis=0)  # tanh is active on [-2, 2]
+    W *= (
+        2.0 * 0.7 * size ** (1.0 / len(low)) / np.linalg.norm(W, axis=0)
+    )  # tanh is active on [-2, 2]
     reach = np.linalg.norm(W, axis=0)
     b = reach * (np.linspace(-1.0, 1.0, size) * (size > 1)) * np.sign(W[0])
     varies = high > low

@@ -20,18 +20,19 @@ from ldlearn.exceptions import InputError
 class AAKNN(Learner):
     r"""Mean distribution of the k nearest neighbours (AA-kNN).
 
-    Assumes that similar rows have similar distributions, and nothing else. A good first choice where the
-    features have a meaningful distance and there are many rows; scale the features first.
+    Assumes that similar rows have similar distributions, and nothing else. A good first choice
+    where the features have a meaningful distance and there are many rows; scale the features first.
 
     .. math:: p(x) = \frac{1}{k} \sum_{i \in N_k(x)} d_i
 
     Parameters
     ----------
     n_neighbors : int, default=10
-        k. The published code has 4, which loses to the mean distribution where features say little; later papers use
-        5 or 10, or choose among 3 to 11.
+        k. The published code has 4, which loses to the mean distribution where features say little;
+        later papers use 5 or 10, or choose among 3 to 11.
     metric : {"euclidean", "manhattan", "angle"}, default="euclidean"
-        Distance that defines the neighbours :math:`N_k(x)`. ``"angle"`` is the arc cosine of the cosine similarity.
+        Distance that defines the neighbours :math:`N_k(x)`. ``"angle"`` is the arc cosine of the
+        cosine similarity.
 
     Attributes
     ----------
@@ -73,7 +74,9 @@ class AAKNN(Learner):
     def _fit(self, X: Any, D: Array) -> None:
         n = X.shape[0]
         if self.n_neighbors > n:
-            problem = f"AAKNN averages n_neighbors={self.n_neighbors} training rows but got n_samples={n}"
+            problem = (
+                f"AAKNN averages n_neighbors={self.n_neighbors} training rows but got n_samples={n}"
+            )
             raise InputError(f"{problem}; lower n_neighbors or add rows.")
         # Angles are measured at the origin, and a centred sparse row would not stay sparse.
         can_centre = self.metric != "angle" and not sparse.issparse(X)
@@ -104,7 +107,8 @@ class AAKNN(Learner):
         return np.asarray(self.training_distributions_[chosen].mean(axis=1))
 
     def _centred(self, X: Any) -> Any:
-        """Distances stay, but their rounding errors no longer grow with the distance of the data from 0."""
+        """Distances stay, but their rounding errors no longer grow with the distance of the data
+        from 0."""
         if sparse.issparse(X):
             # Manhattan distances of sparse rows are implemented for 32-bit indices only.
             index = np.int32 if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max else np.int64
@@ -113,12 +117,14 @@ class AAKNN(Learner):
         return X - self._mean
 
     def _break_ties(self, X: Any, radius: Array, tolerance: Array) -> Indices:
-        """The k nearest rows of queries whose k-th neighbour, at distance ``radius``, is one of several."""
+        """The k nearest rows of queries whose k-th neighbour, at distance ``radius``, is one of
+        several."""
         chosen = np.empty((len(radius), self.n_neighbors), dtype=np.intp)
         for block in row_batches(len(radius), self._rows.shape[0], 2**23):  # of 64 MB
             distances = pairwise_distances(X[block], self._rows, metric=self._index.metric)
             away = distances - radius[block, None]
-            # Strictly nearer rows, then rows at the radius, then the rest; each group in the order of the rows.
+            # Strictly nearer rows, then rows at the radius, then the rest; each group in the order
+            # of the rows.
             group = np.where(np.abs(away) <= tolerance[block, None], 0.0, np.sign(away))
             chosen[block] = np.argsort(group, axis=1, kind="stable")[:, : self.n_neighbors]
         return chosen

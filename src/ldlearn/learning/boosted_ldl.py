@@ -1,4 +1,5 @@
-"""BoostedLDL: gradient-boosted trees for label distributions, or for the votes behind 0/1 labels."""
+"""BoostedLDL: gradient-boosted trees for label distributions, or for the votes behind 0/1
+labels."""
 
 from __future__ import annotations
 
@@ -11,23 +12,31 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from ldlearn._optional_imports import import_optional
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.resources import thread_count
 from ldlearn.core.simplex import Array, Mask, SampleWeight, log_softmax, mean_logits, softmax
 from ldlearn.core.targets import check_logical
 from ldlearn.core.trees import MAX_DEPTH, Trees
 from ldlearn.core.votes import vote_losses, vote_slopes
-from ldlearn.exceptions import InputError, import_optional
+from ldlearn.exceptions import InputError
 
 
 @estimator_dataclass
 class BoostedLDL(SampleWeightMixin, Learner):
     r"""Gradient-boosted trees with soft targets, by LightGBM (extra ``boost``).
 
-    Assumes that scores are sums of small trees. Use it for features that are not linear in their effect, have missing
-    values (NaN) or are categorical. With ``target="degrees"`` it learns from label distributions,
+    Assumes that scores are sums of small trees. Use it for features that are not linear in their
+    effect, have missing values (NaN) or are categorical. With ``target="degrees"`` it learns from
+    label distributions,
 
     .. math:: \min_Z\; KL(D, P), \qquad P = softmax(Z),
 
@@ -35,7 +44,8 @@ class BoostedLDL(SampleWeightMixin, Learner):
 
     .. math:: \max_{Z, \lambda}\; \sum_{ij} \ln P(y_{ij} | x_i), \qquad P(y_j = 1 | x) = 1 - e^{-\lambda p_j(x)}.
 
-    Each round adds one tree per label to Z. The number of rounds is the one with the least loss on validation rows.
+    Each round adds one tree per label to Z. The number of rounds is the one with the least loss on
+    validation rows.
 
     Parameters
     ----------
@@ -61,8 +71,8 @@ class BoostedLDL(SampleWeightMixin, Learner):
     Attributes
     ----------
     trees_ : Trees or None
-        The trees of all rounds as arrays, the labels of a round in turn; None without a round. Predictions need no
-        LightGBM.
+        The trees of all rounds as arrays, the labels of a round in turn; None without a round.
+        Predictions need no LightGBM.
     intercept_ : ndarray of shape (n_labels,)
         Scores before the first round.
     lambda_ : float
@@ -70,15 +80,17 @@ class BoostedLDL(SampleWeightMixin, Learner):
     n_estimators_ : int
         Number of rounds that are used.
     data_min_ : ndarray of shape (n_features,)
-        Smallest value of each feature, which is subtracted, because LightGBM gives 0 a bin of its own; 0 if a sparse
-        matrix has no negative value of the feature. Sparse matrices with negative values are made dense.
+        Smallest value of each feature, which is subtracted, because LightGBM gives 0 a bin of its
+        own; 0 if a sparse matrix has no negative value of the feature. Sparse matrices with
+        negative values are made dense.
     label_names_ : ndarray of shape (n_labels,)
 
     Notes
     -----
-    Ours. Departures from the paper: not applicable. The derivatives of the loss with respect to Z are
-    ``P - D`` and ``P (1 - P) c / (c - 1)`` for c labels, as in LightGBM's own multi-class objective; for votes the
-    second is that of Gauss and Newton. lambda makes one Newton step per round.
+    Ours. Departures from the paper: not applicable. The derivatives of the loss with respect to Z
+    are ``P - D`` and ``P (1 - P) c / (c - 1)`` for c labels, as in LightGBM's own multi-class
+    objective; for votes the second is that of Gauss and Newton. lambda makes one Newton step per
+    round.
 
     Examples
     --------
@@ -107,11 +119,18 @@ class BoostedLDL(SampleWeightMixin, Learner):
     random_state: RandomState = 0
 
     def capabilities(self) -> Capabilities:
-        """Ties between splits are broken by the order of rows, and sizes of leaves count rows, not weights."""
-        dependent = {"order_invariant": False, "label_invariant": False, "weight_equals_repetition": False}
+        """Ties between splits are broken by the order of rows, and sizes of leaves count rows, not
+        weights."""
+        dependent = {
+            "order_invariant": False,
+            "label_invariant": False,
+            "weight_equals_repetition": False,
+        }
         return super().capabilities()._replace(sparse=True, missing_values=True, **dependent)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None, **row_data: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None, **row_data: Any
+    ) -> Self:
         """Fit the model. If that fails, the object is left as it was.
 
         Parameters
@@ -123,8 +142,8 @@ class BoostedLDL(SampleWeightMixin, Learner):
         sample_weight : array-like of shape (n_samples,), default=None
             How often each row counts in the loss.
         validation : array-like of bool of shape (n_samples,), default=None
-            Rows to select the number of rounds on, which are not trained on. None draws a fifth of the rows; rows with
-            the same features stay together.
+            Rows to select the number of rounds on, which are not trained on. None draws a fifth of
+            the rows; rows with the same features stay together.
         **row_data
             Nothing else is used.
 
@@ -143,33 +162,57 @@ class BoostedLDL(SampleWeightMixin, Learner):
         return mask
 
     def _check_targets(self, y: Any) -> NDArray[Any]:
-        return super()._check_targets(y) if self.target == "degrees" else check_logical(y, nan="allow")
+        return (
+            super()._check_targets(y) if self.target == "degrees" else check_logical(y, nan="allow")
+        )
 
-    def _fit(self, X: Any, T: Array, sample_weight: SampleWeight | None = None, validation: Mask | None = None) -> None:
+    def _fit(
+        self,
+        X: Any,
+        T: Array,
+        sample_weight: SampleWeight | None = None,
+        validation: Mask | None = None,
+    ) -> None:
         lightgbm = import_optional("lightgbm", "boost", "Boosted trees")
         if validation is not None and (validation.all() or not validation.any()):
             rows = f"the {len(T)} rows of positive sample weight"
             raise InputError(f"validation must be a boolean mask of some, but not all, of {rows}.")
         rng = check_random_state(self.random_state)
         categorical = self._find_categorical(X)
-        smallest = X.nanmin(axis=0).toarray().ravel().clip(max=0.0) if sparse.issparse(X) else np.fmin.reduce(X)
+        smallest = (
+            X.nanmin(axis=0).toarray().ravel().clip(max=0.0)
+            if sparse.issparse(X)
+            else np.fmin.reduce(X)
+        )
         self.data_min_ = np.nan_to_num(smallest.astype(np.float64))
         X = self._as_matrix(X)
         group = _group_equal_rows(X, rng)
-        held_out = (rng.permutation(group.max() + 1) % 5 == 0)[group] if validation is None else validation
+        held_out = (
+            (rng.permutation(group.max() + 1) % 5 == 0)[group] if validation is None else validation
+        )
         trained = held_out if held_out.all() else ~held_out
         weights = np.ones(len(T)) if sample_weight is None else sample_weight
-        loss = (_DegreeLoss if self.target == "degrees" else _VoteLoss)(T[trained], weights[trained])
+        loss = (_DegreeLoss if self.target == "degrees" else _VoteLoss)(
+            T[trained], weights[trained]
+        )
         self.n_estimators_ = 0
         self.intercept_ = loss.intercept
         self.trees_ = None
-        if T.shape[1] > 1 and len(np.unique(group[trained])) > 1:  # LightGBM needs a feature that varies
+        if (
+            T.shape[1] > 1 and len(np.unique(group[trained])) > 1
+        ):  # LightGBM needs a feature that varies
             params = self._lightgbm_params(loss, int(rng.randint(2**31 - 1)))
 
             def dataset(rows: Mask, reference: Any = None) -> Any:
                 start = np.tile(loss.intercept, (int(rows.sum()), 1))
-                given: dict[str, Any] = {"categorical_feature": categorical, "params": params, "reference": reference}
-                return lightgbm.Dataset(X[rows], label=np.zeros(len(start)), init_score=start, **given)
+                given: dict[str, Any] = {
+                    "categorical_feature": categorical,
+                    "params": params,
+                    "reference": reference,
+                }
+                return lightgbm.Dataset(
+                    X[rows], label=np.zeros(len(start)), init_score=start, **given
+                )
 
             train = dataset(trained)
             booster = lightgbm.train(
@@ -177,7 +220,11 @@ class BoostedLDL(SampleWeightMixin, Learner):
                 train,
                 self.n_estimators,
                 valid_sets=[dataset(held_out, train)],
-                feval=lambda Z, _: ("loss", loss.mean_loss(Z, T[held_out], weights[held_out]), False),
+                feval=lambda Z, _: (
+                    "loss",
+                    loss.mean_loss(Z, T[held_out], weights[held_out]),
+                    False,
+                ),
                 callbacks=[lightgbm.early_stopping(self.n_iter_no_change, verbose=False)],
             )
             self.n_estimators_ = booster.best_iteration
@@ -209,11 +256,20 @@ class BoostedLDL(SampleWeightMixin, Learner):
         names = list(getattr(self, "feature_names_in_", []))
         given = [] if self.categorical_features is None else list(self.categorical_features)
         try:
-            positions = [names.index(name) if isinstance(name, str) else range(X.shape[1])[name] for name in given]
+            positions = [
+                names.index(name) if isinstance(name, str) else range(X.shape[1])[name]
+                for name in given
+            ]
             columns = X[:, positions].toarray() if sparse.issparse(X) else X[:, positions]
         except (ValueError, IndexError, TypeError):
-            raise InputError(f"categorical_features must be columns of X, got {given!r:.80}.") from None
-        bad = (columns < 0) | (columns > 2**31 - 2) | (columns != np.floor(columns)) & ~np.isnan(columns)
+            raise InputError(
+                f"categorical_features must be columns of X, got {given!r:.80}."
+            ) from None
+        bad = (
+            (columns < 0)
+            | (columns > 2**31 - 2)
+            | (columns != np.floor(columns)) & ~np.isnan(columns)
+        )
         if bad.any():
             row, k = np.argwhere(bad)[0]
             problem = f"The categorical column {given[k]!r} has {columns[row, k]:g} at row {row}"
@@ -242,7 +298,8 @@ class _DegreeLoss:
         self.D, self.weights, self.intercept = D, weights[:, None], mean_logits(D, weights)
 
     def derivatives(self, Z: Array) -> tuple[Array, Array]:
-        """First derivatives and the diagonal of the second, scaled as in LightGBM's multi-class objective."""
+        """First derivatives and the diagonal of the second, scaled as in LightGBM's multi-class
+        objective."""
         P, c = softmax(Z), self.D.shape[1]
         return self.weights * (P - self.D), self.weights * P * (1.0 - P) * (c / (c - 1))
 
@@ -252,7 +309,8 @@ class _DegreeLoss:
 
 
 class _VoteLoss:
-    """Negative log-likelihood of 0/1 labels (NaN: unobserved), if ``rate`` votes are divided by the softmax of Z."""
+    """Negative log-likelihood of 0/1 labels (NaN: unobserved), if ``rate`` votes are divided by the
+    softmax of Z."""
 
     def __init__(self, Y: Array, weights: SampleWeight) -> None:
         self.counts = ~np.isnan(Y) * weights[:, None]
@@ -266,10 +324,13 @@ class _VoteLoss:
         return float(np.exp(self.log_rate))
 
     def derivatives(self, Z: Array) -> tuple[Array, Array]:
-        """First derivatives and the diagonal of Gauss and Newton's matrix; then updates the rate by a Newton step."""
+        """First derivatives and the diagonal of Gauss and Newton's matrix; then updates the rate by
+        a Newton step."""
         logP, c = log_softmax(Z), self.Y.shape[1]
         P = np.exp(logP)
-        slope, curvature = (self.counts * part for part in vote_slopes(logP + self.log_rate, self.Y))
+        slope, curvature = (
+            self.counts * part for part in vote_slopes(logP + self.log_rate, self.Y)
+        )
         gradient = slope - P * slope.sum(axis=1, keepdims=True)
         diagonal = curvature * (1.0 - 2.0 * P) + P**2 * curvature.sum(axis=1, keepdims=True)
         self.log_rate -= float(np.clip(slope.sum() / max(curvature.sum(), 1e-12), -1.0, 1.0))
@@ -286,6 +347,8 @@ def _group_equal_rows(X: Any, rng: Any) -> NDArray[np.intp]:
     """A number for each row, the same for rows with the same features."""
     direction = rng.normal(size=X.shape[1])
     # Not by BLAS, in which the same row may give another number at another place.
-    projected = X @ direction if sparse.issparse(X) else np.einsum("ij,j->i", np.nan_to_num(X), direction)
+    projected = (
+        X @ direction if sparse.issparse(X) else np.einsum("ij,j->i", np.nan_to_num(X), direction)
+    )
     group: NDArray[np.intp] = np.unique(projected, return_inverse=True)[1]
     return group

@@ -18,23 +18,25 @@ from ldlearn.core.simplex import Array, SampleWeight, row_weights
 class CDLLD(SampleWeightMixin, Learner):
     r"""Concentration distribution learning from label distributions (CDL-LD).
 
-    A linear model gives every label an evidence, which is not negative. The degrees are the mean of the Dirichlet
-    distribution with these evidences plus 1 as parameters, and the less evidence there is in all, the larger is the
-    background concentration: the part of the row that no label describes.
+    A linear model gives every label an evidence, which is not negative. The degrees are the mean of
+    the Dirichlet distribution with these evidences plus 1 as parameters, and the less evidence
+    there is in all, the larger is the background concentration: the part of the row that no label
+    describes.
 
     .. math::
 
         \min_{W, b}\; \sum_i \Big[ |d_i - p_i|^2 + \frac{1 - |p_i|^2}{S_i + 1} \Big] + l_2 (m |W|^2 + |b|^2),
         \qquad p_{ij} = \frac{1 + e_{ij}}{S_i}, \quad e_i = \ln(1 + e^{x_i W + b}), \quad S_i = c + \sum_j e_{ij}
 
-    X has m standardised features; the second term is the variance of the Dirichlet distribution. The background
-    concentration of a row is c / S.
+    X has m standardised features; the second term is the variance of the Dirichlet distribution.
+    The background concentration of a row is c / S.
 
     Parameters
     ----------
     l2 : float, default=0.01
-        Penalty; the loss is a sum over rows, so that the same value has less influence if there are more rows. The
-        released code has a weight decay between 1e-5 and 1, chosen for each data set, whatever m is.
+        Penalty; the loss is a sum over rows, so that the same value has less influence if there are
+        more rows. The released code has a weight decay between 1e-5 and 1, chosen for each data
+        set, whatever m is.
     max_iter : int, default=500
         L-BFGS iterations at most.
     tol : float, default=1e-6
@@ -54,12 +56,13 @@ class CDLLD(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Departures from the paper: L-BFGS on all rows from coefficients 0 instead of 20 epochs of Adam from random ones;
-    standardised features. Confidence: certain for the objective (released code).
+    Departures from the paper: L-BFGS on all rows from coefficients 0 instead of 20 epochs of Adam
+    from random ones; standardised features. Confidence: certain for the objective (released code).
 
     References
     ----------
-    J. Tang, Y. Jia, "Concentration Distribution Learning from Label Distributions", ICML 2025, pp. 58832-58841.
+    J. Tang, Y. Jia, "Concentration Distribution Learning from Label Distributions", ICML 2025, pp.
+    58832-58841.
 
     Examples
     --------

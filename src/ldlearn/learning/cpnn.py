@@ -12,32 +12,34 @@ from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estim
 from ldlearn.core.scaling import feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
 
-_BLOCK_ENTRIES = 100_000  # of the (rows, c, h) arrays worked on at a time, so that they stay in the cache
+_BLOCK_ENTRIES = (
+    100_000  # of the (rows, c, h) arrays worked on at a time, so that they stay in the cache
+)
 
 
 @estimator_dataclass
 class CPNN(SampleWeightMixin, Learner):
     r"""Conditional probability neural network (CPNN).
 
-    A network with one hidden layer gets the features and the number of a label, and gives the logarithm of the label's
-    degree. Neighbouring labels have similar inputs: it is meant for ordered labels such as ages. For unordered ones
-    take `MLPLDL` or `AABP`.
+    A network with one hidden layer gets the features and the number of a label, and gives the
+    logarithm of the label's degree. Neighbouring labels have similar inputs: it is meant for
+    ordered labels such as ages. For unordered ones take `MLPLDL` or `AABP`.
 
     .. math::
 
         \min_{V, u, a, w}\; KL(D, P) + l_2 (m |V|^2 + |u|^2 + h |w|^2), \qquad
         P_{ij} \propto \exp\Big( \sum_{r=1}^{h} w_r \tanh(x_i V_r + t_j u_r + a_r) \Big)
 
-    for m standardised features, h hidden units and label positions t from -1 to 1: the penalty of a layer grows with
-    the number of its inputs.
+    for m standardised features, h hidden units and label positions t from -1 to 1: the penalty of a
+    layer grows with the number of its inputs.
 
     Parameters
     ----------
     hidden_units : int, default=64
         h.
     l2 : float, default=0.03
-        Penalty; the loss is a sum over rows, so that the same value has less influence if there are more rows. 0 is the
-        published form.
+        Penalty; the loss is a sum over rows, so that the same value has less influence if there are
+        more rows. 0 is the published form.
     max_iter : int, default=500
         L-BFGS iterations at most.
     tol : float, default=1e-4
@@ -64,13 +66,14 @@ class CPNN(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Departures from the paper: L-BFGS instead of resilient propagation; standardised features, label positions scaled to
-    [-1, 1]; a penalty. Confidence: inferred (from a close reading published by others).
+    Departures from the paper: L-BFGS instead of resilient propagation; standardised features, label
+    positions scaled to [-1, 1]; a penalty. Confidence: inferred (from a close reading published by
+    others).
 
     References
     ----------
-    X. Geng, C. Yin, Z.-H. Zhou, "Facial Age Estimation by Learning from Label Distributions", IEEE TPAMI 35(10), 2013,
-    pp. 2401-2412.
+    X. Geng, C. Yin, Z.-H. Zhou, "Facial Age Estimation by Learning from Label Distributions", IEEE
+    TPAMI 35(10), 2013, pp. 2401-2412.
 
     Examples
     --------
@@ -86,7 +89,9 @@ class CPNN(SampleWeightMixin, Learner):
 
     float32_tolerance = 1e-2
     # Labels are numbered, and rounding errors grow during training.
-    _capabilities = Capabilities(order_invariant=False, label_invariant=False, weight_equals_repetition=False)
+    _capabilities = Capabilities(
+        order_invariant=False, label_invariant=False, weight_equals_repetition=False
+    )
     _test_params = ({"hidden_units": 4, "random_state": 0},)
 
     hidden_units: PositiveInt = 64
@@ -102,7 +107,12 @@ class CPNN(SampleWeightMixin, Learner):
         scaling = feature_scaling(X, weights=sample_weight)
         rng = check_random_state(self.random_state)
         m, h = X.shape[1], self.hidden_units
-        start = [rng.normal(size=(m, h)) / np.sqrt(m), rng.normal(size=h), rng.normal(size=h), rng.normal(size=h) / h]
+        start = [
+            rng.normal(size=(m, h)) / np.sqrt(m),
+            rng.normal(size=h),
+            rng.normal(size=h),
+            rng.normal(size=h) / h,
+        ]
         loss = partial(loss_and_gradient, scaling.apply(X), D, weights / total, self.l2 / total)
         V, self.label_coef_, a, self.output_coef_ = self._minimize_lbfgs(loss, start).arrays
         self.hidden_coef_, self.hidden_intercept_ = scaling.undo(V, a)
@@ -125,9 +135,17 @@ def label_positions(n_labels: int) -> Array:
 
 
 def loss_and_gradient(
-    Z: Array, D: Array, weights: SampleWeight, penalty: float, V: Array, u: Array, a: Array, w: Array
+    Z: Array,
+    D: Array,
+    weights: SampleWeight,
+    penalty: float,
+    V: Array,
+    u: Array,
+    a: Array,
+    w: Array,
 ) -> tuple[float, list[Array]]:
-    """Weighted cross-entropy of D and the prediction for features Z, plus the penalty, and the gradient."""
+    """Weighted cross-entropy of D and the prediction for features Z, plus the penalty, and the
+    gradient."""
     m, h = V.shape
     t = label_positions(D.shape[1])
     F = Z @ V + a

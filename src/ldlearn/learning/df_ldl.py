@@ -19,17 +19,18 @@ from ldlearn.solvers.softmax_regression import softmax_regression
 class DFLDL(Learner):
     r"""Decomposition and fusion (DF-LDL).
 
-    Rows in which label i has at least the degree of label j are easier to learn than all rows together. A softmax
-    regression is fitted to these rows for every ordered pair of labels; a new row is predicted by the mean of those
-    whose order its nearest training rows confirm.
+    Rows in which label i has at least the degree of label j are easier to learn than all rows
+    together. A softmax regression is fitted to these rows for every ordered pair of labels; a new
+    row is predicted by the mean of those whose order its nearest training rows confirm.
 
     .. math::
 
         p(x) = \frac{2}{c (c - 1)} \sum_{i \ne j} s_{ij}(x)\, P_{ij}(x), \qquad
         \min_{P_{ij}}\; KL(D_{ij}, P_{ij}) + l_2 |W_{ij}|^2, \quad P_{ij} = softmax(X W_{ij} + b_{ij})
 
-    :math:`D_{ij}` are the training rows with :math:`d_i \ge d_j`, and :math:`s_{ij}` is 1 if label i has the larger
-    mean degree among the ``n_neighbors`` nearest rows, 0 if label j has it, and 1/2 if they are equal.
+    :math:`D_{ij}` are the training rows with :math:`d_i \ge d_j`, and :math:`s_{ij}` is 1 if label
+    i has the larger mean degree among the ``n_neighbors`` nearest rows, 0 if label j has it, and
+    1/2 if they are equal.
 
     Parameters
     ----------
@@ -58,25 +59,28 @@ class DFLDL(Learner):
 
     Notes
     -----
-    c (c - 1) regressions: many labels take long. Scale the features, since neighbours are found by distance. Where
-    neighbours say little about the order of labels it is below the mean distribution: on Yeast_spo5 (1,479 rows) its
-    intersection is 0.903, that of the mean 0.908, and on Movie (1,500 rows, 1,869 features) 0.805 and 0.810.
+    c (c - 1) regressions: many labels take long. Scale the features, since neighbours are found by
+    distance. Where neighbours say little about the order of labels it is below the mean
+    distribution: on Yeast_spo5 (1,479 rows) its intersection is 0.903, that of the mean 0.908, and
+    on Movie (1,500 rows, 1,869 features) 0.805 and 0.810.
 
-    Departures from the paper: softmax regression (`SABFGS`) is the only base learner; rows in which two labels have
-    equal degrees belong to both orders, so that the order of the labels does not matter. Confidence: inferred (from a
-    re-implementation by others).
+    Departures from the paper: softmax regression (`SABFGS`) is the only base learner; rows in which
+    two labels have equal degrees belong to both orders, so that the order of the labels does not
+    matter. Confidence: inferred (from a re-implementation by others).
 
     References
     ----------
-    M. González, G. González-Almagro, I. Triguero, J.-R. Cano, S. García, "Decomposition-Fusion for Label Distribution
-    Learning", Information Fusion 66, 2021, pp. 64-75.
+    M. González, G. González-Almagro, I. Triguero, J.-R. Cano, S. García, "Decomposition-Fusion for
+    Label Distribution Learning", Information Fusion 66, 2021, pp. 64-75.
 
     Examples
     --------
     >>> import numpy as np
     >>> from ldlearn.learning import DFLDL
     >>> X = np.linspace(-1, 1, 40)[:, None]
-    >>> D = np.hstack([0.5 + 0.4 * np.sign(X), 0.5 - 0.4 * np.sign(X)])  # a step, which a linear model misses
+    >>> D = np.hstack(
+    ...     [0.5 + 0.4 * np.sign(X), 0.5 - 0.4 * np.sign(X)]
+    ... )  # a step, which a linear model misses
     >>> DFLDL(l2=0.01).fit(X, D).predict([[-0.3], [0.3]]).round(2)
     array([[0.1, 0.9],
            [0.9, 0.1]])
@@ -103,7 +107,9 @@ class DFLDL(Learner):
             if not rows.any():
                 return 0, True
             features = reduce_to_row_space(Features(X[rows]))
-            fit = softmax_regression(features, D[rows], l2=self.l2, tol=self.tol, max_iter=self.max_iter)
+            fit = softmax_regression(
+                features, D[rows], l2=self.l2, tol=self.tol, max_iter=self.max_iter
+            )
             coef, self.pair_intercept_[k] = features.to_original(fit.coef, fit.intercept)
             self.pair_coef_[k] = coef.T
             return fit.n_iter, fit.converged
@@ -118,5 +124,7 @@ class DFLDL(Learner):
         P = np.zeros(near.shape)
         for k, (i, j) in enumerate(permutations(range(near.shape[1]), 2)):
             competence = 0.5 * (1.0 + np.sign(np.round(near[:, i] - near[:, j], 9)))
-            P += competence[:, None] * linear_softmax(X, self.pair_coef_[k].T, self.pair_intercept_[k])
+            P += competence[:, None] * linear_softmax(
+                X, self.pair_coef_[k].T, self.pair_intercept_[k]
+            )
         return normalize_rows(P)

@@ -13,26 +13,29 @@ from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 class IncomLDL(SimplexLearner):
     r"""Low-rank regression on incomplete label distributions (IncomLDL).
 
-    Assumes that degrees are linear in the features and that few directions explain all labels. Training degrees may be
-    missing (NaN): those that are known are fitted, and the simplex and the correlation between labels supply the rest.
+    Assumes that degrees are linear in the features and that few directions explain all labels.
+    Training degrees may be missing (NaN): those that are known are fitted, and the simplex and the
+    correlation between labels supply the rest.
 
     .. math::
 
         \min_{W, b}\; \tfrac12 \sum_{(i, j)\,known} (z_{ij} - d_{ij})^2
         + \alpha |(X^T X + l_2 m I)^{1/2} W|_*, \qquad z_i = x_i W + b \in \Delta
 
-    X has m standardised features, :math:`|\cdot|_*` is the sum of the singular values (without :math:`l_2` those of
-    :math:`X W`) and :math:`\Delta` the simplex. New rows are predicted by the point of the simplex nearest to
-    :math:`x W + b`.
+    X has m standardised features, :math:`|\cdot|_*` is the sum of the singular values (without
+    :math:`l_2` those of :math:`X W`) and :math:`\Delta` the simplex. New rows are predicted by the
+    point of the simplex nearest to :math:`x W + b`.
 
     Parameters
     ----------
     alpha : float, default=None
-        Penalty on the rank. None takes :math:`s \sqrt{q} (\sqrt{r} + \sqrt{c})`, where q is the part of known degrees,
-        s their standard deviation and r the effective number of features, the trace of
-        :math:`X^T X (X^T X + l_2 m I)^{-1}`: about the largest singular value if features and degrees are unrelated.
+        Penalty on the rank. None takes :math:`s \sqrt{q} (\sqrt{r} + \sqrt{c})`, where q is the
+        part of known degrees, s their standard deviation and r the effective number of features,
+        the trace of :math:`X^T X (X^T X + l_2 m I)^{-1}`: about the largest singular value if
+        features and degrees are unrelated.
     l2 : float, default=1.0
-        Penalty on coefficients of features that hardly vary together with others; 0 is the published form.
+        Penalty on coefficients of features that hardly vary together with others; 0 is the
+        published form.
     tol : float, default=1e-5
         Stop when z changes, and misses the simplex, by no more than this.
     max_iter : int, default=5000
@@ -52,11 +55,12 @@ class IncomLDL(SimplexLearner):
 
     Notes
     -----
-    A single missing degree of a row follows from the others. Degrees are predicted to be at least 1e-6.
+    A single missing degree of a row follows from the others. Degrees are predicted to be at least
+    1e-6.
 
-    Departures from the paper: an intercept; standardised features; the term in l2 and the default of alpha; proximal
-    terms in the alternating direction method, which solves the same problem. Confidence: inferred (from the abstract
-    and from a re-implementation by others).
+    Departures from the paper: an intercept; standardised features; the term in l2 and the default
+    of alpha; proximal terms in the alternating direction method, which solves the same problem.
+    Confidence: inferred (from the abstract and from a re-implementation by others).
 
     References
     ----------
@@ -67,7 +71,9 @@ class IncomLDL(SimplexLearner):
     >>> import numpy as np
     >>> from ldlearn.learning import IncomLDL
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> D = np.array([[0.2, 0.2, 0.6], [0.3, np.nan, np.nan], [np.nan, 0.2, np.nan], [0.5, 0.2, 0.3]])
+    >>> D = np.array(
+    ...     [[0.2, 0.2, 0.6], [0.3, np.nan, np.nan], [np.nan, 0.2, np.nan], [0.5, 0.2, 0.3]]
+    ... )
     >>> IncomLDL(alpha=1e-6).fit(X, D).predict(X).round(2)
     array([[0.2, 0.2, 0.6],
            [0.3, 0.2, 0.5],
@@ -92,7 +98,9 @@ class IncomLDL(SimplexLearner):
             return singular_value_threshold(A, self.alpha_ * t)
 
         weights = known.astype(np.float64)
-        fit = simplex_regression(factors, D, weights, shrink, ridge=penalty, tol=self.tol, max_iter=self.max_iter)
+        fit = simplex_regression(
+            factors, D, weights, shrink, ridge=penalty, tol=self.tol, max_iter=self.max_iter
+        )
         squares = float(np.nansum((fit.fitted - D) ** 2))
         self.objective_ = 0.5 * squares + self.alpha_ * nuclear_norm(fit.V)
         return fit

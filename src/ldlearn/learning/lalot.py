@@ -16,9 +16,10 @@ from ldlearn.solvers.sinkhorn import Transport, sinkhorn, total_plan, transport_
 class LALOT(SampleWeightMixin, Learner):
     r"""Label distribution learning by optimal transport (LALOT; the DLDL paper calls it LDLOT).
 
-    Instead of label by label, predictions are compared with the truth by what it costs to move mass from label to
-    label; the costs are learned with the model, around the correlation of the labels. Assumes that some labels are
-    nearer to each other than others and that mistaking those for each other is cheaper.
+    Instead of label by label, predictions are compared with the truth by what it costs to move mass
+    from label to label; the costs are learned with the model, around the correlation of the labels.
+    Assumes that some labels are nearer to each other than others and that mistaking those for each
+    other is cheaper.
 
     .. math::
 
@@ -31,18 +32,19 @@ class LALOT(SampleWeightMixin, Learner):
     .. math:: W(h, d; M) = \min_{P 1 = h,\, P^T 1 = d,\, P \ge 0}\;
         \langle P, M \rangle + \frac{1}{\lambda} \sum_{ab} P_{ab} (\ln P_{ab} - 1)
 
-    s is such that the largest cost under :math:`K_0` is 1; the penalty is on the coefficients of standardised features.
-    Weights and K are improved in turn; neither step raises the objective.
+    s is such that the largest cost under :math:`K_0` is 1; the penalty is on the coefficients of
+    standardised features. Weights and K are improved in turn; neither step raises the objective.
 
     Parameters
     ----------
     lam : float, default=20.0
-        :math:`\lambda`. The entropy with weight 1 / lam pulls every prediction towards equal shares: the smaller lam,
-        the more. The larger, the longer a fit takes.
+        :math:`\lambda`. The entropy with weight 1 / lam pulls every prediction towards equal
+        shares: the smaller lam, the more. The larger, the longer a fit takes.
     C : float, default=200.0
         How closely K keeps to :math:`K_0`.
     l2 : float, default=3.0
-        Weight of the penalty; sums over rows, so the same number means less as n grows. 0 is the published form.
+        Weight of the penalty; sums over rows, so the same number means less as n grows. 0 is the
+        published form.
     steps : int, default=50
         L-BFGS iterations on the coefficients, at most, before each update of K.
     max_iter : int, default=50
@@ -72,17 +74,19 @@ class LALOT(SampleWeightMixin, Learner):
 
     Notes
     -----
-    The larger lam, the nearer is W to a function with kinks, on which L-BFGS creeps and rounding decides where it
-    stops: with the defaults, permuting rows or labels, or another processor, moves single predictions by about 0.01 and
-    now and then more, though the score hardly at all. ``lam=10, tol=1e-5`` agree to four digits, at some cost in score.
+    The larger lam, the nearer is W to a function with kinks, on which L-BFGS creeps and rounding
+    decides where it stops: with the defaults, permuting rows or labels, or another processor, moves
+    single predictions by about 0.01 and now and then more, though the score hardly at all.
+    ``lam=10, tol=1e-5`` agree to four digits, at some cost in score.
 
-    Departures from the paper: ``lam=20`` instead of the 0.2 of the available code, with which the entropy outweighs
-    the costs and predictions are close to uniform whatever the features are; a penalty; L-BFGS from the mean
-    distribution instead of gradient descent from random coefficients; transport is solved to a tolerance, by sweeps
-    and Newton's method, instead of by 200 sweeps; features are standardised within the solver; s is a constant, where
-    that code divides M by its largest entry anew in every round, so that no objective falls. Confidence: inferred (from
-    a translation by others and the theory of transport; the paper's prior, its optimiser, and whether it takes M or its
-    root are not certain).
+    Departures from the paper: ``lam=20`` instead of the 0.2 of the available code, with which the
+    entropy outweighs the costs and predictions are close to uniform whatever the features are; a
+    penalty; L-BFGS from the mean distribution instead of gradient descent from random coefficients;
+    transport is solved to a tolerance, by sweeps and Newton's method, instead of by 200 sweeps;
+    features are standardised within the solver; s is a constant, where that code divides M by its
+    largest entry anew in every round, so that no objective falls. Confidence: inferred (from a
+    translation by others and the theory of transport; the paper's prior, its optimiser, and whether
+    it takes M or its root are not certain).
 
     References
     ----------
@@ -120,18 +124,22 @@ class LALOT(SampleWeightMixin, Learner):
         theta = np.zeros((Z.shape[1], D.shape[1]))
         theta0 = self.fit_intercept * mean_logits(D, sample_weight)
         counts = row_weights(D, sample_weight)
-        # Labels that occur together are near: the kernel of the label metric before anything is learned.
+        # Labels that occur together are near: the kernel of the label metric before anything is
+        # learned.
         K0 = D.T @ (counts[:, None] * D)
         unit = float(squared_distances(K0).max()) or 1.0  # a single label costs nothing
         K = K0
         path = [np.inf]
         is_solved = False
         while self._should_iterate(path) or not (is_solved or self.n_iter_ == self.max_iter):
-            loss = TransportLoss(Z, D, squared_distances(K) / unit, counts, self.lam, self.l2, self.fit_intercept)
+            loss = TransportLoss(
+                Z, D, squared_distances(K) / unit, counts, self.lam, self.l2, self.fit_intercept
+            )
             fit = minimize_lbfgs(loss, [theta, theta0], max_iter=self.steps, tol=0.1 * self.tol)
             theta, theta0 = fit.arrays
             is_solved = fit.converged
-            # Costs are divided by unit, and so is the price of leaving K0: the minimum over K does not move.
+            # Costs are divided by unit, and so is the price of leaving K0: the minimum over K does
+            # not move.
             path.append(fit.loss + 0.5 * self.C / unit * float(np.sum((K - K0) ** 2)))
             K = metric_step(loss.total_plan(theta, theta0), K0, self.C)
         coef, self.intercept_ = scaling.undo(theta, theta0)
@@ -163,10 +171,13 @@ class TransportLoss:
     def __call__(self, theta: Array, theta0: Array) -> tuple[float, list[Array]]:
         """Loss and gradient in theta and theta0."""
         H, plan = self._transport(theta, theta0)
-        # The dual variable of h is the derivative of W in h, up to a constant that the softmax removes.
+        # The dual variable of h is the derivative of W in h, up to a constant that the softmax
+        # removes.
         a = plan.log_u / self.lam
         G = self.counts[:, None] * H * (a - np.sum(H * a, axis=1, keepdims=True))
-        loss = float(self.counts @ transport_cost(plan, H, self.D, self.lam)) + self.l2 * float(np.vdot(theta, theta))
+        loss = float(self.counts @ transport_cost(plan, H, self.D, self.lam)) + self.l2 * float(
+            np.vdot(theta, theta)
+        )
         return loss, [self.Z.T @ G + 2.0 * self.l2 * theta, self.fit_intercept * G.sum(axis=0)]
 
     def total_plan(self, theta: Array, theta0: Array) -> Array:
@@ -174,8 +185,11 @@ class TransportLoss:
         return total_plan(self._transport(theta, theta0)[1], self.M, self.lam, self.counts)
 
     def _transport(self, theta: Array, theta0: Array) -> tuple[Array, Transport]:
-        H = np.maximum(softmax(self.Z @ theta + theta0), 1e-100)  # positive, since its logarithm is needed
-        # A line search asks for nearby thetas: the last plans are nearly right, and few sweeps are left.
+        H = np.maximum(
+            softmax(self.Z @ theta + theta0), 1e-100
+        )  # positive, since its logarithm is needed
+        # A line search asks for nearby thetas: the last plans are nearly right, and few sweeps are
+        # left.
         plan = sinkhorn(H, self.D, self.M, self.lam, start=self._last, tol=1e-7)
         self._last = plan.log_u
         return H, plan
@@ -190,8 +204,10 @@ def squared_distances(K: Array) -> Array:
 
 
 def metric_step(plan: Array, K0: Array, C: float) -> Array:
-    """The K that minimises ``<plan, squared_distances(K)> + C/2 |K - K0|^2`` over positive semi-definite matrices."""
-    # The gradient of <plan, squared_distances(K)>, which is linear in K: the minimum is one projected step.
+    """The K that minimises ``<plan, squared_distances(K)> + C/2 |K - K0|^2`` over positive
+    semi-definite matrices."""
+    # The gradient of <plan, squared_distances(K)>, which is linear in K: the minimum is one
+    # projected step.
     slope = np.diag(plan.sum(axis=0) + plan.sum(axis=1)) - plan - plan.T
     values, vectors = np.linalg.eigh(K0 - slope / C)
     return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)

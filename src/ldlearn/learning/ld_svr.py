@@ -9,15 +9,23 @@ from sklearn.metrics.pairwise import euclidean_distances
 from ldlearn.base import Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.kernels import rbf_blocks, rbf_kernel
-from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, normalize_rows, positive_or_one, row_weights
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    clip_degrees,
+    normalize_rows,
+    positive_or_one,
+    row_weights,
+)
 
 
 @estimator_dataclass
 class LDSVR(SampleWeightMixin, Learner):
     r"""Label distribution support vector regressor (LDSVR).
 
-    A kernel machine regresses the logits of all degrees at once: rows whose vector of errors is short cost nothing.
-    Assumes a smooth relation; the number of rows is limited by the kernel matrix, which is stored.
+    A kernel machine regresses the logits of all degrees at once: rows whose vector of errors is
+    short cost nothing. Assumes a smooth relation; the number of rows is limited by the kernel
+    matrix, which is stored.
 
     .. math::
 
@@ -25,8 +33,9 @@ class LDSVR(SampleWeightMixin, Learner):
         u_i = \tfrac14 \Big| \ln \frac{d_i}{1 - d_i} - K_i \beta - b \Big|_2, \quad
         K_{ij} = e^{-|x_i - x_j|^2 / (2 \sigma^2)}
 
-    The prediction is :math:`\sigma(z) = 1 / (1 + e^{-z})` of the scores, divided by its sum; a quarter is the largest
-    slope of this function, so that :math:`u_i` bounds the error of the degrees.
+    The prediction is :math:`\sigma(z) = 1 / (1 + e^{-z})` of the scores, divided by its sum; a
+    quarter is the largest slope of this function, so that :math:`u_i` bounds the error of the
+    degrees.
 
     Parameters
     ----------
@@ -57,18 +66,18 @@ class LDSVR(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Departures from the paper: L-BFGS in the eigenvectors of the kernel matrix instead of iterated reweighted least
-    squares (the same convex problem); degrees below 1 / (10 c) are raised to it, where the released code replaces
-    zeros alone, which then exceed the smallest positive degrees. Confidence: certain for the objective (released code);
-    inferred for the defaults.
+    Departures from the paper: L-BFGS in the eigenvectors of the kernel matrix instead of iterated
+    reweighted least squares (the same convex problem); degrees below 1 / (10 c) are raised to it,
+    where the released code replaces zeros alone, which then exceed the smallest positive degrees.
+    Confidence: certain for the objective (released code); inferred for the defaults.
 
-    On SCUT_FBP (900 rows, 300 features that say little) its Kullback-Leibler divergence is 0.379, that of the mean
-    distribution 0.365; its intersection is above the mean's.
+    On SCUT_FBP (900 rows, 300 features that say little) its Kullback-Leibler divergence is 0.379,
+    that of the mean distribution 0.365; its intersection is above the mean's.
 
     References
     ----------
-    X. Geng, P. Hou, "Pre-Release Prediction of Crowd Opinion on Movies by Label Distribution Learning", IJCAI 2015,
-    pp. 3511-3517.
+    X. Geng, P. Hou, "Pre-Release Prediction of Crowd Opinion on Movies by Label Distribution
+    Learning", IJCAI 2015, pp. 3511-3517.
 
     Examples
     --------
@@ -101,7 +110,9 @@ class LDSVR(SampleWeightMixin, Learner):
         values, vectors = np.linalg.eigh(rbf_kernel(self.training_rows_, width=self.sigma_))
         kept = values > n * np.finfo(np.float64).eps * values[-1]
         root = np.sqrt(values[kept])
-        basis = vectors[:, kept] * root  # K = basis basis', and the penalty is the square of theta = root vectors' beta
+        basis = (
+            vectors[:, kept] * root
+        )  # K = basis basis', and the penalty is the square of theta = root vectors' beta
 
         def loss(theta: Array, b: Array) -> tuple[float, list[Array]]:
             errors = basis @ theta + b - targets

@@ -12,17 +12,17 @@ from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
 class LDLDPA(LinearSoftmaxLearner):
     r"""Softmax regression with the description-degree percentile average (LDL-DPA).
 
-    Assumes what `SABFGS` does, and that the labels of large degrees matter most: predictions are rewarded for the
-    degrees of labels of high rank, and for being as uneven as the true distribution. To be tried where rankings are
-    evaluated.
+    Assumes what `SABFGS` does, and that the labels of large degrees matter most: predictions are
+    rewarded for the degrees of labels of high rank, and for being as uneven as the true
+    distribution. To be tried where rankings are evaluated.
 
     .. math::
 
         \min_{W, b}\; KL(D, P) - \frac{\alpha}{c} \sum_{ij} r_{ij} p_{ij} + \beta \sum_i (var(p_i) - var(d_i))^2
         + l_2 |W|^2, \qquad P = softmax(X W + b)
 
-    :math:`r_{ij}` is the rank of label j among the c degrees of row i, 1 for the smallest (the mean rank of equal
-    ones), and var the variance of the degrees of a row.
+    :math:`r_{ij}` is the rank of label j among the c degrees of row i, 1 for the smallest (the mean
+    rank of equal ones), and var the variance of the degrees of a row.
 
     Parameters
     ----------
@@ -54,13 +54,14 @@ class LDLDPA(LinearSoftmaxLearner):
 
     Notes
     -----
-    Departures from the paper: unknown, since it was not available; the formula is that of a third-party implementation
-    (PyLDL), which has no intercept and ``l2=0`` by default, and agrees with the abstract. Confidence: inferred.
+    Departures from the paper: unknown, since it was not available; the formula is that of a
+    third-party implementation (PyLDL), which has no intercept and ``l2=0`` by default, and agrees
+    with the abstract. Confidence: inferred.
 
     References
     ----------
-    X. Jia, T. Qin, Y. Lu, W. Li, "Adaptive Weighted Ranking-Oriented Label Distribution Learning", IEEE TNNLS 35(8),
-    2024, pp. 11302-11316.
+    X. Jia, T. Qin, Y. Lu, W. Li, "Adaptive Weighted Ranking-Oriented Label Distribution Learning",
+    IEEE TNNLS 35(8), 2024, pp. 11302-11316.
 
     Examples
     --------
@@ -82,4 +83,6 @@ class LDLDPA(LinearSoftmaxLearner):
         reward = self.alpha / c * rankdata(D, axis=1)
         excess = P.var(axis=1) - D.var(axis=1)
         losses = self.beta * excess**2 - np.sum(reward * P, axis=1)
-        return losses, 4.0 * self.beta / c * excess[:, None] * (P - P.mean(axis=1, keepdims=True)) - reward
+        return losses, 4.0 * self.beta / c * excess[:, None] * (
+            P - P.mean(axis=1, keepdims=True)
+        ) - reward

@@ -1,4 +1,5 @@
-"""LDLFs: label distribution learning forests, differentiable trees with distributions at their leaves."""
+"""LDLFs: label distribution learning forests, differentiable trees with distributions at their
+leaves."""
 
 from dataclasses import KW_ONLY
 from numbers import Integral
@@ -16,9 +17,12 @@ from ldlearn.core.simplex import Array, Indices, SampleWeight, row_weights
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
-# Shapes: split logits F (n, n_outputs), leaves q (trees, leaves, c). Within a tree the rows of X are columns, so that
-# every level is contiguous: probabilities of going left S (leaves - 1, n), of the leaves R (leaves, n).
-_BLOCK_ENTRIES = 20_000  # of the (rows, leaves) arrays worked on at a time, so that they stay in the cache
+# Shapes: split logits F (n, n_outputs), leaves q (trees, leaves, c). Within a tree the rows of X
+# are columns, so that every level is contiguous: probabilities of going left S (leaves - 1, n), of
+# the leaves R (leaves, n).
+_BLOCK_ENTRIES = (
+    20_000  # of the (rows, leaves) arrays worked on at a time, so that they stay in the cache
+)
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -26,10 +30,11 @@ _TINY = np.finfo(np.float64).tiny
 class LDLForest(SampleWeightMixin, Learner):
     r"""Label distribution learning forest (LDLFs, shallow form).
 
-    Every split node n of a tree sends a row to the left with probability :math:`\sigma(f_{\varphi(n)}(x))`, where f is
-    linear and :math:`\varphi` gives each node one of its outputs at random; every leaf holds a distribution. A
-    tree predicts the mean of its leaves, weighted by the probability of reaching them, and the forest the mean of its
-    trees. Assumes little: with enough leaves any smooth map can be expressed. To be tried where linear models are
+    Every split node n of a tree sends a row to the left with probability
+    :math:`\sigma(f_{\varphi(n)}(x))`, where f is linear and :math:`\varphi` gives each node one of
+    its outputs at random; every leaf holds a distribution. A tree predicts the mean of its leaves,
+    weighted by the probability of reaching them, and the forest the mean of its trees. Assumes
+    little: with enough leaves any smooth map can be expressed. To be tried where linear models are
     too stiff and rows are many.
 
     .. math::
@@ -39,8 +44,8 @@ class LDLForest(SampleWeightMixin, Learner):
         \quad p_t(\ell | x) = \prod_{n \to \ell} \sigma(\pm f_{\varphi_t(n)}(x)),
         \quad f(x) = \Theta^T x + \theta_0
 
-    Leaves and splits are improved in turn: the leaves by the multiplicative update of the paper, the splits by a few
-    steps of L-BFGS. Neither ever raises the loss.
+    Leaves and splits are improved in turn: the leaves by the multiplicative update of the paper,
+    the splits by a few steps of L-BFGS. Neither ever raises the loss.
 
     Parameters
     ----------
@@ -55,8 +60,9 @@ class LDLForest(SampleWeightMixin, Learner):
     split_steps : int, default=5
         L-BFGS iterations on the splits in every round.
     tol : float, default=1e-2
-        Stop when a round lowers the loss by less than this, relatively. Nothing else holds the weights back, so this
-        is also the guard against overfitting: the smaller, the closer the forest follows its training rows.
+        Stop when a round lowers the loss by less than this, relatively. Nothing else holds the
+        weights back, so this is also the guard against overfitting: the smaller, the closer the
+        forest follows its training rows.
     max_iter : int, default=100
         Rounds at most.
     fit_intercept : bool, default=True
@@ -70,7 +76,8 @@ class LDLForest(SampleWeightMixin, Learner):
         :math:`\Theta`.
     output_intercept_ : ndarray of shape (n_outputs,)
     nodes_ : ndarray of shape (n_estimators, leaves - 1)
-        :math:`\varphi`: which output each split node uses, nodes in heap order (children of k: 2 k + 1 and 2 k + 2).
+        :math:`\varphi`: which output each split node uses, nodes in heap order (children of k: 2 k
+        + 1 and 2 k + 2).
     leaves_ : ndarray of shape (n_estimators, leaves, n_labels)
         q, from left to right.
     objective_path_ : ndarray of shape (n_iter_,)
@@ -84,9 +91,9 @@ class LDLForest(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Departures from the paper: all rows and L-BFGS until ``tol`` instead of 25,000 mini-batches of gradient descent,
-    whose learning rate the paper does not state; an intercept; features are standardised within the solver, and the
-    weights given in the user's units. Confidence: certain.
+    Departures from the paper: all rows and L-BFGS until ``tol`` instead of 25,000 mini-batches of
+    gradient descent, whose learning rate the paper does not state; an intercept; features are
+    standardised within the solver, and the weights given in the user's units. Confidence: certain.
 
     References
     ----------
@@ -132,7 +139,8 @@ class LDLForest(SampleWeightMixin, Learner):
         nodes = [rng.permutation(self.n_outputs)[:n_splits] for _ in range(self.n_estimators)]
         self.nodes_ = np.array(nodes, dtype=np.intp)
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
-        # A row counts as often as its weight says if its degrees are multiplied by that, compared with the mean.
+        # A row counts as often as its weight says if its degrees are multiplied by that, compared
+        # with the mean.
         counts = row_weights(D, sample_weight)
         D = D * (counts / counts.mean())[:, None]
         Z = scaling.apply(X)
@@ -149,9 +157,13 @@ class LDLForest(SampleWeightMixin, Learner):
 
         while self._should_iterate(path):
             # A few steps only: the leaves will be moved before the splits are at their best.
-            splits = minimize_lbfgs(loss_and_gradient, [theta, theta0], max_iter=self.split_steps, tol=0.0)
+            splits = minimize_lbfgs(
+                loss_and_gradient, [theta, theta0], max_iter=self.split_steps, tol=0.0
+            )
             theta, theta0 = splits.arrays
-            leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, leaves, self.leaf_updates)
+            leaves, loss = update_leaves(
+                Z @ theta + theta0, D, self.nodes_, leaves, self.leaf_updates
+            )
             path.append(loss)
         coef, self.output_intercept_ = scaling.undo(theta, theta0)
         self.output_coef_ = coef.T
@@ -173,7 +185,8 @@ def _left_probabilities(F: Array) -> Array:
 
 
 def leaf_probabilities(S: Array) -> Array:
-    """Probabilities (leaves, n) of reaching each leaf, from those of going left (leaves - 1, n) in heap order."""
+    """Probabilities (leaves, n) of reaching each leaf, from those of going left (leaves - 1, n) in
+    heap order."""
     n_splits, n = S.shape
     R = np.ones((1, n))
     while len(R) <= n_splits:
@@ -182,7 +195,9 @@ def leaf_probabilities(S: Array) -> Array:
     return R
 
 
-def forest_loss_and_gradient(F: Array, D: Array, nodes: Indices, leaves: Array) -> tuple[float, Array]:
+def forest_loss_and_gradient(
+    F: Array, D: Array, nodes: Indices, leaves: Array
+) -> tuple[float, Array]:
     """Loss of the forest with split logits F, and its gradient in F."""
     scale = 1.0 / (len(F) * len(nodes))
     loss = 0.0
@@ -202,7 +217,8 @@ def forest_loss_and_gradient(F: Array, D: Array, nodes: Indices, leaves: Array) 
 
 
 def _split_gradient(S: Array, shares: Array) -> Array:
-    """``s * (share of the right subtree) - (1 - s) * (share of the left)`` of every node, from the leaves up."""
+    """``s * (share of the right subtree) - (1 - s) * (share of the left)`` of every node, from the
+    leaves up."""
     gradient = np.empty_like(S)
     while len(shares) > 1:
         width = len(shares) // 2
@@ -214,8 +230,11 @@ def _split_gradient(S: Array, shares: Array) -> Array:
     return gradient
 
 
-def update_leaves(F: Array, D: Array, nodes: Indices, leaves: Array, n_updates: int) -> tuple[Array, float]:
-    """Updates ``q_lj <- sum_i D_ij R_li q_lj / g_ij``, normalised, of the leaves, and the loss afterwards."""
+def update_leaves(
+    F: Array, D: Array, nodes: Indices, leaves: Array, n_updates: int
+) -> tuple[Array, float]:
+    """Updates ``q_lj <- sum_i D_ij R_li q_lj / g_ij``, normalised, of the leaves, and the loss
+    afterwards."""
     updated = np.array(leaves)
     loss = 0.0
     S = _left_probabilities(F)
@@ -224,8 +243,9 @@ def update_leaves(F: Array, D: Array, nodes: Indices, leaves: Array, n_updates: 
         R = leaf_probabilities(S[columns])
         q = updated[tree]
         for _ in range(n_updates):
-            # The step of expectation and maximisation for a mixture: how much of every degree each leaf explains
-            # becomes its new distribution. No step raises the loss; a leaf that no row reaches keeps what it has.
+            # The step of expectation and maximisation for a mixture: how much of every degree each
+            # leaf explains becomes its new distribution. No step raises the loss; a leaf that no
+            # row reaches keeps what it has.
             new = q * (R @ (d / np.maximum(q.T @ R, _TINY)).T)
             mass = new.sum(axis=1, keepdims=True)
             q = np.where(mass > _TINY, new / np.maximum(mass, _TINY), q)

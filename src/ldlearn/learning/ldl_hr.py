@@ -13,31 +13,32 @@ _ROUNDING = 1e-2  # absolute values are quadratic below about this, so that they
 class LDLHR(LinearSoftmaxLearner):
     r"""The highest label and the rest label description degrees (LDL-HR).
 
-    A linear softmax model for classification: it fits the highest label of each row, wants it ahead of the others by a
-    margin, and fits the degrees of the others, all by absolute differences. To be tried where the highest label
-    is what counts.
+    A linear softmax model for classification: it fits the highest label of each row, wants it ahead
+    of the others by a margin, and fits the degrees of the others, all by absolute differences. To
+    be tried where the highest label is what counts.
 
     .. math::
 
         \min_{W, b}\; \sum_{ij} |p_{ij} - h_{ij}| + \lambda_2 \sum_{ij} [h_{ij} = 0]\, (\rho - p_{i*} + p_{ij})_+
         + \lambda_3 \sum_{ij} [h_{ij} = 0]\, |p_{ij} - d_{ij}| + l_2 |W|^2, \qquad P = softmax(X W + b)
 
-    :math:`h_{ij}` is 1 for the highest label of row i and 0 for the others, :math:`p_{i*}` the prediction for it;
-    several highest labels share the 1, and :math:`p_{i*}` is their mean.
+    :math:`h_{ij}` is 1 for the highest label of row i and 0 for the others, :math:`p_{i*}` the
+    prediction for it; several highest labels share the 1, and :math:`p_{i*}` is their mean.
 
     Parameters
     ----------
     lam2 : float, default=0.1
         :math:`\lambda_2`, the penalty of the margin.
     lam3 : float, default=10.0
-        :math:`\lambda_3`, the penalty of the rest, at most 1 in the paper. Degree moved from another label to the
-        highest lowers the first sum by 2 and raises the third by :math:`\lambda_3`: at most 2 means predictions of the
-        highest label alone, far below the mean distribution by intersection and KL; the default predicts degrees.
+        :math:`\lambda_3`, the penalty of the rest, at most 1 in the paper. Degree moved from
+        another label to the highest lowers the first sum by 2 and raises the third by
+        :math:`\lambda_3`: at most 2 means predictions of the highest label alone, far below the
+        mean distribution by intersection and KL; the default predicts degrees.
     rho : float, default=0.01
         :math:`\rho`, the margin.
     l2 : float, default=10.0
-        Weight of the penalty, 0.0005 in the paper; the default is that of `SABFGS` for a loss ten times as large. The
-        loss sums over rows, so the same number means less as n grows.
+        Weight of the penalty, 0.0005 in the paper; the default is that of `SABFGS` for a loss ten
+        times as large. The loss sums over rows, so the same number means less as n grows.
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0.
     tol : float, default=1e-6
@@ -59,16 +60,19 @@ class LDLHR(LinearSoftmaxLearner):
 
     Notes
     -----
-    Departures from the paper: ``lam3`` and ``l2``, as above; absolute values and hinges are rounded within 0.01; L-BFGS
-    starts at the mean distribution. The margin is not divided by :math:`\rho`, as in the released code: ``lam2=10.0,
-    lam3=0.1, l2=0.0005`` is the published form. (That code counts the prediction of the highest label among the errors
-    of the rest; the paper does not.) The problem is not convex as the paper says: the result is a local minimum. The
-    default is above the mean distribution by intersection on SJAFFE, Natural_Scene, SCUT_FBP and tweets, but below it
-    by KL on the first three: absolute differences forgive a prediction near 0 for a small degree. Confidence: certain.
+    Departures from the paper: ``lam3`` and ``l2``, as above; absolute values and hinges are rounded
+    within 0.01; L-BFGS starts at the mean distribution. The margin is not divided by :math:`\rho`,
+    as in the released code: ``lam2=10.0, lam3=0.1, l2=0.0005`` is the published form. (That code
+    counts the prediction of the highest label among the errors of the rest; the paper does not.)
+    The problem is not convex as the paper says: the result is a local minimum. The default is above
+    the mean distribution by intersection on SJAFFE, Natural_Scene, SCUT_FBP and tweets, but below
+    it by KL on the first three: absolute differences forgive a prediction near 0 for a small
+    degree. Confidence: certain.
 
     References
     ----------
-    J. Wang, X. Geng, "Learn the Highest Label and Rest Label Description Degrees", IJCAI 2021, pp. 3097-3103.
+    J. Wang, X. Geng, "Learn the Highest Label and Rest Label Description Degrees", IJCAI 2021, pp.
+    3097-3103.
 
     Examples
     --------
@@ -107,7 +111,8 @@ def highest_labels(D: Array) -> Array:
 
 
 def margin_losses(P: Array, H: Array, rho: float) -> tuple[Array, Array]:
-    """How far the highest labels H of each row are less than ``rho`` ahead of the others in P, and its gradient."""
+    """How far the highest labels H of each row are less than ``rho`` ahead of the others in P, and
+    its gradient."""
     missing, slope = rounded_hinge(rho - np.sum(P * H, axis=1, keepdims=True) + P)
     slope = np.where(H == 0.0, slope, 0.0)
     return np.sum(missing, axis=1, where=H == 0.0), slope - H * slope.sum(axis=1, keepdims=True)

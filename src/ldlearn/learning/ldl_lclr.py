@@ -12,35 +12,39 @@ from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights
 from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
 
-_ROUNDING = 1e-3  # lengths and singular values are quadratic below about this, so that they have a gradient
+_ROUNDING = (
+    1e-3  # lengths and singular values are quadratic below about this, so that they have a gradient
+)
 
 
 @estimator_dataclass
 class LDLLCLR(LinearSoftmaxLearner):
     r"""Label correlations via low-rank approximation (LDL-LCLR).
 
-    Assumes what `SABFGS` does, and that few combinations of labels explain all: the predictions, multiplied by a matrix
-    of label correlations of low rank, shall give the degrees, too. To be tried where labels are many.
+    Assumes what `SABFGS` does, and that few combinations of labels explain all: the predictions,
+    multiplied by a matrix of label correlations of low rank, shall give the degrees, too. To be
+    tried where labels are many.
 
     .. math::
 
         \min_{W, b, S}\; KL(D, P) + l_2 |W|^2 + \lambda_2 |D - P S|_{2,1} + \lambda_3 |S|_* - \lambda_4 \sum_{jk} m_{jk}
         s_{jk}, \qquad P = softmax(X W + b)
 
-    :math:`|\cdot|_{2,1}` is the sum of the lengths of the columns, :math:`|S|_*` that of the singular values, and
-    :math:`m_{jk}` the mean of :math:`(d_{ij} - d_{ik})^2` over the rows. P predicts; S does not take part.
+    :math:`|\cdot|_{2,1}` is the sum of the lengths of the columns, :math:`|S|_*` that of the
+    singular values, and :math:`m_{jk}` the mean of :math:`(d_{ij} - d_{ik})^2` over the rows. P
+    predicts; S does not take part.
 
     Parameters
     ----------
     lam2, lam3 : float, default=0.01
         :math:`\lambda_2, \lambda_3`, as in the published code.
     lam4 : float, default=0.001
-        :math:`\lambda_4`, 0.01 in the published code, for sums over rows instead of means. It must be less than lam3
-        divided by the largest singular value of the matrix of the :math:`m_{jk}`, else the problem may have no minimum,
-        and fit refuses.
+        :math:`\lambda_4`, 0.01 in the published code, for sums over rows instead of means. It must
+        be less than lam3 divided by the largest singular value of the matrix of the :math:`m_{jk}`,
+        else the problem may have no minimum, and fit refuses.
     l2 : float, default=1.0
-        Weight of the penalty, 0.001 in the published code; the loss sums over rows, so the same number means less as n
-        grows.
+        Weight of the penalty, 0.001 in the published code; the loss sums over rows, so the same
+        number means less as n grows.
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0, the published form.
     tol : float, default=1e-6
@@ -65,16 +69,18 @@ class LDLLCLR(LinearSoftmaxLearner):
 
     Notes
     -----
-    Departures from the paper, as its released code shows it: the constraint ``D = P S + E`` is substituted, and what is
-    left is minimised by L-BFGS instead of ADMM, whose gradients there are wrong; lengths and singular values are
-    rounded within 0.001; the last term is a mean, since with the sum there may be no minimum; an unpenalised intercept.
-    There the last term is summed over four clusters of rows, meant as local correlations: squares sum to the same
-    without the clusters. Confidence: inferred (from the released code; of the paper only the abstract was available).
+    Departures from the paper, as its released code shows it: the constraint ``D = P S + E`` is
+    substituted, and what is left is minimised by L-BFGS instead of ADMM, whose gradients there are
+    wrong; lengths and singular values are rounded within 0.001; the last term is a mean, since with
+    the sum there may be no minimum; an unpenalised intercept. There the last term is summed over
+    four clusters of rows, meant as local correlations: squares sum to the same without the
+    clusters. Confidence: inferred (from the released code; of the paper only the abstract was
+    available).
 
     References
     ----------
-    T. Ren, X. Jia, W. Li, S. Zhao, "Label Distribution Learning with Label Correlations via Low-Rank Approximation",
-    IJCAI 2019, pp. 3325-3331.
+    T. Ren, X. Jia, W. Li, S. Zhao, "Label Distribution Learning with Label Correlations via
+    Low-Rank Approximation", IJCAI 2019, pp. 3325-3331.
 
     Examples
     --------
@@ -103,7 +109,9 @@ class LDLLCLR(LinearSoftmaxLearner):
         start = np.eye(D.shape[1])
         (self.correlations_,) = self._minimize(X, D, sample_weight, loss, (start, 1.0))
 
-    def _low_rank_loss(self, D: Array, M: Array, times: Array, Z: Array, S: Array) -> tuple[float, Array, Array]:
+    def _low_rank_loss(
+        self, D: Array, M: Array, times: Array, Z: Array, S: Array
+    ) -> tuple[float, Array, Array]:
         """The loss and its gradients in Z and S."""
         log_P = log_softmax(Z)
         P = np.exp(log_P)

@@ -12,8 +12,9 @@ from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
 class LDLLRR(LinearSoftmaxLearner):
     r"""Softmax regression that maintains the label ranking relation (LDL-LRR).
 
-    Assumes what `SABFGS` does, and that the order of the labels matters beside their degrees: a pair of labels in the
-    wrong order costs more the more their true degrees differ. To be tried where rankings are evaluated.
+    Assumes what `SABFGS` does, and that the order of the labels matters beside their degrees: a
+    pair of labels in the wrong order costs more the more their true degrees differ. To be tried
+    where rankings are evaluated.
 
     .. math::
 
@@ -29,8 +30,8 @@ class LDLLRR(LinearSoftmaxLearner):
     sigma : float, default=100.0
         How steeply the ranking loss rises with a difference in the wrong direction.
     l2 : float, default=1.0
-        Weight of the penalty, half of the paper's :math:`\beta`, which is tried from 1e-3 to 100; the loss sums over
-        rows, so the same number means less as n grows.
+        Weight of the penalty, half of the paper's :math:`\beta`, which is tried from 1e-3 to 100;
+        the loss sums over rows, so the same number means less as n grows.
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0, the published form.
     tol : float, default=1e-6
@@ -53,15 +54,16 @@ class LDLLRR(LinearSoftmaxLearner):
 
     Notes
     -----
-    Departures from the paper: the ranking loss is divided by :math:`2 c^2` instead of :math:`2 n c^2`, so that it does
-    not vanish beside the divergence, which is a sum over rows (the paper's :math:`\lambda` is n times the one here);
-    L-BFGS on all rows instead of mini-batches; an unpenalised intercept. The problem is not convex as the paper says,
-    since the ranking loss depends on the softmax: the result is a local minimum. Confidence: certain.
+    Departures from the paper: the ranking loss is divided by :math:`2 c^2` instead of :math:`2 n
+    c^2`, so that it does not vanish beside the divergence, which is a sum over rows (the paper's
+    :math:`\lambda` is n times the one here); L-BFGS on all rows instead of mini-batches; an
+    unpenalised intercept. The problem is not convex as the paper says, since the ranking loss
+    depends on the softmax: the result is a local minimum. Confidence: certain.
 
     References
     ----------
-    X. Jia, X. Shen, W. Li, Y. Lu, J. Zhu, "Label Distribution Learning by Maintaining Label Ranking Relation", IEEE
-    TKDE 35(2), 2023, pp. 1695-1707.
+    X. Jia, X. Shen, W. Li, Y. Lu, J. Zhu, "Label Distribution Learning by Maintaining Label Ranking
+    Relation", IEEE TKDE 35(2), 2023, pp. 1695-1707.
 
     Examples
     --------
@@ -86,5 +88,7 @@ class LDLLRR(LinearSoftmaxLearner):
             slope = -self.sigma * np.sign(ahead)
             wrong = slope * (P[:, [u]] - P)
             losses += 0.5 * np.sum(weight * np.logaddexp(0.0, wrong), axis=1)
-            in_P[:, u] = np.sum(weight * slope * expit(wrong), axis=1)  # a pair counts twice, by halves
+            in_P[:, u] = np.sum(
+                weight * slope * expit(wrong), axis=1
+            )  # a pair counts twice, by halves
         return losses, in_P

@@ -19,27 +19,29 @@ from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
 class LDLSCL(LinearSoftmaxLearner):
     r"""Label correlations on local samples (LDL-SCL).
 
-    Rows of similar distributions form clusters. What each cluster says about a row is a further feature of it, which is
-    learned with the model: it lets predictions deviate from the linear model, towards the clusters. New rows have
-    theirs predicted by linear regression. Assumes that label correlations differ between groups of rows.
+    Rows of similar distributions form clusters. What each cluster says about a row is a further
+    feature of it, which is learned with the model: it lets predictions deviate from the linear
+    model, towards the clusters. New rows have theirs predicted by linear regression. Assumes that
+    label correlations differ between groups of rows.
 
     .. math::
 
         \min_{W, b, V, C \ge 0}\; KL(D, P) + l_2 |W|^2 + \lambda_2 |V|^2 + \lambda_3 \sum_{ik} c_{ik} |p_i - g_k|^2,
         \qquad P = softmax(X W + b + C V)
 
-    :math:`g_k` is the mean distribution of cluster k. With the regression :math:`C \approx X R + 1 r^T` predictions are
-    :math:`softmax(X (W + R V) + b + V^T r)`.
+    :math:`g_k` is the mean distribution of cluster k. With the regression :math:`C \approx X R + 1
+    r^T` predictions are :math:`softmax(X (W + R V) + b + V^T r)`.
 
     Parameters
     ----------
     n_clusters : int, default=5
         Clusters of the training distributions; fewer if there are fewer different distributions.
     lam2, lam3 : float, default=1.0
-        :math:`\lambda_2, \lambda_3`; 0.001 in the paper, where few small steps replace the penalties.
+        :math:`\lambda_2, \lambda_3`; 0.001 in the paper, where few small steps replace the
+        penalties.
     l2 : float, default=1.0
-        Weight of the penalty, 0.001 in the paper, and ridge of the regression on standardised features, 0 there; the
-        loss sums over rows, so the same number means less as n grows.
+        Weight of the penalty, 0.001 in the paper, and ridge of the regression on standardised
+        features, 0 there; the loss sums over rows, so the same number means less as n grows.
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0, the published form.
     tol : float, default=1e-6
@@ -66,17 +68,18 @@ class LDLSCL(LinearSoftmaxLearner):
 
     Notes
     -----
-    Departures from the paper: penalties of 1 and a ridge, solved to convergence, instead of 0.001 and a few hundred
-    steps of Adam (solved to convergence, the published penalties are below the mean distribution on most data sets); C
-    is non-negative as a square instead of by a barrier; an intercept; V starts at zero. The problem is not convex as
-    the paper says: the result is a local minimum. On data with many zeros (Natural_Scene, SCUT_FBP) the default is
-    above the mean distribution by intersection and below it by KL: codes make predictions of small degrees too small.
-    Confidence: certain.
+    Departures from the paper: penalties of 1 and a ridge, solved to convergence, instead of 0.001
+    and a few hundred steps of Adam (solved to convergence, the published penalties are below the
+    mean distribution on most data sets); C is non-negative as a square instead of by a barrier; an
+    intercept; V starts at zero. The problem is not convex as the paper says: the result is a local
+    minimum. On data with many zeros (Natural_Scene, SCUT_FBP) the default is above the mean
+    distribution by intersection and below it by KL: codes make predictions of small degrees too
+    small. Confidence: certain.
 
     References
     ----------
-    X. Jia, Z. Li, X. Zheng, W. Li, S.-J. Huang, "Label Distribution Learning with Label Correlations on Local Samples",
-    IEEE TKDE 33(4), 2021, pp. 1619-1631.
+    X. Jia, Z. Li, X. Zheng, W. Li, S.-J. Huang, "Label Distribution Learning with Label
+    Correlations on Local Samples", IEEE TKDE 33(4), 2021, pp. 1619-1631.
 
     Examples
     --------
@@ -103,7 +106,9 @@ class LDLSCL(LinearSoftmaxLearner):
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         n_clusters = min(self.n_clusters, len(np.unique(D, axis=0)))
-        kmeans = KMeans(n_clusters, n_init=10, random_state=self.random_state).fit(D, sample_weight=sample_weight)
+        kmeans = KMeans(n_clusters, n_init=10, random_state=self.random_state).fit(
+            D, sample_weight=sample_weight
+        )
         self.cluster_centers_ = kmeans.cluster_centers_
         n, c = D.shape
         # 0.01 for other clusters than its own: at 0 the square has no slope.
@@ -118,7 +123,9 @@ class LDLSCL(LinearSoftmaxLearner):
         self.coef_ = self.coef_ + (R @ V).T
         self.intercept_ = self.intercept_ + r @ V
 
-    def _local_loss(self, D: Array, times: Array, Z: Array, V: Array, roots: Array) -> tuple[Any, ...]:
+    def _local_loss(
+        self, D: Array, times: Array, Z: Array, V: Array, roots: Array
+    ) -> tuple[Any, ...]:
         """The loss with ``C = roots**2``, and its gradients in Z, V and roots."""
         C = roots**2
         log_P = log_softmax(Z + C @ V)
@@ -128,4 +135,9 @@ class LDLSCL(LinearSoftmaxLearner):
         in_P = 2.0 * self.lam3 * (C.sum(axis=1, keepdims=True) * P - C @ self.cluster_centers_)
         in_Z = times * (P - D + logit_gradient(P, in_P))
         in_C = in_Z @ V.T + times * away
-        return loss + self.lam2 * float(np.vdot(V, V)), in_Z, C.T @ in_Z + 2.0 * self.lam2 * V, 2.0 * roots * in_C
+        return (
+            loss + self.lam2 * float(np.vdot(V, V)),
+            in_Z,
+            C.T @ in_Z + 2.0 * self.lam2 * V,
+            2.0 * roots * in_C,
+        )

@@ -14,22 +14,24 @@ _TINY = 1e-10  # lengths that count as zero
 class LDLLC(LinearSoftmaxLearner):
     r"""Softmax regression that exploits label correlations (LDLLC).
 
-    Assumes what `SABFGS` does, and that labels are related: the coefficients of positively correlated labels are drawn
-    together and those of negatively correlated ones apart. To be tried where labels are many.
+    Assumes what `SABFGS` does, and that labels are related: the coefficients of positively
+    correlated labels are drawn together and those of negatively correlated ones apart. To be tried
+    where labels are many.
 
     .. math::
 
         \min_{W, b}\; KL(D, P) + l_2 |W|^2 + \lambda \sum_{j < k} r_{jk} |w_j - w_k|, \qquad P = softmax(X W + b)
 
-    :math:`r_{jk}` is the correlation of :math:`w_j` and :math:`w_k`, two columns of W, over the features.
+    :math:`r_{jk}` is the correlation of :math:`w_j` and :math:`w_k`, two columns of W, over the
+    features.
 
     Parameters
     ----------
     lam : float, default=0.1
         :math:`\lambda`; a tenth of ``l2`` as in the published code, which has 0.01 and 0.1.
     l2 : float, default=1.0
-        Weight of the penalty, which must be positive: negative correlations are rewarded without bound. The loss sums
-        over rows, so the same number means less as n grows.
+        Weight of the penalty, which must be positive: negative correlations are rewarded without
+        bound. The loss sums over rows, so the same number means less as n grows.
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0, the published form.
     tol : float, default=1e-6
@@ -52,15 +54,16 @@ class LDLLC(LinearSoftmaxLearner):
 
     Notes
     -----
-    Departures from the paper, as its released code shows it: Euclidean distances, as in its gradient (its objective has
-    mean absolute differences); correlations, as in its objective (its gradient has their signs), and the exact
-    gradient; an unpenalised intercept; zero instead of the identity as a start. The problem is not convex: the result
-    is a local minimum. Confidence: inferred (from the released code; the paper was not available).
+    Departures from the paper, as its released code shows it: Euclidean distances, as in its
+    gradient (its objective has mean absolute differences); correlations, as in its objective (its
+    gradient has their signs), and the exact gradient; an unpenalised intercept; zero instead of the
+    identity as a start. The problem is not convex: the result is a local minimum. Confidence:
+    inferred (from the released code; the paper was not available).
 
     References
     ----------
-    X. Jia, W. Li, J. Liu, Y. Zhang, "Label Distribution Learning by Exploiting Label Correlations", AAAI 2018, pp.
-    3310-3317.
+    X. Jia, W. Li, J. Liu, Y. Zhang, "Label Distribution Learning by Exploiting Label Correlations",
+    AAAI 2018, pp. 3310-3317.
 
     Examples
     --------

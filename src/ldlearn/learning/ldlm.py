@@ -1,4 +1,5 @@
-"""LDLM: the label distribution learning machine, which fits the highest label and the rest within margins."""
+"""LDLM: the label distribution learning machine, which fits the highest label and the rest within
+margins."""
 
 import numpy as np
 
@@ -12,9 +13,10 @@ from ldlearn.learning.linear_softmax import KINKED, LinearSoftmaxLearner
 class LDLM(LinearSoftmaxLearner):
     r"""Label distribution learning machine (LDLM).
 
-    `LDLHR` with margins: errors count only as far as they exceed them, as in support vector regression. The margin of
-    the rest adapts to the row, so that its second label stays ahead of the third; within it degree moves to the highest
-    label, and predictions are less even than the degrees. To be tried where the highest label is what counts.
+    `LDLHR` with margins: errors count only as far as they exceed them, as in support vector
+    regression. The margin of the rest adapts to the row, so that its second label stays ahead of
+    the third; within it degree moves to the highest label, and predictions are less even than the
+    degrees. To be tried where the highest label is what counts.
 
     .. math::
 
@@ -22,22 +24,23 @@ class LDLM(LinearSoftmaxLearner):
         + \lambda_2 \sum_{ij} [h_{ij} = 0]\, (\rho - p_{i*} + p_{ij})_+
         + \lambda_3 \sum_i \Big(\sum_j [h_{ij} = 0]\, |p_{ij} - d_{ij}| - \rho_i\Big)_+ + l_2 |W|^2
 
-    :math:`P = softmax(X W + b)`, :math:`h_{ij}` is 1 for the highest label of row i and 0 for the others,
-    :math:`p_{i*}` the prediction for it, :math:`\rho_i` the difference of the two largest degrees of the others;
-    several highest labels share the 1, and :math:`p_{i*}` is their mean.
+    :math:`P = softmax(X W + b)`, :math:`h_{ij}` is 1 for the highest label of row i and 0 for the
+    others, :math:`p_{i*}` the prediction for it, :math:`\rho_i` the difference of the two largest
+    degrees of the others; several highest labels share the 1, and :math:`p_{i*}` is their mean.
 
     Parameters
     ----------
     lam2 : float, default=0.1
         :math:`\lambda_2`, the penalty of the margin between labels.
     lam3 : float, default=10.0
-        :math:`\lambda_3`, the penalty of the rest, at most 1 in the published code. At most 2 means predictions of the
-        highest label alone, far below the mean distribution by intersection and KL; see `LDLHR`.
+        :math:`\lambda_3`, the penalty of the rest, at most 1 in the published code. At most 2 means
+        predictions of the highest label alone, far below the mean distribution by intersection and
+        KL; see `LDLHR`.
     rho : float, default=0.01
         :math:`\rho`, the margin.
     l2 : float, default=10.0
-        Weight of the penalty, 0.0005 in the published code; the default is that of `SABFGS` for a loss ten times as
-        large. The loss sums over rows, so the same number means less as n grows.
+        Weight of the penalty, 0.0005 in the published code; the default is that of `SABFGS` for a
+        loss ten times as large. The loss sums over rows, so the same number means less as n grows.
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0.
     tol : float, default=1e-6
@@ -59,12 +62,13 @@ class LDLM(LinearSoftmaxLearner):
 
     Notes
     -----
-    Departures from the paper, as its released code shows it: ``lam3`` and ``l2``, as above; absolute values and hinges
-    are rounded within 0.01; L-BFGS starts at the mean distribution. ``lam3=0.1, l2=0.0005`` is the published form. The
-    problem is not convex: the result is a local minimum. The default is above the mean distribution by intersection on
-    Natural_Scene and tweets, below it by less than 0.01 on SJAFFE and SCUT_FBP, and below it by KL on all but the
-    tweets. Confidence: certain (without the rounding, value and gradient are those of the released code; of the paper
-    only the abstract was available).
+    Departures from the paper, as its released code shows it: ``lam3`` and ``l2``, as above;
+    absolute values and hinges are rounded within 0.01; L-BFGS starts at the mean distribution.
+    ``lam3=0.1, l2=0.0005`` is the published form. The problem is not convex: the result is a local
+    minimum. The default is above the mean distribution by intersection on Natural_Scene and tweets,
+    below it by less than 0.01 on SJAFFE and SCUT_FBP, and below it by KL on all but the tweets.
+    Confidence: certain (without the rounding, value and gradient are those of the released code; of
+    the paper only the abstract was available).
 
     References
     ----------
@@ -103,7 +107,8 @@ class LDLM(LinearSoftmaxLearner):
 
 
 def _excess_errors(errors: Array, margin: Array | float) -> tuple[Array, Array]:
-    """How far the absolute errors of each row exceed a margin in sum, and the gradient in the errors."""
+    """How far the absolute errors of each row exceed a margin in sum, and the gradient in the
+    errors."""
     lengths, signs = rounded_abs(errors)
     beyond, slope = rounded_hinge(lengths.sum(axis=1) - margin)
     return beyond, slope[:, None] * signs

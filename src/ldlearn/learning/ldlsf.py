@@ -13,7 +13,8 @@ from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weight
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.low_rank import thin_factors
 
-# Shapes: X (n, m), D (n, c), W, S, C, their sum N and multiplier V (m, c), Q and B = I + 2 lam3 Q (c, c).
+# Shapes: X (n, m), D (n, c), W, S, C, their sum N and multiplier V (m, c), Q and B = I + 2 lam3 Q
+# (c, c).
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -21,42 +22,43 @@ _TINY = np.finfo(np.float64).tiny
 class LDLSF(SampleWeightMixin, Learner):
     r"""Label-specific and common features (LDLSF).
 
-    Linear regression on the degrees whose coefficients are the sum of two parts: S, sparse entry by entry, finds the
-    features that matter to one label; C, sparse row by row, those that matter to all. Predictions of correlated labels
-    are drawn together. Assumes degrees that are linear in the features; use it to learn which features matter to which
-    label.
+    Linear regression on the degrees whose coefficients are the sum of two parts: S, sparse entry by
+    entry, finds the features that matter to one label; C, sparse row by row, those that matter to
+    all. Predictions of correlated labels are drawn together. Assumes degrees that are linear in the
+    features; use it to learn which features matter to which label.
 
     .. math::
 
         \min_{W, b}\; \tfrac12 |F - D|_F^2 + \lambda_1 |S|_1 + \lambda_2 |C|_{2,1} + \lambda_3\, tr(F Q F^T),
         \qquad F = X W + 1 b^T, \quad W = S + C, \quad F 1 = 1
 
-    :math:`|C|_{2,1}` sums the lengths of the rows of C; Q is made of the correlations R of the columns of D.
+    :math:`|C|_{2,1}` sums the lengths of the rows of C; Q is made of the correlations R of the
+    columns of D.
 
     Parameters
     ----------
     lam1, lam2, lam3 : float, default=1.0, 1.4, 1e-3
-        :math:`\lambda_1, \lambda_2, \lambda_3`; 1e-4, 1e-2 and 1e-3 in the published code. The first two stand against
-        a sum over rows, so the same numbers mean less as n grows. C is zero whenever ``lam2 > lam1 * sqrt(c)``, as
-        published, and S is zero whenever ``lam2 < lam1``: for both parts to be used lam2 must lie between. lam3 must
-        stay small: labels of a
-        distribution are negatively correlated, and the problem is convex only while
-        ``1 + 2 lam3 * (smallest eigenvalue of Q)`` is positive (in practice up to 0.1 to 0.25); beyond that fit
+        :math:`\lambda_1, \lambda_2, \lambda_3`; 1e-4, 1e-2 and 1e-3 in the published code. The
+        first two stand against a sum over rows, so the same numbers mean less as n grows. C is zero
+        whenever ``lam2 > lam1 * sqrt(c)``, as published, and S is zero whenever ``lam2 < lam1``:
+        for both parts to be used lam2 must lie between. lam3 must stay small: labels of a
+        distribution are negatively correlated, and the problem is convex only while ``1 + 2 lam3 *
+        (smallest eigenvalue of Q)`` is positive (in practice up to 0.1 to 0.25); beyond that fit
         refuses.
     rho : float, default=1e-3
         First weight of the augmented Lagrangian; balanced between iterations.
     correlation : {"laplacian", "code"}, default="laplacian"
-        ``Q = diag(R 1) - R``, or the published code's ``R`` with the sums of its other entries on the diagonal. The
-        first draws correlated labels together, the second draws them apart.
+        ``Q = diag(R 1) - R``, or the published code's ``R`` with the sums of its other entries on
+        the diagonal. The first draws correlated labels together, the second draws them apart.
     max_iter : int, default=1000
     tol : float, default=1e-4
         Stop when both residuals of ADMM are this small, relatively.
     fit_intercept : bool, default=True
-        Whether b is free (never penalised) or 0, the published form, for which ``F 1 = 1`` may be impossible; it is
-        then met in the least squares sense.
+        Whether b is free (never penalised) or 0, the published form, for which ``F 1 = 1`` may be
+        impossible; it is then met in the least squares sense.
     standardize : bool, default=True
-        Whether the penalties are on the coefficients of standardised features, so that the units of the features do not
-        matter, or those of the features as they are, the published form.
+        Whether the penalties are on the coefficients of standardised features, so that the units of
+        the features do not matter, or those of the features as they are, the published form.
 
     Attributes
     ----------
@@ -78,16 +80,19 @@ class LDLSF(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Departures from the paper: an intercept, standardised features and larger penalties by default (with the published
-    ones it is least squares, and loses to the mean distribution where features are many); the W-step is exact (two
-    eigendecompositions, made once) and meets ``F 1 = 1`` by itself instead of through a multiplier; S and C are updated
-    together in closed form instead of one after the other; rho is balanced; iterations start from zero and go on to
-    convergence instead of ending at 100. It is the same convex problem, solved further. Negative predictions are cut
-    off as in the published code; a row without any positive one becomes uniform. Confidence: certain.
+    Departures from the paper: an intercept, standardised features and larger penalties by default
+    (with the published ones it is least squares, and loses to the mean distribution where features
+    are many); the W-step is exact (two eigendecompositions, made once) and meets ``F 1 = 1`` by
+    itself instead of through a multiplier; S and C are updated together in closed form instead of
+    one after the other; rho is balanced; iterations start from zero and go on to convergence
+    instead of ending at 100. It is the same convex problem, solved further. Negative predictions
+    are cut off as in the published code; a row without any positive one becomes uniform.
+    Confidence: certain.
 
     References
     ----------
-    T. Ren, X. Jia, W. Li, L. Chen, Z. Li, "Label distribution learning with label-specific features", IJCAI 2019.
+    T. Ren, X. Jia, W. Li, L. Chen, Z. Li, "Label distribution learning with label-specific
+    features", IJCAI 2019.
 
     Examples
     --------
@@ -120,21 +125,25 @@ class LDLSF(SampleWeightMixin, Learner):
     standardize: bool = True
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(D, self.correlation, sample_weight)
+        B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(
+            D, self.correlation, sample_weight
+        )
         smallest = float(np.linalg.eigvalsh(B)[0])
         if smallest <= 0.0:
             problem = f"lam3={self.lam3:g} makes the problem non-convex for the correlations of these labels"
             raise InputError(f"{problem}; give a lam3 below {self.lam3 / (1.0 - smallest):.3g}.")
-        # Columns of unit length keep the W-step accurate whatever their units; penalties may be on the coefficients in
-        # these units or in those of the user.
+        # Columns of unit length keep the W-step accurate whatever their units; penalties may be on
+        # the coefficients in these units or in those of the user.
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)
-        # Squared errors count a row as often as its weight says if row and degrees are multiplied by its root.
+        # Squared errors count a row as often as its weight says if row and degrees are multiplied
+        # by its root.
         root = np.sqrt(row_weights(D, sample_weight))[:, None]
         units = np.ones(X.shape[1]) if self.standardize else scaling.scale
         d_mean = offset = np.zeros(D.shape[1])
         constant = 0.0
         if self.fit_intercept:
-            # On centred data the problem falls apart into one for the mean prediction and one for W.
+            # On centred data the problem falls apart into one for the mean prediction and one for
+            # W.
             d_mean = np.average(D, axis=0, weights=sample_weight)
             # The minimiser of |b - d|^2 / 2 + lam3 b' Q b over b that sum to 1.
             towards, along = np.linalg.solve(B, np.column_stack([d_mean, np.ones(len(B))])).T
@@ -152,7 +161,8 @@ class LDLSF(SampleWeightMixin, Learner):
         self.coef_ = coef.T
 
     def _admm(self, w_step: "WStep", box: Array, ball: Array) -> tuple[Array, Array, list[float]]:
-        """S, C and the objective after each iteration; ``box`` and ``ball`` penalise each row of S and of C."""
+        """S, C and the objective after each iteration; ``box`` and ``ball`` penalise each row of S
+        and of C."""
         rho = float(self.rho)
         first = 0.0
         S = C = N = V = np.zeros(w_step.shape)
@@ -167,11 +177,13 @@ class LDLSF(SampleWeightMixin, Learner):
             first = first or float(linalg.norm(W))
             # W of 1 % of its first length needs no relative accuracy.
             primal = linalg.norm(W - N) / max(linalg.norm(W), linalg.norm(N), 0.01 * first, _TINY)
-            dual = rho * linalg.norm(N - before) / max(linalg.norm(V), self.tol * w_step.size, _TINY)
+            dual = (
+                rho * linalg.norm(N - before) / max(linalg.norm(V), self.tol * w_step.size, _TINY)
+            )
             self.converged_ = bool(max(primal, dual) <= self.tol)
             if n_iter % 5 == 0 and n_iter <= 100:
-                # Residuals of equal size: neither the constraint nor the objective lags behind. Convergence of ADMM is
-                # certain only once rho is constant.
+                # Residuals of equal size: neither the constraint nor the objective lags behind.
+                # Convergence of ADMM is certain only once rho is constant.
                 rho *= min(max(np.sqrt(primal / max(dual, _TINY)), 0.1), 10.0)
         return S, C, path
 
@@ -217,7 +229,8 @@ class WStep:
         return bent - float(np.vdot(along, self.XtD)) + self.constant
 
     def solve(self, G: Array, rho: float) -> Array:
-        """Minimise ``|X W - D|^2 / 2 + lam3 tr(X W Q W' X') - <G, W> + rho |W|^2 / 2`` over W with ``X W 1 = D 1``."""
+        """Minimise ``|X W - D|^2 / 2 + lam3 tr(X W Q W' X') - <G, W> + rho |W|^2 / 2`` over W with
+        ``X W 1 = D 1``."""
         along = self.U.T @ G
         inverse = 1.0 / (self.a[:, None] * self.b + rho)
         free = (along + self.XtD) @ self.T * inverse
@@ -233,8 +246,9 @@ class WStep:
 def split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
     """Minimise ``|R - S - C|^2 / 2 + box |S|_1 + ball |C|_{2,1}`` over S and C together.
 
-    What is left, ``Y = R - S - C``, is each row of R projected onto ``|y_j| <= box, |y| <= ball``: cut at the box after
-    a shrinking by t <= 1. C is the shrinking and S the cut. ``box`` and ``ball`` are columns, one entry a row of R.
+    What is left, ``Y = R - S - C``, is each row of R projected onto ``|y_j| <= box, |y| <= ball``:
+    cut at the box after a shrinking by t <= 1. C is the shrinking and S the cut. ``box`` and
+    ``ball`` are columns, one entry a row of R.
     """
     nothing = np.zeros_like(R)
     if not box.any():
@@ -242,12 +256,14 @@ def split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array]
     if not ball.any():
         return nothing, R
     descending = -np.sort(-np.abs(R), axis=1)
-    squares = np.cumsum(descending[:, ::-1] ** 2, axis=1)[:, ::-1]  # of this entry and all smaller ones
+    squares = np.cumsum(descending[:, ::-1] ** 2, axis=1)[
+        :, ::-1
+    ]  # of this entry and all smaller ones
     cut = np.arange(R.shape[1])  # how many entries the box cuts
     room = np.maximum(ball**2 - cut * box**2, 0.0)
     scales = np.sqrt(room / np.maximum(squares, 1e-150))
-    # With the right number cut, t is too small for the next entry to reach the box: the first such number is right.
-    # Equality must not fail by rounding: the next t may be 0.
+    # With the right number cut, t is too small for the next entry to reach the box: the first such
+    # number is right. Equality must not fail by rounding: the next t may be 0.
     fits = scales * descending <= box * (1.0 + 1e-12)
     chosen = np.take_along_axis(scales, np.argmax(fits, axis=1, keepdims=True), axis=1)
     t = np.minimum(np.where(fits.any(axis=1, keepdims=True), chosen, 1.0), 1.0)

@@ -8,22 +8,35 @@ import numpy as np
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, positive_or_one, row_weights
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+    mean_logits,
+    positive_or_one,
+    row_weights,
+)
 from ldlearn.solvers.features import Features, linear_softmax
 
-# Shapes: X (n, m), D, P and logits Z (n, c), W (m, c), b (c,), `times` (n, 1): how often each row counts.
-Loss = Callable[..., tuple[Any, ...]]  # of times, Z and further arrays: the value, its gradients in Z and in these
+# Shapes: X (n, m), D, P and logits Z (n, c), W (m, c), b (c,), `times` (n, 1): how often each row
+# counts.
+Loss = Callable[
+    ..., tuple[Any, ...]
+]  # of times, Z and further arrays: the value, its gradients in Z and in these
 
 
-# Absolute differences are nearly flat at their kinks: where the solver stops depends on the order of sums.
+# Absolute differences are nearly flat at their kinks: where the solver stops depends on the order
+# of sums.
 KINKED = Capabilities(sparse=True, order_invariant=False, label_invariant=False)
 
 
 @estimator_dataclass
 class LinearSoftmaxLearner(SampleWeightMixin, Learner):
-    """Minimises a loss of ``P = softmax(X W + b)`` and a penalty of W by L-BFGS, which starts at the mean distribution.
+    """Minimises a loss of ``P = softmax(X W + b)`` and a penalty of W by L-BFGS, which starts at
+    the mean distribution.
 
-    A method defines ``_row_losses(D, P)`` or ``_penalty(W)``, or calls ``_minimize`` with a loss of its own.
+    A method defines ``_row_losses(D, P)`` or ``_penalty(W)``, or calls ``_minimize`` with a loss of
+    its own.
     """
 
     _capabilities = Capabilities(sparse=True)
@@ -49,7 +62,8 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         return float(losses @ times[:, 0]), times * in_Z
 
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
-        """What each row adds to the loss beside its cross-entropy, and the gradient of this in P."""
+        """What each row adds to the loss beside its cross-entropy, and the gradient of this in
+        P."""
         return np.zeros(len(D)), np.zeros_like(P)
 
     def _penalty(self, W: Array) -> tuple[float, Array]:
@@ -57,14 +71,21 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         return self.l2 * float(np.vdot(W, W)), 2.0 * self.l2 * W
 
     def _minimize(
-        self, X: Any, D: Array, sample_weight: SampleWeight | None, loss: Loss, *others: tuple[Array, float]
+        self,
+        X: Any,
+        D: Array,
+        sample_weight: SampleWeight | None,
+        loss: Loss,
+        *others: tuple[Array, float],
     ) -> list[Array]:
-        """Learn W and b. ``others`` are starts and units of further arrays of the loss; those at the minimum return."""
+        """Learn W and b. ``others`` are starts and units of further arrays of the loss; those at
+        the minimum return."""
         times = row_weights(D, sample_weight)[:, None]
         features = Features(X, self.fit_intercept, sample_weight)
         c = D.shape[1]
         logits = mean_logits(D, sample_weight) if self.fit_intercept else np.zeros(c)
-        # The solver sees every array in a unit of about its curvature, so that none slows the others down.
+        # The solver sees every array in a unit of about its curvature, so that none slows the
+        # others down.
         in_features = np.sqrt(features.spread / c + 2.0 * self.l2)[:, None]
         in_features = positive_or_one(in_features)
         coefficients = np.zeros((features.m, c)), in_features

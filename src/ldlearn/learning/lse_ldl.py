@@ -18,25 +18,27 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
 # Shapes: X (n, m), D (n, c), latent features V (n, K), W (m, K), theta (K, c), Laplacian L (n, n).
-_HUBER_LENGTH = 1e-6  # below this length a row of W is penalised by its square, so that the penalty has a gradient
+# Below this length a row of W is penalised by its square, so that the penalty has a gradient
+_HUBER_LENGTH = 1e-6
 
 
 @estimator_dataclass
 class LSELDL(SampleWeightMixin, Learner):
     r"""Latent semantics encoding (LSE-LDL), reconstructed.
 
-    Features are encoded linearly into a few latent ones, which are free to deviate from the encoding, keep the
-    neighbourhoods of the rows and predict the degrees by softmax regression. The encoding uses few features: their
-    ranking is part of the result. To be tried where features are many and most of them are thought to be noise. Give
-    features of one scale (standardised): the penalty compares their coefficients.
+    Features are encoded linearly into a few latent ones, which are free to deviate from the
+    encoding, keep the neighbourhoods of the rows and predict the degrees by softmax regression. The
+    encoding uses few features: their ranking is part of the result. To be tried where features are
+    many and most of them are thought to be noise. Give features of one scale (standardised): the
+    penalty compares their coefficients.
 
     .. math::
 
         \min_{W, V, \Theta, b}\; KL(D, softmax(V \Theta + b)) + \alpha |X W - V|_F^2 + \beta\, tr(V^T L V)
         + \gamma |W|_{2,1} + \delta |\Theta|_F^2
 
-    X is centred, L is the Laplacian of the graph of nearest neighbours, :math:`|W|_{2,1}` the sum of the lengths
-    of the rows of W. New rows are predicted by :math:`softmax(x^T W \Theta + b)`.
+    X is centred, L is the Laplacian of the graph of nearest neighbours, :math:`|W|_{2,1}` the sum
+    of the lengths of the rows of W. New rows are predicted by :math:`softmax(x^T W \Theta + b)`.
 
     Parameters
     ----------
@@ -82,14 +84,16 @@ class LSELDL(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Departures from the paper: a reconstruction from what its abstract says (encoding by regression, selection by the
-    2,1-norm, consistent local geometry, empirical risk on latent features, alternation, ranking of features); terms,
-    coefficients and normalisation may differ from the paper. Of ours are the intercept, the term in delta, and an exact
-    rescaling of (W, V) against :math:`\Theta` in every round. Confidence: reconstructed.
+    Departures from the paper: a reconstruction from what its abstract says (encoding by regression,
+    selection by the 2,1-norm, consistent local geometry, empirical risk on latent features,
+    alternation, ranking of features); terms, coefficients and normalisation may differ from the
+    paper. Of ours are the intercept, the term in delta, and an exact rescaling of (W, V) against
+    :math:`\Theta` in every round. Confidence: reconstructed.
 
     References
     ----------
-    S. Xu, L. Shang, F. Shen, "Latent Semantics Encoding for Label Distribution Learning", IJCAI 2019.
+    S. Xu, L. Shang, F. Shen, "Latent Semantics Encoding for Label Distribution Learning", IJCAI
+    2019.
 
     Examples
     --------
@@ -108,7 +112,10 @@ class LSELDL(SampleWeightMixin, Learner):
 
     # Every row has latent scores of its own, improved by a few steps that see a row twice as two.
     _capabilities = Capabilities(weight_equals_repetition=False)
-    _test_params = ({"n_neighbors": 3, "tol": 0.01}, {"beta": 0.0, "n_latent": 2, "n_kept": 2, "tol": 0.01})
+    _test_params = (
+        {"n_neighbors": 3, "tol": 0.01},
+        {"beta": 0.0, "n_latent": 2, "n_kept": 2, "tol": 0.01},
+    )
 
     alpha: Positive = 1.0
     beta: NonNegative = 0.01
@@ -124,7 +131,14 @@ class LSELDL(SampleWeightMixin, Learner):
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
         problem = LatentProblem(
-            X - mean, D, self._graph(X), self.alpha, self.beta, self.gamma, self.delta, sample_weight
+            X - mean,
+            D,
+            self._graph(X),
+            self.alpha,
+            self.beta,
+            self.gamma,
+            self.delta,
+            sample_weight,
         )
         state = problem.initial_state(min(self.n_latent or D.shape[1], D.shape[1]))
         path = [problem.objective(state)]
@@ -178,14 +192,19 @@ class LatentProblem:
 
     def __post_init__(self) -> None:
         self.times = row_weights(self.D, self.counts)[:, None]
-        self.root = np.sqrt(self.times)  # squared errors count rows by their weights if multiplied by the roots
+        self.root = np.sqrt(
+            self.times
+        )  # squared errors count rows by their weights if multiplied by the roots
         self.entropy = float(np.sum(self.times * xlogy(self.D, self.D)))
 
     def initial_state(self, n_latent: int) -> LatentState:
         """Ridge regression on the degrees, reduced to its leading directions."""
-        W = self._reweighted_solve(self.D - np.average(self.D, axis=0, weights=self.counts), np.ones(self.X.shape[1]))
+        W = self._reweighted_solve(
+            self.D - np.average(self.D, axis=0, weights=self.counts), np.ones(self.X.shape[1])
+        )
         left, lengths, _ = linalg.svd(W, full_matrices=False)
-        # The right singular vectors are left out: theta, which is fitted next, takes up any rotation.
+        # The right singular vectors are left out: theta, which is fitted next, takes up any
+        # rotation.
         W = left[:, :n_latent] * lengths[:n_latent]
         c = self.D.shape[1]
         return self.regress(LatentState(W, self.X @ W, np.zeros((W.shape[1], c)), np.zeros(c)))
@@ -211,47 +230,62 @@ class LatentProblem:
         return state._replace(theta=fit.coef, b=fit.intercept)
 
     def rescale(self, state: LatentState) -> LatentState:
-        """``W, V, theta -> t W, t V, theta / t`` leaves the predictions alone; take the t of least penalty."""
+        """``W, V, theta -> t W, t V, theta / t`` leaves the predictions alone; take the t of least
+        penalty."""
         off = self.root * (self.X @ state.W - state.V)
-        quadratic = float(self.alpha * np.sum(off**2) + self.beta * np.sum(state.V * (self.L @ state.V)))
+        quadratic = float(
+            self.alpha * np.sum(off**2) + self.beta * np.sum(state.V * (self.L @ state.V))
+        )
         linear = self.gamma * float(linalg.norm(state.W, axis=1).sum())
         inverse = self.delta * float(np.sum(state.theta**2))
         if inverse == 0.0 or quadratic + linear == 0.0:
             return state
-        # The penalties are quadratic t^2 + linear t + inverse / t^2. Their derivative, times t^3, has one positive
-        # root, which is at most that without the quadratic term.
+        # The penalties are quadratic t^2 + linear t + inverse / t^2. Their derivative, times t^3,
+        # has one positive root, which is at most that without the quadratic term.
         largest = (2.0 * inverse / linear) ** (1.0 / 3.0)
-        t = optimize.brentq(lambda t: 2.0 * quadratic * t**4 + linear * t**3 - 2.0 * inverse, 0.0, 1.01 * largest)
-        # Short rows of W are penalised by their squares, which the formula above does not know: hence the comparison.
+        t = optimize.brentq(
+            lambda t: 2.0 * quadratic * t**4 + linear * t**3 - 2.0 * inverse, 0.0, 1.01 * largest
+        )
+        # Short rows of W are penalised by their squares, which the formula above does not know:
+        # hence the comparison.
         scaled = state._replace(W=t * state.W, V=t * state.V, theta=state.theta / t)
         return scaled if self.objective(scaled) <= self.objective(state) else state
 
     def improve_latent(self, state: LatentState) -> LatentState:
         """A few steps of L-BFGS on V."""
         encoded = self.X @ state.W
-        fit = minimize_lbfgs(lambda V: self.latent_loss(V, encoded, state.theta, state.b), [state.V], max_iter=10)
+        fit = minimize_lbfgs(
+            lambda V: self.latent_loss(V, encoded, state.theta, state.b), [state.V], max_iter=10
+        )
         return state._replace(V=fit.arrays[0])
 
-    def latent_loss(self, V: Array, encoded: Array, theta: Array, b: Array) -> tuple[float, list[Array]]:
+    def latent_loss(
+        self, V: Array, encoded: Array, theta: Array, b: Array
+    ) -> tuple[float, list[Array]]:
         """The terms of the objective that contain V, and their gradient; ``encoded = X W``."""
         log_P = log_softmax(V @ theta + b)
         off = V - encoded
         LV = self.L @ V
         fit = self.entropy - np.vdot(self.times * self.D, log_P)
         loss = fit + self.alpha * np.vdot(self.times * off, off) + self.beta * np.sum(V * LV)
-        gradient = self.times * ((np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off) + 2.0 * self.beta * LV
+        gradient = (
+            self.times * ((np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off)
+            + 2.0 * self.beta * LV
+        )
         return float(loss), [gradient]
 
     def encode(self, state: LatentState) -> LatentState:
         """W by one step of iteratively reweighted least squares."""
-        # |w| <= (|w|^2 / l + l) / 2 with equality at l = |w|: the weighted square lies above the penalty and touches it
-        # at the present W, so that its minimum cannot raise the objective.
+        # |w| <= (|w|^2 / l + l) / 2 with equality at l = |w|: the weighted square lies above the
+        # penalty and touches it at the present W, so that its minimum cannot raise the objective.
         lengths = np.maximum(linalg.norm(state.W, axis=1), _HUBER_LENGTH)
         return state._replace(W=self._reweighted_solve(state.V, lengths))
 
     def _reweighted_solve(self, V: Array, lengths: Array) -> Array:
-        """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by ridge regression."""
-        # In the variables U = W / root the penalty is the same for all rows: |A U - V|^2 + |U|^2 / (2 alpha).
+        """Minimise ``alpha |X W - V|^2 + gamma/2 sum_k |W_k|^2 / lengths_k`` by ridge
+        regression."""
+        # In the variables U = W / root the penalty is the same for all rows: |A U - V|^2 + |U|^2 /
+        # (2 alpha).
         root = np.sqrt(lengths / self.gamma)
         A = self.root * self.X * root
         U = np.atleast_2d(ridge_regression(A, self.root * V, 0.5 / self.alpha, solver="cholesky"))

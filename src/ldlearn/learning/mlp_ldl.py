@@ -18,15 +18,16 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 class MLPLDL(SampleWeightMixin, Learner):
     r"""An ensemble of networks with one hidden layer, trained on label distributions.
 
-    Assumes that the logarithms of the degrees are a smooth function of the features. Use it if the linear `SABFGS`
-    underfits; `StackedLDL` uses it by default.
+    Assumes that the logarithms of the degrees are a smooth function of the features. Use it if the
+    linear `SABFGS` underfits; `StackedLDL` uses it by default.
 
     .. math::
 
         \min_{V, a, W, b}\; KL(D, P) + l_2 (m |V|^2 + h |W|^2), \qquad P = softmax(\tanh(X V + a) W + b)
 
-    for m standardised features and h hidden units: the penalty of a layer grows with the number of its inputs, so that
-    the scale of its outputs does not depend on this number. The prediction is the mean of the networks' predictions.
+    for m standardised features and h hidden units: the penalty of a layer grows with the number of
+    its inputs, so that the scale of its outputs does not depend on this number. The prediction is
+    the mean of the networks' predictions.
 
     Parameters
     ----------
@@ -35,7 +36,8 @@ class MLPLDL(SampleWeightMixin, Learner):
     n_networks : int, default=2
         Number of networks, which differ in their random initial coefficients.
     l2 : float, default=0.03
-        Penalty; the loss is a sum over rows, so that the same value has less influence if there are more rows.
+        Penalty; the loss is a sum over rows, so that the same value has less influence if there are
+        more rows.
     max_iter : int, default=80
         L-BFGS iterations. Stopping early is part of the method: it regularises.
     tol : float, default=1e-5
@@ -65,9 +67,9 @@ class MLPLDL(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Ours, with a standard architecture. Departures from the paper: not applicable. Computed in single precision.
-    Initial coefficients depend on the order of the labels, and rounding errors grow during training: permuted data
-    give another, equally good ensemble.
+    Ours, with a standard architecture. Departures from the paper: not applicable. Computed in
+    single precision. Initial coefficients depend on the order of the labels, and rounding errors
+    grow during training: permuted data give another, equally good ensemble.
 
     Examples
     --------
@@ -81,7 +83,8 @@ class MLPLDL(SampleWeightMixin, Learner):
     """
 
     float32_tolerance = 1e-2
-    # Initial coefficients depend on the order of labels; a fit stopped early depends on rounding errors.
+    # Initial coefficients depend on the order of labels; a fit stopped early depends on rounding
+    # errors.
     _capabilities = Capabilities(
         sparse=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
     )
@@ -105,31 +108,54 @@ class MLPLDL(SampleWeightMixin, Learner):
         loss = partial(loss_and_gradient, standardised, D, weights, self.l2 / total)
         rng = check_random_state(self.random_state)
         starts = [self._initial_layers(X.shape[1], D, weights, rng) for _ in range(self.n_networks)]
-        fits = [minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol) for start in starts]
+        fits = [
+            minimize_lbfgs(loss, start, max_iter=self.max_iter, tol=self.tol) for start in starts
+        ]
         layers = [(*scaling.undo(*fit.arrays[:2]), *fit.arrays[2:]) for fit in fits]
         stacks = map(np.stack, zip(*layers, strict=True))
-        self.hidden_coef_, self.hidden_intercept_, self.output_coef_, self.output_intercept_ = stacks
+        self.hidden_coef_, self.hidden_intercept_, self.output_coef_, self.output_intercept_ = (
+            stacks
+        )
         self.objective_ = float(np.mean([fit.loss for fit in fits]))
         self.n_iter_ = max(fit.n_iter for fit in fits)
         self.converged_ = all(fit.converged for fit in fits)
         self.steps_converged_ = True
 
     def _initial_layers(self, m: int, D: Array, weights: SampleWeight, rng: Any) -> list[Array]:
-        """Hidden units of unit variance, and output coefficients that leave P near the mean distribution."""
+        """Hidden units of unit variance, and output coefficients that leave P near the mean
+        distribution."""
         h, c = self.hidden_units, D.shape[1]
         V = rng.normal(size=(m, h)) / np.sqrt(m)
-        return [V, rng.normal(size=h), 0.1 * rng.normal(size=(h, c)) / np.sqrt(h), mean_logits(D, weights)]
+        return [
+            V,
+            rng.normal(size=h),
+            0.1 * rng.normal(size=(h, c)) / np.sqrt(h),
+            mean_logits(D, weights),
+        ]
 
     def _predict(self, X: Any) -> Array:
-        layers = (self.hidden_coef_, self.hidden_intercept_, self.output_coef_, self.output_intercept_)
+        layers = (
+            self.hidden_coef_,
+            self.hidden_intercept_,
+            self.output_coef_,
+            self.output_intercept_,
+        )
         networks = [softmax(np.tanh(X @ V + a) @ W + b) for V, a, W, b in zip(*layers, strict=True)]
         return np.asarray(np.mean(networks, axis=0))
 
 
 def loss_and_gradient(
-    X: Array, D: Array, weights: SampleWeight, penalty: float, V: Array, a: Array, W: Array, b: Array
+    X: Array,
+    D: Array,
+    weights: SampleWeight,
+    penalty: float,
+    V: Array,
+    a: Array,
+    W: Array,
+    b: Array,
 ) -> tuple[float, list[Array]]:
-    """Weighted cross-entropy of D and a network's prediction plus its penalty, and the gradient, in the precision of X.
+    """Weighted cross-entropy of D and a network's prediction plus its penalty, and the gradient, in
+    the precision of X.
 
     Parameters
     ----------

@@ -15,8 +15,9 @@ from ldlearn.learning.linear_softmax import KINKED, LinearSoftmaxLearner
 class OLDL(LinearSoftmaxLearner):
     r"""Softmax regression with a loss of cumulative distributions (ordinal LDL).
 
-    For ordered labels such as ratings or ages: a prediction near the truth costs less than one far from it. The model
-    is that of `SABFGS`; take this one if a metric of ordered labels counts, such as `ldlearn.metrics.wasserstein`.
+    For ordered labels such as ratings or ages: a prediction near the truth costs less than one far
+    from it. The model is that of `SABFGS`; take this one if a metric of ordered labels counts, such
+    as `ldlearn.metrics.wasserstein`.
 
     .. math::
 
@@ -26,16 +27,18 @@ class OLDL(LinearSoftmaxLearner):
     with the loss L(F, G) of one row of the cumulative distributions:
 
     * "cad": :math:`\sum_j |F_j - G_j|`;
-    * "qfd2": :math:`\tfrac2c \sum_j (F_j - G_j)^2`, which is :math:`\sum_{jk} (1 - |j - k| / c) q_j q_k` for the
-      differences q of the degrees;
-    * "cjs": :math:`\tfrac12 \sum_j (F_j \ln F_j + G_j \ln G_j) - \sum_j M_j \ln M_j` with M = (F + G) / 2.
+    * "qfd2": :math:`\tfrac2c \sum_j (F_j - G_j)^2`, which is :math:`\sum_{jk} (1 - |j - k| / c) q_j
+      q_k` for the differences q of the degrees;
+    * "cjs": :math:`\tfrac12 \sum_j (F_j \ln F_j + G_j \ln G_j) - \sum_j M_j \ln M_j` with M = (F +
+      G) / 2.
 
     Parameters
     ----------
     loss : {"cad", "qfd2", "cjs"}, default="qfd2"
         L.
     l2 : float, default=1.0
-        Penalty; the loss is a sum over rows, so that the same value has less influence if there are more rows.
+        Penalty; the loss is a sum over rows, so that the same value has less influence if there are
+        more rows.
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0.
     tol : float, default=1e-6
@@ -56,17 +59,19 @@ class OLDL(LinearSoftmaxLearner):
 
     Notes
     -----
-    Not convex in W; the start is the mean distribution. Absolute values are rounded near 0. With the default penalty it
-    is below the mean distribution on Movie (1,500 rows, 1,869 features), as `SABFGS` is: its intersection is 0.790,
-    that of the mean 0.810. If labels have no order (Natural_Scene) its Kullback-Leibler divergence is above the mean's.
+    Not convex in W; the start is the mean distribution. Absolute values are rounded near 0. With
+    the default penalty it is below the mean distribution on Movie (1,500 rows, 1,869 features), as
+    `SABFGS` is: its intersection is 0.790, that of the mean 0.810. If labels have no order
+    (Natural_Scene) its Kullback-Leibler divergence is above the mean's.
 
-    Departures from the paper: a linear model with a penalty takes the place of a deep network; "qfd2" has the signed
-    differences of the quadratic form distance, the released code absolute ones. Confidence: certain for "cad" and "cjs"
-    (released code), inferred for "qfd2".
+    Departures from the paper: a linear model with a penalty takes the place of a deep network;
+    "qfd2" has the signed differences of the quadratic form distance, the released code absolute
+    ones. Confidence: certain for "cad" and "cjs" (released code), inferred for "qfd2".
 
     References
     ----------
-    C. Wen, X. Zhang, X. Yao, J. Yang, "Ordinal Label Distribution Learning", ICCV 2023, pp. 23481-23491.
+    C. Wen, X. Zhang, X. Yao, J. Yang, "Ordinal Label Distribution Learning", ICCV 2023, pp.
+    23481-23491.
 
     Examples
     --------
@@ -95,7 +100,9 @@ class OLDL(LinearSoftmaxLearner):
         else:
             M = 0.5 * (F + G)
             terms = 0.5 * (xlogy(F, F) + xlogy(G, G)) - xlogy(M, M)
-            smallest = np.finfo(np.float64).tiny  # of a prediction so small that G is 0: its logarithm is finite
+            smallest = np.finfo(
+                np.float64
+            ).tiny  # of a prediction so small that G is 0: its logarithm is finite
             in_G = 0.5 * (np.log(np.maximum(G, smallest)) - np.log(np.maximum(M, smallest)))
         in_P = np.zeros_like(P)
         in_P[:, :-1] = np.cumsum(in_G[:, ::-1], axis=1)[:, ::-1]  # p_k is part of all later sums

@@ -15,27 +15,32 @@ from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, row_weights,
 
 @estimator_dataclass
 class PTBayes(SampleWeightMixin, Learner):
-    r"""One Gaussian per label; the degrees are the posterior probabilities of the labels (PT-Bayes).
+    r"""One Gaussian per label; the degrees are the posterior probabilities of the labels
+    (PT-Bayes).
 
-    Every row becomes c single-label examples weighted by its degrees; then each label has a prior, a mean and a full
-    covariance. Assumes few features and Gaussian ones: in many dimensions the densities differ by large factors and
-    the predictions run to the corners of the simplex, which only the ``ridge`` prevents.
+    Every row becomes c single-label examples weighted by its degrees; then each label has a prior,
+    a mean and a full covariance. Assumes few features and Gaussian ones: in many dimensions the
+    densities differ by large factors and the predictions run to the corners of the simplex, which
+    only the ``ridge`` prevents.
 
     .. math:: p_j(x) \propto \pi_j\, \mathcal{N}(x;\, \mu_j, \Sigma_j + diag(r))
 
     Parameters
     ----------
     ridge : float, default=0.3
-        The larger, the closer the predictions are to the priors; 1e-14 with ``relative=False`` is the published form.
+        The larger, the closer the predictions are to the priors; 1e-14 with ``relative=False`` is
+        the published form.
     relative : bool, default=True
-        Whether :math:`r_k` is ``ridge`` times m times the variance of feature k, so that neither the units nor the
-        number m of features matter (log-densities add up over the features), or ``ridge`` as it is.
+        Whether :math:`r_k` is ``ridge`` times m times the variance of feature k, so that neither
+        the units nor the number m of features matter (log-densities add up over the features), or
+        ``ridge`` as it is.
     resample : bool, default=False
-        Draw n c single-label examples with probabilities :math:`d_{ij} / n` and estimate from these, as published, or
-        estimate from the weights :math:`d_{ij}`, the limit of many draws.
+        Draw n c single-label examples with probabilities :math:`d_{ij} / n` and estimate from
+        these, as published, or estimate from the weights :math:`d_{ij}`, the limit of many draws.
     log_domain : bool, default=True
-        Compute with logarithms of densities, or with the densities themselves, as published. They over- or underflow in
-        a few dozen dimensions, and a row where that happens is predicted uniform.
+        Compute with logarithms of densities, or with the densities themselves, as published. They
+        over- or underflow in a few dozen dimensions, and a row where that happens is predicted
+        uniform.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
 
@@ -51,14 +56,14 @@ class PTBayes(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Degrees are raised to at least 1e-9 and renormalised; so a label that was never drawn gets 1e-9. A row whose
-    densities are not finite even as logarithms gets the priors. Memory: 2 c m^2 numbers, for the covariances and their
-    inverse roots.
+    Degrees are raised to at least 1e-9 and renormalised; so a label that was never drawn gets 1e-9.
+    A row whose densities are not finite even as logarithms gets the priors. Memory: 2 c m^2
+    numbers, for the covariances and their inverse roots.
 
-    Departures from the paper: no draws, logarithms, and a ridge in units of the features' variances by default.
-    ``PTBayes(ridge=1e-14, relative=False, resample=True, log_domain=False)`` is the published form; with more features
-    than drawn examples of a label its densities overflow everywhere, and it predicts uniform distributions.
-    Confidence: certain.
+    Departures from the paper: no draws, logarithms, and a ridge in units of the features' variances
+    by default. ``PTBayes(ridge=1e-14, relative=False, resample=True, log_domain=False)`` is the
+    published form; with more features than drawn examples of a label its densities overflow
+    everywhere, and it predicts uniform distributions. Confidence: certain.
 
     References
     ----------
@@ -89,7 +94,10 @@ class PTBayes(SampleWeightMixin, Learner):
         """Draws depend on the order of rows and labels, and are another sample for other rows."""
         fixed = not self.resample
         return Capabilities(
-            sample_weight=True, order_invariant=fixed, label_invariant=fixed, weight_equals_repetition=fixed
+            sample_weight=True,
+            order_invariant=fixed,
+            label_invariant=fixed,
+            weight_equals_repetition=fixed,
         )
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
@@ -109,7 +117,9 @@ class PTBayes(SampleWeightMixin, Learner):
         self.means_ = np.tile(np.average(X, axis=0, weights=sample_weight), (n_labels, 1))
         self.covariances_ = np.zeros((n_labels, n_features, n_features))
         for j in np.flatnonzero(self.priors_):
-            self.means_[j], self.covariances_[j] = _gaussian(X, weights[:, j], unbiased=self.resample)
+            self.means_[j], self.covariances_[j] = _gaussian(
+                X, weights[:, j], unbiased=self.resample
+            )
         self.covariances_ += np.diag(ridge)
         self._whiteners = [_whitener(S, ridge) for S in self.covariances_]
 
@@ -126,13 +136,16 @@ class PTBayes(SampleWeightMixin, Learner):
 
     def _posterior(self, log_scores: Array) -> Array:
         if self.log_domain:
-            # A row so far away that no density has even a finite logarithm says nothing: it gets the priors.
+            # A row so far away that no density has even a finite logarithm says nothing: it gets
+            # the priors.
             usable = np.isfinite(log_scores.max(axis=1, keepdims=True))
             return np.where(usable, softmax(np.where(usable, log_scores, 0.0)), self.priors_)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.exp(log_scores)
             P = scores / scores.sum(axis=1, keepdims=True)
-        return np.asarray(np.nan_to_num(P, nan=0.0))  # all of a failed row, which the baseline makes uniform
+        return np.asarray(
+            np.nan_to_num(P, nan=0.0)
+        )  # all of a failed row, which the baseline makes uniform
 
 
 def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
@@ -141,13 +154,15 @@ def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
     X, weights = X[used], weights[used]
     total = float(weights.sum())
     mean = weights @ X / total
-    # Deviations first, then squares: E[x x'] - mean mean' would lose digits to an offset of the features.
+    # Deviations first, then squares: E[x x'] - mean mean' would lose digits to an offset of the
+    # features.
     deviations = (X - mean) * np.sqrt(weights)[:, None]
     return mean, deviations.T @ deviations / (max(total - 1.0, 1.0) if unbiased else total)
 
 
 def _whitener(S: Array, ridge: Array) -> tuple[Array, float]:
-    """V with ``V V' = inv(S)``, and ``ln det S``; in units of the ridge eigenvalues below 1 are rounding errors."""
+    """V with ``V V' = inv(S)``, and ``ln det S``; in units of the ridge eigenvalues below 1 are
+    rounding errors."""
     units = np.sqrt(ridge)
     values, vectors = linalg.eigh(S / np.outer(units, units))
     values = np.maximum(values, 1.0)  # smaller by rounding only: the ridge adds 1 to all

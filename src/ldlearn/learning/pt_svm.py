@@ -25,12 +25,14 @@ from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
 
 @estimator_dataclass
 class PTSVM(SampleWeightMixin, Learner):
-    r"""Support vector machines between pairs of labels; their coupled probabilities are the degrees (PT-SVM).
+    r"""Support vector machines between pairs of labels; their coupled probabilities are the degrees
+    (PT-SVM).
 
-    Single-label examples are drawn from the distributions; a kernel machine separates each pair of labels, a sigmoid
-    turns its score into a probability (Platt), and pairwise coupling makes a distribution of these. The same row is
-    drawn with several labels, so the classes overlap by construction and most rows become support vectors. It is here
-    for comparison: try `AAKNN` or `AABP` first, which are as flexible and far faster.
+    Single-label examples are drawn from the distributions; a kernel machine separates each pair of
+    labels, a sigmoid turns its score into a probability (Platt), and pairwise coupling makes a
+    distribution of these. The same row is drawn with several labels, so the classes overlap by
+    construction and most rows become support vectors. It is here for comparison: try `AAKNN` or
+    `AABP` first, which are as flexible and far faster.
 
     .. math::
 
@@ -43,17 +45,18 @@ class PTSVM(SampleWeightMixin, Learner):
     C : float, default=1.0
         Price of an example on the wrong side of its margin.
     gamma : {"scale", "auto"} or float, default="scale"
-        Width of the kernel: 1 / (sum of the features' variances), 1 / m (the published form; the same for standardised
-        features), or a number.
+        Width of the kernel: 1 / (sum of the features' variances), 1 / m (the published form; the
+        same for standardised features), or a number.
     n_draws : int, default=None
-        Single-label examples to draw; None draws n c, the published number. The time grows about with its square.
+        Single-label examples to draw; None draws n c, the published number. The time grows about
+        with its square.
     cv : int, default=5
         Folds whose held-out scores the sigmoids are fitted to. At least 2.
     tol : float, default=1e-3
         Tolerance of the machines.
     cache_size : float, default=200
-        Megabytes of kernel cache for each machine that is being trained. Where the kernel of all rows fits, about 2,500
-        of them by default, it is evaluated once for all machines.
+        Megabytes of kernel cache for each machine that is being trained. Where the kernel of all
+        rows fits, about 2,500 of them by default, it is evaluated once for all machines.
     n_jobs : int, default=None
         Threads that train machines at the same time; None is one, -1 all cores.
     random_state : int, RandomState instance or None, default=None
@@ -76,14 +79,16 @@ class PTSVM(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Heavy by nature: (cv + 1) c (c - 1) / 2 machines on up to 2 n different examples each, and the time of one grows
-    with the square of that. Five labels take some ten seconds at n = 2,000 and more than a minute at n = 5,000.
-    ``n_draws``, ``n_jobs`` and a smaller ``cv`` help, in this order. Repeated draws of the same example are one
-    example with a weight, which changes nothing but the time.
+    Heavy by nature: (cv + 1) c (c - 1) / 2 machines on up to 2 n different examples each, and the
+    time of one grows with the square of that. Five labels take some ten seconds at n = 2,000 and
+    more than a minute at n = 5,000. ``n_draws``, ``n_jobs`` and a smaller ``cv`` help, in this
+    order. Repeated draws of the same example are one example with a weight, which changes nothing
+    but the time.
 
-    Departures from the paper: ``gamma="scale"`` by default (``"auto"`` is the published form); columns follow the
-    labels, where the published code leaves them in the order in which the labels were first drawn; coupling by the
-    linear system instead of an iteration; degrees raised to at least 1e-9. Confidence: certain.
+    Departures from the paper: ``gamma="scale"`` by default (``"auto"`` is the published form);
+    columns follow the labels, where the published code leaves them in the order in which the labels
+    were first drawn; coupling by the linear system instead of an iteration; degrees raised to at
+    least 1e-9. Confidence: certain.
 
     References
     ----------
@@ -102,7 +107,9 @@ class PTSVM(SampleWeightMixin, Learner):
 
     float32_tolerance = 1e-2
     # Draws depend on the order of rows and labels, and are another sample for other rows.
-    _capabilities = Capabilities(order_invariant=False, label_invariant=False, weight_equals_repetition=False)
+    _capabilities = Capabilities(
+        order_invariant=False, label_invariant=False, weight_equals_repetition=False
+    )
     _test_params = ({"random_state": 0, "cv": 2, "n_draws": 60},)
 
     C: Positive = 1.0
@@ -124,7 +131,8 @@ class PTSVM(SampleWeightMixin, Learner):
         self._gamma = self._kernel_width(X, sample_weight)
         self.drawn_labels_ = np.flatnonzero(counts.any(axis=0))
         self.pairs_ = list(combinations(self.drawn_labels_.tolist(), 2))
-        # Platt's sigmoid is fitted to scores of held-out draws; those of training draws are too large.
+        # Platt's sigmoid is fitted to scores of held-out draws; those of training draws are too
+        # large.
         held_out = [_split_draws(counts[:, pair], self.cv, rng) for pair in self.pairs_]
         dual_coef, intercept = self._train_machines(X, counts, held_out)
         decisions = self._decisions(X, X, dual_coef[:, :, 1:], intercept[:, 1:])
@@ -145,35 +153,46 @@ class PTSVM(SampleWeightMixin, Learner):
             total = float(np.average(X**2, axis=0, weights=weights).sum())
         return 1.0 / (total or X.shape[1])
 
-    def _train_machines(self, X: Array, counts: Indices, held_out: list[Indices]) -> tuple[Array, Array]:
-        """For each pair the machine on all its examples, then one per fold on the rest: (n, pairs, cv + 1)."""
+    def _train_machines(
+        self, X: Array, counts: Indices, held_out: list[Indices]
+    ) -> tuple[Array, Array]:
+        """For each pair the machine on all its examples, then one per fold on the rest: (n, pairs,
+        cv + 1)."""
         kernel = self._kernel_matrix(X)
         jobs = [
             delayed(self._train_machine)(X, kernel, counts[:, pair] - left_out)
             for pair, folds in zip(self.pairs_, held_out, strict=True)
             for left_out in (np.zeros_like(folds[0]), *folds)
         ]
-        # On few rows scikit-learn would check rows and parameters, which are ours, for longer than it fits.
+        # On few rows scikit-learn would check rows and parameters, which are ours, for longer than
+        # it fits.
         with config_context(assume_finite=True, skip_parameter_validation=True):
             machines = Parallel(n_jobs=self.n_jobs, prefer="threads")(jobs)
         shape = (len(self.pairs_), self.cv + 1)
-        dual_coef = np.array([beta for beta, _ in machines]).reshape(*shape, len(X)).transpose(2, 0, 1)
+        dual_coef = (
+            np.array([beta for beta, _ in machines]).reshape(*shape, len(X)).transpose(2, 0, 1)
+        )
         return dual_coef, np.array([b for _, b in machines]).reshape(shape)
 
     def _kernel_matrix(self, X: Array) -> Array | None:
-        """Between all rows, unless that of a machine, which may have two examples of each row, is too large."""
+        """Between all rows, unless that of a machine, which may have two examples of each row, is
+        too large."""
         fits = 8 * (2 * len(X)) ** 2 <= self.cache_size * 2**20
         return rbf_kernel(X.astype(np.float64), gamma=self._gamma) if fits else None
 
-    def _train_machine(self, X: Array, kernel: Array | None, counts: Indices) -> tuple[Array, float]:
-        """Coefficient of each row and intercept of a machine between the two columns of ``counts``."""
+    def _train_machine(
+        self, X: Array, kernel: Array | None, counts: Indices
+    ) -> tuple[Array, float]:
+        """Coefficient of each row and intercept of a machine between the two columns of
+        ``counts``."""
         beta = np.zeros(len(X))
         first, second = np.any(counts, axis=0)
         if not (first and second):
             return beta, float(first) - float(second)  # LIBSVM's answer to a single class
         column, row = np.nonzero(counts.T)
-        # Repeated draws are one example with a larger C: the same dual problem, whose box they share.
-        # The seed is for probabilities, which are not used; without one SVC takes it from numpy's global generator.
+        # Repeated draws are one example with a larger C: the same dual problem, whose box they
+        # share. The seed is for probabilities, which are not used; without one SVC takes it from
+        # numpy's global generator.
         machine = SVC(
             C=self.C,
             kernel="rbf" if kernel is None else "precomputed",
@@ -193,7 +212,9 @@ class PTSVM(SampleWeightMixin, Learner):
         """Scores of all machines, whose kernel is evaluated once: shape (n, *intercept.shape)."""
         flat = dual_coef.reshape(len(centres), intercept.size)
         scores = np.zeros((len(X), intercept.size))
-        for block, kernel in rbf_blocks(X, centres, width=(2.0 * self._gamma) ** -0.5) if len(centres) else ():
+        for block, kernel in (
+            rbf_blocks(X, centres, width=(2.0 * self._gamma) ** -0.5) if len(centres) else ()
+        ):
             scores[block] = kernel @ flat
         return (scores + intercept.ravel()).reshape(len(X), *intercept.shape)
 
@@ -213,7 +234,8 @@ class PTSVM(SampleWeightMixin, Learner):
 
 
 def _split_draws(counts: Indices, n_folds: int, rng: Any) -> Indices:
-    """Draws dealt out to folds of equal size at random: shape (n_folds, n, 2), summing to ``counts``."""
+    """Draws dealt out to folds of equal size at random: shape (n_folds, n, 2), summing to
+    ``counts``."""
     draws = np.repeat(np.arange(counts.size), counts.ravel())
     fold = rng.permutation(len(draws)) % n_folds
     dealt = np.zeros((n_folds, counts.size), dtype=np.int64)

@@ -16,24 +16,26 @@ from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regres
 class SABFGS(SampleWeightMixin, Learner):
     r"""Softmax regression on label distributions (SA-BFGS).
 
-    Assumes that the logarithms of the degrees are linear in the features, up to a constant per row; recovers the
-    maximum entropy model. The first learner to try.
+    Assumes that the logarithms of the degrees are linear in the features, up to a constant per row;
+    recovers the maximum entropy model. The first learner to try.
 
     .. math:: \min_{W, b}\; KL(D, P) + l_2 |W|^2, \qquad P = softmax(X W + b)
 
     Parameters
     ----------
     l2 : float, default=1.0
-        Weight of the penalty; sums over rows, so the same number means less as n grows. 0 is the published form, which
-        may have no finite minimiser when degrees are zero.
+        Weight of the penalty; sums over rows, so the same number means less as n grows. 0 is the
+        published form, which may have no finite minimiser when degrees are zero.
     fit_intercept : bool, default=True
         Whether b is free (never penalised) or 0, the published form.
     solver : {"newton", "lbfgs"}, default="newton"
-        How the convex problem is solved. "lbfgs" starts at the identity as published; with ``l2=0``, where there may be
-        no finite minimiser, its result is that of stopping after ``max_iter`` iterations.
+        How the convex problem is solved. "lbfgs" starts at the identity as published; with
+        ``l2=0``, where there may be no finite minimiser, its result is that of stopping after
+        ``max_iter`` iterations.
     tol : float, default=1e-8
-        Stop when the loss per row is certified to be this close to its minimum (with ``l2=0``: estimated, by the Newton
-        decrement); for "lbfgs" when an iteration lowers the loss by a smaller part.
+        Stop when the loss per row is certified to be this close to its minimum (with ``l2=0``:
+        estimated, by the Newton decrement); for "lbfgs" when an iteration lowers the loss by a
+        smaller part.
     max_iter : int, default=100
         Iterations at most; 400 in the published form.
 
@@ -44,8 +46,8 @@ class SABFGS(SampleWeightMixin, Learner):
     objective_ : float
         Without its constant: ``-sum D ln P + l2 |W|^2``.
     coef_gap_ : float
-        Duality gap: a bound from above of how far the objective is from its minimum. Infinite (nothing is certain) if
-        l2 is 0 or the solver "lbfgs".
+        Duality gap: a bound from above of how far the objective is from its minimum. Infinite
+        (nothing is certain) if l2 is 0 or the solver "lbfgs".
     n_iter_ : int
     converged_ : bool
         Whether ``tol`` was reached.
@@ -53,9 +55,10 @@ class SABFGS(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Departures from the paper: Newton's method instead of BFGS (the same convex problem, solved further); an unpenalised
-    intercept and ``l2 > 0`` by default. ``l2=0, fit_intercept=False, solver="lbfgs", max_iter=400`` is the published
-    form. Without an intercept centred features cannot express the mean distribution. Confidence: certain.
+    Departures from the paper: Newton's method instead of BFGS (the same convex problem, solved
+    further); an unpenalised intercept and ``l2 > 0`` by default. ``l2=0, fit_intercept=False,
+    solver="lbfgs", max_iter=400`` is the published form. Without an intercept centred features
+    cannot express the mean distribution. Confidence: certain.
 
     References
     ----------
@@ -83,7 +86,8 @@ class SABFGS(SampleWeightMixin, Learner):
     max_iter: PositiveInt = 100
 
     def capabilities(self) -> Capabilities:
-        """The published start, an identity, treats labels unequally, and a fit stopped early depends on it."""
+        """The published start, an identity, treats labels unequally, and a fit stopped early
+        depends on it."""
         return super().capabilities()._replace(sparse=True, label_invariant=self.solver == "newton")
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:

@@ -12,7 +12,9 @@ from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclas
 from ldlearn.core.scaling import Scaling, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
 
-_NODES = 16  # of the interpolation over f#, the size of a row: exponentials of nodes instead of rows
+_NODES = (
+    16  # of the interpolation over f#, the size of a row: exponentials of nodes instead of rows
+)
 _BLOCK_ENTRIES = 2**23
 
 
@@ -20,10 +22,10 @@ _BLOCK_ENTRIES = 2**23
 class SAIIS(SampleWeightMixin, Learner):
     r"""Softmax regression on label distributions by improved iterative scaling (SA-IIS).
 
-    The model and the loss of `SABFGS` without a penalty, minimised by the slow but steady steps of iterative scaling:
-    every iteration minimises an upper bound of the loss that falls apart into one scalar equation per weight. It
-    starts from the mean distribution and stops far from the minimum, which acts as regularisation; to reach the
-    minimum, use `SABFGS`.
+    The model and the loss of `SABFGS` without a penalty, minimised by the slow but steady steps of
+    iterative scaling: every iteration minimises an upper bound of the loss that falls apart into
+    one scalar equation per weight. It starts from the mean distribution and stops far from the
+    minimum, which acts as regularisation; to reach the minimum, use `SABFGS`.
 
     .. math::
 
@@ -36,17 +38,17 @@ class SAIIS(SampleWeightMixin, Learner):
     Parameters
     ----------
     max_iter : int, default=1000
-        Iterations at most. The published experiments use 50 or 200, which from their start need not even reach the mean
-        distribution.
+        Iterations at most. The published experiments use 50 or 200, which from their start need not
+        even reach the mean distribution.
     tol : float, default=2e-4
-        Stop when an iteration lowers T by less than this, relatively: the strength of the regularisation, to be tuned
-        like one.
+        Stop when an iteration lowers T by less than this, relatively: the strength of the
+        regularisation, to be tuned like one.
     fit_intercept : bool, default=True
-        Whether b is free (a constant feature of its own, beside standardised ones) or 0, the published form (on the
-        features as they are).
+        Whether b is free (a constant feature of its own, beside standardised ones) or 0, the
+        published form (on the features as they are).
     init : {"zeros", "eye"}, default="zeros"
-        Where W starts. ``"eye"``, the published form, ties the first labels to the first features: the result
-        then depends on the order of the labels until it has converged.
+        Where W starts. ``"eye"``, the published form, ties the first labels to the first features:
+        the result then depends on the order of the labels until it has converged.
 
     Attributes
     ----------
@@ -63,15 +65,16 @@ class SAIIS(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Steps shrink as the largest :math:`f_i` grows, so without an intercept scale the features first. Rows enter the
-    exponentials only through :math:`f_i`: n of them are interpolated from 16, and an iteration costs 16 c products with
-    X instead of n m c exponentials per sweep of Newton's method. Standardised rows are made block by block; sparse ones
-    become dense there, a block at a time.
+    Steps shrink as the largest :math:`f_i` grows, so without an intercept scale the features first.
+    Rows enter the exponentials only through :math:`f_i`: n of them are interpolated from 16, and an
+    iteration costs 16 c products with X instead of n m c exponentials per sweep of Newton's method.
+    Standardised rows are made block by block; sparse ones become dense there, a block at a time.
 
-    Departures from the paper: an intercept that starts at the mean distribution, standardised features, and ``tol``
-    instead of a number of iterations by default (``max_iter=50, tol=0, fit_intercept=False, init="eye"`` is the
-    published form); a step is cut where :math:`|\delta| f_i` would exceed 50 or vary by more than 6 over the rows
-    (the descent stays monotone). Confidence: certain.
+    Departures from the paper: an intercept that starts at the mean distribution, standardised
+    features, and ``tol`` instead of a number of iterations by default (``max_iter=50, tol=0,
+    fit_intercept=False, init="eye"`` is the published form); a step is cut where :math:`|\delta|
+    f_i` would exceed 50 or vary by more than 6 over the rows (the descent stays monotone).
+    Confidence: certain.
 
     References
     ----------
@@ -98,7 +101,8 @@ class SAIIS(SampleWeightMixin, Learner):
     init: Literal["zeros", "eye"] = "zeros"
 
     def capabilities(self) -> Capabilities:
-        """The published start ties the first labels to the first features, and a fit stopped early depends on it."""
+        """The published start ties the first labels to the first features, and a fit stopped early
+        depends on it."""
         return super().capabilities()._replace(sparse=True, label_invariant=self.init == "zeros")
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
@@ -123,9 +127,12 @@ class SAIIS(SampleWeightMixin, Learner):
 
 
 class _IterativeScaling:
-    """The steps of iterative scaling on one training set, whose rows are scaled (and made dense) block by block."""
+    """The steps of iterative scaling on one training set, whose rows are scaled (and made dense)
+    block by block."""
 
-    def __init__(self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None) -> None:
+    def __init__(
+        self, X: Any, D: Array, scaling: Scaling, fit_intercept: bool, weights: SampleWeight | None
+    ) -> None:
         self.X = X
         self.scaling = scaling
         self.fit_intercept = fit_intercept
@@ -142,8 +149,9 @@ class _IterativeScaling:
         self.nodes, self.weights = _interpolate(lengths)
         tiny = np.finfo(float).tiny
         half_range = max(np.ptp(lengths) / 2, tiny)
-        # With |step| f# above 50 exponentials would overflow; with |step| times half the range of f# above 3 the
-        # interpolation would lose digits (16 nodes give nine). A longer way takes more steps.
+        # With |step| f# above 50 exponentials would overflow; with |step| times half the range of
+        # f# above 3 the interpolation would lose digits (16 nodes give nine). A longer way takes
+        # more steps.
         self.cap = min(50.0 / max(lengths.max(), tiny), 3.0 / half_range)
 
     def _blocks(self) -> Iterator[tuple[slice, Array]]:
@@ -153,7 +161,9 @@ class _IterativeScaling:
 
     def loss(self, W: Array) -> float:
         """``-sum D ln P``."""
-        return -sum(float(np.vdot(self.D[block], log_softmax(Z @ W))) for block, Z in self._blocks())
+        return -sum(
+            float(np.vdot(self.D[block], log_softmax(Z @ W))) for block, Z in self._blocks()
+        )
 
     def step(self, W: Array) -> Array:
         """The roots of all scalar equations, by Newton's method kept inside a shrinking bracket."""
@@ -163,8 +173,9 @@ class _IterativeScaling:
             value = -self.targets
             slope = np.zeros_like(step)
             for node, (up, down) in zip(self.nodes, sums, strict=True):
-                # Geng's scalar equations, sum_i p_ij x_ik exp(step sign(x_ik) f#_i) = sum_i d_ij x_ik, with positive
-                # and negative x_ik apart and exp(step f#) interpolated between nodes.
+                # Geng's scalar equations, sum_i p_ij x_ik exp(step sign(x_ik) f#_i) = sum_i d_ij
+                # x_ik, with positive and negative x_ik apart and exp(step f#) interpolated between
+                # nodes.
                 growth = np.exp(step * node)
                 grown = up * growth
                 shrunk = down / growth
@@ -188,19 +199,26 @@ class _IterativeScaling:
 
 
 def _interpolate(lengths: Array) -> tuple[Array, Array]:
-    """Nodes on the range of ``lengths`` and weights with ``exp(t lengths) = weights @ exp(t nodes)`` for modest t."""
+    """Nodes on the range of ``lengths`` and weights with ``exp(t lengths) = weights @ exp(t
+    nodes)`` for modest t."""
     middle = (lengths.max() + lengths.min()) / 2
     half = np.ptp(lengths) / 2
     if half <= 1e-12 * middle:
         return np.array([middle]), np.ones((len(lengths), 1))
     nodes = np.cos(np.pi * (np.arange(_NODES) + 0.5) / _NODES)
-    # Discrete orthogonality of the Chebyshev polynomials gives the Lagrange basis without a division.
-    basis = chebvander(nodes, _NODES - 1).T * np.where(np.arange(_NODES) == 0, 1.0, 2.0)[:, None] / _NODES
+    # Discrete orthogonality of the Chebyshev polynomials gives the Lagrange basis without a
+    # division.
+    basis = (
+        chebvander(nodes, _NODES - 1).T
+        * np.where(np.arange(_NODES) == 0, 1.0, 2.0)[:, None]
+        / _NODES
+    )
     return middle + half * nodes, chebvander((lengths - middle) / half, _NODES - 1) @ basis
 
 
 def _increasing_root(function: Any, shape: tuple[int, ...], cap: float) -> Array:
-    """Entry by entry the root in [-cap, cap] of an increasing function; the nearer end where there is none."""
+    """Entry by entry the root in [-cap, cap] of an increasing function; the nearer end where there
+    is none."""
     high = np.full(shape, cap)
     low = -high
     is_below = function(low)[0] > 0

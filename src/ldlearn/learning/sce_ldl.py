@@ -13,17 +13,20 @@ from ldlearn.core.scaling import feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
 
 # Shapes: F (n, R), U and E rows (c, R), scores (n, c); R hidden units.
-_BLOCK_ENTRIES = 100_000  # of the (rows, c, R) arrays worked on at a time, so that they stay in the cache
+_BLOCK_ENTRIES = (
+    100_000  # of the (rows, c, R) arrays worked on at a time, so that they stay in the cache
+)
 
 
 @estimator_dataclass
 class SCELDL(SampleWeightMixin, Learner):
     r"""Sparsity conditional energy model (SCE-LDL).
 
-    A layer of binary hidden units, each a linear extractor :math:`\omega_r` shared by all labels with a threshold
-    :math:`u_{jr}` of its own for every label, stands between features and labels; summed out, it leaves a model that
-    is not linear in the features. Assumes that degrees depend on a few things that are present or absent. To be
-    tried where `SABFGS` is too stiff and there are more rows than features.
+    A layer of binary hidden units, each a linear extractor :math:`\omega_r` shared by all labels
+    with a threshold :math:`u_{jr}` of its own for every label, stands between features and labels;
+    summed out, it leaves a model that is not linear in the features. Assumes that degrees depend on
+    a few things that are present or absent. To be tried where `SABFGS` is too stiff and there are
+    more rows than features.
 
     .. math::
 
@@ -32,8 +35,8 @@ class SCELDL(SampleWeightMixin, Learner):
         \qquad P_{ij} \propto \exp\Big( b_j + \sum_{r=1}^{R} \ln(1 + e^{a_{ijr}}) \Big),
         \quad a_{ijr} = \omega_r^T x_i + u_{jr}
 
-    The term with :math:`\lambda` (``lam``) is the expected number of hidden units that are off. The penalty counts the
-    weights of standardised features.
+    The term with :math:`\lambda` (``lam``) is the expected number of hidden units that are off. The
+    penalty counts the weights of standardised features.
 
     Parameters
     ----------
@@ -42,8 +45,9 @@ class SCELDL(SampleWeightMixin, Learner):
     lam : float, default=5e-3
         Reward for hidden units that are off. 0 is the paper's "CE-LDL".
     l2 : float, default=10.0
-        Weight of the penalty on the extractors; sums over rows, so the same number means less as n grows. 0, the
-        published form, learns the training rows by heart unless it is stopped early (there after 30 epochs).
+        Weight of the penalty on the extractors; sums over rows, so the same number means less as n
+        grows. 0, the published form, learns the training rows by heart unless it is stopped early
+        (there after 30 epochs).
     max_iter : int, default=500
         L-BFGS iterations at most.
     tol : float, default=1e-3
@@ -72,15 +76,17 @@ class SCELDL(SampleWeightMixin, Learner):
 
     Notes
     -----
-    Departures from the paper: L-BFGS on all rows, to convergence, instead of 30 epochs of mini-batch gradient
-    descent; a penalty takes the place of that early stop; features are standardised within the solver, and the weights
-    given in the user's units. The first weights of the paper are not known. The thresholds and b are intercepts, so
-    there is no ``fit_intercept``. The result depends on the order of the labels through the random start.
-    Confidence: inferred (model and gradients from a close reading published by others, checked by differences).
+    Departures from the paper: L-BFGS on all rows, to convergence, instead of 30 epochs of
+    mini-batch gradient descent; a penalty takes the place of that early stop; features are
+    standardised within the solver, and the weights given in the user's units. The first weights of
+    the paper are not known. The thresholds and b are intercepts, so there is no ``fit_intercept``.
+    The result depends on the order of the labels through the random start. Confidence: inferred
+    (model and gradients from a close reading published by others, checked by differences).
 
     References
     ----------
-    X. Yang, X. Geng, D. Zhou, "Sparsity Conditional Energy Label Distribution Learning for Age Estimation", IJCAI 2016.
+    X. Yang, X. Geng, D. Zhou, "Sparsity Conditional Energy Label Distribution Learning for Age
+    Estimation", IJCAI 2016.
 
     Examples
     --------
@@ -128,9 +134,18 @@ class SCELDL(SampleWeightMixin, Learner):
 
 
 def loss_and_gradient(
-    Z: Array, D: Array, lam: float, W: Array, U: Array, b: Array, *, l2: float = 0.0, counts: SampleWeight | None = None
+    Z: Array,
+    D: Array,
+    lam: float,
+    W: Array,
+    U: Array,
+    b: Array,
+    *,
+    l2: float = 0.0,
+    counts: SampleWeight | None = None,
 ) -> tuple[float, list[Array]]:
-    """The objective of `SCELDL` with features Z, and its gradient in W, U and b; ``counts`` are the rows' weights."""
+    """The objective of `SCELDL` with features Z, and its gradient in W, U and b; ``counts`` are the
+    rows' weights."""
     times = row_weights(D, counts)[:, None]
     F = Z @ W
     loss = l2 * float(np.vdot(W, W))
@@ -158,8 +173,8 @@ def loss_and_gradient(
 def _exponentials(F: Array, U: Array) -> Iterator[tuple[slice, Array]]:
     """``exp(F_ir + U_jr)`` in blocks of rows: a product of two small sets of exponentials.
 
-    F beyond the bound needs no care: there every label's unit is fully on (or off), so its terms are the same for all
-    labels and cancel in the softmax, as does their gradient.
+    F beyond the bound needs no care: there every label's unit is fully on (or off), so its terms
+    are the same for all labels and cancel in the softmax, as does their gradient.
     """
     exp_F, exp_U = (np.exp(np.clip(A, -300.0, 300.0)) for A in (F, U))  # whose product is finite
     for rows in row_batches(len(F), U.size, _BLOCK_ENTRIES):

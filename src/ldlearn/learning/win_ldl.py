@@ -44,22 +44,24 @@ class SimplexLearner(Learner):
 class WInLDL(SimplexLearner):
     r"""Weighted regression on incomplete label distributions (WInLDL).
 
-    Assumes that degrees are linear in the features. Training degrees may be missing (NaN). Small known degrees, which
-    squared errors would neglect, count up to four times as much as large ones.
+    Assumes that degrees are linear in the features. Training degrees may be missing (NaN). Small
+    known degrees, which squared errors would neglect, count up to four times as much as large ones.
 
     .. math::
 
         \min_{W, b}\; \tfrac12 \sum_{(i, j)\,known} 4^{1 - d_{ij}} (z_{ij} - d_{ij})^2 + l_2 m |W|^2, \qquad
         z_i = x_i W + b \in \Delta
 
-    X has m standardised features and :math:`\Delta` is the simplex: the scale of the prediction does not depend on m.
-    New rows are predicted by the point of the simplex nearest to :math:`x W + b`.
+    X has m standardised features and :math:`\Delta` is the simplex: the scale of the prediction
+    does not depend on m. New rows are predicted by the point of the simplex nearest to :math:`x W +
+    b`.
 
     Parameters
     ----------
     l2 : float, default=1.0
-        Penalty; the loss is a sum over rows, so that the same value has less influence if there are more rows. The
-        published form has practically none (1e-5 in all), and reduces more than 250 features to 100 first.
+        Penalty; the loss is a sum over rows, so that the same value has less influence if there are
+        more rows. The published form has practically none (1e-5 in all), and reduces more than 250
+        features to 100 first.
     tol : float, default=1e-5
         Stop when z changes, and misses the simplex, by no more than this.
     max_iter : int, default=5000
@@ -78,27 +80,32 @@ class WInLDL(SimplexLearner):
 
     Notes
     -----
-    A single missing degree of a row follows from the others. Degrees are predicted to be at least 1e-6.
+    A single missing degree of a row follows from the others. Degrees are predicted to be at least
+    1e-6.
 
-    Departures from the paper: a penalty by default; an unpenalised intercept; standardised features; iterations until
-    convergence, whose steps in z are exact (the released code projects a weighted mean). Missing degrees have no
-    weight: those of the paper grow during the iterations and draw the prediction to itself, which changes the way to
-    the solution, not the solution. Confidence: certain (released code, from which predictions without a penalty differ
-    by 1e-4 on average).
+    Departures from the paper: a penalty by default; an unpenalised intercept; standardised
+    features; iterations until convergence, whose steps in z are exact (the released code projects a
+    weighted mean). Missing degrees have no weight: those of the paper grow during the iterations
+    and draw the prediction to itself, which changes the way to the solution, not the solution.
+    Confidence: certain (released code, from which predictions without a penalty differ by 1e-4 on
+    average).
 
-    On SCUT_FBP (900 rows, 300 features that say little) its intersection is 0.688, that of the mean distribution 0.696.
+    On SCUT_FBP (900 rows, 300 features that say little) its intersection is 0.688, that of the mean
+    distribution 0.696.
 
     References
     ----------
-    X. Li, S. Chen, "No Regularization Is Needed: Efficient and Effective Incomplete Label Distribution Learning", IJCAI
-    2024, pp. 4470-4478.
+    X. Li, S. Chen, "No Regularization Is Needed: Efficient and Effective Incomplete Label
+    Distribution Learning", IJCAI 2024, pp. 4470-4478.
 
     Examples
     --------
     >>> import numpy as np
     >>> from ldlearn.learning import WInLDL
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
-    >>> D = np.array([[0.2, 0.2, 0.6], [0.3, np.nan, np.nan], [np.nan, 0.2, np.nan], [0.5, 0.2, 0.3]])
+    >>> D = np.array(
+    ...     [[0.2, 0.2, 0.6], [0.3, np.nan, np.nan], [np.nan, 0.2, np.nan], [0.5, 0.2, 0.3]]
+    ... )
     >>> WInLDL(l2=1e-6).fit(X, D).predict(X).round(2)
     array([[0.2, 0.2, 0.6],
            [0.3, 0.2, 0.5],

@@ -1,4 +1,5 @@
-"""Scores of predictions compared with those of baselines, and whether the difference is significant."""
+"""Scores of predictions compared with those of baselines, and whether the difference is
+significant."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -7,10 +8,19 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
+from ldlearn._messages import format_list
 from ldlearn.core.row_groups import Groups, count_groups, join_groups
 from ldlearn.core.simplex import Array, Mask, log_degrees, softmax
-from ldlearn.exceptions import InputError, format_list
-from ldlearn.metrics.registry import LABEL_METRICS, METRICS, USUAL_METRICS, Metric, get_metric, mean_of_defined, per_row
+from ldlearn.exceptions import InputError
+from ldlearn.metrics.registry import (
+    LABEL_METRICS,
+    METRICS,
+    USUAL_METRICS,
+    Metric,
+    get_metric,
+    mean_of_defined,
+    per_row,
+)
 
 
 @dataclass(frozen=True)
@@ -22,9 +32,11 @@ class Score:
     name, title : str
     greater_is_better : bool
     model, mean, uniform : float
-        The value of the model; of the mean training distribution for every row; of equal shares for every row.
+        The value of the model; of the mean training distribution for every row; of equal shares for
+        every row.
     classifier : float or None
-        The value of a plain classifier, `FromClassifier` fitted to the same rows; None if there is none.
+        The value of a plain classifier, `FromClassifier` fitted to the same rows; None if there is
+        none.
     """
 
     name: str
@@ -42,9 +54,14 @@ class Score:
 
     @property
     def beats_baselines(self) -> bool:
-        """Whether the model is better than every baseline: mean, equal shares and, if there is one, the classifier."""
-        baselines = [value for value in (self.mean, self.uniform, self.classifier) if value is not None]
-        return self.model > max(baselines) if self.greater_is_better else self.model < min(baselines)
+        """Whether the model is better than every baseline: mean, equal shares and, if there is one,
+        the classifier."""
+        baselines = [
+            value for value in (self.mean, self.uniform, self.classifier) if value is not None
+        ]
+        return (
+            self.model > max(baselines) if self.greater_is_better else self.model < min(baselines)
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values that are there, for JSON and model files."""
@@ -61,10 +78,12 @@ def score_with_baselines(
     weights: Array | None = None,
     groups: Groups | None = None,
 ) -> dict[str, Any]:
-    """Scores of predictions beside the baselines, on the rows that can be scored, and whether the gain is significant.
+    """Scores of predictions beside the baselines, on the rows that can be scored, and whether the
+    gain is significant.
 
-    Of 0/1 labels, the predictions are better than the baselines if the slope of the vote log-likelihood is clearly
-    positive (`advantage_over_constant`) and the likelihood itself not clearly below that of the mean distribution.
+    Of 0/1 labels, the predictions are better than the baselines if the slope of the vote
+    log-likelihood is clearly positive (`advantage_over_constant`) and the likelihood itself not
+    clearly below that of the mean distribution.
 
     Parameters
     ----------
@@ -83,14 +102,18 @@ def score_with_baselines(
     weights : ndarray of shape (n_samples,), optional
         Sample weights.
     groups : integer ndarray of shape (n_samples,), optional
-        Rows of a group are no independent evidence: standard errors are those of independent groups. By default each
-        row is a group.
+        Rows of a group are no independent evidence: standard errors are those of independent
+        groups. By default each row is a group.
     """
     known, chosen = scorable_rows(truth, logical), choose_metrics(metrics, logical)
     truth, P = truth[known], P[known]
     weights = None if weights is None else weights[known]
     units = join_groups(np.arange(len(known))[known] if groups is None else groups[known])
-    predictions = {"model": P, "mean": np.tile(mean, (len(P), 1)), "uniform": np.full(P.shape, 1.0 / P.shape[1])}
+    predictions = {
+        "model": P,
+        "mean": np.tile(mean, (len(P), 1)),
+        "uniform": np.full(P.shape, 1.0 / P.shape[1]),
+    }
     n_groups = count_groups(units)
     advantage, error = advantage_over_constant(truth, P, mean, logical, units)
     better = clearly_better(advantage, error, n_groups)
@@ -107,7 +130,10 @@ def score_with_baselines(
         gain = _mean_and_error(per_row(metric, truth, classifier[known]) - by_row, units)
     scores = []
     for each in chosen:
-        values = {name: mean_of_defined(each.rows(truth, given), weights) for name, given in predictions.items()}
+        values = {
+            name: mean_of_defined(each.rows(truth, given), weights)
+            for name, given in predictions.items()
+        }
         scores.append(Score(each.name, each.title, each.greater_is_better, **values))
     return {
         "rows": len(P),
@@ -130,7 +156,8 @@ def wants_all(metrics: Sequence[str] | str | None) -> bool:
 
 
 def choose_metrics(names: Sequence[str] | str | None, logical: bool) -> list[Metric]:
-    """The metrics of these names, or by default those that fit the truth; one that does not fit is refused."""
+    """The metrics of these names, or by default those that fit the truth; one that does not fit is
+    refused."""
     fitting = list(LABEL_METRICS if logical else METRICS)
     if names is None or wants_all(names):
         names = fitting if logical or names is not None else USUAL_METRICS
@@ -153,25 +180,32 @@ def scorable_rows(truth: Array, logical: bool) -> Mask:
 def advantage_over_constant(
     truth: Array, P: Array, mean: Array, logical: bool, groups: Groups | None = None
 ) -> tuple[float, float]:
-    """Mean advantage per row over a constant prediction, and its standard error if groups of rows are independent.
+    """Mean advantage per row over a constant prediction, and its standard error if groups of rows
+    are independent.
 
-    Of true degrees: the gain in Kullback-Leibler divergence over their mean, which is the best constant. Of 0/1 labels:
-    the slope of their vote log-likelihood on the way from the mean prediction to the predictions. It is 0 on average if
-    the features say nothing, whatever the labels mean and however sharp or flat the predictions are, while the
-    likelihood itself would also blame a prediction that is too sharp.
+    Of true degrees: the gain in Kullback-Leibler divergence over their mean, which is the best
+    constant. Of 0/1 labels: the slope of their vote log-likelihood on the way from the mean
+    prediction to the predictions. It is 0 on average if the features say nothing, whatever the
+    labels mean and however sharp or flat the predictions are, while the likelihood itself would
+    also blame a prediction that is too sharp.
     """
     if logical:
         shares = log_degrees(P)
-        # The mean of the predictions, not of the training labels: only the variation between rows is evaluated.
+        # The mean of the predictions, not of the training labels: only the variation between rows
+        # is evaluated.
         constant = log_degrees(P.mean(axis=0)) + np.zeros_like(shares)
         step = 0.01  # for the slope
         moved = constant + step * (shares - constant)
-        ahead, behind = (per_row("vote_likelihood", truth, softmax(logits)) for logits in (moved, constant))
+        ahead, behind = (
+            per_row("vote_likelihood", truth, softmax(logits)) for logits in (moved, constant)
+        )
         gain = (ahead - behind) / step
     else:
         baseline = np.tile(mean, (len(P), 1))
         # A predicted degree of 0 where the truth is positive would make the divergence infinite.
-        gain = per_row("kl_divergence", truth, baseline + 1e-9) - per_row("kl_divergence", truth, P + 1e-9)
+        gain = per_row("kl_divergence", truth, baseline + 1e-9) - per_row(
+            "kl_divergence", truth, P + 1e-9
+        )
     return _mean_and_error(gain, groups)
 
 
@@ -190,5 +224,6 @@ def _mean_and_error(gain: Array, groups: Groups | None) -> tuple[float, float]:
 
 
 def clearly_better(advantage: float, error: float, n_groups: int) -> bool:
-    """Whether an advantage exceeds two standard errors; more by Student's t if there are few groups."""
+    """Whether an advantage exceeds two standard errors; more by Student's t if there are few
+    groups."""
     return n_groups > 1 and bool(advantage > stdtrit(n_groups - 1, ndtr(2.0)) * error)

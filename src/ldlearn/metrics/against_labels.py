@@ -17,7 +17,8 @@ from ldlearn.metrics.registry import register
     against_labels=True,
 )
 def average_precision(D_true: Array, D_pred: Array) -> Array:
-    """Of the labels ranked at least as high as a positive one, the share that is positive: mean over the positives.
+    """Of the labels ranked at least as high as a positive one, the share that is positive: mean
+    over the positives.
 
     A row without a positive label scores 1.
 
@@ -34,9 +35,12 @@ def average_precision(D_true: Array, D_pred: Array) -> Array:
     return np.where(count > 0, total / np.maximum(count, 1), 1.0)
 
 
-@register("Ranking loss", "share of pairs (positive j, negative k) with p_k >= p_j", against_labels=True)
+@register(
+    "Ranking loss", "share of pairs (positive j, negative k) with p_k >= p_j", against_labels=True
+)
 def ranking_loss(D_true: Array, D_pred: Array) -> Array:
-    """Share of the pairs of a positive and a negative label in which the negative one ranks at least as high.
+    """Share of the pairs of a positive and a negative label in which the negative one ranks at
+    least as high.
 
     A row whose labels are all positive, or all negative, scores 0.
 
@@ -72,7 +76,9 @@ def top_label_error(D_true: Array, D_pred: Array) -> Array:
     return 1.0 - np.take_along_axis(D_true, top, axis=1)[:, 0]
 
 
-@register("Mass on the positive labels", "sum_j y_j p_j", greater_is_better=True, against_labels=True)
+@register(
+    "Mass on the positive labels", "sum_j y_j p_j", greater_is_better=True, against_labels=True
+)
 def positive_mass(D_true: Array, D_pred: Array) -> Array:
     """Predicted mass that lies on positive labels.
 
@@ -98,10 +104,12 @@ def positive_mass(D_true: Array, D_pred: Array) -> Array:
     against_labels=True,
 )
 def vote_likelihood(D_true: Array, D_pred: Array) -> Array:
-    """Log-likelihood of the 0/1 labels under the vote model, in which the prediction gives the shares of the votes.
+    """Log-likelihood of the 0/1 labels under the vote model, in which the prediction gives the
+    shares of the votes.
 
-    The number of votes, one for all rows, is the one under which these labels are likeliest. No probability is taken to
-    be nearer to 0 or 1 than so many rows can tell, so that a degree of exactly 0 does not decide everything.
+    The number of votes, one for all rows, is the one under which these labels are likeliest. No
+    probability is taken to be nearer to 0 or 1 than so many rows can tell, so that a degree of
+    exactly 0 does not decide everything.
 
     Examples
     --------
@@ -112,15 +120,20 @@ def vote_likelihood(D_true: Array, D_pred: Array) -> Array:
     True
     """
     positive, observed = split_observed(D_true)
-    log_shares = log_degrees(D_pred)  # what a share of 0 may cost is limited by the likelihood below
-    theta = log_shares + profile_log_rate(log_shares, positive, weights=label_weights(None, observed))
+    log_shares = log_degrees(
+        D_pred
+    )  # what a share of 0 may cost is limited by the likelihood below
+    theta = log_shares + profile_log_rate(
+        log_shares, positive, weights=label_weights(None, observed)
+    )
     # Only rows with an observed label count.
     n_seen = len(positive) if observed is None else int(observed.any(axis=1).sum())
     return log_likelihood(theta, positive, n_seen=n_seen, observed=observed)
 
 
 def _ranks(Y: Array, P: Array) -> tuple[Mask, Array, Array]:
-    """Which labels are positive; how many labels, and how many positive ones, rank at least as high as each."""
+    """Which labels are positive; how many labels, and how many positive ones, rank at least as high
+    as each."""
     positive = Y > 0
     P = round_for_ranking(P)
     # Labels that are unknown rank behind all others, so that they are above none.

@@ -174,7 +174,8 @@ def po_jsd(D_true: Array, D_pred: Array) -> Array:
 
     Notes
     -----
-    From Kurniawan et al., "Training and Evaluating with Human Label Variation", 2025 (arXiv 2502.01891).
+    From Kurniawan et al., "Training and Evaluating with Human Label Variation", 2025 (arXiv
+    2502.01891).
 
     Examples
     --------
@@ -191,8 +192,9 @@ def soft_micro_f1(D_true: Array, D_pred: Array) -> Array:
 
     Notes
     -----
-    From Kurniawan et al., "Training and Evaluating with Human Label Variation", 2025 (arXiv 2502.01891), which adds up
-    numerator and denominator over all rows: for distributions the same, since every denominator is 2.
+    From Kurniawan et al., "Training and Evaluating with Human Label Variation", 2025 (arXiv
+    2502.01891), which adds up numerator and denominator over all rows: for distributions the same,
+    since every denominator is 2.
 
     Examples
     --------
@@ -234,7 +236,8 @@ def mean_absolute_error(D_true: Array, D_pred: Array) -> Array:
 
 def jensen_shannon_rows(D: Array, P: Array) -> Array:
     """Jensen-Shannon divergence of each row; rows of the two matrices need not sum to one."""
-    # kl_div adds what cancels in the sum and makes each term >= 0; halving the smallest floats would give 0.
+    # kl_div adds what cancels in the sum and makes each term >= 0; halving the smallest floats
+    # would give 0.
     twice_middle = D + P
     return _sum_rows(kl_div(2 * D, twice_middle) + kl_div(2 * P, twice_middle)) / 4
 

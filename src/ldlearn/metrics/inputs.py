@@ -1,12 +1,14 @@
-"""Checks on the two matrices that every metric compares, and what different authors do to zeros first."""
+"""Checks on the two matrices that every metric compares, and what different authors do to zeros
+first."""
 
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ldlearn._messages import check_choice
 from ldlearn.core.simplex import Array, Mask
-from ldlearn.exceptions import InputError, check_choice
+from ldlearn.exceptions import InputError
 
 Convention: TypeAlias = Literal["exact", "pyldl", "dldl", "dldl-recovery"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
@@ -17,11 +19,13 @@ EPS = float(np.finfo(np.float64).eps)
 _DLDL_SHIFTS = {"dldl": (1, 1), "dldl-recovery": (1, 2)}
 
 
-def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -> tuple[Array, Array]:
+def check_pair(
+    D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False
+) -> tuple[Array, Array]:
     """Validate both matrices and return them as float64.
 
-    Row sums are checked by the metric, which compares with distributions or with 0/1 labels. Some of the latter may be
-    unknown (NaN).
+    Row sums are checked by the metric, which compares with distributions or with 0/1 labels. Some
+    of the latter may be unknown (NaN).
     """
     # while they still are frames: arrays have no names
     _check_same_label_order(D_true, D_pred)
@@ -36,7 +40,8 @@ def check_pair(D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False) -
 
 
 def round_for_ranking(D: Array) -> Array:
-    """Degrees to about twelve digits: no processor should decide the order of labels equal but for rounding."""
+    """Degrees to about twelve digits: no processor should decide the order of labels equal but for
+    rounding."""
     # Digits, not decimals: of many labels most degrees are tiny, and their order counts.
     mantissa, exponent = np.frexp(D)
     return np.asarray(np.ldexp(np.round(mantissa, 12), exponent), dtype=np.float64)
@@ -45,7 +50,9 @@ def round_for_ranking(D: Array) -> Array:
 def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> Array:
     raw = np.asarray(D)
     if raw.ndim != 2:
-        raise InputError(f"{name} must be 2-D (rows are samples, columns are labels), got shape {raw.shape}.")
+        raise InputError(
+            f"{name} must be 2-D (rows are samples, columns are labels), got shape {raw.shape}."
+        )
     if raw.size == 0:
         raise InputError(f"{name} has nothing to compare: its shape is {raw.shape}.")
     # Frames whose columns differ in type become arrays of objects, which may still contain numbers.
@@ -56,7 +63,9 @@ def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> Array:
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must hold real numbers: {error}.") from error
     # NaN is an unknown label, infinity is never one.
-    refuse_entries(np.isinf(values) if unknown else ~np.isfinite(values), values, name, "must be finite")
+    refuse_entries(
+        np.isinf(values) if unknown else ~np.isfinite(values), values, name, "must be finite"
+    )
     refuse_entries(values < 0, values, name, "must not be negative")
     return values
 
@@ -65,11 +74,14 @@ def refuse_entries(wrong: Mask, values: Array, name: str, rule: str) -> None:
     """Raise InputError about the first wrong entry, if there is one."""
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        raise InputError(f"{name} {rule}, but row {row}, column {column} holds {values[row, column]:g}.")
+        raise InputError(
+            f"{name} {rule}, but row {row}, column {column} holds {values[row, column]:g}."
+        )
 
 
 def _check_same_label_order(D_true: ArrayLike, D_pred: ArrayLike) -> None:
-    """Refuse two frames whose columns are the same labels in another order: as arrays they do not match."""
+    """Refuse two frames whose columns are the same labels in another order: as arrays they do not
+    match."""
     names = [list(getattr(D, "columns", [])) for D in (D_true, D_pred)]
     if names[0] != names[1] and set(names[0]) == set(names[1]):
         raise InputError(

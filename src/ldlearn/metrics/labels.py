@@ -56,7 +56,8 @@ def threshold_error(D_true: Array, D_pred: Array, *, delta: float = 0.01) -> Arr
     -----
     The DLDL paper calls it one-error. Its formula and code count agreements, its tables print
     disagreements. It is the Hamming loss of the binarised rows and not the one-error of multi-label
-    learning. A predictor with all degrees above ``delta`` scores the share of true degrees at or below it.
+    learning. A predictor with all degrees above ``delta`` scores the share of true degrees at or
+    below it.
 
     Examples
     --------
@@ -67,7 +68,9 @@ def threshold_error(D_true: Array, D_pred: Array, *, delta: float = 0.01) -> Arr
     return _share_of_disagreement(D_true, D_pred, delta)
 
 
-@register("Threshold agreement", "sum_j [(d_j > delta) == (p_j > delta)] / c", greater_is_better=True)
+@register(
+    "Threshold agreement", "sum_j [(d_j > delta) == (p_j > delta)] / c", greater_is_better=True
+)
 def threshold_agreement(D_true: Array, D_pred: Array, *, delta: float = 0.01) -> Array:
     """Share of the labels on which the two rows, cut at a threshold, agree.
 
@@ -94,7 +97,8 @@ def spearman(D_true: Array, D_pred: Array) -> Array:
 
     Notes
     -----
-    Every row counts. If only the truth or only the prediction is constant, the row scores 0; if both are, 1.
+    Every row counts. If only the truth or only the prediction is constant, the row scores 0; if
+    both are, 1.
 
     Examples
     --------
@@ -109,7 +113,9 @@ def spearman(D_true: Array, D_pred: Array) -> Array:
 
 
 @register(
-    "Kendall", "sum_(j<k) sgn(d_j - d_k) sgn(p_j - p_k) / number of pairs (tau-b: untied pairs)", greater_is_better=True
+    "Kendall",
+    "sum_(j<k) sgn(d_j - d_k) sgn(p_j - p_k) / number of pairs (tau-b: untied pairs)",
+    greater_is_better=True,
 )
 def kendall(D_true: Array, D_pred: Array, *, variant: Literal["b", "a"] = "b") -> Array:
     """Kendall's rank correlation over the pairs of labels.
@@ -117,13 +123,13 @@ def kendall(D_true: Array, D_pred: Array, *, variant: Literal["b", "a"] = "b") -
     Other Parameters
     ----------------
     variant : {"b", "a"}
-        Divide by the geometric mean of the numbers of pairs not tied in truth and in prediction ("b"), or
-        by the number of pairs ("a", the formula of most papers; ties then pull it to 0).
+        Divide by the geometric mean of the numbers of pairs not tied in truth and in prediction
+        ("b"), or by the number of pairs ("a", the formula of most papers; ties then pull it to 0).
 
     Notes
     -----
-    Every row counts. If only the truth or only the prediction is constant, the row scores 0; if both are, 1 by tau-b
-    and 0 by tau-a.
+    Every row counts. If only the truth or only the prediction is constant, the row scores 0; if
+    both are, 1 by tau-b and 0 by tau-a.
 
     Examples
     --------
@@ -136,7 +142,8 @@ def kendall(D_true: Array, D_pred: Array, *, variant: Literal["b", "a"] = "b") -
     D_true, D_pred = round_for_ranking(D_true), round_for_ranking(D_pred)
     n_rows, n_labels = D_true.shape
     balance, untied_true, untied_pred = np.zeros((3, n_rows))
-    # One label against the later ones at a time: all pairs at once would need c times the memory of the matrices.
+    # One label against the later ones at a time: all pairs at once would need c times the memory of
+    # the matrices.
     for j in range(n_labels - 1):
         s = np.sign(D_true[:, j + 1 :] - D_true[:, j, np.newaxis])
         t = np.sign(D_pred[:, j + 1 :] - D_pred[:, j, np.newaxis])
@@ -149,7 +156,8 @@ def kendall(D_true: Array, D_pred: Array, *, variant: Literal["b", "a"] = "b") -
 
 
 def _correlation(product: Array, square_true: Array, square_pred: Array) -> Array:
-    """Return product / sqrt(square_true * square_pred); 1 if both squares are 0, and 0 if one of them is."""
+    """Return product / sqrt(square_true * square_pred); 1 if both squares are 0, and 0 if one of
+    them is."""
     length = np.sqrt(square_true * square_pred)
     result = np.asarray((square_true == square_pred) & (length == 0), dtype=np.float64)
     np.divide(product, length, out=result, where=length > 0)

@@ -1,4 +1,5 @@
-"""Errors that respect the order of the labels: of the expected label, and of the cumulative distribution."""
+"""Errors that respect the order of the labels: of the expected label, and of the cumulative
+distribution."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,7 +11,9 @@ from ldlearn.metrics.registry import register
 
 
 @register("Expected-label absolute error", "|sum_j x_j d_j - sum_j x_j p_j|", ordinal_only=True)
-def expected_label_absolute_error(D_true: Array, D_pred: Array, *, positions: ArrayLike | None = None) -> Array:
+def expected_label_absolute_error(
+    D_true: Array, D_pred: Array, *, positions: ArrayLike | None = None
+) -> Array:
     """Absolute difference of the expected labels.
 
     Other Parameters
@@ -30,7 +33,9 @@ def expected_label_absolute_error(D_true: Array, D_pred: Array, *, positions: Ar
 
 
 @register("Expected-label squared error", "(sum_j x_j d_j - sum_j x_j p_j)^2", ordinal_only=True)
-def expected_label_squared_error(D_true: Array, D_pred: Array, *, positions: ArrayLike | None = None) -> Array:
+def expected_label_squared_error(
+    D_true: Array, D_pred: Array, *, positions: ArrayLike | None = None
+) -> Array:
     """Squared difference of the expected labels.
 
     Other Parameters
@@ -50,7 +55,9 @@ def _check_positions(positions: ArrayLike | None, n_labels: int) -> Array:
         positions = np.arange(1, n_labels + 1)
     x = np.asarray(positions, dtype=np.float64)
     if x.shape != (n_labels,) or not np.isfinite(x).all():
-        raise InputError(f"positions must hold {n_labels} finite numbers, one per label, got {positions!r}.")
+        raise InputError(
+            f"positions must hold {n_labels} finite numbers, one per label, got {positions!r}."
+        )
     return x
 
 
@@ -61,7 +68,8 @@ def wasserstein(D_true: Array, D_pred: Array, *, positions: ArrayLike | None = N
     Other Parameters
     ----------------
     positions : array-like of shape (n_labels,), optional
-        Where the labels stand, x above, in any order; 1, 2, ..., c by default (the range assumes these).
+        Where the labels stand, x above, in any order; 1, 2, ..., c by default (the range assumes
+        these).
 
     Notes
     -----
@@ -81,14 +89,16 @@ def wasserstein(D_true: Array, D_pred: Array, *, positions: ArrayLike | None = N
     return np.abs(moved) @ np.diff(x[order])
 
 
-@register("Cumulative absolute distance (CAD)", "sum_j |D_j - P_j|, D and P cumulative", ordinal_only=True)
+@register(
+    "Cumulative absolute distance (CAD)", "sum_j |D_j - P_j|, D and P cumulative", ordinal_only=True
+)
 def cad(D_true: Array, D_pred: Array) -> Array:
     """Sum of the differences of the cumulative distributions.
 
     Notes
     -----
-    From Wen et al., "Ordinal Label Distribution Learning", ICCV 2023, as in their released code. PyLDL's loss of this
-    name averages over shortened distributions instead.
+    From Wen et al., "Ordinal Label Distribution Learning", ICCV 2023, as in their released code.
+    PyLDL's loss of this name averages over shortened distributions instead.
 
     Examples
     --------
@@ -99,15 +109,19 @@ def cad(D_true: Array, D_pred: Array) -> Array:
     return np.abs(np.cumsum(D_true - D_pred, axis=1)).sum(axis=1)
 
 
-@register("Quadratic form distance (QFD²)", "sum_jk (1 - |j - k| / c) (d_j - p_j) (d_k - p_k)", ordinal_only=True)
+@register(
+    "Quadratic form distance (QFD²)",
+    "sum_jk (1 - |j - k| / c) (d_j - p_j) (d_k - p_k)",
+    ordinal_only=True,
+)
 def qfd2(D_true: Array, D_pred: Array) -> Array:
     """Squared quadratic form distance, in which near labels are similar.
 
     Notes
     -----
     From Wen et al., "Ordinal Label Distribution Learning", ICCV 2023. For distributions it equals
-    ``2/c sum_j (D_j - P_j)^2`` with D and P cumulative. The similarities are those of the released code, which takes
-    absolute differences in training; PyLDL divides by c - 1 instead of c.
+    ``2/c sum_j (D_j - P_j)^2`` with D and P cumulative. The similarities are those of the released
+    code, which takes absolute differences in training; PyLDL divides by c - 1 instead of c.
 
     Examples
     --------
@@ -121,7 +135,11 @@ def qfd2(D_true: Array, D_pred: Array) -> Array:
     return np.einsum("ij,ij->i", difference @ similarity, difference)
 
 
-@register("Cumulative Jensen-Shannon (CJS)", "sum_j (D_j ln(D_j / M_j) + P_j ln(P_j / M_j)) / 2", ordinal_only=True)
+@register(
+    "Cumulative Jensen-Shannon (CJS)",
+    "sum_j (D_j ln(D_j / M_j) + P_j ln(P_j / M_j)) / 2",
+    ordinal_only=True,
+)
 def cjs(D_true: Array, D_pred: Array) -> Array:
     """Jensen-Shannon divergence in nats of the cumulative distributions D and P, whose mean is M.
 

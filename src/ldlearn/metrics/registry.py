@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
+from ldlearn._messages import did_you_mean, nearest_names
 from ldlearn.core.simplex import Array
-from ldlearn.exceptions import InputError, did_you_mean, nearest_names
+from ldlearn.exceptions import InputError
 from ldlearn.metrics.inputs import Convention, apply_convention, check_pair, refuse_entries
 
 
@@ -25,7 +26,8 @@ class Metric:
     Attributes
     ----------
     name : str
-        The key in ``METRICS`` or ``LABEL_METRICS``, and the name of the function in ``ldlearn.metrics``.
+        The key in ``METRICS`` or ``LABEL_METRICS``, and the name of the function in
+        ``ldlearn.metrics``.
     title : str
         How tables call it.
     formula : str
@@ -66,16 +68,29 @@ class Metric:
         """Return what sorts values from best to worst, NaN last."""
         return math.isnan(value), -value if self.greater_is_better else value
 
-    def rows(self, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any) -> Array:
+    def rows(
+        self,
+        D_true: ArrayLike,
+        D_pred: ArrayLike,
+        *,
+        convention: Convention = "exact",
+        **options: Any,
+    ) -> Array:
         """Return the value of every row, shape (n_samples,)."""
-        return self._checked_rows(*check_pair(D_true, D_pred, unknown=self.against_labels), convention, options)
+        return self._checked_rows(
+            *check_pair(D_true, D_pred, unknown=self.against_labels), convention, options
+        )
 
-    def _checked_rows(self, D_true: Array, D_pred: Array, convention: Convention, options: dict[str, Any]) -> Array:
+    def _checked_rows(
+        self, D_true: Array, D_pred: Array, convention: Convention, options: dict[str, Any]
+    ) -> Array:
         if self.against_labels:  # conventions are about zeros of true distributions
             wrong = (D_true != 0) & (D_true != 1) & ~np.isnan(D_true)
             refuse_entries(wrong, D_true, "The truth", "must hold 0/1 labels")
             values = self._rows(D_true, D_pred, **options)
-            return np.where(np.isnan(D_true).all(axis=1), np.nan, values)  # no label of the row is observed
+            return np.where(
+                np.isnan(D_true).all(axis=1), np.nan, values
+            )  # no label of the row is observed
         _check_distributions(D_true, "truth")
         if convention == "exact":  # others measure whatever they are given, as their authors do
             _check_distributions(D_pred, "prediction")
@@ -87,7 +102,8 @@ class Metric:
         return get_metric, (self.name,)
 
 
-# The six that the literature reports since Geng, "Label distribution learning" (2016), which compares by all of them.
+# The six that the literature reports since Geng, "Label distribution learning" (2016), which
+# compares by all of them.
 USUAL_METRICS = ("chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection")
 # The four of the tables of the DLDL paper, which calls the third one-error.
 HEADLINE_METRICS = ("chebyshev", "clark", "threshold_error", "intersection")
@@ -99,7 +115,8 @@ _ROUNDED_SHARES = 0.05  # how far a row of shares may be from 1: ten printed per
 
 
 def _check_distributions(D: Array, what: str) -> None:
-    """Raise InputError for rows that do not sum to one, such as 0/1 labels, votes or percentages."""
+    """Raise InputError for rows that do not sum to one, such as 0/1 labels, votes or
+    percentages."""
     sums = D.sum(axis=1)
     wrong = np.abs(sums - 1.0) > _ROUNDED_SHARES
     if not wrong.any():
@@ -117,13 +134,20 @@ METRICS: Mapping[str, Metric] = MappingProxyType(_BETWEEN_DISTRIBUTIONS)
 LABEL_METRICS: Mapping[str, Metric] = MappingProxyType(_AGAINST_LABELS)
 
 
-def register(title: str, formula: str, **facts: bool) -> Callable[[Callable[..., Array]], Callable[..., float]]:
-    """Turn a function of two checked matrices that returns row values into a public metric; facts as in `Metric`."""
+def register(
+    title: str, formula: str, **facts: bool
+) -> Callable[[Callable[..., Array]], Callable[..., float]]:
+    """Turn a function of two checked matrices that returns row values into a public metric; facts
+    as in `Metric`."""
 
     def decorate(row_values: Callable[..., Array]) -> Callable[..., float]:
         @wraps(row_values)
         def mean_over_rows(
-            D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
+            D_true: ArrayLike,
+            D_pred: ArrayLike,
+            *,
+            convention: Convention = "exact",
+            **options: Any,
         ) -> float:
             return mean_of_defined(metric.rows(D_true, D_pred, convention=convention, **options))
 
@@ -166,7 +190,9 @@ def get_metric(name: str) -> Metric:
     if found is not None:
         return found
     query = re.sub("[ -]", "_", str(name).lower())
-    advice = did_you_mean(nearest_names(query, [*METRICS, *LABEL_METRICS]), f"known are {', '.join(METRICS)}.")
+    advice = did_you_mean(
+        nearest_names(query, [*METRICS, *LABEL_METRICS]), f"known are {', '.join(METRICS)}."
+    )
     raise InputError(f"There is no metric named {name!r}; {advice}")
 
 
@@ -183,8 +209,8 @@ def get_scorer(name: str, **options: Any) -> Any:
     Returns
     -------
     callable
-        ``scorer(estimator, X, D) -> float``, greater is better: metrics that are better when smaller
-        are negated, as in scikit-learn's own ``neg_*`` scorers. It can be pickled.
+        ``scorer(estimator, X, D) -> float``, greater is better: metrics that are better when
+        smaller are negated, as in scikit-learn's own ``neg_*`` scorers. It can be pickled.
 
     Examples
     --------
@@ -203,7 +229,12 @@ def get_scorer(name: str, **options: Any) -> Any:
 
 
 def per_row(
-    name: str, D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", **options: Any
+    name: str,
+    D_true: ArrayLike,
+    D_pred: ArrayLike,
+    *,
+    convention: Convention = "exact",
+    **options: Any,
 ) -> Array:
     """Return the named metric's value for every row.
 
@@ -262,9 +293,13 @@ def score_all(
     if names is None:
         names = [name for name, metric in METRICS.items() if not metric.ordinal_only]
     metrics = list(map(get_metric, names))
-    # Checked once for all; NaN is let through only if no metric among them would take it for a degree.
+    # Checked once for all; NaN is let through only if no metric among them would take it for a
+    # degree.
     pair = check_pair(D_true, D_pred, unknown=all(metric.against_labels for metric in metrics))
-    return {metric.name: mean_of_defined(metric._checked_rows(*pair, convention, {})) for metric in metrics}
+    return {
+        metric.name: mean_of_defined(metric._checked_rows(*pair, convention, {}))
+        for metric in metrics
+    }
 
 
 _SHARED_SECTIONS = """
@@ -282,8 +317,11 @@ float
 """
 
 
-def _write_docstring(function: Callable[..., float], row_values: Callable[..., Array], metric: Metric) -> None:
-    """Give the public function its signature and a docstring in which shared sections are not typed again."""
+def _write_docstring(
+    function: Callable[..., float], row_values: Callable[..., Array], metric: Metric
+) -> None:
+    """Give the public function its signature and a docstring in which shared sections are not typed
+    again."""
     summary, _, rest = inspect.cleandoc(row_values.__doc__ or "").partition("\n\n")
     direction = "Greater" if metric.greater_is_better else "Smaller"
     law = f"For a row: ``{metric.formula}``. {direction} is better."
@@ -293,10 +331,17 @@ def _write_docstring(function: Callable[..., float], row_values: Callable[..., A
     D_true, D_pred, *own = inspect.signature(row_values).parameters.values()
     convention = inspect.signature(function, follow_wrapped=False).parameters["convention"]
     signature = inspect.Signature(
-        [D_true.replace(annotation="ArrayLike"), D_pred.replace(annotation="ArrayLike"), convention, *own],
+        [
+            D_true.replace(annotation="ArrayLike"),
+            D_pred.replace(annotation="ArrayLike"),
+            convention,
+            *own,
+        ],
         return_annotation=float,
     )
     function.__signature__ = signature  # type: ignore[attr-defined]
     # doctest skips functions whose globals are another module's, as those of every wrapper are.
     row_values.__globals__.setdefault("__test__", {})[metric.name] = function
-    row_values.__globals__.setdefault("__all__", []).append(metric.name)  # a module of metrics exports no helpers
+    row_values.__globals__.setdefault("__all__", []).append(
+        metric.name
+    )  # a module of metrics exports no helpers

@@ -1,6 +1,7 @@
-"""Figures (Display classes) and the report of a run: one HTML page, Markdown, LaTeX; the browse page."""
+"""Figures (Display classes) and the report of a run: one HTML page, Markdown, LaTeX; the browse
+page."""
 
-from ldlearn.exceptions import import_optional
+from ldlearn._optional_imports import import_optional
 
 import_optional("matplotlib", "plot", "Figures")
 

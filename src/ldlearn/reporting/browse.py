@@ -1,4 +1,5 @@
-"""The browse page: the rows of a table with labels and degrees, to search, filter, sort, select and export."""
+"""The browse page: the rows of a table with labels and degrees, to search, filter, sort, select and
+export."""
 
 import base64
 import warnings
@@ -36,14 +37,16 @@ def write_browse_page(
     raters: float | None = None,
     **options: Unpack[ModelRowOptions],
 ) -> WrittenTable:
-    """Write a page to browse the rows of a table with: one HTML file that loads nothing from the network.
+    """Write a page to browse the rows of a table with: one HTML file that loads nothing from the
+    network.
 
     Parameters
     ----------
     data : str or DataFrame
         The table; "-" for standard input. Without label columns, only predictions are shown.
     model : str or TableModel
-        The model, or its file. Intervals and distances are shown if it holds them (``fit --intervals``).
+        The model, or its file. Intervals and distances are shown if it holds them (``fit
+        --intervals``).
     output : str
         The page to write.
     id : str, optional
@@ -66,14 +69,21 @@ def write_browse_page(
     WrittenTable
     """
     if not 0 < interval < 1:
-        raise ParameterError(f"interval must be above 0 and below 1, for example 0.9, got {interval:g}.")
+        raise ParameterError(
+            f"interval must be above 0 and below 1, for example 0.9, got {interval:g}."
+        )
     rows = read_model_rows(data, model, output, **options)
     loaded = rows.model
     title = Path(rows.table).name
     if (n := len(rows.names)) > MAX_ROWS:
-        raise TableError(f"a page holds at most {MAX_ROWS:,} rows, this table has {n:,}; use a part of it.")
+        raise TableError(
+            f"a page holds at most {MAX_ROWS:,} rows, this table has {n:,}; use a part of it."
+        )
     series, scores, messages = _series_and_scores(rows, loaded.estimator, interval, raters)
-    cells = {name: ["" if v != v or v is None else str(v) for v in rows.cells[name]] for name in rows.cells.columns}
+    cells = {
+        name: ["" if v != v or v is None else str(v) for v in rows.cells[name]]
+        for name in rows.cells.columns
+    }
     if any(len(text) > _MAX_CHARS for texts in cells.values() for text in texts):
         messages.append(f"Texts are cut after {_MAX_CHARS:,} characters.")
     content = {
@@ -82,13 +92,28 @@ def write_browse_page(
         "names": [_shorten(name) for name in rows.names],
         "columns": list(cells),
         "cells": [[_shorten(text) for text in texts] for texts in cells.values()],
-        "given": None if rows.labels is None else _encode(np.nan_to_num(rows.labels, nan=2.0), np.uint8),
+        "given": None
+        if rows.labels is None
+        else _encode(np.nan_to_num(rows.labels, nan=2.0), np.uint8),
         "series": [each.encoded() for each in series],
-        "scores": [{"name": name, "values": _encode(values, "<f4")} for name, values in scores.items()],
+        "scores": [
+            {"name": name, "values": _encode(values, "<f4")} for name, values in scores.items()
+        ],
     }
-    context = {"title": title, "labels": loaded.labels, "series": series, "interval": interval, "n_rows": n}
-    context |= {"score_help": {name: _SCORES[name] for name in scores}, "data": script_json(content)}
-    context |= _summarize_labels(rows, series, loaded.labels) | page_assets("style.css", "dom.js", "browse.js")
+    context = {
+        "title": title,
+        "labels": loaded.labels,
+        "series": series,
+        "interval": interval,
+        "n_rows": n,
+    }
+    context |= {
+        "score_help": {name: _SCORES[name] for name in scores},
+        "data": script_json(content),
+    }
+    context |= _summarize_labels(rows, series, loaded.labels) | page_assets(
+        "style.css", "dom.js", "browse.js"
+    )
     write_file(output, str(template_environment().get_template("browse.html").render(context)))
     return WrittenTable(n, list(loaded.labels), output, rows.messages + messages)
 
@@ -102,13 +127,19 @@ class _Series(NamedTuple):
 
     def encoded(self) -> dict[str, Any]:
         low, high = (None, None) if self.bounds is None else map(_encode_degrees, self.bounds)
-        return {"name": self.name, "degrees": _encode_degrees(self.degrees), "low": low, "high": high}
+        return {
+            "name": self.name,
+            "degrees": _encode_degrees(self.degrees),
+            "low": low,
+            "high": high,
+        }
 
 
 def _series_and_scores(
     rows: ModelRows, estimator: Any, interval: float, raters: float | None
 ) -> tuple[list[_Series], dict[str, Array], list[str]]:
-    """Recovered or given and predicted degrees, scores to sort rows by, and messages about missing intervals."""
+    """Recovered or given and predicted degrees, scores to sort rows by, and messages about missing
+    intervals."""
     posterior = _posterior(estimator)
     series = []
     messages = list[str]()
@@ -118,7 +149,9 @@ def _series_and_scores(
             return None
         compute = getattr(estimator, f"{verb}_interval")
         try:
-            with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
+            with warnings.catch_warnings(
+                record=True, action="always", category=UserWarning
+            ) as caught:
                 found = compute(*inputs, coverage=interval, n_raters=raters)
             messages.extend(str(each.message) for each in caught or ())
             return found
@@ -137,17 +170,23 @@ def _series_and_scores(
         series.append(_Series("recovered" if known.any() else "given", rows.degrees, bounds))
     series.append(_Series("predicted", rows.predicted, find_bounds("predict", rows.X)))
     scores = {"entropy": _first_known([entr(each.degrees).sum(axis=1) for each in series])}
-    if widths := [np.subtract(*each.bounds[::-1]).mean(axis=1) for each in series if each.bounds is not None]:
+    if widths := [
+        np.subtract(*each.bounds[::-1]).mean(axis=1) for each in series if each.bounds is not None
+    ]:
         scores["interval width"] = _first_known(widths)
     if rows.labels is not None:
         scores["disagreement"] = np.nansum(label_losses(rows.predicted, rows.labels), axis=1)
         scores["disagreement"][np.isnan(rows.labels).all(axis=1)] = np.nan
     if posterior is not None:
-        scores["distance"] = posterior.leverage.distance(rows.X) / np.quantile(posterior.leverage.distances, 0.99)
+        scores["distance"] = posterior.leverage.distance(rows.X) / np.quantile(
+            posterior.leverage.distances, 0.99
+        )
     return series, scores, messages
 
 
-def _summarize_labels(rows: ModelRows, series: list[_Series], names: tuple[str, ...]) -> dict[str, Any]:
+def _summarize_labels(
+    rows: ModelRows, series: list[_Series], names: tuple[str, ...]
+) -> dict[str, Any]:
     """Frequencies, means and histograms of the labels, and how often two are positive together."""
     Y = None if rows.labels is None else np.nan_to_num(rows.labels)
     counts = np.zeros(len(names)) if Y is None else Y.sum(axis=0)
@@ -156,14 +195,22 @@ def _summarize_labels(rows: ModelRows, series: list[_Series], names: tuple[str, 
         known = {each.name: each.degrees[~np.isnan(each.degrees[:, j]), j] for each in series}
         bins = np.histogram(known[series[0].name], bins=10, range=(0, 1))[0]
         means = {key: float(column.mean()) if len(column) else 0.0 for key, column in known.items()}
-        overview.append({"name": name, "count": count, "means": means, "bins": (bins / max(bins.max(), 1)).tolist()})
+        overview.append(
+            {
+                "name": name,
+                "count": count,
+                "means": means,
+                "bins": (bins / max(bins.max(), 1)).tolist(),
+            }
+        )
     most = np.sort(np.argsort(-counts, kind="stable")[:_MAX_LABELS])
     together = None if Y is None else (Y[:, most].T @ Y[:, most]).astype(int).tolist()
     return {"overview": overview, "together": together, "most": [names[j] for j in most]}
 
 
 def _posterior(estimator: Any) -> Any:
-    """What intervals and distances need; None if the model does not hold it, as a file without --intervals."""
+    """What intervals and distances need; None if the model does not hold it, as a file without
+    --intervals."""
     try:
         return estimator.compute_posterior() if hasattr(estimator, "compute_posterior") else None
     except InputError:

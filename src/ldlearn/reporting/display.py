@@ -18,7 +18,9 @@ from ldlearn.reporting.style import add_legend
 from ldlearn.tables.files import FilePath, write_file
 
 Names = Sequence[str] | None  # of methods, labels or features; None for the default
-Records = Results | Iterable[Record]  # what `from_records` takes: the result of `read_records`, or its summary
+Records = (
+    Results | Iterable[Record]
+)  # what `from_records` takes: the result of `read_records`, or its summary
 
 # Text stays text in SVG and PDF, and the same figure gives the same file.
 _FILE_SETTINGS = {"svg.fonttype": "none", "svg.hashsalt": "ldlearn", "pdf.fonttype": 42}
@@ -37,8 +39,9 @@ class Panels(NamedTuple):
 class Display:
     """A figure and the numbers it shows.
 
-    The constructor takes the numbers; ``plot`` draws them; the ``from_...`` constructors do both. pyplot is not used:
-    without `ax` a new figure is made that belongs to the display. Notebooks show a display as an image.
+    The constructor takes the numbers; ``plot`` draws them; the ``from_...`` constructors do both.
+    pyplot is not used: without `ax` a new figure is made that belongs to the display. Notebooks
+    show a display as an image.
 
     A subclass sets the number and size of its panels (`_panels`) and draws on their axes (`_draw`).
 
@@ -92,7 +95,8 @@ class Display:
         return self
 
     def _shared_legend(self, handles: Sequence[Any], names: Sequence[object]) -> None:
-        """A legend for all panels: below them in our own figure, inside the first panel in a figure of the user."""
+        """A legend for all panels: below them in our own figure, inside the first panel in a figure
+        of the user."""
         if self._owns_figure:
             add_legend(self.ax_.figure, handles, names, loc="outside lower left", ncols=4)
         else:
@@ -114,7 +118,9 @@ class Display:
         """
         target = Path(path)
         if not target.suffix:
-            raise InputError(f"The suffix of {str(path)!r} must name a format, for instance .svg, .png or .pdf.")
+            raise InputError(
+                f"The suffix of {str(path)!r} must name a format, for instance .svg, .png or .pdf."
+            )
         return write_file(target, self.to_bytes(target.suffix[1:].lower(), dpi=dpi))
 
     def to_bytes(self, format: str, *, dpi: float = 200) -> bytes:
@@ -125,12 +131,17 @@ class Display:
         return buffer.getvalue()
 
     def fix_layout(self) -> None:
-        """Do the layout and remove the layout engine, with which every savefig would draw the figure twice."""
+        """Do the layout and remove the layout engine, with which every savefig would draw the
+        figure twice."""
         engine = self.figure_.get_layout_engine()
         if engine is not None:
             engine.execute(self.figure_)
-            with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
-                self.figure_.set_layout_engine(None)  # "none" would leave an engine that does nothing
+            with mpl.rc_context(
+                {"figure.autolayout": False, "figure.constrained_layout.use": False}
+            ):
+                self.figure_.set_layout_engine(
+                    None
+                )  # "none" would leave an engine that does nothing
 
     def _repr_html_(self) -> str:
         picture = base64.b64encode(self.to_bytes("png", dpi=110)).decode()

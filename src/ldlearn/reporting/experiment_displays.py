@@ -1,4 +1,5 @@
-"""Displays of the records of an experiment: ranks, differences, costs, convergence and sensitivity."""
+"""Displays of the records of an experiment: ranks, differences, costs, convergence and
+sensitivity."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -51,8 +52,8 @@ __all__ += ["SensitivityDisplay", "TimeMemoryDisplay"]
 class CriticalDifferenceDisplay(Display):
     """Average ranks of methods, best at the left, and which of them differ significantly.
 
-    Methods under one thick bar do not differ significantly (Nemenyi). With a control, methods in the shaded band do not
-    differ significantly from it (Bonferroni-Dunn).
+    Methods under one thick bar do not differ significantly (Nemenyi). With a control, methods in
+    the shaded band do not differ significantly from it (Bonferroni-Dunn).
 
     Parameters
     ----------
@@ -108,7 +109,8 @@ class CriticalDifferenceDisplay(Display):
         alpha: float = 0.05,
         ax: Axes | None = None,
     ) -> Self:
-        """Test and draw the mean scores of an experiment; methods without a score on every data set are left out.
+        """Test and draw the mean scores of an experiment; methods without a score on every data set
+        are left out.
 
         Methods trained on true distributions do not compete, and are drawn only if named.
 
@@ -122,7 +124,8 @@ class CriticalDifferenceDisplay(Display):
         methods : sequence of str, optional
             Only these; all that compete by default.
         control : str, optional
-            Compare this method with the others by Bonferroni-Dunn; without it, all pairs by Nemenyi.
+            Compare this method with the others by Bonferroni-Dunn; without it, all pairs by
+            Nemenyi.
         alpha : float, default=0.05
             Level of significance.
         ax : matplotlib Axes, optional
@@ -136,9 +139,17 @@ class CriticalDifferenceDisplay(Display):
         if table is None:
             raise InputError(f"No record holds a {task} score of {metric}.")
         scores, names = table.matrix(methods)
-        how: Any = {"greater_is_better": table.metric.greater_is_better, "methods": names, "alpha": alpha}
-        result = nemenyi(scores, **how) if control is None else bonferroni_dunn(scores, control, **how)
-        return cls(result, muted=[name for name in names if results.methods[name].is_baseline]).plot(ax=ax)
+        how: Any = {
+            "greater_is_better": table.metric.greater_is_better,
+            "methods": names,
+            "alpha": alpha,
+        }
+        result = (
+            nemenyi(scores, **how) if control is None else bonferroni_dunn(scores, control, **how)
+        )
+        return cls(
+            result, muted=[name for name in names if results.methods[name].is_baseline]
+        ).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
         ranks = self.result.average_ranks.values()
@@ -146,7 +157,8 @@ class CriticalDifferenceDisplay(Display):
         # equal ranks still need an axis of some length
         high = max(math.ceil(max(ranks)), low + 1)
         margin = 0.02 * (high - low)
-        # The vertical axis points down, as the names are read; the axis of ranks is the upper one, at 0.
+        # The vertical axis points down, as the names are read; the axis of ranks is the upper one,
+        # at 0.
         ax.set(xlim=(low - margin, high + margin), ylim=(self._depth, -1.5), facecolor="none")
         ax.spines[["left", "right", "bottom"]].set_visible(False)
         ax.spines["top"].set(position=("data", 0), bounds=(low, high), color=INK)
@@ -156,7 +168,9 @@ class CriticalDifferenceDisplay(Display):
         ax.yaxis.set_visible(False)
         self._draw_critical_difference(ax, low, high)
         self.bars_ = [
-            ax.plot([start, end], [y, y], color=PALETTE[0], linewidth=3.2, solid_capstyle="round")[0]
+            ax.plot([start, end], [y, y], color=PALETTE[0], linewidth=3.2, solid_capstyle="round")[
+                0
+            ]
             for start, end, y in self._bars
         ]
         self._draw_names(ax)
@@ -167,7 +181,9 @@ class CriticalDifferenceDisplay(Display):
         limit = self.result.critical_difference
         if limit is None:
             return
-        text = f"critical difference {limit:.2f}" + (" (longer than the axis)" if limit > high - low else "")
+        text = f"critical difference {limit:.2f}" + (
+            " (longer than the axis)" if limit > high - low else ""
+        )
         end = min(low + limit, high)
         ax.plot([low, end], [-0.95, -0.95], color=MUTED, linewidth=1.4, marker="|", markersize=6)
         put_text(ax, low, -1.08, text, color=MUTED, ha="left", va="bottom")
@@ -176,8 +192,10 @@ class CriticalDifferenceDisplay(Display):
             ax.axvspan(middle - limit, middle + limit, color=BAND, zorder=0, linewidth=0)
 
     def _draw_names(self, ax: Axes) -> None:
-        """The better half at the left, the best at the top; the worse half at the right, the worst at the top."""
-        # Ordinary blanks at the end of a text, or several in a row, are dropped where an SVG keeps its text as text.
+        """The better half at the left, the best at the top; the worse half at the right, the worst
+        at the top."""
+        # Ordinary blanks at the end of a text, or several in a row, are dropped where an SVG keeps
+        # its text as text.
         gap = "\N{NO-BREAK SPACE}"
         left, right = ax.get_xlim()
         ordered = self.result.methods_by_rank
@@ -198,14 +216,23 @@ class CriticalDifferenceDisplay(Display):
             color = MUTED if method in self.muted else INK
             weight = "bold" if method == self.result.control else "normal"
             # the first of the three points, on the axis, is marked
-            ax.plot([rank, rank, edge], [0, y, y], color=color, linewidth=0.8, marker="o", ms=3.2, markevery=[0])
+            ax.plot(
+                [rank, rank, edge],
+                [0, y, y],
+                color=color,
+                linewidth=0.8,
+                marker="o",
+                ms=3.2,
+                markevery=[0],
+            )
             self.names_[method] = put_text(
                 ax, edge, y, text, size=NORMAL, color=color, ha=side, va="center", fontweight=weight
             )
 
 
 class DifferencesDisplay(Display):
-    """Dots with intervals, a panel for each data set; what lies right of the line is better than the best baseline.
+    """Dots with intervals, a panel for each data set; what lies right of the line is better than
+    the best baseline.
 
     Parameters
     ----------
@@ -228,16 +255,26 @@ class DifferencesDisplay(Display):
         DifferencesDisplay.from_records(records, "intersection").save("differences.svg")
     """
 
-    def __init__(self, differences: Mapping[str, Any], baselines: Mapping[str, str], score: str = "") -> None:
+    def __init__(
+        self, differences: Mapping[str, Any], baselines: Mapping[str, str], score: str = ""
+    ) -> None:
         self.differences = differences
         self.baselines = baselines
         self.score = score
         self.methods = list(dict.fromkeys(name for found in differences.values() for name in found))
-        self._panels = Panels(len(differences), 3.4, 0.9 + 0.2 * len(self.methods), n_columns=min(3, len(differences)))
+        self._panels = Panels(
+            len(differences), 3.4, 0.9 + 0.2 * len(self.methods), n_columns=min(3, len(differences))
+        )
 
     @classmethod
     def from_records(
-        cls, records: Records, metric: str, *, task: Task = "prediction", methods: Names = None, ax: Any = None
+        cls,
+        records: Records,
+        metric: str,
+        *,
+        task: Task = "prediction",
+        methods: Names = None,
+        ax: Any = None,
     ) -> Self:
         """Compare methods with the best baseline of each data set, paired over repeats.
 
@@ -260,7 +297,11 @@ class DifferencesDisplay(Display):
         table = results.table(task, get_metric(metric))
         if table is None or not (baselines := best_baselines(table)):
             raise InputError(f"No baseline has a {task} score of {metric} on every data set.")
-        names = [method.name for method in table.ranked if not method.is_baseline] if methods is None else methods
+        names = (
+            [method.name for method in table.ranked if not method.is_baseline]
+            if methods is None
+            else methods
+        )
         found = {}
         for dataset, baseline in baselines.items():
             pairs = {name: difference(results, table, name, baseline, dataset) for name in names}
@@ -269,9 +310,12 @@ class DifferencesDisplay(Display):
 
     def _draw(self, *axes: Axes) -> None:
         self.dots_ = {}
-        for place, (ax, (dataset, found)) in enumerate(zip(axes, self.differences.items(), strict=True)):
+        for place, (ax, (dataset, found)) in enumerate(
+            zip(axes, self.differences.items(), strict=True)
+        ):
             ax.axvline(0, color=INK, linewidth=1.0)
-            # A method may lack a data set; its row stays, so that rows of all panels are the same methods.
+            # A method may lack a data set; its row stays, so that rows of all panels are the same
+            # methods.
             for name, pair in found.items():
                 self.dots_[dataset, name] = ax.errorbar(
                     pair.mean,
@@ -290,7 +334,8 @@ class DifferencesDisplay(Display):
 
 
 class TimeMemoryDisplay(Display):
-    """Seconds (left) and, where it differs, peak memory (right) of every method, the quickest fit at the top.
+    """Seconds (left) and, where it differs, peak memory (right) of every method, the quickest fit
+    at the top.
 
     Parameters
     ----------
@@ -314,7 +359,9 @@ class TimeMemoryDisplay(Display):
         TimeMemoryDisplay.from_records(records).save("cost.pdf")
     """
 
-    def __init__(self, seconds: Mapping[str, Any], memory: Mapping[str, float], *, heading: str = "") -> None:
+    def __init__(
+        self, seconds: Mapping[str, Any], memory: Mapping[str, float], *, heading: str = ""
+    ) -> None:
         self.seconds = seconds
         self.memory = memory
         self.heading = heading
@@ -339,18 +386,27 @@ class TimeMemoryDisplay(Display):
         """
         found = costs(Results.from_records(records), dataset)
         if not found:
-            raise InputError("No finished record to draw" + (f" for data set {dataset!r}." if dataset else "."))
+            raise InputError(
+                "No finished record to draw" + (f" for data set {dataset!r}." if dataset else ".")
+            )
         # a logarithmic axis has no place for 0
-        seconds = {cost.method.name: {p: s.mean for p, s in cost.seconds.items() if s and s.mean > 0} for cost in found}
+        seconds = {
+            cost.method.name: {p: s.mean for p, s in cost.seconds.items() if s and s.mean > 0}
+            for cost in found
+        }
         memory = {cost.method.name: cost.memory.mean for cost in found if cost.memory}
         return cls(seconds, memory, heading=dataset or "").plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.methods_ = sorted(self.seconds, key=lambda method: self.seconds[method].get("fit", math.inf))
+        self.methods_ = sorted(
+            self.seconds, key=lambda method: self.seconds[method].get("fit", math.inf)
+        )
         self.points_: dict[str, Any] = {}
         # Also a marker for each phase, for readers who cannot distinguish the colours.
         for phase, marker, color in zip(("select", "fit", "predict"), "soD", PALETTE, strict=False):
-            means = {method: phases[phase] for method, phases in self.seconds.items() if phase in phases}
+            means = {
+                method: phases[phase] for method, phases in self.seconds.items() if phase in phases
+            }
             self._draw_points(axes[0], phase, means, marker=marker, color=color, alpha=0.9)
         axes[0].set_xscale("log")
         axes[0].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
@@ -375,8 +431,8 @@ class TimeMemoryDisplay(Display):
 class ConvergenceDisplay(Display):
     """Objective of one or more fits after every step.
 
-    One fit is drawn in its own units. Several fits have different objectives, so the relative change in every step is
-    drawn: a line that ends high has not converged.
+    One fit is drawn in its own units. Several fits have different objectives, so the relative
+    change in every step is drawn: a line that ends high has not converged.
 
     Parameters
     ----------
@@ -401,14 +457,21 @@ class ConvergenceDisplay(Display):
     _panels = Panels(1, 4.8, 3.0)
 
     def __init__(
-        self, objectives: Mapping[str, Any], gaps: Mapping[str, float] | None = None, heading: str = ""
+        self,
+        objectives: Mapping[str, Any],
+        gaps: Mapping[str, float] | None = None,
+        heading: str = "",
     ) -> None:
-        self.objectives = {name: np.asarray(values, dtype=float) for name, values in objectives.items()}
+        self.objectives = {
+            name: np.asarray(values, dtype=float) for name, values in objectives.items()
+        }
         self.gaps = gaps or {}
         self.heading = heading
 
     @classmethod
-    def from_estimator(cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None) -> Self:
+    def from_estimator(
+        cls, estimator: Any, *, name: str | None = None, ax: Axes | None = None
+    ) -> Self:
         """Draw the ``objective_path_`` and the ``gap_`` of a fitted estimator.
 
         Parameters
@@ -425,12 +488,16 @@ class ConvergenceDisplay(Display):
         name = name or type(estimator).__name__
         found = Convergence.from_estimator(estimator)
         if found is None:
-            raise InputError(f"{name} has no objective_path_; fit it first, or use a method that records it.")
+            raise InputError(
+                f"{name} has no objective_path_; fit it first, or use a method that records it."
+            )
         gaps = {} if found.gap is None else {name: found.gap}
         return cls({name: found.objective}, gaps).plot(ax=ax)
 
     @classmethod
-    def from_records(cls, records: Records, dataset: str, *, methods: Names = None, ax: Axes | None = None) -> Self:
+    def from_records(
+        cls, records: Records, dataset: str, *, methods: Names = None, ax: Axes | None = None
+    ) -> Self:
         """Draw the first repeat of every method on a data set that recorded its objective.
 
         Parameters
@@ -447,7 +514,9 @@ class ConvergenceDisplay(Display):
         ConvergenceDisplay
         """
         repeats = Results.from_records(records).convergence(dataset)
-        first = {name: runs[0] for name, runs in repeats.items() if methods is None or name in methods}
+        first = {
+            name: runs[0] for name, runs in repeats.items() if methods is None or name in methods
+        }
         if not first:
             raise InputError(f"No record of data set {dataset!r} holds an objective.")
         gaps = {name: run.gap for name, run in first.items() if run.gap is not None}
@@ -458,25 +527,36 @@ class ConvergenceDisplay(Display):
         single = len(self.objectives) == 1
         self.lines_ = {}
         for i, (name, values) in enumerate(self.objectives.items()):
-            # Relative to the last value; "or 1": that may be exactly 0; 1e-16: no change at all has no logarithm.
-            heights = values if single else np.maximum(np.abs(np.diff(values)) / (abs(values[-1]) or 1.0), 1e-16)
+            # Relative to the last value; "or 1": that may be exactly 0; 1e-16: no change at all has
+            # no logarithm.
+            heights = (
+                values
+                if single
+                else np.maximum(np.abs(np.diff(values)) / (abs(values[-1]) or 1.0), 1e-16)
+            )
             # A change belongs to the step it was made in, so that changes begin at step 2.
             steps = np.arange(1 + len(values) - len(heights), 1 + len(values))
-            (self.lines_[name],) = ax.plot(steps, heights, linewidth=1.6, markersize=3.5, **series_style(i))
+            (self.lines_[name],) = ax.plot(
+                steps, heights, linewidth=1.6, markersize=3.5, **series_style(i)
+            )
         style_axes(ax)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
         ax.set_yscale("linear" if single else "log")
         set_labels(ax, "step", "objective" if single else "relative change of the objective")
         set_title(ax, self.heading)
         gaps = {name: f" (certified gap {gap:.1e})" for name, gap in self.gaps.items()}
-        add_legend(ax, list(self.lines_.values()), [name + gaps.get(name, "") for name in self.lines_])
+        add_legend(
+            ax, list(self.lines_.values()), [name + gaps.get(name, "") for name in self.lines_]
+        )
 
 
 class SensitivityDisplay(Display):
-    """Small multiples, one for each hyperparameter: the best validation score for each of its values.
+    """Small multiples, one for each hyperparameter: the best validation score for each of its
+    values.
 
-    For every value the other hyperparameters are the best of the grid, so a flat curve means that this one has little
-    influence. The band is one standard deviation over repeats; rings mark selected values.
+    For every value the other hyperparameters are the best of the grid, so a flat curve means that
+    this one has little influence. The band is one standard deviation over repeats; rings mark
+    selected values.
 
     Parameters
     ----------
@@ -498,15 +578,27 @@ class SensitivityDisplay(Display):
     """
 
     def __init__(self, curves: Mapping[str, Sequence[Curve]], *, heading: str = "") -> None:
-        self.curves = {task: {curve.parameter: curve for curve in found} for task, found in curves.items() if found}
+        self.curves = {
+            task: {curve.parameter: curve for curve in found}
+            for task, found in curves.items()
+            if found
+        }
         self.heading = heading
-        self.parameters = list(dict.fromkeys(parameter for found in self.curves.values() for parameter in found))
+        self.parameters = list(
+            dict.fromkeys(parameter for found in self.curves.values() for parameter in found)
+        )
         n_columns = len(self.parameters)
         self._panels = Panels(len(self.curves) * n_columns, 2.6, 2.0, n_columns)
 
     @classmethod
     def from_records(
-        cls, records: Records, dataset: str, method: str, *, tasks: Sequence[Task] = TASKS, ax: Any = None
+        cls,
+        records: Records,
+        dataset: str,
+        method: str,
+        *,
+        tasks: Sequence[Task] = TASKS,
+        ax: Any = None,
     ) -> Self:
         """Draw the grid of a method on a data set.
 
@@ -527,7 +619,9 @@ class SensitivityDisplay(Display):
         results = Results.from_records(records)
         curves = {str(task): sensitivity_curves(results, dataset, method, task) for task in tasks}
         if not any(curves.values()):
-            raise InputError(f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter.")
+            raise InputError(
+                f"The records of {method!r} on {dataset!r} hold no grid with two values of a parameter."
+            )
         return cls(curves, heading=f"{method} on {dataset}").plot(ax=ax)
 
     @classmethod
@@ -546,7 +640,9 @@ class SensitivityDisplay(Display):
         """
         curves = search_curves(search.cv_results_, search.best_params_)
         if not curves:
-            raise InputError(f"This {type(search).__name__} tried no parameter at two values: nothing to draw.")
+            raise InputError(
+                f"This {type(search).__name__} tried no parameter at two values: nothing to draw."
+            )
         return cls({"search": curves}, heading=type(search).__name__).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
@@ -557,10 +653,17 @@ class SensitivityDisplay(Display):
             for ax, parameter in zip(row, self.parameters, strict=True):
                 # A parameter of one task only leaves an empty panel in the row of the other.
                 if parameter in curves:
-                    self.lines_[parameter, task] = _draw_curve(ax, curves[parameter], series_style(i))
+                    self.lines_[parameter, task] = _draw_curve(
+                        ax, curves[parameter], series_style(i)
+                    )
                 style_axes(ax)
-                set_labels(ax, parameter if ax in grid[-1] else "", f"{task}\n{score}" if ax is row[0] else "")
-            # One scale for all parameters of a task: which of them matters most is seen from the heights.
+                set_labels(
+                    ax,
+                    parameter if ax in grid[-1] else "",
+                    f"{task}\n{score}" if ax is row[0] else "",
+                )
+            # One scale for all parameters of a task: which of them matters most is seen from the
+            # heights.
             ends = [end for ax in row for end in ax.get_ylim()]
             for ax in row:
                 ax.set_ylim(min(ends), max(ends))

@@ -34,7 +34,12 @@ from ldlearn.reporting.style import (
 )
 from ldlearn.tables.description import linear_softmax
 
-__all__ = ["ArtificialPictureDisplay", "BarsPanel", "CooccurrenceDisplay", "DistributionBarsDisplay"]
+__all__ = [
+    "ArtificialPictureDisplay",
+    "BarsPanel",
+    "CooccurrenceDisplay",
+    "DistributionBarsDisplay",
+]
 __all__ += ["FeatureInfluenceDisplay", "ReliabilityDisplay", "TernaryDisplay"]
 
 _GROUP = 0.78  # fraction of the height of a label that its bars take
@@ -52,7 +57,9 @@ class BarsPanel:
     degrees: Mapping[str, Any]
     logical: Any = None
     truth: Any = None
-    intervals: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)  # lower and upper ends, by series
+    intervals: Mapping[str, tuple[Any, Any]] = field(
+        default_factory=dict
+    )  # lower and upper ends, by series
 
     def heading_lines(self) -> list[str]:
         """The heading in lines as long as a panel is wide."""
@@ -62,8 +69,9 @@ class BarsPanel:
 class DistributionBarsDisplay(Display):
     """Degrees as bars, one panel for each row or each method.
 
-    A filled dot at the name of a label marks a positive label, a hollow one a negative label; a black vertical line is
-    the true degree, a thin line through the end of a bar the interval of its degree.
+    A filled dot at the name of a label marks a positive label, a hollow one a negative label; a
+    black vertical line is the true degree, a thin line through the end of a bar the interval of its
+    degree.
 
     Parameters
     ----------
@@ -84,7 +92,9 @@ class DistributionBarsDisplay(Display):
         DistributionBarsDisplay.from_estimator(model, X, Y, rows=[0, 7]).save("rows.svg")
     """
 
-    def __init__(self, panels: Sequence[BarsPanel], label_names: Sequence[str], *, n_columns: int = 3) -> None:
+    def __init__(
+        self, panels: Sequence[BarsPanel], label_names: Sequence[str], *, n_columns: int = 3
+    ) -> None:
         self.panels = panels
         self.label_names = label_names
         n_series = max([1, *(len(panel.degrees) for panel in panels)])
@@ -127,11 +137,18 @@ class DistributionBarsDisplay(Display):
         panels = []
         for row in rows:
             degrees = {name: _get_row(matrix, row) for name, matrix in distributions.items()}
-            ends = {name: (_get_row(low, row), _get_row(high, row)) for name, (low, high) in (intervals or {}).items()}
+            ends = {
+                name: (_get_row(low, row), _get_row(high, row))
+                for name, (low, high) in (intervals or {}).items()
+            }
             heading = f"row {row}" if texts is None else texts[row]
-            panels.append(BarsPanel(heading, degrees, _get_row(logical, row), _get_row(truth, row), ends))
+            panels.append(
+                BarsPanel(heading, degrees, _get_row(logical, row), _get_row(truth, row), ends)
+            )
         if label_names is None:
-            n_labels = next(np.shape(m)[1] for m in (*distributions.values(), logical, truth) if m is not None)
+            n_labels = next(
+                np.shape(m)[1] for m in (*distributions.values(), logical, truth) if m is not None
+            )
             label_names = targets.default_label_names(n_labels)
         return cls(panels, label_names).plot(ax=ax)
 
@@ -139,7 +156,8 @@ class DistributionBarsDisplay(Display):
     def from_estimator(
         cls, estimator: Any, X: Any, y: Any = None, *, interval: float | None = None, **options: Any
     ) -> Self:
-        """Draw the degrees that a fitted estimator recovered and predicts for rows of its training data.
+        """Draw the degrees that a fitted estimator recovered and predicts for rows of its training
+        data.
 
         Parameters
         ----------
@@ -149,10 +167,11 @@ class DistributionBarsDisplay(Display):
         y : array-like of shape (n_samples, n_labels), optional
             Logical labels.
         interval : float, optional
-            Nominal level of intervals, drawn if the estimator has them; those of recovered degrees need the logical
-            labels.
+            Nominal level of intervals, drawn if the estimator has them; those of recovered degrees
+            need the logical labels.
         **options
-            ``rows`` (the first three by default), ``texts``, ``truth`` and ``ax`` of `from_distributions`.
+            ``rows`` (the first three by default), ``texts``, ``truth`` and ``ax`` of
+            `from_distributions`.
 
         Returns
         -------
@@ -168,19 +187,31 @@ class DistributionBarsDisplay(Display):
         if hasattr(estimator, "predict"):
             found["predicted"] = estimator.predict(X)
         if not found:
-            raise InputError(f"{type(estimator).__name__} has no degrees for {n_samples} rows it was not fitted on.")
+            raise InputError(
+                f"{type(estimator).__name__} has no degrees for {n_samples} rows it was not fitted on."
+            )
         if interval is not None and hasattr(estimator, "predict_interval"):
             ends["predicted"] = estimator.predict_interval(X, coverage=interval)
             if y is not None and "recovered" in found:
                 ends["recovered"] = estimator.enhance_interval(X, y, coverage=interval)
-        options = {"rows": (0, 1, 2), "label_names": getattr(estimator, "label_names_", None)} | options
+        options = {
+            "rows": (0, 1, 2),
+            "label_names": getattr(estimator, "label_names_", None),
+        } | options
         return cls.from_distributions(found, logical=y, intervals=ends, **options)
 
     @classmethod
     def from_records(
-        cls, records: Records, dataset: str, row: int | None = None, *, methods: Names = None, ax: Any = None
+        cls,
+        records: Records,
+        dataset: str,
+        row: int | None = None,
+        *,
+        methods: Names = None,
+        ax: Any = None,
     ) -> Self:
-        """Draw the degrees that every method recovered for one stored training row: a panel for each method.
+        """Draw the degrees that every method recovered for one stored training row: a panel for
+        each method.
 
         Parameters
         ----------
@@ -198,22 +229,38 @@ class DistributionBarsDisplay(Display):
         DistributionBarsDisplay
         """
         finished = Results.from_records(records).finished_records(dataset)
-        stored = [(record, samples) for record in finished if (samples := record.samples) and samples.recovered]
+        stored = [
+            (record, samples)
+            for record in finished
+            if (samples := record.samples) and samples.recovered
+        ]
         if row is None and stored:
             row = stored[0][1].rows[0]
         panels: dict[str, BarsPanel] = {}
         for record, samples in stored:
-            if row is not None and row in samples.rows and (methods is None or record.method in methods):
+            if (
+                row is not None
+                and row in samples.rows
+                and (methods is None or record.method in methods)
+            ):
                 place = samples.rows.index(row)
-                recovered, *others = (_get_row(m, place) for m in (samples.recovered, samples.logical, samples.truth))
+                recovered, *others = (
+                    _get_row(m, place) for m in (samples.recovered, samples.logical, samples.truth)
+                )
                 # of several repeats that drew the row, the first
-                panels.setdefault(record.method, BarsPanel(record.method, {"recovered": recovered}, *others))
+                panels.setdefault(
+                    record.method, BarsPanel(record.method, {"recovered": recovered}, *others)
+                )
         if not panels:
-            raise InputError(f"No record of data set {dataset!r} holds row {row}; choose a row listed in its samples.")
+            raise InputError(
+                f"No record of data set {dataset!r} holds row {row}; choose a row listed in its samples."
+            )
         return cls(list(panels.values()), stored[0][0].label_names, n_columns=4).plot(ax=ax)
 
     def _draw(self, *axes: Axes) -> None:
-        self.bars_ = [self._draw_panel(panel, ax) for panel, ax in zip(self.panels, axes, strict=True)]
+        self.bars_ = [
+            self._draw_panel(panel, ax) for panel, ax in zip(self.panels, axes, strict=True)
+        ]
         # One scale for all panels, so that bars can be compared across them.
         end = max((max(ax.dataLim.x1, 0) for ax in axes), default=1.0)
         for i, ax in enumerate(axes):
@@ -235,8 +282,16 @@ class DistributionBarsDisplay(Display):
             ax.vlines(panel.truth, places - _GROUP / 2, places + _GROUP / 2, **_TRUTH)
         for place, label in enumerate(() if panel.logical is None else panel.logical):
             face = MUTED if label > 0 else "none"
-            # Left of the axis, between the bars and the names of the labels, in fractions of the panel's width.
-            ax.plot(-6 / 170, place, markerfacecolor=face, clip_on=False, transform=ax.get_yaxis_transform(), **_DOT)
+            # Left of the axis, between the bars and the names of the labels, in fractions of the
+            # panel's width.
+            ax.plot(
+                -6 / 170,
+                place,
+                markerfacecolor=face,
+                clip_on=False,
+                transform=ax.get_yaxis_transform(),
+                **_DOT,
+            )
         name_rows(ax, self.label_names)
         # room for these dots
         ax.tick_params(axis="y", pad=10 if panel.logical is not None else 3)
@@ -244,7 +299,9 @@ class DistributionBarsDisplay(Display):
         return bars
 
     def _legend_entries(self) -> Iterator[tuple[Any, str]]:
-        if len(self.panels) == 1 or len(self.bars_[0]) > 1:  # otherwise the titles of panels name their only series
+        if (
+            len(self.panels) == 1 or len(self.bars_[0]) > 1
+        ):  # otherwise the titles of panels name their only series
             yield from ((bar, name) for name, bar in self.bars_[0].items())
         if any(panel.truth is not None for panel in self.panels):
             yield Line2D([], [], **_TRUTH), "truth"
@@ -276,23 +333,32 @@ class TernaryDisplay(Display):
     -----
     Example::
 
-        TernaryDisplay({"truth": D, "recovered": model.label_distributions_}).plot().save("triangle.svg")
+        TernaryDisplay({"truth": D, "recovered": model.label_distributions_}).plot().save(
+            "triangle.svg"
+        )
     """
 
     _panels = Panels(1, 4.0, 3.7)
 
     def __init__(self, distributions: Mapping[str, ArrayLike], label_names: Names = None) -> None:
-        self.distributions = {name: np.asarray(matrix, dtype=float) for name, matrix in distributions.items()}
+        self.distributions = {
+            name: np.asarray(matrix, dtype=float) for name, matrix in distributions.items()
+        }
         self.label_names = targets.default_label_names(3) if label_names is None else label_names
         for name, D in self.distributions.items():
             if D.ndim != 2 or D.shape[1] != 3:
                 raise InputError(f"A triangle shows three labels; {name!r} has shape {D.shape}.")
         if len(self.label_names) != 3:
-            raise InputError(f"A triangle has three corners, but {len(self.label_names)} label names were given.")
+            raise InputError(
+                f"A triangle has three corners, but {len(self.label_names)} label names were given."
+            )
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, *, truth: ArrayLike | None = None, ax: Axes | None = None) -> Self:
-        """Draw the predictions of a fitted model of three labels, and the truth below them if given.
+    def from_estimator(
+        cls, estimator: Any, X: Any, *, truth: ArrayLike | None = None, ax: Axes | None = None
+    ) -> Self:
+        """Draw the predictions of a fitted model of three labels, and the truth below them if
+        given.
 
         Parameters
         ----------
@@ -312,7 +378,12 @@ class TernaryDisplay(Display):
         for degree in (0.25, 0.5, 0.75):
             # Lines along which one of the three degrees is constant.
             for corner, others in zip(_CORNERS, _CORNERS[[[1, 2], [2, 0], [0, 1]]], strict=True):
-                ax.plot(*(degree * corner + (1 - degree) * others).T, color=RULE, linewidth=0.6, zorder=0)
+                ax.plot(
+                    *(degree * corner + (1 - degree) * others).T,
+                    color=RULE,
+                    linewidth=0.6,
+                    zorder=0,
+                )
         ax.plot(*_CORNERS[[0, 1, 2, 0]].T, color=INK, linewidth=1.0)
         places = ((-0.04, "left", "top"), (-0.04, "right", "top"), (0.03, "center", "bottom"))
         for (x, y), name, (dy, ha, va) in zip(_CORNERS, self.label_names, places, strict=True):
@@ -329,14 +400,17 @@ class TernaryDisplay(Display):
 
 
 class ArtificialPictureDisplay(Display):
-    """Distributions on the surface of the artificial set as colours: red, green and blue are the three degrees.
+    """Distributions on the surface of the artificial set as colours: red, green and blue are the
+    three degrees.
 
-    All panels use the colour map of the true distributions, so equal colours mean equal distributions.
+    All panels use the colour map of the true distributions, so equal colours mean equal
+    distributions.
 
     Parameters
     ----------
     distributions : mapping of str to array-like of shape (2601, 3)
-        Degrees at the points of ``make_artificial("manifold")``; each becomes a panel. The truth is put first.
+        Degrees at the points of ``make_artificial("manifold")``; each becomes a panel. The truth is
+        put first.
 
     Attributes
     ----------
@@ -377,7 +451,9 @@ class ArtificialPictureDisplay(Display):
         self.images_ = {}
         for ax, (name, matrix) in zip(axes, self.distributions.items(), strict=True):
             picture = artificial_picture(matrix)
-            self.images_[name] = ax.imshow(picture, origin="lower", extent=(-1, 1, -1, 1), interpolation="nearest")
+            self.images_[name] = ax.imshow(
+                picture, origin="lower", extent=(-1, 1, -1, 1), interpolation="nearest"
+            )
             style_axes(ax, grid=None)
             ax.set(xticks=[-1, 0, 1], yticks=[-1, 0, 1])
             # Rows of the picture are x1, which is why it stands at the vertical axis.
@@ -388,8 +464,9 @@ class ArtificialPictureDisplay(Display):
 class ReliabilityDisplay(Display):
     """Mean true degree against predicted degree, over all rows and labels.
 
-    Predictions are sorted into bins of equal width. Points on the diagonal are calibrated. The bars at the bottom
-    show the fraction of predictions in each bin, the error bars two standard errors of the mean.
+    Predictions are sorted into bins of equal width. Points on the diagonal are calibrated. The bars
+    at the bottom show the fraction of predictions in each bin, the error bars two standard errors
+    of the mean.
 
     Parameters
     ----------
@@ -423,7 +500,9 @@ class ReliabilityDisplay(Display):
         true = np.asarray(D_true, dtype=float)
         predicted = np.asarray(D_pred, dtype=float)
         if true.shape != predicted.shape:
-            raise InputError(f"D_true and D_pred must have one shape, got {true.shape} and {predicted.shape}.")
+            raise InputError(
+                f"D_true and D_pred must have one shape, got {true.shape} and {predicted.shape}."
+            )
         cuts = np.linspace(0, 1, n_bins + 1)
         # A degree of exactly 1 belongs to the last bin, which has no right neighbour.
         bins = np.clip(np.searchsorted(cuts, predicted, side="right") - 1, 0, n_bins - 1)
@@ -438,7 +517,9 @@ class ReliabilityDisplay(Display):
         self.edges = np.c_[cuts[filled], cuts[filled + 1]]
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, D_true: ArrayLike, *, n_bins: int = 10, ax: Any = None) -> Self:
+    def from_estimator(
+        cls, estimator: Any, X: Any, D_true: ArrayLike, *, n_bins: int = 10, ax: Any = None
+    ) -> Self:
         """Draw the predictions of a fitted model for rows whose true distributions are known.
 
         Parameters
@@ -499,7 +580,8 @@ class CooccurrenceDisplay(Display):
     Attributes
     ----------
     conditional : array of shape (n_labels, n_labels)
-        Entry (i, j): of the rows with label i, the fraction that also has label j. NaN if label i never occurs.
+        Entry (i, j): of the rows with label i, the fraction that also has label j. NaN if label i
+        never occurs.
     frequencies : array of shape (n_labels,)
         Fraction of all rows that have each label.
     image_ : matplotlib AxesImage
@@ -515,12 +597,18 @@ class CooccurrenceDisplay(Display):
     def __init__(self, y: Any, *, label_names: Names = None) -> None:
         Y = np.asarray(y)
         if Y.ndim != 2 or not np.isin(Y, (0, 1)).all():
-            raise InputError("Co-occurrence needs a 2-D array of 0 and 1; binarize distributions first.")
+            raise InputError(
+                "Co-occurrence needs a 2-D array of 0 and 1; binarize distributions first."
+            )
         Y = Y.astype(float)
         counts = Y.T @ Y
         self.frequencies = Y.mean(axis=0)
-        self.conditional = counts / np.where(counts.diagonal() > 0, counts.diagonal(), np.nan)[:, None]
-        self.label_names = list(targets.label_names(y, len(counts)) if label_names is None else label_names)
+        self.conditional = (
+            counts / np.where(counts.diagonal() > 0, counts.diagonal(), np.nan)[:, None]
+        )
+        self.label_names = list(
+            targets.label_names(y, len(counts)) if label_names is None else label_names
+        )
         side = 1.6 + 0.36 * len(counts)
         self._panels = Panels(1, side + 0.6, side)
 
@@ -535,10 +623,15 @@ class CooccurrenceDisplay(Display):
                 if np.isnan(value):
                     text = "-"
                     color = MUTED
-                self.texts_.append(put_text(ax, j, i, text, size=7, color=color, ha="center", va="center"))
+                self.texts_.append(
+                    put_text(ax, j, i, text, size=7, color=color, ha="center", va="center")
+                )
         style_axes(ax, grid=None)
         ax.spines[:].set_visible(False)
-        rows = [f"{name} ({value:.0%})" for name, value in zip(self.label_names, self.frequencies, strict=True)]
+        rows = [
+            f"{name} ({value:.0%})"
+            for name, value in zip(self.label_names, self.frequencies, strict=True)
+        ]
         name_ticks(ax.yaxis, rows)
         name_ticks(ax.xaxis, self.label_names, rotation=45, ha="right", rotation_mode="anchor")
         ax.tick_params(length=0)
@@ -548,10 +641,10 @@ class CooccurrenceDisplay(Display):
 class FeatureInfluenceDisplay(Display):
     """Largest coefficients of a label in a model ``softmax(X @ coef.T + intercept)``.
 
-    Adding the same number to a feature's coefficients of all labels changes no prediction; so each coefficient is shown
-    minus the mean over labels: how much the feature increases the degree of this label against the others. Coefficients
-    of features with different units cannot be compared; give `scale`, for instance the standard deviations, if the
-    features are not standardised.
+    Adding the same number to a feature's coefficients of all labels changes no prediction; so each
+    coefficient is shown minus the mean over labels: how much the feature increases the degree of
+    this label against the others. Coefficients of features with different units cannot be compared;
+    give `scale`, for instance the standard deviations, if the features are not standardised.
 
     Parameters
     ----------
@@ -572,14 +665,20 @@ class FeatureInfluenceDisplay(Display):
     -----
     Example::
 
-        FeatureInfluenceDisplay.from_estimator(model, "joy", scale=X_train.std(axis=0)).save("joy.svg")
+        FeatureInfluenceDisplay.from_estimator(model, "joy", scale=X_train.std(axis=0)).save(
+            "joy.svg"
+        )
     """
 
-    def __init__(self, coef: ArrayLike, feature_names: Sequence[str], label: str, *, top: int = 12) -> None:
+    def __init__(
+        self, coef: ArrayLike, feature_names: Sequence[str], label: str, *, top: int = 12
+    ) -> None:
         self.coef = np.asarray(coef, dtype=float)
         self.feature_names = feature_names
         if len(feature_names) != len(self.coef):
-            raise InputError(f"{len(feature_names)} names were given for {len(self.coef)} features.")
+            raise InputError(
+                f"{len(feature_names)} names were given for {len(self.coef)} features."
+            )
         self.label = label
         self.top = top
         self._panels = Panels(1, 4.6, 0.9 + 0.24 * min(top, len(self.coef)))
@@ -625,11 +724,20 @@ class FeatureInfluenceDisplay(Display):
         column = label if isinstance(label, (int, np.integer)) else -1
         if not 0 <= column < len(labels):
             if str(label) not in labels:
-                raise InputError(f"There is no label {label!r}; the labels are {', '.join(labels)}.")
+                raise InputError(
+                    f"There is no label {label!r}; the labels are {', '.join(labels)}."
+                )
             column = labels.index(str(label))
-        # The softmax does not notice what is added to all labels alike: only differences between labels mean anything.
-        centred = (coef - coef.mean(axis=0))[column] * (1.0 if scale is None else np.asarray(scale, dtype=float))
-        names = _feature_names(estimator, model, len(centred)) if feature_names is None else feature_names
+        # The softmax does not notice what is added to all labels alike: only differences between
+        # labels mean anything.
+        centred = (coef - coef.mean(axis=0))[column] * (
+            1.0 if scale is None else np.asarray(scale, dtype=float)
+        )
+        names = (
+            _feature_names(estimator, model, len(centred))
+            if feature_names is None
+            else feature_names
+        )
         return cls(centred, names, labels[column], top=top).plot(ax=ax)
 
     def _draw(self, ax: Axes) -> None:
@@ -647,8 +755,12 @@ class FeatureInfluenceDisplay(Display):
 
 def _feature_names(estimator: Any, model: Any, count: int) -> Sequence[str]:
     if len(getattr(estimator, "steps", ())) > 1:
-        with suppress(AttributeError, ValueError):  # a step that cannot name its output: count the features instead
+        with suppress(
+            AttributeError, ValueError
+        ):  # a step that cannot name its output: count the features instead
             return list(estimator[:-1].get_feature_names_out())
     # Names of the input of a pipeline fit the coefficients only if no step has made other features.
     known = (getattr(fitted, "feature_names_in_", ()) for fitted in (model, estimator))
-    return next((list(names) for names in known if len(names) == count), [f"x{i}" for i in range(count)])
+    return next(
+        (list(names) for names in known if len(names) == count), [f"x{i}" for i in range(count)]
+    )

@@ -1,4 +1,5 @@
-"""The HTML page: one file that loads nothing from the network, with everything escaped, and the data of its scripts."""
+"""The HTML page: one file that loads nothing from the network, with everything escaped, and the
+data of its scripts."""
 
 import base64
 import hashlib
@@ -8,11 +9,17 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from ldlearn._optional_imports import import_optional
 from ldlearn.evaluation import TASKS, Curve, Results, SampleRows, sensitivity_curves
 from ldlearn.evaluation.formatting import format_duration, format_value, plural, strip_control_chars
 from ldlearn.evaluation.record import is_number
-from ldlearn.evaluation.text_tables import agreement_table, cost_table, format_number, format_rank, score_table
-from ldlearn.exceptions import import_optional
+from ldlearn.evaluation.text_tables import (
+    agreement_table,
+    cost_table,
+    format_number,
+    format_rank,
+    score_table,
+)
 from ldlearn.reporting import style
 from ldlearn.reporting.conclusions import compare_with_baseline, summarize, summarize_dataset
 from ldlearn.reporting.run_summary import grid_sizes, selected_parameters, summarize_convergence
@@ -33,16 +40,21 @@ _LATEX = str.maketrans({
 
 
 def render(template: str, report: Any, **context: Any) -> str:
-    """Fill a template of a report; `context` is what else it uses, escaped in HTML unless marked as safe."""
+    """Fill a template of a report; `context` is what else it uses, escaped in HTML unless marked as
+    safe."""
     context |= {"report": report, "results": report.results, "run": report.run}
     return str(template_environment().get_template(template).render(context))
 
 
 def page_assets(style: str, *scripts: str) -> dict[str, str]:
     """Style sheet and scripts of a page, to be written into it, and the hash of the scripts."""
-    sources = [template_environment().loader.get_source(template_environment(), name)[0] for name in (style, *scripts)]
+    sources = [
+        template_environment().loader.get_source(template_environment(), name)[0]
+        for name in (style, *scripts)
+    ]
     script = "\n".join(sources[1:])
-    # The security policy of the page allows this script and no other, so that a name cannot inject one.
+    # The security policy of the page allows this script and no other, so that a name cannot inject
+    # one.
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return {"style": sources[0], "script": script, "script_hash": f"sha256-{digest}"}
 
@@ -57,7 +69,14 @@ def template_environment() -> Any:
     made = jinja2.Environment(loader=jinja2.PackageLoader("ldlearn.reporting"), **options)
     made.filters |= {"number": format_number, "rank": format_rank, "duration": format_duration}
     made.filters |= {"markdown": escape_markdown, "latex": escape_latex}
-    functions = [compare_with_baseline, summarize, summarize_dataset, plural, score_table, agreement_table]
+    functions = [
+        compare_with_baseline,
+        summarize,
+        summarize_dataset,
+        plural,
+        score_table,
+        agreement_table,
+    ]
     functions += [cost_table, grid_sizes, selected_parameters, summarize_convergence]
     made.globals |= {function.__name__: function for function in functions} | {"tasks": TASKS}
     return made
@@ -74,7 +93,8 @@ def escape_latex(text: str) -> str:
 
 
 def page_data(results: Results) -> JsonObject:
-    """Data that the scripts of the page draw: samples, sensitivity and convergence, each by data set."""
+    """Data that the scripts of the page draw: samples, sensitivity and convergence, each by data
+    set."""
     convergence = {}
     for dataset in results.present_datasets:
         if runs := results.convergence(dataset.name):
@@ -93,7 +113,8 @@ def page_data(results: Results) -> JsonObject:
 
 
 def sample_data(results: Results) -> JsonObject:
-    """By data set: the stored rows of the first repeat with truth, logical labels and the degrees by each method."""
+    """By data set: the stored rows of the first repeat with truth, logical labels and the degrees
+    by each method."""
     data: JsonObject = {}
     for dataset in results.present_datasets:
         stored: dict[str, SampleRows] = {}
@@ -106,24 +127,36 @@ def sample_data(results: Results) -> JsonObject:
         data[dataset.name] = {"labels": dataset.label_names, "rows": []}
         for place, row in enumerate(first.rows):
             # A method whose first repeat failed has other rows.
-            same = {name: found.recovered for name, found in stored.items() if found.rows == first.rows}
+            same = {
+                name: found.recovered for name, found in stored.items() if found.rows == first.rows
+            }
             degrees = {name: _round_all(matrix[place]) for name, matrix in same.items() if matrix}
             known = {"truth": first.truth, "logical": first.logical}
-            entry = {name: _round_all(matrix[place]) if matrix else None for name, matrix in known.items()}
+            entry = {
+                name: _round_all(matrix[place]) if matrix else None
+                for name, matrix in known.items()
+            }
             text = first.texts[place] if first.texts else ""
-            data[dataset.name]["rows"].append({"row": row, "text": text, "degrees": degrees} | entry)
+            data[dataset.name]["rows"].append(
+                {"row": row, "text": text, "degrees": degrees} | entry
+            )
     return data
 
 
 def example_row(results: Results, stored: Mapping[str, Any]) -> JsonObject | None:
-    """A short row of the first data set with typical intersection, and its degrees by the subject of the plan."""
+    """A short row of the first data set with typical intersection, and its degrees by the subject
+    of the plan."""
     if not stored:
         return None
     dataset, found = next(iter(stored.items()))
     rows = found["rows"]
-    method = results.subject if results.subject in rows[0]["degrees"] else next(iter(rows[0]["degrees"]))
+    method = (
+        results.subject if results.subject in rows[0]["degrees"] else next(iter(rows[0]["degrees"]))
+    )
     if rows[0]["truth"]:
-        by_overlap = sorted(rows, key=lambda row: sum(map(min, row["truth"], row["degrees"][method])))
+        by_overlap = sorted(
+            rows, key=lambda row: sum(map(min, row["truth"], row["degrees"][method]))
+        )
         rows = by_overlap[len(rows) // 4 : len(rows) - len(rows) // 4]  # between the quartiles
     row = min(rows, key=lambda row: len(row["text"]))
     columns = {"logical": row["logical"], "degree": row["degrees"][method], "truth": row["truth"]}
@@ -131,9 +164,17 @@ def example_row(results: Results, stored: Mapping[str, Any]) -> JsonObject | Non
         {"name": name} | {key: values[j] if values else None for key, values in columns.items()}
         for j, name in enumerate(found["labels"])
     ]
-    largest = sorted(labels, key=lambda label: -max(label["degree"], label["truth"] or 0.0))[:_LABELS_SHOWN]
+    largest = sorted(labels, key=lambda label: -max(label["degree"], label["truth"] or 0.0))[
+        :_LABELS_SHOWN
+    ]
     shown = [label for label in labels if label in largest]
-    return {"dataset": dataset, "method": method, "row": row["row"], "text": row["text"], "labels": shown}
+    return {
+        "dataset": dataset,
+        "method": method,
+        "row": row["row"],
+        "text": row["text"],
+        "labels": shown,
+    }
 
 
 def _curve_data(curve: Curve) -> JsonObject:
@@ -160,19 +201,26 @@ def script_json(data: Any) -> str:
 
 
 def inline_svg(svg: bytes, prefix: str) -> str:
-    """A figure as an SVG element with the colours and the font of the page; `prefix` makes its ids unique."""
+    """A figure as an SVG element with the colours and the font of the page; `prefix` makes its ids
+    unique."""
     text = svg.decode()
     # The XML declaration and the document type are not allowed inside a page.
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r' (?:width|height)="[^"]*"', "", text, count=2)  # those of the whole figure come first
+    text = re.sub(
+        r' (?:width|height)="[^"]*"', "", text, count=2
+    )  # those of the whole figure come first
     # ids, and the references to them (clips, markers)
     text = re.sub(r'((?<= )id="|href="#|url\(#)', rf"\g<1>{prefix}-", text)
     text = re.sub(r'style="([^"]*)"', _theme_style, text)
-    # On a wide page a figure is little larger than drawn; on a narrow one it scrolls, so that it stays readable.
-    # matplotlib uses points, 72 to an inch, and browsers pixels, 96 to an inch.
+    # On a wide page a figure is little larger than drawn; on a narrow one it scrolls, so that it
+    # stays readable. matplotlib uses points, 72 to an inch, and browsers pixels, 96 to an inch.
     width = float(re.search(r'viewBox="0 0 ([\d.]+) ', text)[1]) * 4 / 3  # type: ignore[index]
-    text = text.replace("<svg", f'<svg style="max-width: {1.15 * width:.0f}px; min-width: {min(width, 640):.0f}px"', 1)
+    text = text.replace(
+        "<svg",
+        f'<svg style="max-width: {1.15 * width:.0f}px; min-width: {min(width, 640):.0f}px"',
+        1,
+    )
     # The white background of the figure is its first patch.
     return text.replace("fill: #ffffff", "fill: none")
 

@@ -21,7 +21,14 @@ from ldlearn.reporting import experiment_displays as displays
 from ldlearn.reporting.conclusions import compare_methods
 from ldlearn.reporting.display import Display
 from ldlearn.reporting.model_displays import DistributionBarsDisplay
-from ldlearn.reporting.page import example_row, inline_svg, page_assets, page_data, render, script_json
+from ldlearn.reporting.page import (
+    example_row,
+    inline_svg,
+    page_assets,
+    page_data,
+    render,
+    script_json,
+)
 from ldlearn.reporting.run_summary import describe_evaluation, describe_selection, summarize_run
 from ldlearn.tables.files import FilePath, write_file
 
@@ -29,14 +36,16 @@ FORMATS = ("svg", "png", "pdf")
 _MAX_LABELS = 200  # of a figure with a bar for each
 
 
-def write_report(run_dir: FilePath, output: FilePath | None = None, *, formats: Sequence[str] = FORMATS) -> Path:
+def write_report(
+    run_dir: FilePath, output: FilePath | None = None, *, formats: Sequence[str] = FORMATS
+) -> Path:
     """Write the report of a run: ``report.html``, ``report.md``, ``tables/`` and ``figures/``.
 
     Parameters
     ----------
     run_dir : path-like
-        Folder of a run, or a file of records. A ``plan.toml`` beside them gives title, description, headline metrics
-        and subject; neither a plan nor the data are needed.
+        Folder of a run, or a file of records. A ``plan.toml`` beside them gives title, description,
+        headline metrics and subject; neither a plan nor the data are needed.
     output : path-like, optional
         Folder to write to; that of the run by default.
     formats : sequence of str, default=("svg", "png", "pdf")
@@ -86,16 +95,30 @@ class Report:
         except InputError as error:
             raise InputError(f"its plan is not valid ({error}).") from None
         # The metric that needs no explanation is first, where the plan has it.
-        headline = sorted(self.plan.metrics or HEADLINE_METRICS, key=lambda name: name != "intersection")
+        headline = sorted(
+            self.plan.metrics or HEADLINE_METRICS, key=lambda name: name != "intersection"
+        )
         self.results = Results(records, headline, self.plan.subject)
         if not self.results.records:
             raise InputError("There are no records to report; run the plan first.")
-        tables = [self.results.table(task, metric) for task, metric in product(TASKS, self.results.metrics)]
-        self.tables = {(table.task, table.metric.name): table for table in tables if table is not None}
-        # Only the metrics of the plan are tested: among tests of all metrics, some would be significant by chance.
-        tested = {key: table for key, table in self.tables.items() if table.metric in self.results.headline_metrics}
+        tables = [
+            self.results.table(task, metric)
+            for task, metric in product(TASKS, self.results.metrics)
+        ]
+        self.tables = {
+            (table.task, table.metric.name): table for table in tables if table is not None
+        }
+        # Only the metrics of the plan are tested: among tests of all metrics, some would be
+        # significant by chance.
+        tested = {
+            key: table
+            for key, table in self.tables.items()
+            if table.metric in self.results.headline_metrics
+        }
         self.headline_tables = list(tested.values())
-        self.conclusions = {key: compare_methods(table, self.results.subject) for key, table in tested.items()}
+        self.conclusions = {
+            key: compare_methods(table, self.results.subject) for key, table in tested.items()
+        }
         self.costs = costs(self.results)
         self.run = summarize_run(self.results)
         self.protocol = [*describe_evaluation(self.results), *describe_selection(self.results)]
@@ -113,7 +136,9 @@ class Report:
     def write(self, folder: Path, *, formats: Sequence[str] = FORMATS) -> Path:
         """Write all files, the page last."""
         figures: Iterable[tuple[str, str | bytes]] = self._figure_files(formats) if formats else ()
-        for name, content in chain(self.text_files().items(), figures, [("report.html", self.html())]):
+        for name, content in chain(
+            self.text_files().items(), figures, [("report.html", self.html())]
+        ):
             path = path_inside(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_file(path, content)
@@ -123,15 +148,23 @@ class Report:
         """Markdown and LaTeX tables, and the whole report in Markdown, by file name."""
         names = {dataset.name: _dataset_title(dataset.name) for dataset in self.results.datasets}
         names |= self.plan.display_names
-        tables = {f"{t.task}-{t.metric.name}": score_table(t, self.results, names) for t in self.headline_tables}
+        tables = {
+            f"{t.task}-{t.metric.name}": score_table(t, self.results, names)
+            for t in self.headline_tables
+        }
         for task in TASKS:
             if mine := [table for table in self.headline_tables if table.task == task]:
                 tables[f"{task}-combined"] = combined_table(mine, self.results, names)
-        tables |= {f"agreement-{a.task}-{file_name(a.dataset)}": agreement_table(a) for a in self.agreements}
+        tables |= {
+            f"agreement-{a.task}-{file_name(a.dataset)}": agreement_table(a)
+            for a in self.agreements
+        }
         tables["time-and-memory"] = cost_table(self.costs)
         files = {"report.md": self.markdown()}
         for name, suffix in product(tables, ("md", "tex")):
-            files[f"tables/{name}.{suffix}"] = render(f"table.{suffix}", self, table=tables[name], label=name)
+            files[f"tables/{name}.{suffix}"] = render(
+                f"table.{suffix}", self, table=tables[name], label=name
+            )
         return files
 
     def markdown(self) -> str:
@@ -140,11 +173,20 @@ class Report:
 
     def html(self) -> str:
         """The page."""
-        svgs = {name: self._file_content(display, "svg") for name, display in self._page_figures.items()}
+        svgs = {
+            name: self._file_content(display, "svg") for name, display in self._page_figures.items()
+        }
         shown = example_row(self.results, self._page_data["samples"])
         assets = page_assets("style.css", "dom.js", "tables.js", "charts.js", "sections.js")
         figures = {name: inline_svg(svg, name) for name, svg in svgs.items()}
-        return render("report.html", self, figures=figures, example=shown, data=script_json(self._page_data), **assets)
+        return render(
+            "report.html",
+            self,
+            figures=figures,
+            example=shown,
+            data=script_json(self._page_data),
+            **assets,
+        )
 
     @cached_property
     def _page_figures(self) -> dict[str, Display]:
@@ -155,9 +197,14 @@ class Report:
             table = self.tables[task, metric]
             ranked = [method.name for method in table.ranked if not method.is_baseline]
             if table.baselines and ranked:
-                # Only the twelve best methods and the subject of the plan: more would not be readable.
-                names = [name for i, name in enumerate(ranked) if i < 12 or name == self.results.subject]
-                display = displays.DifferencesDisplay.from_records(self.results, metric, task=task, methods=names)
+                # Only the twelve best methods and the subject of the plan: more would not be
+                # readable.
+                names = [
+                    name for i, name in enumerate(ranked) if i < 12 or name == self.results.subject
+                ]
+                display = displays.DifferencesDisplay.from_records(
+                    self.results, metric, task=task, methods=names
+                )
                 found[f"differences-{task}-{metric}"] = display
             if (pairs := conclusion.pairs) is not None:
                 diagram = displays.CriticalDifferenceDisplay(pairs, muted=baselines)
@@ -171,9 +218,13 @@ class Report:
         return page_data(self.results)
 
     def _further_figures(self) -> Iterator[tuple[str, Display]]:
-        """Figures that are only written as files, by file name: the page draws the same from its data."""
+        """Figures that are only written as files, by file name: the page draws the same from its
+        data."""
         for dataset in self._page_data["convergence"]:
-            yield f"convergence-{file_name(dataset)}", displays.ConvergenceDisplay.from_records(self.results, dataset)
+            yield (
+                f"convergence-{file_name(dataset)}",
+                displays.ConvergenceDisplay.from_records(self.results, dataset),
+            )
         for dataset, methods in self._page_data["sensitivity"].items():
             # The page has all methods; as files, the subject of the plan.
             if (subject := self.results.subject) is not None and subject in methods:
@@ -181,7 +232,10 @@ class Report:
                 yield f"sensitivity-{file_name(dataset)}", display
         for dataset, found in self._page_data["samples"].items():
             if len(found["labels"]) <= _MAX_LABELS:
-                yield f"distributions-{file_name(dataset)}", DistributionBarsDisplay.from_records(self.results, dataset)
+                yield (
+                    f"distributions-{file_name(dataset)}",
+                    DistributionBarsDisplay.from_records(self.results, dataset),
+                )
 
     def _figure_files(self, formats: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         taken: Counter[str] = Counter()
@@ -207,7 +261,8 @@ def file_name(name: str) -> str:
 
 
 def file_content(display: Display, format: str) -> bytes:
-    """A figure as a file; characters that the font lacks are drawn as boxes, without a warning for each."""
+    """A figure as a file; characters that the font lacks are drawn as boxes, without a warning for
+    each."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing", category=UserWarning)
         # The layout is half of the work, and the same in every format.

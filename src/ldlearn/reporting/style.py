@@ -24,7 +24,8 @@ _VERBATIM: Any = {"parse_math": False, "usetex": False}
 
 
 def series_style(index: int) -> dict[str, Any]:
-    """Colour, marker and dash of the i-th series; the marker and dash change where colours repeat."""
+    """Colour, marker and dash of the i-th series; the marker and dash change where colours
+    repeat."""
     cycle = index // len(PALETTE)
     return {
         "color": PALETTE[index % len(PALETTE)],
@@ -44,7 +45,16 @@ def style_axes(ax: Axes, *, grid: Any = "y") -> None:
         ax.grid(axis=grid, color=RULE, linewidth=0.6, alpha=0.7)
 
 
-def put_text(ax: Axes, x: float, y: float, text: str, *, size: float = SMALL, color: str = INK, **options: Any) -> Any:
+def put_text(
+    ax: Axes,
+    x: float,
+    y: float,
+    text: str,
+    *,
+    size: float = SMALL,
+    color: str = INK,
+    **options: Any,
+) -> Any:
     """Write text at a position of the axes."""
     return ax.text(x, y, text, fontsize=size, color=color, **_VERBATIM, **options)
 
@@ -62,7 +72,9 @@ def set_labels(ax: Axes, x: str = "", y: str = "") -> None:
         put("\n".join(lines), fontsize=NORMAL, color=INK, **_VERBATIM)
 
 
-def name_ticks(axis: Axis, names: Sequence[object], positions: Sequence[float] | None = None, **options: Any) -> None:
+def name_ticks(
+    axis: Axis, names: Sequence[object], positions: Sequence[float] | None = None, **options: Any
+) -> None:
     """Put names at the ticks of one axis: at 0, 1, ... by default."""
     labels = list(map(strip_control_chars, names))
     places = range(len(names)) if positions is None else positions
@@ -72,7 +84,15 @@ def name_ticks(axis: Axis, names: Sequence[object], positions: Sequence[float] |
 def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None:
     """Names of rows from top to bottom, perhaps with a faint line along each."""
     if ruled:
-        ax.hlines(range(len(names)), 0, 1, transform=ax.get_yaxis_transform(), color=RULE, linewidth=0.5, zorder=0)
+        ax.hlines(
+            range(len(names)),
+            0,
+            1,
+            transform=ax.get_yaxis_transform(),
+            color=RULE,
+            linewidth=0.5,
+            zorder=0,
+        )
     style_axes(ax, grid="x")
     # the first name at the top, as a table has it
     ax.set_ylim(len(names) - 0.4, -0.6)
@@ -80,9 +100,14 @@ def name_rows(ax: Axes, names: Sequence[object], *, ruled: bool = False) -> None
     name_ticks(ax.yaxis, names)
 
 
-def add_legend(to: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[object], **options: Any) -> Any:
-    """A legend; names that begin with an underscore are shown, which matplotlib's own rule forbids."""
-    box = to.legend(handles, ["-"] * len(handles), frameon=False, fontsize=SMALL, labelcolor=INK, **options)
+def add_legend(
+    to: Axes | Figure | SubFigure, handles: Sequence[Any], names: Sequence[object], **options: Any
+) -> Any:
+    """A legend; names that begin with an underscore are shown, which matplotlib's own rule
+    forbids."""
+    box = to.legend(
+        handles, ["-"] * len(handles), frameon=False, fontsize=SMALL, labelcolor=INK, **options
+    )
     for text, name in zip(box.get_texts(), names, strict=True):
         text.set(text=strip_control_chars(name), **_VERBATIM)
     return box

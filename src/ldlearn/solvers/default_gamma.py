@@ -1,4 +1,5 @@
-"""Default penalty of a linear predictor, independent of the number and the units of the features."""
+"""Default penalty of a linear predictor, independent of the number and the units of the
+features."""
 
 import warnings
 
@@ -9,7 +10,8 @@ from ldlearn.core.scaling import random_rows
 from ldlearn.core.simplex import Array, Indices
 from ldlearn.solvers.features import Features, centred_blocks
 
-_OUTLYING = 1000.0  # a squared distance or a variance is outlying if it is larger than the median by this factor
+# a squared distance or a variance is outlying if it is larger than the median by this factor
+_OUTLYING = 1000.0
 
 
 class ScaleWarning(UserWarning):
@@ -17,18 +19,22 @@ class ScaleWarning(UserWarning):
 
 
 def default_gamma(features: Features, *, warn: bool = False) -> float:
-    """0.03 times the sum of the variances of the features: 0.03 n_features if they are standardised.
+    """0.03 times the sum of the variances of the features: 0.03 n_features if they are
+    standardised.
 
-    Corresponds to a prior on W under which the variance of the logits does not depend on the number and the units of
-    the features. The objective is a sum over rows; empirically the best penalty does not depend on their number.
+    Corresponds to a prior on W under which the variance of the logits does not depend on the number
+    and the units of the features. The objective is a sum over rows; empirically the best penalty
+    does not depend on their number.
 
-    Rows farther from the medians of the features than 30 times the median distance do not count, and no variance counts
-    for more than 1,000 times the median variance: one of either would make the penalty too large for all the others.
+    Rows farther from the medians of the features than 30 times the median distance do not count,
+    and no variance counts for more than 1,000 times the median variance: one of either would make
+    the penalty too large for all the others.
 
     Parameters
     ----------
     features : Features
-        Or rows in blocks on a cluster, where outlying rows count: finding them would take two more passes.
+        Or rows in blocks on a cluster, where outlying rows count: finding them would take two more
+        passes.
     warn : bool, default=False
         Whether to warn about such rows and columns.
     """
@@ -44,13 +50,18 @@ def default_gamma(features: Features, *, warn: bool = False) -> float:
     largest = _OUTLYING * _median_of_positive(variances)
     if warn:
         columns = np.flatnonzero(variances > largest)
-        _warn_outliers("Row", np.flatnonzero(~near), "far from all others", "correct or remove such rows")
-        _warn_outliers("Column", columns, "on a much larger scale", "standardise the features", ScaleWarning)
+        _warn_outliers(
+            "Row", np.flatnonzero(~near), "far from all others", "correct or remove such rows"
+        )
+        _warn_outliers(
+            "Column", columns, "on a much larger scale", "standardise the features", ScaleWarning
+        )
     return float(0.03 * np.minimum(variances, largest).sum())
 
 
 def _squared_distances(features: Features) -> Array:
-    """Squared distance of each row from the medians of the columns; from 0 if sparse, but for constant columns."""
+    """Squared distance of each row from the medians of the columns; from 0 if sparse, but for
+    constant columns."""
     X = features.X
     if sparse.issparse(X):
         return X.astype(np.float64).multiply(X) @ (features.spread > 0.0)

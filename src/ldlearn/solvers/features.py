@@ -10,12 +10,20 @@ from scipy import sparse
 from sklearn.utils import gen_batches
 
 from ldlearn.core.resources import blas_threads, in_threads, sum_in_threads
-from ldlearn.core.scaling import column_moments, removable_offsets, row_batches, row_blocks, to_dense, without_offsets
+from ldlearn.core.scaling import (
+    column_moments,
+    removable_offsets,
+    row_batches,
+    row_blocks,
+    to_dense,
+    without_offsets,
+)
 from ldlearn.core.simplex import Array, Indices
 
 
 class Spectrum(NamedTuple):
-    """A basis in which the scatter matrix and the penalty are (nearly) diagonal, for columns of any scale."""
+    """A basis in which the scatter matrix and the penalty are (nearly) diagonal, for columns of any
+    scale."""
 
     scale: Array  # of each column: multiplied by it the columns have unit length
     basis: Array | None  # orthogonal, in the scaled columns; None stands for the identity
@@ -24,7 +32,8 @@ class Spectrum(NamedTuple):
 
 
 class CentredColumns:
-    """Statistics of the columns of X, without its rows: mean, spread and eigenvectors of the scatter matrix.
+    """Statistics of the columns of X, without its rows: mean, spread and eigenvectors of the
+    scatter matrix.
 
     Parameters
     ----------
@@ -77,7 +86,8 @@ class CentredColumns:
 
     @property
     def original(self) -> Any:
-        """The features as they were given; differs from these only for those of `reduce_to_row_space`."""
+        """The features as they were given; differs from these only for those of
+        `reduce_to_row_space`."""
         return self
 
     def scatter_matrix(self) -> Array:
@@ -85,7 +95,8 @@ class CentredColumns:
         raise NotImplementedError
 
     def hessian_sample(self) -> Features | None:
-        """Rows for an approximate second derivative, in single precision; None if X has not many more.
+        """Rows for an approximate second derivative, in single precision; None if X has not many
+        more.
 
         Drawn at random with a fixed seed, and centred by the statistics of all rows.
         """
@@ -95,7 +106,9 @@ class CentredColumns:
             rows = np.random.default_rng(0).choice(self.n, size, replace=False, shuffle=False)
             X, sample_weight = self.take_rows(np.sort(rows))
             rest = self.mean - self.offsets
-            columns = CentredColumns(self.n, rest, self.spread, np.zeros(self.m), self.fit_intercept)
+            columns = CentredColumns(
+                self.n, rest, self.spread, np.zeros(self.m), self.fit_intercept
+            )
             X = without_offsets(X, self.offsets).astype(np.float32)
             self._sample = Features(X, sample_weight=sample_weight, block_of=columns)
         return self._sample
@@ -114,13 +127,16 @@ class CentredColumns:
         raise NotImplementedError
 
     def sort_rows(self) -> tuple[Indices, Indices]:
-        """An order of the rows that depends on their features alone, and where each group of equal rows starts in it.
+        """An order of the rows that depends on their features alone, and where each group of equal
+        rows starts in it.
 
-        The order of rows and columns and the offset and (positive) scale of a column do not matter, constant columns
-        are ignored. Only different rows with equal keys, as in factorial designs, are in the order of their first
-        copies.
+        The order of rows and columns and the offset and (positive) scale of a column do not matter,
+        constant columns are ignored. Only different rows with equal keys, as in factorial designs,
+        are in the order of their first copies.
         """
-        keys, identities = np.round(self.row_keys(), 9).T  # rounding errors may depend on the order of columns
+        keys, identities = np.round(
+            self.row_keys(), 9
+        ).T  # rounding errors may depend on the order of columns
         _, first, inverse = np.unique(identities, return_index=True, return_inverse=True)
         first_copy = first[inverse]
         order = np.lexsort((first_copy, keys))
@@ -139,23 +155,32 @@ class CentredColumns:
         return bool(np.all((deviations < 1e30) & (deviations > 1e-30)))
 
     def spectrum(self, ridge: float) -> Spectrum:
-        """Eigenvectors of ``scatter + ridge I``, its columns and rows first scaled if their spreads differ much.
+        """Eigenvectors of ``scatter + ridge I``, its columns and rows first scaled if their spreads
+        differ much.
 
-        With a unit diagonal, what is numerically zero is judged relative to its own column and not to the largest one.
-        If all columns have similar spreads, one scale suffices for all, and then one basis for every ridge. Beyond
-        `max_factorised` features only the diagonal is used.
+        With a unit diagonal, what is numerically zero is judged relative to its own column and not
+        to the largest one. If all columns have similar spreads, one scale suffices for all, and
+        then one basis for every ridge. Beyond `max_factorised` features only the diagonal is used.
         """
         ridge = 0.0 if self.has_similar_spreads else ridge
         if self._spectrum is None or self._spectrum[0] != ridge:
-            diagonal = np.full(self.m, self.spread.max()) if self.has_similar_spreads else self.spread + ridge
+            diagonal = (
+                np.full(self.m, self.spread.max())
+                if self.has_similar_spreads
+                else self.spread + ridge
+            )
             self._spectrum = ridge, self._scaled_spectrum(diagonal, ridge)
         return self._spectrum[1]
 
     def ridge_solver(self, values: Array, l2: float) -> Callable[[Array], Array]:
-        """A function that solves with ``scatter (x) diag(values) + 2 l2 I``, one column for each value."""
-        # 1 / c is the curvature of uniform predictions, to compare the scatter matrix with the penalty.
+        """A function that solves with ``scatter (x) diag(values) + 2 l2 I``, one column for each
+        value."""
+        # 1 / c is the curvature of uniform predictions, to compare the scatter matrix with the
+        # penalty.
         scale, Q, scatter, identity = self.spectrum(ridge=2.0 * l2 * len(values))
-        inverse = reciprocal(np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None])
+        inverse = reciprocal(
+            np.outer(scatter, np.maximum(values, 0.0)) + 2.0 * l2 * identity[:, None]
+        )
         column = scale[:, None]
 
         def solve(G: Array) -> Array:
@@ -168,7 +193,8 @@ class CentredColumns:
 
     @property
     def has_similar_spreads(self) -> bool:
-        """Whether the spreads of columns differ so little that rounding errors do no harm to the smallest."""
+        """Whether the spreads of columns differ so little that rounding errors do no harm to the
+        smallest."""
         varying = self.spread[self.spread > 0.0]
         return len(varying) > 0 and bool(varying.max() <= 1e4 * varying.min())
 
@@ -189,11 +215,12 @@ class CentredColumns:
 class Features(CentredColumns):
     """X for the solvers: centred and scaled without a copy.
 
-    Construction costs a pass over X, and a factorisation on first use; every fit on the same X, whatever its targets,
-    can share it.
+    Construction costs a pass over X, and a factorisation on first use; every fit on the same X,
+    whatever its targets, can share it.
 
-    Columns that lie far from zero, compared with their spread, have their offsets subtracted block by block in each
-    product, so that ``X - mean`` has all the digits that X has. Scales are left to the preconditioner (`spectrum`).
+    Columns that lie far from zero, compared with their spread, have their offsets subtracted block
+    by block in each product, so that ``X - mean`` has all the digits that X has. Scales are left to
+    the preconditioner (`spectrum`).
 
     Arrays with a row for each row of X are fastest in Fortran order, because their rows are short.
 
@@ -208,7 +235,8 @@ class Features(CentredColumns):
     block_of : CentredColumns, default=None
         Statistics of a larger matrix of which X contains some rows; X is centred by them.
     orthogonal : bool, default=False
-        Whether the columns are orthogonal, or X contains many rows of a matrix with orthogonal columns.
+        Whether the columns are orthogonal, or X contains many rows of a matrix with orthogonal
+        columns.
 
     Attributes
     ----------
@@ -241,12 +269,15 @@ class Features(CentredColumns):
             super().__init__(n, *block_of.statistics, total=total)
         self._is_sparse = sparse.issparse(X)
         self._far = bool(self.offsets.any())
-        self._rest = self.mean - self.offsets  # what is left of the mean, small compared with the spread
+        self._rest = (
+            self.mean - self.offsets
+        )  # what is left of the mean, small compared with the spread
         # Whether products are always in float64: columns far from zero need it.
         self.is_exact = X.dtype == np.float64 or not self.fit_intercept or self._far
 
     def to_original(self, V: Array, b: Array) -> tuple[Array, Array]:
-        """Coefficients and intercept for the `original` features, given those for these features."""
+        """Coefficients and intercept for the `original` features, given those for these
+        features."""
         return V, b
 
     def scatter_matrix(self) -> Array:
@@ -258,7 +289,8 @@ class Features(CentredColumns):
         return R if self.sample_weight is None else R * self.sample_weight[rows, None]
 
     def row_blocks(self, width: int = 0) -> list[slice]:
-        """Slices of rows, so short that a block of X and ``width`` columns beside it stay in cache."""
+        """Slices of rows, so short that a block of X and ``width`` columns beside it stay in
+        cache."""
         return list(row_blocks(self.X, width))
 
     def block(self, rows: slice, exact: bool = False) -> Any:
@@ -275,10 +307,13 @@ class Features(CentredColumns):
         return self.X[rows], None if self.sample_weight is None else self.sample_weight[rows]
 
     def block_logits(self, block: Any, W: Array, b: Array, dtype: Any, **place: Any) -> Array:
-        """Logits ``(X - mean) W + b`` of a block, in the given precision; ``place`` is an ``order`` or ``out``."""
+        """Logits ``(X - mean) W + b`` of a block, in the given precision; ``place`` is an ``order``
+        or ``out``."""
         product = block @ W.astype(block.dtype, copy=False)
         shift = (b - self._rest @ W).astype(dtype, copy=False)
-        return np.add(product, shift, dtype=dtype, **place)  # one pass for the sum, the order and the precision
+        return np.add(
+            product, shift, dtype=dtype, **place
+        )  # one pass for the sum, the order and the precision
 
     def block_transpose_times(self, block: Any, R: Array) -> Array:
         """``block' R``, to be summed and centred (`centre_product`)."""
@@ -289,7 +324,8 @@ class Features(CentredColumns):
         return product.astype(np.float64, copy=False)
 
     def centre_product(self, product: Array, sums: Array) -> tuple[Array, Array]:
-        """``(X - mean)' R`` and the column sums of R (0 without an intercept), from ``(X - offsets)' R`` and them."""
+        """``(X - mean)' R`` and the column sums of R (0 without an intercept), from ``(X -
+        offsets)' R`` and them."""
         return product - self._rest[:, None] * sums, sums * self.fit_intercept
 
     def times(self, W: Array, b: Array, *, exact: bool = False, dtype: Any = np.float64) -> Array:
@@ -317,7 +353,9 @@ class Features(CentredColumns):
         def block_moments(rows: slice) -> tuple[Any, ...]:
             block = self.block(rows, exact=True)
             if weights is None:
-                return to_dense(block.T @ block), block.sum(axis=0).ravel()  # BLAS exploits the symmetry
+                return to_dense(block.T @ block), block.sum(
+                    axis=0
+                ).ravel()  # BLAS exploits the symmetry
             w = weights[rows]
             weighted = block.multiply(w[:, None]).tocsr() if self._is_sparse else block * w[:, None]
             return to_dense(block.T @ weighted), block.T @ w
@@ -335,8 +373,8 @@ class Features(CentredColumns):
 def row_keys(X: Any, columns: CentredColumns) -> Array:
     """Two numbers for each row, made of an irregular function f of its standardised features z.
 
-    The first, ``sum_j f(z_j)``, does not depend on the order of columns. The second has another coefficient for each
-    column: practically, it is equal for equal rows only.
+    The first, ``sum_j f(z_j)``, does not depend on the order of columns. The second has another
+    coefficient for each column: practically, it is equal for equal rows only.
     """
     if not np.isfinite(columns.spread).all():
         raise OverflowError("The squares of the features overflow.")
@@ -367,7 +405,8 @@ def row_keys(X: Any, columns: CentredColumns) -> Array:
 
 
 def linear_scores(X: Any, W: Array, b: Array) -> Array:
-    """``X W + b`` in float64, a block of rows at a time, so that a float32 X is never copied at once.
+    """``X W + b`` in float64, a block of rows at a time, so that a float32 X is never copied at
+    once.
 
     Examples
     --------
@@ -383,7 +422,8 @@ def linear_scores(X: Any, W: Array, b: Array) -> Array:
 
 
 def centred_blocks(X: Any, mean: Array, width: int) -> Iterator[tuple[slice, Array]]:
-    """``X - mean``, dense and in float64, for slices of rows; the caller needs ``width`` numbers for each row."""
+    """``X - mean``, dense and in float64, for slices of rows; the caller needs ``width`` numbers
+    for each row."""
     for rows in row_batches(X.shape[0], width, max_entries=2**21):
         yield rows, to_dense(X[rows]).astype(np.float64, copy=False) - mean
 
@@ -391,12 +431,15 @@ def centred_blocks(X: Any, mean: Array, width: int) -> Iterator[tuple[slice, Arr
 def linear_softmax(X: Any, W: Array, b: Array) -> Array:
     """``softmax(X W + b)`` in the precision of X, a block of rows at a time.
 
-    A large b compensates for columns far from zero, and digits would be lost: then logits are computed in float64.
+    A large b compensates for columns far from zero, and digits would be lost: then logits are
+    computed in float64.
 
     Examples
     --------
     >>> import numpy as np
-    >>> linear_softmax(np.zeros((1, 1), dtype=np.float32), np.ones((1, 2)), np.log([0.25, 0.75])).round(6)
+    >>> linear_softmax(
+    ...     np.zeros((1, 1), dtype=np.float32), np.ones((1, 2)), np.log([0.25, 0.75])
+    ... ).round(6)
     array([[0.25, 0.75]], dtype=float32)
     """
     P = np.empty((X.shape[0], W.shape[1]), dtype=X.dtype)
@@ -426,10 +469,11 @@ def reciprocal(values: Array) -> Array:
 class RowSpace(Features):
     """The rows of a wide X in an orthonormal basis Q of their span: ``X - mean = R Q'``.
 
-    Coefficients with a penalty ``|W|^2`` lie in that span: any orthogonal part would cost and change no score. So
-    ``W = Q V``, and V, with the same penalty, is what the fit on R finds. ``(X - mean)(X - mean)' = U L U'`` gives
-    ``R = U L^1/2``, whose columns are orthogonal, and ``Q = (X - mean)' U L^-1/2``, which is never formed. With sample
-    weights, rows are first multiplied by the square roots of these.
+    Coefficients with a penalty ``|W|^2`` lie in that span: any orthogonal part would cost and
+    change no score. So ``W = Q V``, and V, with the same penalty, is what the fit on R finds.
+    ``(X - mean)(X - mean)' = U L U'`` gives ``R = U L^1/2``, whose columns are orthogonal, and
+    ``Q = (X - mean)' U L^-1/2``, which is never formed. With sample weights, rows are first
+    multiplied by the square roots of these.
 
     Parameters
     ----------
@@ -438,8 +482,8 @@ class RowSpace(Features):
     Attributes
     ----------
     keeps_digits : bool
-        Whether the differences between rows are accurate. They are not if a row is much longer or has a much larger
-        weight than others, or if all rows are far from zero without an intercept.
+        Whether the differences between rows are accurate. They are not if a row is much longer or
+        has a much larger weight than others, or if all rows are far from zero without an intercept.
 
     Examples
     --------
@@ -455,13 +499,17 @@ class RowSpace(Features):
     def __init__(self, original: Features) -> None:
         eps = np.finfo(np.float64).eps
         sample_weight = original.sample_weight
-        root_weight = np.ones((original.n, 1)) if sample_weight is None else np.sqrt(sample_weight)[:, None]
+        root_weight = (
+            np.ones((original.n, 1)) if sample_weight is None else np.sqrt(sample_weight)[:, None]
+        )
         products = root_weight * _products_of_rows(original) * root_weight.T
         with blas_threads():
             values, U = np.linalg.eigh(products)
         kept = values > original.n * eps * values[-1]
         roots = np.sqrt(values[kept])
-        super().__init__(U[:, kept] * roots / root_weight, original.fit_intercept, sample_weight, orthogonal=True)
+        super().__init__(
+            U[:, kept] * roots / root_weight, original.fit_intercept, sample_weight, orthogonal=True
+        )
         self._original = original
         self._inverse = root_weight * U[:, kept] / roots
         squares = np.diag(products)
@@ -489,14 +537,22 @@ class RowSpace(Features):
 
 
 def reduce_to_row_space(features: Features) -> Features:
-    """Features for the same fits with fewer columns, if there are many more than rows: `RowSpace`; else these.
+    """Features for the same fits with fewer columns, if there are many more than rows: `RowSpace`;
+    else these.
 
-    Columns must have similar spreads: beside a very large one, the others would be lost in rounding. Sparse rows stay
-    as they are, because products with them are fast.
+    Columns must have similar spreads: beside a very large one, the others would be lost in
+    rounding. Sparse rows stay as they are, because products with them are fast.
     """
-    is_wide = 2 <= features.n <= 2000 and 2 * features.n <= features.m and features.has_similar_spreads
+    is_wide = (
+        2 <= features.n <= 2000 and 2 * features.n <= features.m and features.has_similar_spreads
+    )
     is_positive = features.sample_weight is None or bool((features.sample_weight > 0.0).all())
-    if not (is_wide and is_positive and not sparse.issparse(features.X) and np.isfinite(features.spread.sum())):
+    if not (
+        is_wide
+        and is_positive
+        and not sparse.issparse(features.X)
+        and np.isfinite(features.spread.sum())
+    ):
         return features
     rows = RowSpace(features)
     return rows if rows.keeps_digits else features

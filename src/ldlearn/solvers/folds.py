@@ -1,4 +1,5 @@
-"""Folds of training and validation rows, which depend on the features and on groups of rows, but not on their order."""
+"""Folds of training and validation rows, which depend on the features and on groups of rows, but
+not on their order."""
 
 from typing import NamedTuple
 
@@ -19,13 +20,19 @@ class Fold(NamedTuple):
 
 
 def validation_folds(
-    features: CentredColumns, groups: Indices | None = None, *, max_rows: int = _MAX_ROWS, min_folds: int = 2
+    features: CentredColumns,
+    groups: Indices | None = None,
+    *,
+    max_rows: int = _MAX_ROWS,
+    min_folds: int = 2,
 ) -> list[Fold]:
-    """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most ``max_rows`` rows are used.
+    """Cut rows into five folds, or fewer if there are more than 1,000 rows; at most ``max_rows``
+    rows are used.
 
-    Rows with the same features stay together, so that no row is validated by its own copy and a row twice is a row of
-    weight 2. Only where fewer than ten rows differ, among hundreds, are copies separated. If groups are given, the rows
-    of a group stay together instead. There are no folds of fewer than ten rows or groups.
+    Rows with the same features stay together, so that no row is validated by its own copy and a row
+    twice is a row of weight 2. Only where fewer than ten rows differ, among hundreds, are copies
+    separated. If groups are given, the rows of a group stay together instead. There are no folds of
+    fewer than ten rows or groups.
     """
     order, starts = features.sort_rows()
     if groups is not None:
@@ -40,11 +47,15 @@ def validation_folds(
     used = [order[starts[k] : ends[k]] for k in shuffled[: max(n_used, _MIN_ROWS)]]
     n_folds = min(5, max(min_folds, 5000 // len(used)))  # about as much work for any number of rows
     parts = [np.concatenate(used[k::n_folds]) for k in range(n_folds)]
-    return [Fold(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part)) for k, part in enumerate(parts)]
+    return [
+        Fold(np.sort(np.concatenate(parts[:k] + parts[k + 1 :])), np.sort(part))
+        for k, part in enumerate(parts)
+    ]
 
 
 def _sort_by_groups(groups: Indices, order: Indices) -> tuple[Indices, Indices]:
-    """Sort rows by group, groups by their first row in this order; also return where each group starts."""
+    """Sort rows by group, groups by their first row in this order; also return where each group
+    starts."""
     _, first, group = np.unique(groups[order], return_index=True, return_inverse=True)
     by_group = np.argsort(first[group], kind="stable")
     return order[by_group], np.flatnonzero(np.diff(first[group][by_group], prepend=-1))

@@ -39,7 +39,8 @@ def minimize_lbfgs(
     start : sequence of ndarrays
     max_iter : int, default=100
     tol : float, default=1e-8
-        Stop when an iteration lowers the loss by less than this, relative to the loss (or to 1 if that is larger).
+        Stop when an iteration lowers the loss by less than this, relative to the loss (or to 1 if
+        that is larger).
     memory : int, default=10
         Number of stored pairs of steps and gradient changes.
 
@@ -47,7 +48,8 @@ def minimize_lbfgs(
     --------
     >>> import numpy as np
     >>> fit = minimize_lbfgs(
-    ...     lambda a, b: (a @ a + (b - 3.0) @ (b - 3.0), [2 * a, 2 * (b - 3.0)]), [np.ones(2), np.ones(1)]
+    ...     lambda a, b: (a @ a + (b - 3.0) @ (b - 3.0), [2 * a, 2 * (b - 3.0)]),
+    ...     [np.ones(2), np.ones(1)],
     ... )
     >>> [array.round(4) + 0.0 for array in fit.arrays]
     [array([0., 0.]), array([3.])]
@@ -56,7 +58,9 @@ def minimize_lbfgs(
     cuts = np.cumsum([array.size for array in start])[:-1]
 
     def unpack(flat: Array) -> list[Array]:
-        return [part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)]
+        return [
+            part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)
+        ]
 
     def flat_loss(flat: Array) -> tuple[float, Array]:
         loss, gradients = loss_and_gradient(*unpack(flat))
@@ -67,14 +71,22 @@ def minimize_lbfgs(
     def record_loss(intermediate_result: optimize.OptimizeResult) -> None:
         path.append(float(intermediate_result.fun))
 
-    # Only the decrease of the loss is tested (gtol = 0), because a gradient has the units of the variables. maxfun only
-    # stops endless line searches.
+    # Only the decrease of the loss is tested (gtol = 0), because a gradient has the units of the
+    # variables. maxfun only stops endless line searches.
     found = optimize.minimize(
         flat_loss,
         np.concatenate([np.asarray(array, dtype=np.float64).ravel() for array in start]),
         jac=True,
         method="L-BFGS-B",
         callback=record_loss,
-        options={"maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol, "gtol": 0.0, "maxcor": memory},
+        options={
+            "maxiter": max_iter,
+            "maxfun": 20 * max_iter,
+            "ftol": tol,
+            "gtol": 0.0,
+            "maxcor": memory,
+        },
     )
-    return LbfgsFit(unpack(found.x), float(found.fun), np.array(path), int(found.nit), bool(found.success))
+    return LbfgsFit(
+        unpack(found.x), float(found.fun), np.array(path), int(found.nit), bool(found.success)
+    )

@@ -1,4 +1,5 @@
-"""Building blocks of low-rank problems: singular value thresholding, column shrinkage, smoothing."""
+"""Building blocks of low-rank problems: singular value thresholding, column shrinkage,
+smoothing."""
 
 from typing import Any, NamedTuple
 
@@ -10,7 +11,8 @@ from ldlearn.solvers.spd import solve_operator
 
 
 class ThinFactors(NamedTuple):
-    """Thin factors of a matrix, truncated at its numerical rank: ``X = basis diag(values) U'`` with orthonormal U."""
+    """Thin factors of a matrix, truncated at its numerical rank: ``X = basis diag(values) U'`` with
+    orthonormal U."""
 
     basis: Array  # (n, r), orthonormal columns
     values: Array  # (r,), positive
@@ -22,17 +24,23 @@ class ThinFactors(NamedTuple):
 
 
 def thin_factors(X: Array) -> ThinFactors:
-    """Left singular vectors and singular values of X (n_samples, n_features), as many as its rank."""
+    """Left singular vectors and singular values of X (n_samples, n_features), as many as its
+    rank."""
     V, s, _ = linalg.svd(np.asarray(X, dtype=np.float64), full_matrices=False, check_finite=False)
-    rank = int(np.sum(s > max(X.shape) * np.finfo(float).eps * max(s.max(initial=0.0), np.finfo(float).tiny)))
+    rank = int(
+        np.sum(
+            s > max(X.shape) * np.finfo(float).eps * max(s.max(initial=0.0), np.finfo(float).tiny)
+        )
+    )
     return ThinFactors(np.ascontiguousarray(V[:, :rank]), s[:rank])
 
 
 def singular_value_threshold(A: Array, tau: float) -> Array:
-    """Reduce every singular value by tau, at least to zero: the proximal operator of tau times the nuclear norm.
+    """Reduce every singular value by tau, at least to zero: the proximal operator of tau times the
+    nuclear norm.
 
-    Works on the Gram matrix of the shorter side, which is several times faster than a decomposition of A and exact to
-    about 1e-8 of the largest singular value.
+    Works on the Gram matrix of the shorter side, which is several times faster than a decomposition
+    of A and exact to about 1e-8 of the largest singular value.
 
     Examples
     --------
@@ -76,7 +84,9 @@ def smooth_by_representation(Y: Array, C: Any, weight: float) -> Array:
     Examples
     --------
     >>> import numpy as np
-    >>> smooth_by_representation(np.array([[1.0], [0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1.0).round(3)
+    >>> smooth_by_representation(
+    ...     np.array([[1.0], [0.0]]), np.array([[0.0, 1.0], [1.0, 0.0]]), 1.0
+    ... ).round(3)
     array([[0.6],
            [0.4]])
     """

@@ -1,4 +1,5 @@
-"""Newton's method for entropy plus quadratic over a product of support simplices, with a certified gap."""
+"""Newton's method for entropy plus quadratic over a product of support simplices, with a certified
+gap."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +12,8 @@ from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import Array, Indices, Mask, log_degrees
 from ldlearn.solvers.spd import conjugate_gradients
 
-# Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along long columns.
+# Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along
+# long columns.
 
 
 _BLOCK_ENTRIES = 2**14  # positive labels in a block: a dozen arrays of this size stay in cache
@@ -64,10 +66,13 @@ class Support:
         return self.indptr[rows] + np.arange(count)[:, None]
 
     def flat_positions(self, k: int) -> Indices:
-        """Flat positions of the entries of block k in an array in Fortran order; cached for repeated D-steps."""
+        """Flat positions of the entries of block k in an array in Fortran order; cached for
+        repeated D-steps."""
         if k not in self._flat_positions:
             labels = self.indices[self.entry_positions(self.blocks[k])]
-            self._flat_positions[k] = labels * np.intp(self.shape[0]) + self.blocks[k]  # may exceed 32 bits
+            self._flat_positions[k] = (
+                labels * np.intp(self.shape[0]) + self.blocks[k]
+            )  # may exceed 32 bits
         return self._flat_positions[k]
 
     def mask(self) -> Mask:
@@ -108,11 +113,15 @@ class _SimplexProblem:
         sample_weight: Array | None = None,
         between_labels: Array | None = None,
     ) -> None:
-        self.support = None if support is None else np.asfortranarray(support)  # None: every label of every row
+        self.support = (
+            None if support is None else np.asfortranarray(support)
+        )  # None: every label of every row
         self.L = self.fill_off_support(np.asfortranarray(log_prior), 0.0)
         # Of a row's entropy, prior and beta.
         self.weight: Any = 1.0 if sample_weight is None else sample_weight[:, None]
-        self.curvature = self.apply_weights(2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1)))
+        self.curvature = self.apply_weights(
+            2.0 * np.reshape(np.asarray(beta, dtype=float), (-1, 1))
+        )
         self.diagonal = self.curvature
         self.Q = None
         if between_labels is not None:
@@ -140,7 +149,8 @@ class _SimplexProblem:
         return gradient
 
     def row_objectives(self, D: Array, logD: Array, quadratic: Array) -> Array:
-        """Objective row by row (the graph term divided among its rows), given the quadratic part's gradient."""
+        """Objective row by row (the graph term divided among its rows), given the quadratic part's
+        gradient."""
         # A quadratic form is half the product of D with its gradient.
         return np.einsum("ij,ij->i", D, self.apply_weights(logD - self.L) + 0.5 * quadratic)
 
@@ -170,17 +180,17 @@ def newton_simplex(
 
     With ``L = ln P`` this is the D-step of DLDL. U is strictly convex for a Laplacian G.
 
-    The iterate is kept as ``ln D``, so that no entry can leave the interior. The direction V = dD / D is found by
-    conjugate gradients in the inner product weighted by D, restricted to ``sum_j D_ij V_ij = 0``, and
-    preconditioned by the diagonal of the Hessian together with that constraint (closed form per row). The step
-    along V inverts the separable part ``ln d + q d`` exactly, so that without a graph only one multiplier per row
-    remains to be found.
+    The iterate is kept as ``ln D``, so that no entry can leave the interior. The direction V = dD /
+    D is found by conjugate gradients in the inner product weighted by D, restricted to ``sum_j D_ij
+    V_ij = 0``, and preconditioned by the diagonal of the Hessian together with that constraint
+    (closed form per row). The step along V inverts the separable part ``ln d + q d`` exactly, so
+    that without a graph only one multiplier per row remains to be found.
 
     Parameters
     ----------
     log_prior : ndarray or csr_array of shape (n_samples, n_labels)
-        L; values off the support are ignored. Without a graph it may be sparse, its entries those of the support; then
-        so are ``start`` and the result.
+        L; values off the support are ignored. Without a graph it may be sparse, its entries those
+        of the support; then so are ``start`` and the result.
     support : boolean ndarray of shape (n_samples, n_labels), or Support
         At least one True in each row. Pass a `Support` to solve repeatedly with the same one.
     laplacian : sparse array of shape (n_samples, n_samples), default=None
@@ -192,11 +202,12 @@ def newton_simplex(
     between_labels : ndarray of shape (n_labels, n_labels), default=None
         Q, symmetric positive semi-definite: a penalty on pairs of degrees of a row.
     start : ndarray of shape (n_samples, n_labels), default=None
-        Distributions for a warm start; by default ``exp(L)`` renormalised on the support. Whichever of the two is lower
-        (row by row, if there is no graph) is used, so the result is never above ``U(start)``.
+        Distributions for a warm start; by default ``exp(L)`` renormalised on the support. Whichever
+        of the two is lower (row by row, if there is no graph) is used, so the result is never above
+        ``U(start)``.
     tol : float, default=1e-9
-        Stop when the weighted mean of the rows' Frank-Wolfe gaps is at most this; without a graph, a row stops when its
-        own gap is, so that its result does not depend on other rows.
+        Stop when the weighted mean of the rows' Frank-Wolfe gaps is at most this; without a graph,
+        a row stops when its own gap is, so that its result does not depend on other rows.
     max_iter : int, default=100
 
     Returns
@@ -246,17 +257,22 @@ def newton_simplex(
 
 
 def _stored_values(A: Any) -> Array:
-    """The stored entries of A as a vector, by rows if A is sparse, else in Fortran order; not a copy."""
+    """The stored entries of A as a vector, by rows if A is sparse, else in Fortran order; not a
+    copy."""
     return A.data if sparse.issparse(A) else np.asfortranarray(A).T.reshape(-1)
 
 
-def _solve(problem: _SimplexProblem, start: Array | None, tol: float, max_iter: int) -> SimplexSolution:
+def _solve(
+    problem: _SimplexProblem, start: Array | None, tol: float, max_iter: int
+) -> SimplexSolution:
     goals = tol * (np.ones((len(problem.L), 1)) * problem.weight)[:, 0]
     logD, D, quadratic, values = _starting_point(problem, start)
     n_iter = 0
     previous_gap = np.inf
     while True:
-        gradient = problem.fill_off_support(problem.apply_weights(logD - problem.L + 1.0) + quadratic, 0.0)
+        gradient = problem.fill_off_support(
+            problem.apply_weights(logD - problem.L + 1.0) + quadratic, 0.0
+        )
         gap = problem.gap(D, gradient)
         converged = bool(gap.sum() <= goals.sum())
         # Without a graph every row stops by itself: its result must not depend on other rows.
@@ -268,7 +284,8 @@ def _solve(problem: _SimplexProblem, start: Array | None, tol: float, max_iter: 
         rounding = 1e-15 * (np.abs(values) + problem.apply_weights(np.abs(problem.L)).max(axis=1))
         step = _line_search(problem, logD, D, V, slopes, values, rounding)
         moving_gap = gap[moving].sum()
-        # A gap below a thousand rounding errors that did not decrease will not decrease any further.
+        # A gap below a thousand rounding errors that did not decrease will not decrease any
+        # further.
         if step is None or previous_gap <= moving_gap <= 1e3 * rounding[moving].sum():
             break
         previous_gap = moving_gap
@@ -300,14 +317,18 @@ def _starting_point(problem: _SimplexProblem, start: Array | None) -> _SimplexPo
     if problem.G is not None:
         return warm if warm[3].sum() < prior[3].sum() else prior
     lower = warm[3] < prior[3]
-    logD, D, quadratic = (np.where(lower[:, None], a, b) for a, b in zip(warm[:3], prior[:3], strict=True))
+    logD, D, quadratic = (
+        np.where(lower[:, None], a, b) for a, b in zip(warm[:3], prior[:3], strict=True)
+    )
     return logD, D, quadratic, np.where(lower, warm[3], prior[3])
 
 
 def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Array:
-    """Solve ``w V + Q(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate gradients."""
-    # In V = dD / D and the inner product weighted by D the Hessian of the entropy is w times the identity, however
-    # small a degree is: in dD it would be w / D, and the system hopelessly scaled.
+    """Solve ``w V + Q(D V) + gradient = const per row``, ``sum_j D_ij V_ij = 0`` by conjugate
+    gradients."""
+    # In V = dD / D and the inner product weighted by D the Hessian of the entropy is w times the
+    # identity, however small a degree is: in dD it would be w / D, and the system hopelessly
+    # scaled.
     scale = problem.weight + D * problem.diagonal
     weight = D / scale
     total = weight.sum(axis=1, keepdims=True)
@@ -327,11 +348,14 @@ def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Ar
     def dot(A: Array, B: Array) -> Any:
         return np.einsum("ij,ij,ij->", D, A, B)
 
-    return conjugate_gradients(hessian_times, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot)[0]
+    return conjugate_gradients(
+        hessian_times, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot
+    )[0]
 
 
 def _retract(problem: _SimplexProblem, logD: Array, D: Array, V: Array) -> Array:
-    """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``: exact for the separable part of U."""
+    """The logarithm of d+ with ``ln d+ + q d+ = ln d + q d + (1 + q d) v``: exact for the separable
+    part of U."""
     q = problem.diagonal / problem.weight
     log_q = np.log(np.maximum(q, 1e-30))  # q is 0 for an isolated row without beta
     qD = q * D
@@ -343,7 +367,8 @@ def _retract(problem: _SimplexProblem, logD: Array, D: Array, V: Array) -> Array
 
 
 def _log_omega(z: Array) -> Array:
-    """The u with ``u + exp(u) = z``, the logarithm of the Wright omega function, by three steps of Halley's method.
+    """The u with ``u + exp(u) = z``, the logarithm of the Wright omega function, by three steps of
+    Halley's method.
 
     From ``min(z, ln max(z, 1))``, which is never below u, they arrive at rounding for every z.
     """
@@ -357,14 +382,24 @@ def _log_omega(z: Array) -> Array:
 
 
 def _line_search(
-    problem: _SimplexProblem, logD: Array, D: Array, V: Array, slopes: Array, values: Array, rounding: Array
+    problem: _SimplexProblem,
+    logD: Array,
+    D: Array,
+    V: Array,
+    slopes: Array,
+    values: Array,
+    rounding: Array,
 ) -> _SimplexPoint | None:
     """Backtrack until U decreases; without a graph every row has its own step length."""
     t = np.ones((len(D), 1))
     for _ in range(40):
         point = _evaluate(problem, _retract(problem, logD, D, t * V))
         increase = point[3] - values - 1e-4 * t.ravel() * slopes
-        failed = increase > rounding if problem.G is None else increase.sum(keepdims=True) > rounding.sum()
+        failed = (
+            increase > rounding
+            if problem.G is None
+            else increase.sum(keepdims=True) > rounding.sum()
+        )
         if not failed.any():
             return point
         t[np.broadcast_to(failed, len(D))] *= 0.5

@@ -38,13 +38,15 @@ def nuclear_regression(
 ) -> NuclearFit:
     r"""Minimise ``loss(X W + b) + penalty |W|_*`` by accelerated proximal gradients.
 
-    Momentum is reset whenever the objective would increase, so that it is monotone. For a non-convex loss the result is
-    a stationary point below the start. W has exactly low rank, because every iterate is a thresholded matrix.
+    Momentum is reset whenever the objective would increase, so that it is monotone. For a
+    non-convex loss the result is a stationary point below the start. W has exactly low rank,
+    because every iterate is a thresholded matrix.
 
     Parameters
     ----------
     X : ndarray of shape (n_samples, n_features)
-        With an intercept: columns of (weighted) mean zero, for which W and b do not interact in the curvature.
+        With an intercept: columns of (weighted) mean zero, for which W and b do not interact in the
+        curvature.
     row_loss : callable
         ``f(Z) -> (loss, gradient)`` for scores Z of shape (n_samples, n_labels).
     penalty : float
@@ -68,19 +70,27 @@ def nuclear_regression(
     >>> def squares(Z):
     ...     return float(np.sum((Z - target) ** 2)), 2.0 * (Z - target)
     >>> start = np.zeros((2, 2)), np.zeros(2)
-    >>> nuclear_regression(np.eye(2), squares, 1.0, start, curvature=2.0, fit_intercept=False).coef.round(3) + 0.0
+    >>> (
+    ...     nuclear_regression(
+    ...         np.eye(2), squares, 1.0, start, curvature=2.0, fit_intercept=False
+    ...     ).coef.round(3)
+    ...     + 0.0
+    ... )
     array([[2.5, 0. ],
            [0. , 0.5]])
     """
     weights = np.ones(len(X)) if sample_weight is None else sample_weight
     spectral = float(np.linalg.norm(X * np.sqrt(weights)[:, None], 2)) or 1.0
-    # The Hessian in W is at most curvature * X' diag(weights) X, that in b at most curvature * sum(weights).
+    # The Hessian in W is at most curvature * X' diag(weights) X, that in b at most curvature *
+    # sum(weights).
     bounds = curvature * np.array([spectral**2, weights.sum()])
-    # The bound applies to the worst row; start with a fraction of it, because most rows have much less curvature.
+    # The bound applies to the worst row; start with a fraction of it, because most rows have much
+    # less curvature.
     fraction = 2.0**-6
 
     def step(point: _Point) -> tuple[_Point, float]:
-        """The minimiser of a quadratic model with bounded curvature, plus the penalty; and the loss there."""
+        """The minimiser of a quadratic model with bounded curvature, plus the penalty; and the loss
+        there."""
         nonlocal fraction
         value, slope = row_loss(point.Z)
         gradient = X.T @ slope
@@ -91,8 +101,14 @@ def nuclear_regression(
             b = point.b - shift / bound_b
             dW = W - point.W
             db = b - point.b
-            model = value + np.vdot(gradient, dW) + shift @ db + 0.5 * (bound_w * np.sum(dW**2) + bound_b * (db @ db))
-            # With the full bound the model is above the loss; a smaller fraction has to be checked and never decreases.
+            model = (
+                value
+                + np.vdot(gradient, dW)
+                + shift @ db
+                + 0.5 * (bound_w * np.sum(dW**2) + bound_b * (db @ db))
+            )
+            # With the full bound the model is above the loss; a smaller fraction has to be checked
+            # and never decreases.
             new = _Point(W, b, X @ W + b)
             loss, _ = row_loss(new.Z)
             if fraction >= 1.0 or loss <= model:
@@ -110,7 +126,9 @@ def nuclear_regression(
         there, loss = step(ahead)
         reached = loss + penalty * nuclear_norm(there.W)
         if reached > objective:
-            if momentum == 1.0:  # a step without momentum that increases the objective: only rounding is left
+            if (
+                momentum == 1.0
+            ):  # a step without momentum that increases the objective: only rounding is left
                 small = _PATIENCE
             ahead = here
             momentum = 1.0
@@ -118,7 +136,9 @@ def nuclear_regression(
         small = small + 1 if objective - reached <= tol * reached else 0
         next_momentum = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         extrapolation = (momentum - 1.0) / next_momentum
-        ahead = _Point(*(new + extrapolation * (new - old) for new, old in zip(there, here, strict=True)))
+        ahead = _Point(
+            *(new + extrapolation * (new - old) for new, old in zip(there, here, strict=True))
+        )
         here = there
         objective = reached
         momentum = next_momentum

@@ -1,4 +1,5 @@
-"""From scores of pairs of labels to a distribution over all labels: Platt's sigmoid and pairwise coupling."""
+"""From scores of pairs of labels to a distribution over all labels: Platt's sigmoid and pairwise
+coupling."""
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -7,10 +8,11 @@ from ldlearn.core.simplex import Array
 
 
 def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[float, float]:
-    r"""Slope A and offset B of ``P(+ | f) = 1 / (1 + exp(A f + B))`` by regularised maximum likelihood.
+    r"""Slope A and offset B of ``P(+ | f) = 1 / (1 + exp(A f + B))`` by regularised maximum
+    likelihood.
 
-    The targets are :math:`(N_+ + 1) / (N_+ + 2)` for positive and :math:`1 / (N_- + 2)` for negative examples, so that
-    separable scores do not make A infinite.
+    The targets are :math:`(N_+ + 1) / (N_+ + 2)` for positive and :math:`1 / (N_- + 2)` for
+    negative examples, so that separable scores do not make A infinite.
 
     Parameters
     ----------
@@ -21,7 +23,8 @@ def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[f
 
     References
     ----------
-    H.-T. Lin, C.-J. Lin, R. C. Weng, "A note on Platt's probabilistic outputs for support vector machines", 2007.
+    H.-T. Lin, C.-J. Lin, R. C. Weng, "A note on Platt's probabilistic outputs for support vector
+    machines", 2007.
 
     Examples
     --------
@@ -32,15 +35,19 @@ def platt_sigmoid(decisions: Array, positive: Array, negative: Array) -> tuple[f
     """
     n_positive = float(positive.sum())
     mass = positive * (n_positive + 1.0) / (n_positive + 2.0) + negative / (negative.sum() + 2.0)
-    # An example with a target between 0 and 1 is a positive and a negative one with fractional weights.
+    # An example with a target between 0 and 1 is a positive and a negative one with fractional
+    # weights.
     sides = np.repeat([True, False], len(decisions))
     weights = np.append(mass, positive + negative - mass)
-    fit = LogisticRegression(C=np.inf, tol=1e-8).fit(np.tile(decisions, 2)[:, None], sides, sample_weight=weights)
+    fit = LogisticRegression(C=np.inf, tol=1e-8).fit(
+        np.tile(decisions, 2)[:, None], sides, sample_weight=weights
+    )
     return -float(fit.coef_[0, 0]), -float(fit.intercept_[0])
 
 
 def couple_pairs(R: Array) -> Array:
-    r"""Distributions that agree best with pairwise probabilities (Wu, Lin and Weng's second method).
+    r"""Distributions that agree best with pairwise probabilities (Wu, Lin and Weng's second
+    method).
 
     .. math:: \min_p \sum_i \sum_{j \ne i} (r_{ji} p_i - r_{ij} p_j)^2, \qquad \sum_i p_i = 1
 
@@ -50,8 +57,8 @@ def couple_pairs(R: Array) -> Array:
     Parameters
     ----------
     R : ndarray of shape (n, c, c)
-        ``R[:, i, j]`` is the probability of label i given that it is i or j, strictly between 0 and 1;
-        ``R[:, j, i] = 1 - R[:, i, j]``. The diagonal is ignored.
+        ``R[:, i, j]`` is the probability of label i given that it is i or j, strictly between 0 and
+        1; ``R[:, j, i] = 1 - R[:, i, j]``. The diagonal is ignored.
 
     Returns
     -------
@@ -59,8 +66,8 @@ def couple_pairs(R: Array) -> Array:
 
     References
     ----------
-    T.-F. Wu, C.-J. Lin, R. C. Weng, "Probability estimates for multi-class classification by pairwise coupling",
-    JMLR 5, 2004.
+    T.-F. Wu, C.-J. Lin, R. C. Weng, "Probability estimates for multi-class classification by
+    pairwise coupling", JMLR 5, 2004.
 
     Examples
     --------
@@ -73,7 +80,8 @@ def couple_pairs(R: Array) -> Array:
     R = np.where(np.eye(c, dtype=bool), 0.0, R)
     Q = -R * R.transpose(0, 2, 1)
     Q[:, np.arange(c), np.arange(c)] = np.square(R).sum(axis=1)
-    # With 1'p = 1 the system reads (Q + 11') p = (1 - b) 1: positive definite, and its scale drops out.
+    # With 1'p = 1 the system reads (Q + 11') p = (1 - b) 1: positive definite, and its scale drops
+    # out.
     P = np.linalg.solve(Q + 1.0, np.ones((n, c, 1)))[:, :, 0]
     P = np.maximum(P, 0.0)
     return P / P.sum(axis=1, keepdims=True)

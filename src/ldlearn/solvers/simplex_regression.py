@@ -1,4 +1,5 @@
-"""Linear regression whose fitted values are distributions, from degrees of which some may be unknown."""
+"""Linear regression whose fitted values are distributions, from degrees of which some may be
+unknown."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -10,7 +11,8 @@ from ldlearn.solvers.low_rank import ThinFactors
 
 
 class SimplexFit(NamedTuple):
-    """The result of `simplex_regression`: ``X W + intercept`` is near ``fitted``, which is on the simplex."""
+    """The result of `simplex_regression`: ``X W + intercept`` is near ``fitted``, which is on the
+    simplex."""
 
     V: Array
     dual_coef: Array  # W is X' times this
@@ -30,13 +32,16 @@ def simplex_regression(
     tol: float = 1e-6,
     max_iter: int = 1000,
 ) -> SimplexFit:
-    r"""Minimise ``1/2 sum_ij weights_ij (Z_ij - D_ij)^2 + penalty`` with rows of ``Z = X W + b`` on the simplex.
+    r"""Minimise ``1/2 sum_ij weights_ij (Z_ij - D_ij)^2 + penalty`` with rows of ``Z = X W + b`` on
+    the simplex.
 
-    With the thin singular value decomposition ``X = Q S R'`` the unknowns are b and ``V = (S^2 + ridge)^(1/2) R' W``: V
-    has the singular values of ``[X; ridge^(1/2) I] W``. Of all W with this V the one of least length is returned.
+    With the thin singular value decomposition ``X = Q S R'`` the unknowns are b and ``V = (S^2 +
+    ridge)^(1/2) R' W``: V has the singular values of ``[X; ridge^(1/2) I] W``. Of all W with this V
+    the one of least length is returned.
 
-    The alternating direction method of multipliers with two proximal terms, which vanish at the solution: one gives all
-    degrees the largest weight, so that the step in Z is a projection; one makes the step in V a call of ``shrink``.
+    The alternating direction method of multipliers with two proximal terms, which vanish at the
+    solution: one gives all degrees the largest weight, so that the step in Z is a projection; one
+    makes the step in V a call of ``shrink``.
 
     Parameters
     ----------
@@ -59,7 +64,9 @@ def simplex_regression(
     >>> from ldlearn.solvers.low_rank import thin_factors
     >>> X, D = np.array([[-1.0], [1.0]]), np.array([[1.0, 0.0], [np.nan, np.nan]])
     >>> weights = np.array([[1.0], [0.0]])  # nothing is known about the second row
-    >>> simplex_regression(thin_factors(X), D, weights, lambda A, t: A / (1.0 + 2.0 * t)).fitted.round(3)
+    >>> simplex_regression(
+    ...     thin_factors(X), D, weights, lambda A, t: A / (1.0 + 2.0 * t)
+    ... ).fitted.round(3)
     array([[1., 0.],
            [1., 0.]])
     """

@@ -8,7 +8,8 @@ from scipy.special import logsumexp
 from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import Array
 
-# Shapes: H, D, log_u, log_v (n, c), one pair of distributions a row; cost M and E = lam M (c, c); plans (n, c, c).
+# Shapes: H, D, log_u, log_v (n, c), one pair of distributions a row; cost M and E = lam M (c, c);
+# plans (n, c, c).
 _MAX_STEPS = 100  # of Newton's method
 _BLOCK_ENTRIES = 200_000  # of the arrays of plans worked on at a time
 
@@ -22,14 +23,17 @@ class Transport:
     error: float  # largest L1 error of the marginal h of a row; the marginal d is exact
 
 
-def sinkhorn(H: Array, D: Array, M: Array, lam: float, *, start: Array | None = None, tol: float = 1e-8) -> Transport:
+def sinkhorn(
+    H: Array, D: Array, M: Array, lam: float, *, start: Array | None = None, tol: float = 1e-8
+) -> Transport:
     r"""Transport every row of H to the same row of D.
 
     .. math:: \min_{P \ge 0}\; \langle P, M \rangle + \frac{1}{\lambda} \sum_{ab} P_{ab} (\ln P_{ab} - 1)
         \qquad P 1 = h, \quad P^T 1 = d
 
-    Sinkhorn's sweeps may take thousands of iterations if ``lam * max(M)`` is large. So this is Newton's method on the
-    dual, in logarithms, with a sweep wherever a Newton step does not increase the dual.
+    Sinkhorn's sweeps may take thousands of iterations if ``lam * max(M)`` is large. So this is
+    Newton's method on the dual, in logarithms, with a sweep wherever a Newton step does not
+    increase the dual.
 
     Parameters
     ----------
@@ -90,13 +94,16 @@ def _maximise_dual(H: Array, D: Array, E: Array, x: Array, tol: float) -> tuple[
         fails = ~(new_dual >= dual)
         if fails.any():  # a sweep never decreases the dual
             stepped[fails] = x[fails] + np.log(H[fails]) - np.log(reached[fails])
-            shares[fails], new_dual[fails] = _transport_fractions(H[fails], D[fails], E, stepped[fails])
+            shares[fails], new_dual[fails] = _transport_fractions(
+                H[fails], D[fails], E, stepped[fails]
+            )
         x, dual = stepped, new_dual
     return found, error
 
 
 def _transport_fractions(H: Array, D: Array, E: Array, x: Array) -> tuple[Array, Array]:
-    """Fractions of the mass of each label b that come from the labels a, shape (n, a, b); and the dual of each row."""
+    """Fractions of the mass of each label b that come from the labels a, shape (n, a, b); and the
+    dual of each row."""
     shares = x[:, :, None] - E
     peak = shares.max(axis=1)
     shares -= peak[:, None, :]
@@ -107,7 +114,8 @@ def _transport_fractions(H: Array, D: Array, E: Array, x: Array) -> tuple[Array,
 
 
 def _dual_newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Array:
-    """Solve ``(diag(r) - S diag(d) S') step = h - r``, scaled to a unit diagonal; constants are in its null space."""
+    """Solve ``(diag(r) - S diag(d) S') step = h - r``, scaled to a unit diagonal; constants are in
+    its null space."""
     root = np.sqrt(reached)
     scaled = shares * np.sqrt(D)[:, None, :] / root[:, :, None]
     system = -scaled @ scaled.transpose(0, 2, 1)
@@ -116,7 +124,8 @@ def _dual_newton_step(H: Array, D: Array, shares: Array, reached: Array) -> Arra
     system[:, diagonal, diagonal] += 1.0 + 1e-13
     step = np.linalg.solve(system, ((H - reached) / root)[:, :, None])[:, :, 0] / root
     length = np.ptp(step, axis=1, keepdims=True)
-    # The curvature changes by exp(length) at most along the step, hence this damping; short steps stay Newton's.
+    # The curvature changes by exp(length) at most along the step, hence this damping; short steps
+    # stay Newton's.
     return step * np.where(length > 1.0, np.log1p(length) / np.maximum(length, 1.0), 1.0)
 
 
@@ -131,5 +140,7 @@ def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = No
     total = np.zeros(M.shape)
     for rows in row_batches(len(plan.log_u), M.size, _BLOCK_ENTRIES):
         plans = np.exp(plan.log_u[rows, :, None] - lam * M + plan.log_v[rows, None, :])
-        total += plans.sum(axis=0) if weights is None else np.tensordot(weights[rows], plans, axes=1)
+        total += (
+            plans.sum(axis=0) if weights is None else np.tensordot(weights[rows], plans, axes=1)
+        )
     return total

@@ -1,4 +1,5 @@
-"""The objective of a softmax regression on rows in memory: computed by blocks that stay in cache, in threads."""
+"""The objective of a softmax regression on rows in memory: computed by blocks that stay in cache,
+in threads."""
 
 from __future__ import annotations
 
@@ -16,12 +17,13 @@ from ldlearn.solvers.features import Features, reciprocal
 
 
 class ObjectiveAt:
-    """The loss at some coefficients, without its penalty, and its derivatives; all of them are sums over rows.
+    """The loss at some coefficients, without its penalty, and its derivatives; all of them are sums
+    over rows.
 
-    The solver uses nothing else of the rows, so they may be stored anywhere. A subclass has the methods ``gradient()``
-    in W and b; ``mean_curvature()``, the mean over rows of ``diag(p) - p p'``, or `LabelCurvatures` if labels are many;
-    and ``along(W, b)``, the objective at the coefficients plus t times a direction, as a function of t, with W = None
-    if it stays.
+    The solver uses nothing else of the rows, so they may be stored anywhere. A subclass has the
+    methods ``gradient()`` in W and b; ``mean_curvature()``, the mean over rows of ``diag(p) - p
+    p'``, or `LabelCurvatures` if labels are many; and ``along(W, b)``, the objective at the
+    coefficients plus t times a direction, as a function of t, with W = None if it stays.
     """
 
     objective: Any
@@ -76,10 +78,16 @@ class LocalObjective:
         self.n_products = 0
         self.blocks = features.row_blocks(D.shape[1])
 
-    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _LocalObjectiveAt:
+    def at(
+        self, W: Array, b: Array, *, logits: Any = None, exact: bool = False
+    ) -> _LocalObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
         exact = exact or self.features.is_exact
-        Z = self.logits(W, b, exact) if logits is None else np.asarray(logits, dtype=_precision(exact), order="F")
+        Z = (
+            self.logits(W, b, exact)
+            if logits is None
+            else np.asarray(logits, dtype=_precision(exact), order="F")
+        )
         return _LocalObjectiveAt(self, Z, exact)
 
     def logits(self, W: Array, b: Array, exact: bool) -> Array:
@@ -137,7 +145,8 @@ class _LocalObjectiveAt(ObjectiveAt):
 
     def label_scatters(self) -> Iterable[Array]:
         features = self.objective.features
-        # Weights rounded to single precision, summed in two ways, would make a nearly singular matrix indefinite.
+        # Weights rounded to single precision, summed in two ways, would make a nearly singular
+        # matrix indefinite.
         P = self.P.astype(np.float64, copy=False)
         return map(features.weighted_scatter, features.apply_weights(P * (1.0 - P)).T)
 
@@ -156,28 +165,35 @@ _SMALLEST_SUM = 1e-290  # of the predictions of a label; a ratio to it stays fin
 
 
 class LabelCurvatures(NamedTuple):
-    """Second derivatives of each label, without the terms quadratic in predictions, which are small for many labels."""
+    """Second derivatives of each label, without the terms quadratic in predictions, which are small
+    for many labels."""
 
     mean_predictions: Array  # (n_labels,)
-    means: Array  # (n_features, n_labels): centred features weighted by predictions; 0 without an intercept
+    # (n_features, n_labels): centred features weighted by predictions; 0 without an intercept
+    means: Array
 
 
 class SparseObjective:
     """The divergence of degrees, stored for positive labels only, from predictions.
 
-    Predictions are computed block by block, in single precision until a result is to be certified: products with X
-    take most of the time, and half as much of it in single precision.
+    Predictions are computed block by block, in single precision until a result is to be certified:
+    products with X take most of the time, and half as much of it in single precision.
 
     Parameters
     ----------
     features : Features
     D : csr_array of shape (n_samples, n_labels)
-        Rows sum to one; they are weighted by the sample weights of the features. Every positive label is stored.
+        Rows sum to one; they are weighted by the sample weights of the features. Every positive
+        label is stored.
     """
 
-    block_entries = 2**20  # predictions in a block: enough that adding up the gradients of blocks costs little
+    block_entries = (
+        2**20
+    )  # predictions in a block: enough that adding up the gradients of blocks costs little
     max_cached_bytes = 2**30  # of predictions that are kept while a Newton system is solved
-    balance_accuracy = 0.01  # largest excess of the predictions of a label, relative to the goal of a row
+    balance_accuracy = (
+        0.01  # largest excess of the predictions of a label, relative to the goal of a row
+    )
 
     def __init__(self, features: Features, D: sparse.csr_array) -> None:
         self.features = features
@@ -186,11 +202,14 @@ class SparseObjective:
         self.degree_sums = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
         self.n = features.total
         self.n_products = 0
-        # Single precision suffices for centred columns, not for columns far from zero or of extreme scales.
+        # Single precision suffices for centred columns, not for columns far from zero or of extreme
+        # scales.
         single = features.fit_intercept and features.fits_float32()
         self.precision: Any = np.float32 if single else np.float64
         self.blocks = list(row_batches(D.shape[0], D.shape[1], self.block_entries))
-        self.keeps_predictions = np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= self.max_cached_bytes
+        self.keeps_predictions = (
+            np.dtype(self.precision).itemsize * D.shape[0] * D.shape[1] <= self.max_cached_bytes
+        )
 
     @cached_property
     def target_products(self) -> Array:
@@ -202,7 +221,9 @@ class SparseObjective:
         (product,) = sum_in_threads(block_product, self.blocks)
         return self.features.centre_product(product, self.degree_sums)[0]
 
-    def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> _SparseObjectiveAt:
+    def at(
+        self, W: Array, b: Array, *, logits: Any = None, exact: bool = False
+    ) -> _SparseObjectiveAt:
         """The objective at coefficients; ``exact`` demands float64 throughout."""
         return _SparseObjectiveAt(self, W, b, exact or self.precision == np.float64)
 
@@ -225,7 +246,10 @@ class _SparseObjectiveAt(ObjectiveAt):
             X = self._block(rows, exact)
             Z = self._logits(X)
             entries = slice(D.indptr[rows.start], D.indptr[rows.stop])
-            places = np.repeat(np.arange(len(Z)), np.diff(D.indptr[rows.start : rows.stop + 1])), D.indices[entries]
+            places = (
+                np.repeat(np.arange(len(Z)), np.diff(D.indptr[rows.start : rows.stop + 1])),
+                D.indices[entries],
+            )
             chosen = Z[places]
             log_predictions[entries] = chosen - np.log(_softmax(Z))[places[0]]
             if objective.keeps_predictions and Z.dtype == objective.precision:
@@ -240,7 +264,9 @@ class _SparseObjectiveAt(ObjectiveAt):
         objective.n_products += 2
 
     def _block(self, rows: slice, exact: bool = False) -> Any:
-        return self.objective.features.block(rows).astype(np.float64 if exact else self.objective.precision, copy=False)
+        return self.objective.features.block(rows).astype(
+            np.float64 if exact else self.objective.precision, copy=False
+        )
 
     def _logits(self, X: Any) -> Array:
         """Logits of a block of X, in its precision, minus the largest of each row."""
@@ -269,15 +295,18 @@ class _SparseObjectiveAt(ObjectiveAt):
         return LabelCurvatures(self.sums / self.objective.n, means)
 
     def along(self, W: Array | None, b: Array) -> Callable[[float], _SparseObjectiveAt]:
-        self.predictions.clear()  # rarely needed once a direction is found, and as large as the next ones
-        return lambda t: self.objective.at(self.W if W is None else self.W + t * W, self.b + t * b, exact=self.exact)
+        # Rarely needed once a direction is found, and as large as the next ones
+        self.predictions.clear()
+        return lambda t: self.objective.at(
+            self.W if W is None else self.W + t * W, self.b + t * b, exact=self.exact
+        )
 
     def balancing_shift(self, accuracy: float) -> Array:
         """The change of b after which predictions have the column sums of D.
 
-        Sinkhorn's method: each sweep multiplies the predictions of a label by the factor that its sum lacks. That needs
-        no exponentials and no product with X; single precision suffices, because only the change of the sums is
-        computed in it.
+        Sinkhorn's method: each sweep multiplies the predictions of a label by the factor that its
+        sum lacks. That needs no exponentials and no product with X; single precision suffices,
+        because only the change of the sums is computed in it.
         """
         max_factor = 1e6  # of one call, for single precision; the next call continues from there
         present = self.objective.degree_sums > 0
@@ -292,7 +321,8 @@ class _SparseObjectiveAt(ObjectiveAt):
         return np.log(factors)
 
     def _decrease_by_normalisation(self, factors: Array) -> Array:
-        """Decrease of the sum of each label, before its own factor, when rows are normalised again."""
+        """Decrease of the sum of each label, before its own factor, when rows are normalised
+        again."""
         weights = self.objective.features.sample_weight
         change = (factors - 1.0).astype(self.objective.precision)
 
@@ -318,17 +348,20 @@ def _softmax(Z: Array) -> Array:
 def match_label_sums(
     at: _SparseObjectiveAt, n: float, l2: float, goal: float
 ) -> tuple[_SparseObjectiveAt, Array, float]:
-    """Change b so that predictions have nearly the column sums of D; returns that change and what is added to the gap.
+    """Change b so that predictions have nearly the column sums of D; returns that change and what
+    is added to the gap.
 
-    A remaining excess, at most a part e of a label's predictions, is mixed away: ``Q = (1 - e) P + e E``, E being the
-    same distribution in every row, has the column sums of D and, X being centred, ``X'Q = (1 - e) X'P``. Its entropy is
-    at least ``(1 - e)`` that of P.
+    A remaining excess, at most a part e of a label's predictions, is mixed away: ``Q = (1 - e) P +
+    e E``, E being the same distribution in every row, has the column sums of D and, X being
+    centred, ``X'Q = (1 - e) X'P``. Its entropy is at least ``(1 - e)`` that of P.
     """
     shift = np.zeros_like(at.b)
     present = at.objective.degree_sums > 0
     accuracy = at.objective.balance_accuracy * goal / n
     for _ in range(_MAX_SWEEPS):
-        part = float(np.max(at.prediction_excess()[present] / np.maximum(at.sums[present], _SMALLEST_SUM)))
+        part = float(
+            np.max(at.prediction_excess()[present] / np.maximum(at.sums[present], _SMALLEST_SUM))
+        )
         if part <= accuracy:
             break
         step = at.balancing_shift(0.1 * accuracy)
@@ -339,5 +372,6 @@ def match_label_sums(
     entropy = at.loss - float(np.vdot(gW, at.W)) - float(gb @ at.b)
     mixed = (1.0 - part) * gW - part * at.objective.target_products
     change = float(np.vdot(mixed, mixed)) - float(np.vdot(gW, gW))
-    # The gap has a term <gb, b>, which is 0 only in balance. As gb sums to 0, the mean of b can be subtracted first.
+    # The gap has a term <gb, b>, which is 0 only in balance. As gb sums to 0, the mean of b can be
+    # subtracted first.
     return at, shift, part * entropy + change / (4.0 * l2) + float(gb @ (at.b - at.b.mean()))

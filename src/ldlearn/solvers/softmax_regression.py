@@ -1,4 +1,5 @@
-"""Softmax regression on label distributions: Newton's method with a Kronecker preconditioner and a certificate."""
+"""Softmax regression on label distributions: Newton's method with a Kronecker preconditioner and a
+certificate."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ from ldlearn.solvers.softmax_objective import (
 )
 from ldlearn.solvers.spd import conjugate_gradients
 
-# Shapes: X (n_samples, n_features), D and P (n_samples, n_labels), coef W (n_features, n_labels), intercept b
-# (n_labels,). Arrays of shape (n_samples, n_labels) are in Fortran order: operations on short rows run along long
-# columns.
+# Shapes: X (n_samples, n_features), D and P (n_samples, n_labels), coef W (n_features, n_labels),
+# intercept b (n_labels,). Arrays of shape (n_samples, n_labels) are in Fortran order: operations on
+# short rows run along long columns.
 _MAX_HALVINGS = 30  # of a step in a line search
 _ROUNDING = 1e-15  # an increase of the loss by this, relative to its terms, is rounding
 
@@ -42,11 +43,14 @@ class SoftmaxFit:
     converged: bool = False
 
 
-def loss_and_gradient(features: Features, D: Array, l2: float, W: Array, b: Array) -> tuple[float, Array, Array]:
-    r"""``T(W) = sum_i lse(z_i) - <D, Z> + l2 |W|^2`` and its gradient (Eqs. 9 and 10 of the DLDL paper).
+def loss_and_gradient(
+    features: Features, D: Array, l2: float, W: Array, b: Array
+) -> tuple[float, Array, Array]:
+    r"""``T(W) = sum_i lse(z_i) - <D, Z> + l2 |W|^2`` and its gradient (Eqs. 9 and 10 of the DLDL
+    paper).
 
-    Rows are weighted by the sample weights of the features. Here ``Z = (X - mean) W + b``: with an unpenalised
-    intercept the same family of models, better conditioned.
+    Rows are weighted by the sample weights of the features. Here ``Z = (X - mean) W + b``: with an
+    unpenalised intercept the same family of models, better conditioned.
     """
     objective = LocalObjective(features, D).at(W, b)
     gW, gb = objective.gradient()
@@ -67,35 +71,40 @@ def softmax_regression(
 
     If the features have sample weights, the divergence of each row is multiplied by its weight.
 
-    Newton's method: the system is solved by conjugate gradients preconditioned by
-    ``scatter(X) (x) C + 2 l2 I`` with ``C`` the mean of ``diag(p_i) - p_i p_i'``, which two small eigendecompositions
-    invert. If that takes many steps (small l2, nearly separable rows), the diagonal blocks of the Hessian itself, one
-    for each label, become the preconditioner. Logits are linear in the coefficients, so the line search costs no
-    product with X. With many rows the second derivative comes from a sample, corrected by secants (the pairs of L-BFGS,
-    for which the sampled Newton direction is the initial guess); if progress is slow, all rows are used.
+    Newton's method: the system is solved by conjugate gradients preconditioned by ``scatter(X) (x)
+    C + 2 l2 I`` with ``C`` the mean of ``diag(p_i) - p_i p_i'``, which two small
+    eigendecompositions invert. If that takes many steps (small l2, nearly separable rows), the
+    diagonal blocks of the Hessian itself, one for each label, become the preconditioner. Logits are
+    linear in the coefficients, so the line search costs no product with X. With many rows the
+    second derivative comes from a sample, corrected by secants (the pairs of L-BFGS, for which the
+    sampled Newton direction is the initial guess); if progress is slow, all rows are used.
 
-    The certificate: for any Q with rows on the simplex and the column sums of D, the minimum is at least
-    ``-sum Q ln Q - |X'(Q - D)|^2 / (4 l2)`` with X centred (Fenchel duality; the column sums are the intercept's
-    condition). For Q = P, the predictions after a few Newton steps on b alone, the loss exceeds that bound by exactly
-    ``|gradient in W|^2 / (4 l2)``. It is evaluated in float64 at the coefficients that are returned.
+    The certificate: for any Q with rows on the simplex and the column sums of D, the minimum is at
+    least ``-sum Q ln Q - |X'(Q - D)|^2 / (4 l2)`` with X centred (Fenchel duality; the column sums
+    are the intercept's condition). For Q = P, the predictions after a few Newton steps on b alone,
+    the loss exceeds that bound by exactly ``|gradient in W|^2 / (4 l2)``. It is evaluated in
+    float64 at the coefficients that are returned.
 
     Parameters
     ----------
     features : Features
     D : ndarray or csr_array of shape (n_samples, n_labels)
-        Rows sum to one. If sparse, no dense array of this shape is stored: ``logits`` of the fit are sparse, too: the
-        log-predictions at the stored labels.
+        Rows sum to one. If sparse, no dense array of this shape is stored: ``logits`` of the fit
+        are sparse, too: the log-predictions at the stored labels.
     l2 : float, default=0
     start : SoftmaxFit, default=None
         Warm start: an earlier fit on the same features.
     tol : float, default=1e-10
-        Stop when the certified distance to the minimum is at most this per row. With ``l2 = 0`` there is no
-        certificate, and half of the squared Newton decrement, an estimate of that distance, takes its place.
+        Stop when the certified distance to the minimum is at most this per row. With ``l2 = 0``
+        there is no certificate, and half of the squared Newton decrement, an estimate of that
+        distance, takes its place.
     rtol : float, default=0
-        Stop also when that distance, or half of the squared Newton decrement, is at most this part of the decrease of
-        the loss since the start. Then it is not certified: ``gap`` is its value if b were optimal for W.
+        Stop also when that distance, or half of the squared Newton decrement, is at most this part
+        of the decrease of the loss since the start. Then it is not certified: ``gap`` is its value
+        if b were optimal for W.
     max_iter : int, default=100
-        With ``l2 = 0`` there may be no finite minimiser; then the iterations end here or where progress does.
+        With ``l2 = 0`` there may be no finite minimiser; then the iterations end here or where
+        progress does.
 
     Examples
     --------
@@ -107,7 +116,13 @@ def softmax_regression(
     array([[0.9, 0.1],
            [0.1, 0.9]])
     """
-    steps: dict[str, Any] = {"l2": l2, "start": start, "tol": tol, "rtol": rtol, "max_iter": max_iter}
+    steps: dict[str, Any] = {
+        "l2": l2,
+        "start": start,
+        "tol": tol,
+        "rtol": rtol,
+        "max_iter": max_iter,
+    }
     with limit_blas_threads():
         if sparse.issparse(D):
             return minimize(SparseObjective(features, D), **steps, balance=match_label_sums)
@@ -129,7 +144,8 @@ class Objective(Protocol):
         """Column sums of D."""
 
     def at(self, W: Array, b: Array, *, logits: Any = None, exact: bool = False) -> ObjectiveAt:
-        """The objective at coefficients; ``logits`` are those of an `ObjectiveAt` at the same coefficients.
+        """The objective at coefficients; ``logits`` are those of an `ObjectiveAt` at the same
+        coefficients.
 
         ``exact`` demands float64 throughout, for this one and for all that are derived from it.
         """
@@ -152,17 +168,20 @@ def minimize(
 ) -> SoftmaxFit:
     """`softmax_regression` for any `Objective`.
 
-    ``balance(objective_at, n, l2, goal)`` returns the objective where predictions have the column sums of D, the change
-    of b, and what is added to the gap if the sums are only nearly the same; by default Newton's method on b. After more
-    than ``max_cg_steps`` conjugate gradient steps for one direction the blocks of the Hessian become the
-    preconditioner, if they have at most ``max_block_entries`` entries.
+    ``balance(objective_at, n, l2, goal)`` returns the objective where predictions have the column
+    sums of D, the change of b, and what is added to the gap if the sums are only nearly the same;
+    by default Newton's method on b. After more than ``max_cg_steps`` conjugate gradient steps for
+    one direction the blocks of the Hessian become the preconditioner, if they have at most
+    ``max_block_entries`` entries.
     """
     goal = tol * objective.n
     problem = _SoftmaxProblem(objective, l2, goal, balance or _balance_intercept)
     point = problem.start(start)
     initial = point.loss
     blocks: _Solve | None = None
-    max_forcing = 0.1  # relative accuracy of the first Newton systems; later ones are solved more accurately
+    max_forcing = (
+        0.1  # relative accuracy of the first Newton systems; later ones are solved more accurately
+    )
     forcing = max_forcing
     n_iter = 0
     while True:
@@ -173,8 +192,12 @@ def minimize(
         problem.certifies = problem.goal == goal
         if point.bound <= problem.goal or n_iter == max_iter:
             break
-        direction = problem.newton_direction(point, forcing, blocks or problem.preconditioner(point))
-        blocks_fit = point.theta.shape[1] * objective.features.m**2 <= max_block_entries and balance is None
+        direction = problem.newton_direction(
+            point, forcing, blocks or problem.preconditioner(point)
+        )
+        blocks_fit = (
+            point.theta.shape[1] * objective.features.m**2 <= max_block_entries and balance is None
+        )
         if direction.n_steps > max_cg_steps and blocks_fit:
             blocks = problem.block_preconditioner(point)
         if direction.decrement <= 2.0 * problem.goal and (l2 == 0 or not problem.certifies):
@@ -190,7 +213,9 @@ def minimize(
             problem.add_secant(point, None if slow else lower)
         elif lower is None or (invisible and slow):
             break  # no further progress in floating point
-        if direction.decrement > 0.0:  # rounding may have made it negative, and the next direction is then as accurate
+        if (
+            direction.decrement > 0.0
+        ):  # rounding may have made it negative, and the next direction is then as accurate
             forcing = min(max_forcing, np.sqrt(direction.decrement / objective.n))
         point = lower or point
         n_iter += 1
@@ -200,7 +225,14 @@ def minimize(
     coef = point.theta[:-1]
     intercept = point.theta[-1] - objective.features.mean @ coef
     return SoftmaxFit(
-        coef, intercept, point.objective.logits, point.loss, point.bound, n_iter, objective.n_products, converged
+        coef,
+        intercept,
+        point.objective.logits,
+        point.loss,
+        point.bound,
+        n_iter,
+        objective.n_products,
+        converged,
     )
 
 
@@ -240,14 +272,19 @@ class _SoftmaxProblem:
         self.l2 = l2
         self.goal = goal  # distance to the minimum that is asked for
         self.certifies = True  # whether the goal has to be certified
-        # For second derivatives; None if they turn out to be too inaccurate. A sample may miss one of many labels.
+        # For second derivatives; None if they turn out to be too inaccurate. A sample may miss one
+        # of many labels.
         self.sample = objective.features.hessian_sample() if balance is _balance_intercept else None
-        self.secants: list[tuple[Array, Array, float]] = []  # steps, changes of the gradient, their inner products
+        self.secants: list[
+            tuple[Array, Array, float]
+        ] = []  # steps, changes of the gradient, their inner products
 
     def start(self, fit: SoftmaxFit | None) -> _Point:
         """An earlier fit, or zero coefficients and the optimal intercept for them."""
         if fit is not None:
-            theta = np.vstack([_subtract_label_means(fit.coef), fit.intercept + self.features.mean @ fit.coef])
+            theta = np.vstack(
+                [_subtract_label_means(fit.coef), fit.intercept + self.features.mean @ fit.coef]
+            )
             return self.point(theta, self.objective.at(theta[:-1], theta[-1], logits=fit.logits))
         degrees = self.objective.degree_sums / self.objective.n
         theta = np.zeros((self.features.m + 1, len(degrees)))
@@ -257,7 +294,9 @@ class _SoftmaxProblem:
         return self.point(theta, self.objective.at(theta[:-1], theta[-1]))
 
     def point(self, theta: Array, objective: ObjectiveAt) -> _Point:
-        gradient = _subtract_label_means(self.add_penalty_derivative(np.vstack(objective.gradient()), theta))
+        gradient = _subtract_label_means(
+            self.add_penalty_derivative(np.vstack(objective.gradient()), theta)
+        )
         point = _Point(theta, objective, self.loss(theta, objective), gradient, np.inf)
         if self.l2 > 0:
             point.bound = point.squared_slope / (4.0 * self.l2)
@@ -276,7 +315,9 @@ class _SoftmaxProblem:
 
     def in_float64(self, theta: Array, objective: ObjectiveAt) -> ObjectiveAt:
         """The objective with logits recomputed in float64 unless they were."""
-        return objective if objective.exact else self.objective.at(theta[:-1], theta[-1], exact=True)
+        return (
+            objective if objective.exact else self.objective.at(theta[:-1], theta[-1], exact=True)
+        )
 
     def certify(self, theta: Array, objective: ObjectiveAt) -> _Point:
         """The same coefficients in float64, with the optimal intercept for them."""
@@ -308,21 +349,32 @@ class _SoftmaxProblem:
             factor = self.objective.n / rows.n
 
         def hessian_times(s: Array) -> Array:
-            return self.add_penalty_derivative(factor * np.vstack(at.hessian_times(s[:-1], s[-1])), s)
+            return self.add_penalty_derivative(
+                factor * np.vstack(at.hessian_times(s[:-1], s[-1])), s
+            )
 
         max_steps = self.features.m * r.shape[1]
         theta, r, n_steps = conjugate_gradients(
-            hessian_times, solve, r, rtol=forcing, max_steps=max_steps, is_solved=self._is_negligible
+            hessian_times,
+            solve,
+            r,
+            rtol=forcing,
+            max_steps=max_steps,
+            is_solved=self._is_negligible,
         )
-        for (step, change, product), coefficient in zip(self.secants, reversed(coefficients), strict=True):
+        for (step, change, product), coefficient in zip(
+            self.secants, reversed(coefficients), strict=True
+        ):
             theta = theta + (coefficient - float(np.vdot(change, theta)) / product) * step
-        # A step is expected to reduce the distance to the minimum by 100, or 20 with a sampled Hessian.
+        # A step is expected to reduce the distance to the minimum by 100, or 20 with a sampled
+        # Hessian.
         near = point.bound <= (100.0 if self.sample is None else 20.0) * self.goal
         is_last = self.certifies and near and self._is_negligible(r)
         return _Direction(theta, -float(np.vdot(point.gradient, theta)), n_steps, is_last)
 
     def add_secant(self, point: _Point, lower: _Point | None) -> None:
-        """Learn the curvature along a step; without progress (None) forget the sample and the secants."""
+        """Learn the curvature along a step; without progress (None) forget the sample and the
+        secants."""
         if lower is None:
             self.sample = None
             self.secants = []
@@ -338,22 +390,27 @@ class _SoftmaxProblem:
         return bool(np.vdot(residual[:-1], residual[:-1]) <= 0.1 * 4.0 * self.l2 * self.goal)
 
     def line_search(self, point: _Point, direction: _Direction) -> _Point | None:
-        """The point at the first of 1, 1/2, 1/4, ... steps that has lowered the loss enough; None if none does."""
+        """The point at the first of 1, 1/2, 1/4, ... steps that has lowered the loss enough; None
+        if none does."""
         along = point.objective.along(direction.theta[:-1], direction.theta[-1])
         for t in 0.5 ** np.arange(_MAX_HALVINGS):
             theta = point.theta + t * direction.theta
             objective = along(t)
-            if self.loss(theta, objective) <= point.loss - 1e-4 * t * direction.decrement + self.rounding_error(point):
+            if self.loss(
+                theta, objective
+            ) <= point.loss - 1e-4 * t * direction.decrement + self.rounding_error(point):
                 finish = self.certify if direction.is_last and t == 1.0 else self.point
                 return finish(theta, objective)
         return None
 
     def preconditioner(self, point: _Point) -> _Solve:
-        """Solve with ``scatter (x) C + 2 l2 I`` (coefficients) and ``n C`` (intercept), C being the mean curvature.
+        """Solve with ``scatter (x) C + 2 l2 I`` (coefficients) and ``n C`` (intercept), C being the
+        mean curvature.
 
-        With many labels C is diagonal. Then features can be centred for each label by their mean under its
-        predictions: around it they spread about as much as overall (exactly so for normal features, whose density is
-        multiplied by the exponential of a linear score), and coefficients and intercept nearly decouple.
+        With many labels C is diagonal. Then features can be centred for each label by their mean
+        under its predictions: around it they spread about as much as overall (exactly so for normal
+        features, whose density is multiplied by the exponential of a linear score), and
+        coefficients and intercept nearly decouple.
         """
         curvature = point.objective.mean_curvature()
         if isinstance(curvature, LabelCurvatures):
@@ -377,7 +434,8 @@ class _SoftmaxProblem:
         return lambda g: np.vstack([solve(g[:-1]), g[-1] * inverse])
 
     def block_preconditioner(self, point: _Point) -> _Solve:
-        """Solve with the blocks ``Z' diag(p_j (1 - p_j)) Z + 2 l2 I`` of the Hessian, Z being [X - mean, 1].
+        """Solve with the blocks ``Z' diag(p_j (1 - p_j)) Z + 2 l2 I`` of the Hessian, Z being [X -
+        mean, 1].
 
         Directions in which all labels change alike are not in the blocks; they are projected out.
         """
@@ -394,12 +452,16 @@ class _SoftmaxProblem:
 
 
 def _subtract_label_means(A: Array) -> Array:
-    """A minus its mean over labels: predictions do not depend on it, and it vanishes at the optimum."""
+    """A minus its mean over labels: predictions do not depend on it, and it vanishes at the
+    optimum."""
     return A - A.sum(axis=-1, keepdims=True) / A.shape[-1]  # `mean` does the same in twice the time
 
 
-def _balance_intercept(objective: ObjectiveAt, n: float, l2: float, goal: float) -> tuple[ObjectiveAt, Array, float]:
-    """Change b so that predictions have the column sums of D, by damped Newton steps; returns the change of b, too.
+def _balance_intercept(
+    objective: ObjectiveAt, n: float, l2: float, goal: float
+) -> tuple[ObjectiveAt, Array, float]:
+    """Change b so that predictions have the column sums of D, by damped Newton steps; returns the
+    change of b, too.
 
     If these sums are not reached, infinity is added to the bound of the distance to the minimum.
     """
@@ -418,11 +480,16 @@ def _balance_intercept(objective: ObjectiveAt, n: float, l2: float, goal: float)
             if objective.loss <= before.loss + _ROUNDING * (abs(before.loss) + n):
                 break
         total += t * step
-    return objective, total, 0.0 if np.abs(objective.prediction_excess()).max() <= balanced else np.inf
+    return (
+        objective,
+        total,
+        0.0 if np.abs(objective.prediction_excess()).max() <= balanced else np.inf,
+    )
 
 
 def _block_solver(scatter: Array, l2: float) -> _Solve:
-    """Solve with a factorised block of the Hessian, its rows and columns scaled to a unit diagonal."""
+    """Solve with a factorised block of the Hessian, its rows and columns scaled to a unit
+    diagonal."""
     diagonal = np.einsum("ii->i", scatter)
     diagonal[:-1] += 2.0 * l2
     scale = 1.0 / np.sqrt(np.maximum(diagonal, np.finfo(np.float64).tiny))
@@ -430,6 +497,8 @@ def _block_solver(scatter: Array, l2: float) -> _Solve:
     diagonal[:] = 1.0 + 1e-10  # collinear or constant features must not stop the factorisation
     try:
         factor = linalg.cho_factor(scatter, lower=True, overwrite_a=True, check_finite=False)
-    except linalg.LinAlgError:  # more rounding than the ridge makes up for: the diagonal serves as well, if slower
+    except (
+        linalg.LinAlgError
+    ):  # more rounding than the ridge makes up for: the diagonal serves as well, if slower
         return lambda g: scale**2 * g
     return lambda g: scale * linalg.cho_solve(factor, scale * g, check_finite=False)

@@ -1,4 +1,5 @@
-"""Symmetric systems with several right-hand sides: large definite ones, small ones that may be semi-definite."""
+"""Symmetric systems with several right-hand sides: large definite ones, small ones that may be
+semi-definite."""
 
 import warnings
 from collections.abc import Callable
@@ -13,7 +14,8 @@ from ldlearn.solvers.features import reciprocal
 
 
 def solve_spd(A: Any, B: Array, tol: float = 1e-10, max_steps: int | None = None) -> Array:
-    """Solve ``A X = B`` for a symmetric positive definite A by conjugate gradients, all columns of B at once.
+    """Solve ``A X = B`` for a symmetric positive definite A by conjugate gradients, all columns of
+    B at once.
 
     The preconditioner is diagonal (Jacobi). Nothing is factorised, so a sparse A causes no fill-in.
 
@@ -48,7 +50,9 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10, max_steps: int | None = None
     B = np.asarray(B, dtype=np.float64)
     diagonal = np.asarray(A.diagonal(), dtype=np.float64)
     if not (diagonal > 0).all():
-        raise InputError("solve_spd needs a positive definite matrix, but its diagonal is not positive.")
+        raise InputError(
+            "solve_spd needs a positive definite matrix, but its diagonal is not positive."
+        )
     goal = tol * np.linalg.norm(B, axis=0)
 
     def is_solved(R: Array) -> bool:
@@ -56,17 +60,27 @@ def solve_spd(A: Any, B: Array, tol: float = 1e-10, max_steps: int | None = None
 
     max_steps = 10 * len(B) + 100 if max_steps is None else max_steps
     X, R, n_steps = conjugate_gradients(
-        lambda S: A @ S, lambda R: R / diagonal[:, None], B, rtol=0.0, max_steps=max_steps, is_solved=is_solved
+        lambda S: A @ S,
+        lambda R: R / diagonal[:, None],
+        B,
+        rtol=0.0,
+        max_steps=max_steps,
+        is_solved=is_solved,
     )
     if n_steps < max_steps and not is_solved(R):
-        raise InputError("solve_spd needs a positive definite matrix, but a curvature was not positive.")
+        raise InputError(
+            "solve_spd needs a positive definite matrix, but a curvature was not positive."
+        )
     if not is_solved(R):
         _warn_unsolved(tol)
     return X
 
 
-def solve_operator(product: Callable[[Array], Array], diagonal: Array | float, B: Array, tol: float = 1e-10) -> Array:
-    """Solve ``A X = B`` for a definite A given as ``product(X)``, with the diagonal of A as preconditioner.
+def solve_operator(
+    product: Callable[[Array], Array], diagonal: Array | float, B: Array, tol: float = 1e-10
+) -> Array:
+    """Solve ``A X = B`` for a definite A given as ``product(X)``, with the diagonal of A as
+    preconditioner.
 
     Warns if the residual, in the norm of the preconditioner, is not reduced by the factor ``tol``.
     """
@@ -82,7 +96,11 @@ def solve_operator(product: Callable[[Array], Array], diagonal: Array | float, B
 
 
 def _warn_unsolved(tol: float) -> None:
-    warnings.warn(f"A linear system was not solved to tol={tol:g}; it is too ill-conditioned.", LinAlgWarning, 3)
+    warnings.warn(
+        f"A linear system was not solved to tol={tol:g}; it is too ill-conditioned.",
+        LinAlgWarning,
+        3,
+    )
 
 
 def conjugate_gradients(
@@ -95,10 +113,12 @@ def conjugate_gradients(
     dot: Callable[[Any, Any], Any] = np.vdot,
     is_solved: Callable[[Any], bool] = lambda residual: False,
 ) -> tuple[Any, Any, int]:
-    """Solve ``A x = residual`` from ``x = 0``; returns x, what is left of the residual, and the number of steps.
+    """Solve ``A x = residual`` from ``x = 0``; returns x, what is left of the residual, and the
+    number of steps.
 
-    Ends when the residual is small in the norm of the preconditioner, relative to the first, or ``is_solved``; or where
-    the curvature of A is not positive: then x is the last one before, or that direction if it is the first.
+    Ends when the residual is small in the norm of the preconditioner, relative to the first, or
+    ``is_solved``; or where the curvature of A is not positive: then x is the last one before, or
+    that direction if it is the first.
     """
     x = np.zeros_like(residual)
     r = residual
@@ -122,10 +142,12 @@ def conjugate_gradients(
 
 
 def solve_semidefinite(A: Array, B: Array) -> Array:
-    """Solve ``A X = B`` for a small dense positive semi-definite A whose rows and columns may be of any scale.
+    """Solve ``A X = B`` for a small dense positive semi-definite A whose rows and columns may be of
+    any scale.
 
-    A is first scaled to a unit diagonal, so that rounding errors are judged relative to their own column and not to the
-    largest one. Directions in the numerical null space of the scaled A are left out of X.
+    A is first scaled to a unit diagonal, so that rounding errors are judged relative to their own
+    column and not to the largest one. Directions in the numerical null space of the scaled A are
+    left out of X.
 
     Parameters
     ----------

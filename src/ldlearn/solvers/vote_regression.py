@@ -14,12 +14,11 @@ from ldlearn.core.votes import label_weights, log_expected_votes, vote_losses, v
 from ldlearn.solvers.features import Features
 from ldlearn.solvers.spd import conjugate_gradients
 
-# Shapes: X (n_samples, n_features); scores Z = X W + b, expected votes exp(theta) and labels Y (n_samples, n_labels);
-# coef W (n_features, n_labels), intercept b (n_labels,).
-# P(y_j = 1) = 1 - exp(-exp(theta_j)), where
-#   random number of raters:  theta = log_softmax(Z) + log_rate + offset,
-#   fixed raters:             theta = ln(-ln(1 - softmax(Z))) + log_rate + offset.
-# The likelihood of 0/1 labels given theta is in `ldlearn.core.votes`.
+# Shapes: X (n_samples, n_features); scores Z = X W + b, expected votes exp(theta) and labels Y
+# (n_samples, n_labels); coef W (n_features, n_labels), intercept b (n_labels,). P(y_j = 1) = 1 -
+# exp(-exp(theta_j)), where random number of raters:  theta = log_softmax(Z) + log_rate + offset,
+# fixed raters:             theta = ln(-ln(1 - softmax(Z))) + log_rate + offset. The likelihood of
+# 0/1 labels given theta is in `ldlearn.core.votes`.
 
 
 @dataclass(frozen=True)
@@ -51,15 +50,17 @@ def vote_regression(
 ) -> VoteFit:
     r"""Minimise the negative log-likelihood of 0/1 labels plus ``l2 |W|^2`` over W, b and lambda.
 
-    ``P(y_j = 1) = 1 - exp(-lambda p_j)``, ``p = softmax(X W + b)``. The problem is not convex: Newton's method with
-    conjugate gradients that stop where the curvature is negative, from the best model without features, ends in a
-    stationary point. The preconditioner is ``scatter(X) (x) C + 2 l2 I`` with C the mean over rows of the curvature in
-    the scores, its negative part left out.
+    ``P(y_j = 1) = 1 - exp(-lambda p_j)``, ``p = softmax(X W + b)``. The problem is not convex:
+    Newton's method with conjugate gradients that stop where the curvature is negative, from the
+    best model without features, ends in a stationary point. The preconditioner is ``scatter(X) (x)
+    C + 2 l2 I`` with C the mean over rows of the curvature in the scores, its negative part left
+    out.
 
-    One row is added to the data: it has the mean features, and each of its labels is 1/2. So a label that is always or
-    never positive gets finite coefficients, and without features the estimate is ``(k + 1/2) / (n + 1)`` for a label
-    that is positive in k of n rows. With many votes a negative label is so unlikely that half of one reduces lambda
-    considerably; with ``weak_prior`` the loss of that row is ``ln(2 cosh(theta_j / 2))`` instead, whose slope is at
+    One row is added to the data: it has the mean features, and each of its labels is 1/2. So a
+    label that is always or never positive gets finite coefficients, and without features the
+    estimate is ``(k + 1/2) / (n + 1)`` for a label that is positive in k of n rows. With many votes
+    a negative label is so unlikely that half of one reduces lambda considerably; with
+    ``weak_prior`` the loss of that row is ``ln(2 cosh(theta_j / 2))`` instead, whose slope is at
     most 1/2.
 
     Rows are weighted by the sample weights of the features, and unknown labels are ignored.
@@ -70,19 +71,20 @@ def vote_regression(
     Y : boolean ndarray of shape (n_samples, n_labels)
     l2 : float, default=0
     fixed_raters : bool, default=False
-        Whether every row has the same number of votes, so that ``P(y_j = 0) = (1 - p_j)^lambda``; else that number is
-        random, and ``P(y_j = 0) = exp(-lambda p_j)``.
+        Whether every row has the same number of votes, so that ``P(y_j = 0) = (1 - p_j)^lambda``;
+        else that number is random, and ``P(y_j = 0) = exp(-lambda p_j)``.
     observed : boolean ndarray of shape (n_samples, n_labels), default=None
         Mask of the observed labels; all by default.
     offset : float or ndarray of shape (n_samples,), default=0
         Known part of ln(lambda) of each row, such as the log of its number of raters.
     weak_prior : bool, default=False
-        Estimates are nearly unbiased, but if nearly all labels are positive, degrees are hardly determined.
+        Estimates are nearly unbiased, but if nearly all labels are positive, degrees are hardly
+        determined.
     start : VoteFit, default=None
         Warm start: an earlier fit with the same numbers of features and labels.
     tol : float, default=1e-8
-        Stop when half of the squared Newton decrement, an estimate of the distance to the minimum, is at most this
-        per row.
+        Stop when half of the squared Newton decrement, an estimate of the distance to the minimum,
+        is at most this per row.
     max_iter : int, default=100
 
     Examples
@@ -108,8 +110,11 @@ def vote_regression(
     return replace(fit, scores=fit.scores[:-1])
 
 
-def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, tol: float, max_iter: int) -> VoteFit:
-    """`vote_regression` for any objective, which alone has access to the rows (in memory or on a cluster)."""
+def minimize(
+    votes: VoteObjective, *, l2: float, start: VoteFit | None = None, tol: float, max_iter: int
+) -> VoteFit:
+    """`vote_regression` for any objective, which alone has access to the rows (in memory or on a
+    cluster)."""
     point = votes.at(votes.start(start))
     path = [point.loss + l2 * votes.squared_norm(point.v)]
     while True:
@@ -130,14 +135,27 @@ def minimize(votes: VoteObjective, *, l2: float, start: VoteFit | None = None, t
             break
         point = lower
         path.append(loss)
-        if converged:  # the direction is known: take the last step, which may improve the fit considerably
+        if (
+            converged
+        ):  # the direction is known: take the last step, which may improve the fit considerably
             break
     W, b, log_rate = votes.split_parameters(point.v)
     intercept = b - votes.features.mean @ W
-    return VoteFit(W, intercept, log_rate, point.scores, path[-1], np.array(path), len(path) - 1, bool(converged))
+    return VoteFit(
+        W,
+        intercept,
+        log_rate,
+        point.scores,
+        path[-1],
+        np.array(path),
+        len(path) - 1,
+        bool(converged),
+    )
 
 
-def _newton_direction(votes: VoteObjective, derivatives: Derivatives, gradient: Array, l2: float) -> Array:
+def _newton_direction(
+    votes: VoteObjective, derivatives: Derivatives, gradient: Array, l2: float
+) -> Array:
     def hessian_times(s: Array) -> Array:
         return votes.add_penalty_derivative(derivatives.hessian_times(s), s, l2)
 
@@ -147,11 +165,14 @@ def _newton_direction(votes: VoteObjective, derivatives: Derivatives, gradient: 
 
 
 class Derivatives(NamedTuple):
-    """Derivatives of the loss for Newton's method: in scores and ln(lambda), or in the parameters that give them."""
+    """Derivatives of the loss for Newton's method: in scores and ln(lambda), or in the parameters
+    that give them."""
 
     gradient: Any
     hessian_times: Callable[..., Any]  # the Hessian times a change
-    mean_curvature: Array  # (c + 1, c + 1): mean over rows in scores and ln(lambda), no negative part
+    mean_curvature: (
+        Array  # (c + 1, c + 1): mean over rows in scores and ln(lambda), no negative part
+    )
 
 
 class VoteObjectiveAt(NamedTuple):
@@ -164,16 +185,20 @@ class VoteObjectiveAt(NamedTuple):
 
 
 class VoteObjective:
-    """Negative log-likelihood of 0/1 labels as a function of (W, b, ln lambda), which are kept as one vector."""
+    """Negative log-likelihood of 0/1 labels as a function of (W, b, ln lambda), which are kept as
+    one vector."""
 
     def __init__(self, features: Any, constant: tuple[Array, float]) -> None:
-        """Of `Features`, or `CentredColumns`; the best scores, the same for all rows, and ln(lambda)."""
+        """Of `Features`, or `CentredColumns`; the best scores, the same for all rows, and
+        ln(lambda)."""
         self.features = features
         self.constant = constant
         self.c = n_labels = len(constant[0])
         self.n_coef = features.m * n_labels
         free = np.append(np.full(n_labels, features.fit_intercept), True)
-        self._free = np.outer(free, free)  # pairs of intercepts, ln(lambda) last, that are not fixed at 0
+        self._free = np.outer(
+            free, free
+        )  # pairs of intercepts, ln(lambda) last, that are not fixed at 0
 
     def at(self, v: Array) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters."""
@@ -185,7 +210,8 @@ class VoteObjective:
         return W, v[self.n_coef : -1], float(v[-1])
 
     def join_parameters(self, W: Array, b: Array, rate: float, added: Array | float = 0.0) -> Array:
-        """Inverse of `split_parameters`; ``added`` is that of the added row, whose centred features are 0, to b."""
+        """Inverse of `split_parameters`; ``added`` is that of the added row, whose centred features
+        are 0, to b."""
         return np.concatenate([W.ravel(), b + added * self.features.fit_intercept, [rate]])
 
     def start(self, earlier: VoteFit | None) -> Array:
@@ -194,7 +220,9 @@ class VoteObjective:
             centred = earlier.intercept + self.features.mean @ earlier.coef
             return self.join_parameters(earlier.coef, centred, earlier.log_rate)
         b, rate = self.constant
-        return self.join_parameters(np.zeros((self.features.m, self.c)), b * self.features.fit_intercept, rate)
+        return self.join_parameters(
+            np.zeros((self.features.m, self.c)), b * self.features.fit_intercept, rate
+        )
 
     def squared_norm(self, v: Array) -> float:
         """``|W|^2``."""
@@ -206,7 +234,8 @@ class VoteObjective:
         return product
 
     def preconditioner(self, M: Array, l2: float) -> Callable[[Array], Array]:
-        """Solve with ``scatter (x) M + 2 l2 I`` for the coefficients and ``n M`` for intercepts and ln(lambda)."""
+        """Solve with ``scatter (x) M + 2 l2 I`` for the coefficients and ``n M`` for intercepts and
+        ln(lambda)."""
         values, U = np.linalg.eigh(M[:-1, :-1])
         ridge = self.features.ridge_solver(values, l2)
         inner = linalg.pinvh(self.features.total * np.where(self._free, M, 0.0), rtol=1e-10)
@@ -252,12 +281,15 @@ class _LocalVotes(VoteObjective):
         return self.join_parameters(gW, gb, rate, R[-1])
 
 
-_LinkAt = tuple[float, Callable[[], Derivatives]]  # the loss at scores and ln(lambda), and its derivatives
+_LinkAt = tuple[
+    float, Callable[[], Derivatives]
+]  # the loss at scores and ln(lambda), and its derivatives
 
 
 @dataclass(frozen=True)
 class CompetingLabels:
-    """theta = log_expected_votes(log_softmax(Z)) + log_rate + offset: labels compete for the votes of a row.
+    """theta = log_expected_votes(log_softmax(Z)) + log_rate + offset: labels compete for the votes
+    of a row.
 
     ``weights`` are those of the labels (`label_weights`); the last row may be that of a weak prior.
     """
@@ -273,10 +305,16 @@ class CompetingLabels:
         logP = log_softmax(Z)
         theta, dtheta, d2theta = log_expected_votes(logP, self.fixed_raters)
         theta = theta + np.reshape(log_rate + self.offset, (-1, 1))
-        return self.loss(theta), lambda: self._vote_derivatives(np.exp(logP), theta, dtheta, d2theta)
+        return self.loss(theta), lambda: self._vote_derivatives(
+            np.exp(logP), theta, dtheta, d2theta
+        )
 
-    def _vote_derivatives(self, P: Array, theta: Array, dtheta: Array | float, d2theta: Array | float) -> Derivatives:
-        u, h = self.loss_derivatives(theta)  # in theta, whose derivatives in ln p are dtheta and d2theta
+    def _vote_derivatives(
+        self, P: Array, theta: Array, dtheta: Array | float, d2theta: Array | float
+    ) -> Derivatives:
+        u, h = self.loss_derivatives(
+            theta
+        )  # in theta, whose derivatives in ln p are dtheta and d2theta
         s = u * dtheta
         r = h * dtheta
         f = r * dtheta
@@ -290,8 +328,11 @@ class CompetingLabels:
             change = dZ - mean
             v = k * change + r * drate
             V = v.sum(axis=1, keepdims=True)
-            # The last term comes from the softmax's own curvature; it and `d2theta` alone can be negative.
-            return v - P * V - U * (weighted - P * mean), float((r * change).sum() + h_total * drate)
+            # The last term comes from the softmax's own curvature; it and `d2theta` alone can be
+            # negative.
+            return v - P * V - U * (weighted - P * mean), float(
+                (r * change).sum() + h_total * drate
+            )
 
         curvature = vote_curvature(P, f, r, h, np.maximum(-U, 0.0))
         return Derivatives((s - P * U, float(u.sum())), hessian_times, curvature / self.total)
@@ -329,12 +370,18 @@ class CompetingLabels:
 
 
 def vote_curvature(P: Array, f: Array, r: Array, i: Array, bent: Array | float = 0.0) -> Array:
-    """Second derivative in the scores and ln(lambda), summed over rows, of shape (n_labels + 1, n_labels + 1).
+    """Second derivative in the scores and ln(lambda), summed over rows, of shape (n_labels + 1,
+    n_labels + 1).
 
-    That of a row in its scores is ``sum_j f_j (e_j - p)(e_j - p)' + bent (diag(p) - p p')``; r is the one in scores and
-    ln(lambda), before it is centred, and i the one in ln(lambda).
+    That of a row in its scores is ``sum_j f_j (e_j - p)(e_j - p)' + bent (diag(p) - p p')``; r is
+    the one in scores and ln(lambda), before it is centred, and i the one in ln(lambda).
     """
     cross = f.T @ P
-    C = np.diag((f + bent * P).sum(axis=0)) - cross - cross.T + ((f.sum(axis=1, keepdims=True) - bent) * P).T @ P
+    C = (
+        np.diag((f + bent * P).sum(axis=0))
+        - cross
+        - cross.T
+        + ((f.sum(axis=1, keepdims=True) - bent) * P).T @ P
+    )
     q = (r - r.sum(axis=1, keepdims=True) * P).sum(axis=0)
     return np.block([[C, q[:, None]], [q[None, :], i.sum().reshape(1, 1)]])

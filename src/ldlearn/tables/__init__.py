@@ -1,8 +1,15 @@
-"""Tables: files in and out, columns to features, label columns, models for tables and model files."""
+"""Tables: files in and out, columns to features, label columns, models for tables and model
+files."""
 
 from ldlearn.tables.ask import ask_table, write_suggestions
 from ldlearn.tables.comparison import Comparison, compare_tables
-from ldlearn.tables.description import Explanation, describe_file, describe_model, explain_row, write_card
+from ldlearn.tables.description import (
+    Explanation,
+    describe_file,
+    describe_model,
+    explain_row,
+    write_card,
+)
 from ldlearn.tables.embedding import NamedEmbedding, import_embedding
 from ldlearn.tables.features import TablePreprocessing
 from ldlearn.tables.labelled_table import PreparedTable, prepare_table

@@ -1,8 +1,8 @@
 """Formats of annotations: tasks of annotation tools, and long tables with one annotation a row.
 
-*Tasks* hold the annotations of all raters (Label Studio, old exports of doccano). A *long table* (doccano, Label
-Studio's short JSON and CSV, surveys) has columns for the item, maybe the rater, and the labels: one column that holds
-one label or several, or a 0/1 column for each label.
+*Tasks* hold the annotations of all raters (Label Studio, old exports of doccano). A *long table*
+(doccano, Label Studio's short JSON and CSV, surveys) has columns for the item, maybe the rater, and
+the labels: one column that holds one label or several, or a 0/1 column for each label.
 """
 
 import ast
@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ldlearn.exceptions import TableError, format_list, normalize_name, suggest_name
+from ldlearn._messages import format_list, normalize_name, suggest_name
+from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import find_columns
 from ldlearn.tables.table_labels import TableLabels
 from ldlearn.tables.values import MISSING, import_pandas, repr_cell, to_labels
@@ -24,10 +25,33 @@ from ldlearn.tables.values import MISSING, import_pandas, repr_cell, to_labels
 # What tools store about an annotation, which is no feature of the item.
 _METADATA = {"annotationid", "createdat", "updatedat", "leadtime", "comments", "annotationapprover"}
 # What Prodigy stores about an annotation, besides keys that begin with an underscore.
-_PRODIGY_KEYS = {"accept", "label", "answer", "options", "spans", "tokens", "config", "meta", "score", "priority"}
+_PRODIGY_KEYS = {
+    "accept",
+    "label",
+    "answer",
+    "options",
+    "spans",
+    "tokens",
+    "config",
+    "meta",
+    "score",
+    "priority",
+}
 _LABEL_KEYS = ("choices", "labels", "label", "taxonomy", "rating", "number", "selected")
-# Usual names of the columns of a long table, likeliest first; compared without case, spaces and underscores.
-_ITEM = ("item", "itemid", "task", "taskid", "docid", "documentid", "unit", "unitid", "exampleid", "id")
+# Usual names of the columns of a long table, likeliest first; compared without case, spaces and
+# underscores.
+_ITEM = (
+    "item",
+    "itemid",
+    "task",
+    "taskid",
+    "docid",
+    "documentid",
+    "unit",
+    "unitid",
+    "exampleid",
+    "id",
+)
 _PEOPLE = ("rater", "annotator", "worker", "coder", "judge", "user", "participant", "respondent")
 _RATER = (*_PEOPLE, *(name + "id" for name in _PEOPLE), "username", "completedby")
 _LABEL = (
@@ -60,7 +84,10 @@ def as_task(record: dict[str, Any]) -> dict[str, Any]:
 
 def _argilla_task(record: Mapping[str, Any]) -> dict[str, Any]:
     annotations = [
-        {"completed_by": response.get("user_id"), "result": [_as_choices(response.get("value"), question)]}
+        {
+            "completed_by": response.get("user_id"),
+            "result": [_as_choices(response.get("value"), question)],
+        }
         for question, responses in record["responses"].items()
         for response in responses or ()
     ]
@@ -70,13 +97,18 @@ def _argilla_task(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _prodigy_task(record: Mapping[str, Any]) -> dict[str, Any]:
-    """One annotation: of several options (``accept``), or of one label that was accepted, rejected or ignored."""
+    """One annotation: of several options (``accept``), or of one label that was accepted, rejected
+    or ignored."""
     annotation = {
         "completed_by": record.get("_annotator_id", record.get("_session_id")),
         "was_cancelled": record["answer"] != "accept",
         "result": [_as_choices(record.get("accept", record.get("label")))],
     }
-    data = {name: value for name, value in record.items() if name not in _PRODIGY_KEYS and not name.startswith("_")}
+    data = {
+        name: value
+        for name, value in record.items()
+        if name not in _PRODIGY_KEYS and not name.startswith("_")
+    }
     return {"id": record["_input_hash"], "data": data, "annotations": [annotation]}
 
 
@@ -94,23 +126,46 @@ class Annotation(NamedTuple):
     features: dict[str, Any]
 
 
-def parse_tasks(tasks: Sequence[Mapping[str, Any]], question: str | None = None) -> list[Annotation]:
+def parse_tasks(
+    tasks: Sequence[Mapping[str, Any]], question: str | None = None
+) -> list[Annotation]:
     """The annotations in the tasks of an annotation tool; a cancelled one has no labels."""
-    answered = (part for task in tasks for annotation in _task_annotations(task) for part in _label_parts(annotation))
+    answered = (
+        part
+        for task in tasks
+        for annotation in _task_annotations(task)
+        for part in _label_parts(annotation)
+    )
     asked = list(dict.fromkeys(str(part["from_name"]) for part in answered if "from_name" in part))
     if question is None and len(asked) > 1:
-        raise TableError(f"there are several questions; choose one with label: {format_list(asked)}.")
+        raise TableError(
+            f"there are several questions; choose one with label: {format_list(asked)}."
+        )
     if question is not None and question not in asked:
-        raise TableError(f"there is no question {question!r}; {suggest_name(question, asked, 'the questions are')}")
+        raise TableError(
+            f"there is no question {question!r}; {suggest_name(question, asked, 'the questions are')}"
+        )
     found = []
     for number, task in enumerate(tasks, start=1):
         item, features = as_text(task.get("id")) or str(number), _task_features(task)
         for annotation in _task_annotations(task):
             who = annotation.get("completed_by", annotation.get("user"))
-            rater = as_text(who.get("id", who.get("email"))) if isinstance(who, Mapping) else as_text(who)
-            parts = [part for part in _label_parts(annotation) if question in (None, part.get("from_name"))]
-            labels = [name for part in parts for name in parse_labels(_raw_labels(part), number, question)]
-            found.append(Annotation(item, rater, [] if annotation.get("was_cancelled") else labels, features))
+            rater = (
+                as_text(who.get("id", who.get("email")))
+                if isinstance(who, Mapping)
+                else as_text(who)
+            )
+            parts = [
+                part
+                for part in _label_parts(annotation)
+                if question in (None, part.get("from_name"))
+            ]
+            labels = [
+                name for part in parts for name in parse_labels(_raw_labels(part), number, question)
+            ]
+            found.append(
+                Annotation(item, rater, [] if annotation.get("was_cancelled") else labels, features)
+            )
     return found
 
 
@@ -123,7 +178,9 @@ def _task_features(task: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(task.get("data"), Mapping):
         return _flatten(task["data"])
     aside = {"id", "annotations"} | _METADATA
-    return _flatten({name: value for name, value in task.items() if normalize_name(name) not in aside})
+    return _flatten(
+        {name: value for name, value in task.items() if normalize_name(name) not in aside}
+    )
 
 
 def _label_parts(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -131,17 +188,25 @@ def _label_parts(annotation: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if "result" not in annotation:
         return [{"type": "label", "value": annotation}] if "label" in annotation else []
     parts = [part for part in annotation["result"] or () if isinstance(part, Mapping)]
-    return [part for part in parts if isinstance(part.get("value"), Mapping) and _raw_labels(part) is not None]
+    return [
+        part
+        for part in parts
+        if isinstance(part.get("value"), Mapping) and _raw_labels(part) is not None
+    ]
 
 
 def _raw_labels(part: Mapping[str, Any]) -> Any:
-    """The entry named like the type of the part, as for choices and rectanglelabels, or one with a usual name."""
+    """The entry named like the type of the part, as for choices and rectanglelabels, or one with a
+    usual name."""
     keys = (str(part.get("type")), *_LABEL_KEYS)
     return next((part["value"][key] for key in keys if key in part["value"]), None)
 
 
-def parse_labels(value: Any, row: object, column: str | None = None, separator: str = "|") -> list[str]:
-    """The labels in a cell: a name, ``sky|sea``, a number, a list, JSON, or an object of an annotation tool.
+def parse_labels(
+    value: Any, row: object, column: str | None = None, separator: str = "|"
+) -> list[str]:
+    """The labels in a cell: a name, ``sky|sea``, a number, a list, JSON, or an object of an
+    annotation tool.
 
     Texts of lists are parsed, too (`parse_list_text`). Without a separator a text is one name.
     """
@@ -170,22 +235,33 @@ def _find_labels(value: Any, row: object, column: str | None, separator: str) ->
             elif isinstance(part, list) and [*map(type, part)] == [int, int, str]:
                 part = part[2]  # a span of a text: its two ends, its label
             # Names in a list are whole, whatever marks they hold.
-            found += [part.strip()] if isinstance(part, str) else _find_labels(part, row, column, separator)
+            found += (
+                [part.strip()]
+                if isinstance(part, str)
+                else _find_labels(part, row, column, separator)
+            )
         return [name for name in found if name]
     if isinstance(value, Mapping):
         inner = next((value[key] for key in _LABEL_KEYS if key in value), None)
         if inner is not None:
             return _find_labels(inner, row, column, separator)
-        if all(isinstance(degree, int | float) for degree in value.values()):  # {"joy": 1.0, "fear": 0.0}
+        if all(
+            isinstance(degree, int | float) for degree in value.values()
+        ):  # {"joy": 1.0, "fear": 0.0}
             return [str(name) for name, degree in value.items() if degree >= 0.5]
     text = as_text(value)
     if text is None:
-        raise TableError("it holds no label; a text, a number or a list of them is needed.", row=row, column=column)
+        raise TableError(
+            "it holds no label; a text, a number or a list of them is needed.",
+            row=row,
+            column=column,
+        )
     return [text]
 
 
 def parse_list_text(text: str) -> Any:
-    """The list or object that a text stands for, as JSON, Python or NumPy write it; any other text unchanged.
+    """The list or object that a text stands for, as JSON, Python or NumPy write it; any other text
+    unchanged.
 
     Examples
     --------
@@ -243,7 +319,9 @@ def as_text(value: Any) -> str | None:
     if is_empty(value) or isinstance(value, Mapping | list):
         return None
     # A column with gaps holds 7 as 7.0, and both must name the same rater.
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+    return (
+        str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+    )
 
 
 def is_empty(value: Any) -> bool:
@@ -256,10 +334,17 @@ def is_empty(value: Any) -> bool:
 def _flatten(fields: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Objects within objects as ``outer.inner``."""
     if len(prefix) > _LONGEST_PREFIX:
-        raise TableError("its objects are nested too deeply, or have names that are too long.", column=prefix[:40])
+        raise TableError(
+            "its objects are nested too deeply, or have names that are too long.",
+            column=prefix[:40],
+        )
     flat: dict[str, Any] = {}
     for name, value in fields.items():
-        flat |= _flatten(value, f"{prefix}{name}.") if isinstance(value, Mapping) else {f"{prefix}{name}": value}
+        flat |= (
+            _flatten(value, f"{prefix}{name}.")
+            if isinstance(value, Mapping)
+            else {f"{prefix}{name}": value}
+        )
     return flat
 
 
@@ -289,7 +374,11 @@ class LongFormat:
         """What was found, for messages."""
         found = [f"{role} {name!r}" for role, name in self.roles.items()]
         found.append(f"label{'s' * (len(self.labels) > 1)} {format_list(self.labels)}")
-        cells = ", and a 0/1 column for each label, where an empty cell counts as 0" if self.label_names else ""
+        cells = (
+            ", and a 0/1 column for each label, where an empty cell counts as 0"
+            if self.label_names
+            else ""
+        )
         own = "" if "item" in self.roles else "; each row is an item of its own"
         return f"one annotation a row{cells}: {', '.join(found)}{own}"
 
@@ -310,16 +399,22 @@ class LongFormat:
         """The labels of each row."""
         if not self.label_names:
             label = self.labels[0]
-            return {number: parse_labels(row.get(label), number, label) for number, row in rows.items()}
+            return {
+                number: parse_labels(row.get(label), number, label) for number, row in rows.items()
+            }
         cells = [[row.get(name) for name in self.labels] for row in rows.values()]
         table = import_pandas().DataFrame(cells, index=list(rows), columns=self.labels)
         found = TableLabels(self.labels, to_labels(table, self.labels), table.index)
-        found.check_zero_or_one("a column for each label has 1 where the rater gave it, and 0 or nothing elsewhere.")
+        found.check_zero_or_one(
+            "a column for each label has 1 where the rater gave it, and 0 or nothing elsewhere."
+        )
         positive = zip(rows, found.values == 1, strict=True)
         return {number: [self.labels[j] for j in np.flatnonzero(row)] for number, row in positive}
 
 
-def find_long_format(names: Sequence[str], given: Mapping[str, str | None], single_file: bool = True) -> LongFormat:
+def find_long_format(
+    names: Sequence[str], given: Mapping[str, str | None], single_file: bool = True
+) -> LongFormat:
     """Find the columns: those that the user gives, or those with usual names."""
     found: dict[str, list[str]] = {}
     for role, choice in given.items():
@@ -333,16 +428,21 @@ def find_long_format(names: Sequence[str], given: Mapping[str, str | None], sing
     if "label" not in found:
         problem = "name the column of the labels, or the 0/1 columns of all labels, with label"
         raise TableError(f"{problem}; {listing}.")
-    # In a single file without raters each row may be an item of its own; otherwise items must recur.
+    # In a single file without raters each row may be an item of its own; otherwise items must
+    # recur.
     if "item" not in found and ("rater" in found or not single_file):
         raise TableError(f"name the column of the items with item; {listing}.")
     roles: dict[str, str] = {}
     for role in (role for role in ("item", "rater") if role in found):
         if len(found[role]) > 1 or found[role][0] in found["label"]:
-            raise TableError(f"{role} must be one column that is no label, not {format_list(found[role])}.")
+            raise TableError(
+                f"{role} must be one column that is no label, not {format_list(found[role])}."
+            )
         roles[role] = found[role][0]
     taken = {*roles.values(), *found["label"]}
-    features = [name for name in names if name not in taken and normalize_name(name) not in _METADATA]
+    features = [
+        name for name in names if name not in taken and normalize_name(name) not in _METADATA
+    ]
     return LongFormat(roles, found["label"], features)
 
 

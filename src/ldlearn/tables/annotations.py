@@ -1,7 +1,7 @@
 """Annotations of several raters as a table with one row an item.
 
-Tasks of annotation tools and long tables (`ldlearn.tables.annotation_formats`) become triples (item, rater, label),
-which are counted.
+Tasks of annotation tools and long tables (`ldlearn.tables.annotation_formats`) become triples
+(item, rater, label), which are counted.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ldlearn.exceptions import FileError, TableError, check_choice, format_list
+from ldlearn._messages import check_choice, format_list
+from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables.annotation_formats import (
     Annotation,
     LongFormat,
@@ -38,7 +39,8 @@ class Annotations:
     Attributes
     ----------
     table : DataFrame
-        One row an item: its id, what is known of it (its text, its features), and one column a label.
+        One row an item: its id, what is known of it (its text, its features), and one column a
+        label.
     id : str
         The column that names the items.
     labels : list of str
@@ -72,20 +74,23 @@ def read_annotations(
     format: str | None = None,
     dialect: Dialect | None = None,
 ) -> Annotations:
-    """Read annotations: an export of an annotation tool, or a long table of items, raters and labels.
+    """Read annotations: an export of an annotation tool, or a long table of items, raters and
+    labels.
 
     Parameters
     ----------
     paths : str or sequence of str
-        The file, or several of one kind (doccano writes one for each annotator): ``.json`` of Label Studio or Argilla
-        (``records.to_json``), ``.jsonl`` of doccano or Prodigy (``db-out``), or any table with one annotation a row.
+        The file, or several of one kind (doccano writes one for each annotator): ``.json`` of Label
+        Studio or Argilla (``records.to_json``), ``.jsonl`` of doccano or Prodigy (``db-out``), or
+        any table with one annotation a row.
     kind : {"auto", "votes", "labels"}, default="auto"
-        ``"votes"`` counts the raters who gave a label, ``"labels"`` is 1 where any did; ``"auto"`` counts if any item
-        was rated more than once.
+        ``"votes"`` counts the raters who gave a label, ``"labels"`` is 1 where any did; ``"auto"``
+        counts if any item was rated more than once.
     item, rater, label : str, optional
-        The columns of a long table; by default those with usual names. If `label` names several columns (``"a,b,c"``,
-        ``"emo_*"``), each is 1 where the rater gave the label, 0 or empty elsewhere. In exports of Label Studio and
-        Argilla, `label` is the name of the question, needed where there are several.
+        The columns of a long table; by default those with usual names. If `label` names several
+        columns (``"a,b,c"``, ``"emo_*"``), each is 1 where the rater gave the label, 0 or empty
+        elsewhere. In exports of Label Studio and Argilla, `label` is the name of the question,
+        needed where there are several.
     format : str, optional
         Format of the files, if it cannot be inferred from the names.
     dialect : Dialect, optional
@@ -97,7 +102,8 @@ def read_annotations(
 
     Notes
     -----
-    A rater counts once for each item and label. Cancelled annotations and items without a label are left out.
+    A rater counts once for each item and label. Cancelled annotations and items without a label are
+    left out.
 
     Examples
     --------
@@ -119,7 +125,9 @@ def read_annotations(
     resolved = [Path(path).resolve() for path in files]
     for position, path in enumerate(files):
         if resolved[position] in resolved[:position]:
-            raise FileError(f"{path}: it is the same file as another; name it once, or its annotations count twice.")
+            raise FileError(
+                f"{path}: it is the same file as another; name it once, or its annotations count twice."
+            )
     given = {"item": item, "rater": rater, "label": label}
     annotations: list[Annotation] = []
     messages: list[str] = []
@@ -153,7 +161,9 @@ def _read_file(
     if (kind := format_of(input.table, input.format)) in ("json", "jsonl"):
         input.title = "JSON"
         with input.stack, input.convert_errors():
-            objects = [as_task(found) for found in (parse_list if kind == "json" else parse_lines)(input)]
+            objects = [
+                as_task(found) for found in (parse_list if kind == "json" else parse_lines)(input)
+            ]
         if not any(objects):
             raise TableError("the file is empty, or all of its objects are.")
         if is_task(objects[0]):
@@ -168,7 +178,9 @@ def _read_file(
             columns = find_long_format(source.names, given, single_file)
             # As texts: the item 007 stays 007.
             texts = {*columns.roles.values(), *columns.labels}
-            kinds: dict[str, Kind] = {name: "text" if name in texts else "any" for name in source.names}
+            kinds: dict[str, Kind] = {
+                name: "text" if name in texts else "any" for name in source.names
+            }
             rows = dict(_rows(source, kinds))
     return columns.parse_rows(rows), columns
 
@@ -190,25 +202,38 @@ def _count_raters(
     budget: Budget,
     known: Sequence[str] = (),
 ) -> Annotations:
-    """The table of the numbers of raters, or of 0/1 labels; ``known`` labels come first, also without raters."""
+    """The table of the numbers of raters, or of 0/1 labels; ``known`` labels come first, also
+    without raters."""
     pandas = import_pandas()
     given = {name for annotation in annotations for name in annotation.labels}
     labels = list(dict.fromkeys([*known, *sorted_labels(given)]))
     if not given:
         raise TableError("no annotation has a label.")
     if len(labels) > 1000:  # a column of free texts
-        raise TableError(f"there are {len(labels):,} different labels; is that the column of the labels?")
+        raise TableError(
+            f"there are {len(labels):,} different labels; is that the column of the labels?"
+        )
     items = dict.fromkeys(annotation.item for annotation in annotations)
     names = {name for annotation in annotations for name in annotation.features}
     budget.check_table(len(items), len(names) + len(labels))
     # Without a name, a rater of its own.
-    found = [(a.item, k if a.rater is None else a.rater, name) for k, a in enumerate(annotations) for name in a.labels]
+    found = [
+        (a.item, k if a.rater is None else a.rater, name)
+        for k, a in enumerate(annotations)
+        for name in a.labels
+    ]
     triples = pandas.DataFrame(found, columns=["item", "rater", "label"]).drop_duplicates()
-    counts = pandas.crosstab(triples["item"], triples["label"]).reindex(columns=labels, fill_value=0)
+    counts = pandas.crosstab(triples["item"], triples["label"]).reindex(
+        columns=labels, fill_value=0
+    )
     counts = counts.loc[[item for item in items if item in counts.index]]
     n_raters = int(triples.groupby("item")["rater"].nunique().max())
     votes = kind == "votes" or (kind == "auto" and n_raters > 1)
-    counted = "the columns count raters" if votes else "the columns are 1 where a rater gave the label, else 0"
+    counted = (
+        "the columns count raters"
+        if votes
+        else "the columns are 1 where a rater gave the label, else 0"
+    )
     left_out = {
         "annotations without a label": sum(not annotation.labels for annotation in annotations),
         "repeated annotations (same item, rater and label)": len(found) - len(triples),
@@ -220,7 +245,9 @@ def _count_raters(
     if unusable:
         reason = "they hold lists or differ between the annotations of one item"
         messages.append(f"columns left out, because {reason}: {format_list(unusable)}")
-    table = pandas.DataFrame([features[item] for item in counts.index]).drop(columns=unusable, errors="ignore")
+    table = pandas.DataFrame([features[item] for item in counts.index]).drop(
+        columns=unusable, errors="ignore"
+    )
     id = id if id not in table else "item_id"
     if {id, *table} & set(labels):
         labels = [MARKS["counts" if votes else "Y"] + name for name in labels]
@@ -229,7 +256,9 @@ def _count_raters(
     return Annotations(table, id, labels, "votes" if votes else "labels", messages)
 
 
-def _features_by_item(annotations: Sequence[Annotation]) -> tuple[dict[str, dict[str, Any]], list[str]]:
+def _features_by_item(
+    annotations: Sequence[Annotation],
+) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """The features of each item, and those that are not one value for each item."""
     features: dict[str, dict[str, Any]] = {}
     unusable: dict[str, None] = {}  # in order
@@ -237,7 +266,9 @@ def _features_by_item(annotations: Sequence[Annotation]) -> tuple[dict[str, dict
         known = features.setdefault(annotation.item, {})
         for name, value in annotation.features.items():
             # NaN differs from itself, which is no difference between annotations.
-            differs = known.setdefault(name, value) != value and not (is_empty(value) and is_empty(known[name]))
+            differs = known.setdefault(name, value) != value and not (
+                is_empty(value) and is_empty(known[name])
+            )
             if differs or isinstance(value, list):
                 unusable[name] = None
     return features, list(unusable)

@@ -1,6 +1,7 @@
 """Multi-label ARFF files, as Mulan and MEKA write them.
 
-Own code because scipy.io.arff reads neither sparse rows nor labels, and the packages that do are no longer maintained.
+Own code because scipy.io.arff reads neither sparse rows nor labels, and the packages that do are no
+longer maintained.
 """
 
 import csv
@@ -20,11 +21,21 @@ from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, check_distinct, is_number, mark_if_ambiguous
 from ldlearn.tables.files import Input, Output
 from ldlearn.tables.formats import DatasetContent, Format
-from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, SparseTable, make_frame, rows_per_chunk, take_rows
+from ldlearn.tables.source import (
+    CHUNK_ROWS,
+    Kind,
+    RowSource,
+    SparseTable,
+    make_frame,
+    rows_per_chunk,
+    take_rows,
+)
 from ldlearn.tables.values import import_pandas, to_numbers
 
 _NUMERIC = ("numeric", "real", "integer")
-_ATTRIBUTE = re.compile(r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.+)""", re.IGNORECASE)
+_ATTRIBUTE = re.compile(
+    r"""@attribute\s+('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\s{]+)\s*(.+)""", re.IGNORECASE
+)
 _MARK = "% label matrix of ldlearn: "
 _CATEGORY_BYTES = 120  # a text in a list and in a set
 _CELL_BYTES = 130  # a text and its position in a dictionary
@@ -39,8 +50,8 @@ Cells = Mapping[int, str]
 class ArffSource(RowSource):
     """The attributes of an ARFF file.
 
-    The labels are those of a Mulan file of the same name that ends in .xml, or those counted by the option -C that
-    MEKA puts into the name of the relation.
+    The labels are those of a Mulan file of the same name that ends in .xml, or those counted by the
+    option -C that MEKA puts into the name of the relation.
     """
 
     def __init__(self, input: Input) -> None:
@@ -56,7 +67,10 @@ class ArffSource(RowSource):
         field = "Y" if all(self._categories[i] is not None for i in labels) else self._label_field
         self.labels = {field: labels} if labels else {}
         marked = set(labels)
-        self.names = [mark_if_ambiguous(name, field if i in marked else "X") for i, name in enumerate(self.names)]
+        self.names = [
+            mark_if_ambiguous(name, field if i in marked else "X")
+            for i, name in enumerate(self.names)
+        ]
         lines = (text for line in self._file if (text := line.strip()) and text[0] != "%")
         first = list(islice(lines, 1))
         self._is_sparse = bool(first) and first[0].startswith("{")
@@ -88,7 +102,11 @@ class ArffSource(RowSource):
         if not self.input.has_path or not companion.is_file():
             return []
         found = _XML_LABEL.findall(companion.read_text(encoding="utf-8-sig"))
-        return self.find([html.unescape(name[1:-1]) for name in found], companion.name) if found else []
+        return (
+            self.find([html.unescape(name[1:-1]) for name in found], companion.name)
+            if found
+            else []
+        )
 
     def _meka_labels(self) -> list[int]:
         # The last one: the name of the set, which stands before it, may contain similar text.
@@ -100,7 +118,9 @@ class ArffSource(RowSource):
     def _dense_cells(self, text: str, row: int) -> Cells:
         cells = text.split(",") if "'" not in text and '"' not in text else _split_quoted(text)
         if len(cells) != len(self.names):
-            raise TableError(f"it has {len(cells)} values for {len(self.names)} attributes.", row=row)
+            raise TableError(
+                f"it has {len(cells)} values for {len(self.names)} attributes.", row=row
+            )
         self.input.budget.spend(_CELL_BYTES * len(cells))
         return dict(enumerate(cells))
 
@@ -110,21 +130,28 @@ class ArffSource(RowSource):
         found = {}
         for cell in (cell.split(None, 1) for cell in text[1:-1].split(",") if cell.strip()):
             if len(cell) != 2 or not cell[0].isdecimal() or int(cell[0]) >= len(self.names):
-                raise TableError(f"it names the attribute {cell[0][:20]!r}, which does not exist.", row=row)
+                raise TableError(
+                    f"it names the attribute {cell[0][:20]!r}, which does not exist.", row=row
+                )
             found[int(cell[0])] = cell[1]
         self.input.budget.spend(_CELL_BYTES * len(found))
         return found
 
     def _column(self, rows: list[Cells], position: int, kind: Kind, first: int) -> NDArray[Any]:
         # A sparse row leaves out zeros.
-        texts = [self._read_cell(cells.get(position, "0"), position, row) for row, cells in enumerate(rows, first)]
+        texts = [
+            self._read_cell(cells.get(position, "0"), position, row)
+            for row, cells in enumerate(rows, first)
+        ]
         values = np.array(texts, dtype=object)
         if kind == "text" or not self._is_numeric(position):
             return values
         with suppress(ValueError):
             return np.array([np.nan if text is None else text for text in texts], dtype=np.float64)
         pandas = import_pandas()
-        return to_numbers(pandas.Series(values, pandas.RangeIndex(first, first + len(rows))), self.names[position])
+        return to_numbers(
+            pandas.Series(values, pandas.RangeIndex(first, first + len(rows))), self.names[position]
+        )
 
     def _is_numeric(self, position: int) -> bool:
         return all(map(is_number, self._categories[position] or ()))
@@ -134,7 +161,11 @@ class ArffSource(RowSource):
         if text == "?":
             return None
         if categories is not None and text not in categories:
-            raise TableError(f"{text[:30]!r} is no value of this attribute.", row=row, column=self.names[position])
+            raise TableError(
+                f"{text[:30]!r} is no value of this attribute.",
+                row=row,
+                column=self.names[position],
+            )
         return text
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
@@ -147,10 +178,14 @@ class ArffSource(RowSource):
             yield from super().blocks(kinds)
             return
         first = 1
-        while rows := take_rows(self._rows, rows_per_chunk(128 * (1 + len(others))), self.input.budget):
+        while rows := take_rows(
+            self._rows, rows_per_chunk(128 * (1 + len(others))), self.input.budget
+        ):
             columns = {i: self._column(rows, i, kind, first) for i, kind in others.items()}
             frame = make_frame(columns, first).reindex(range(first, first + len(rows)))
-            table = SparseTable(frame, self._to_csr(rows, numbers, first), numbers, self.input.budget)
+            table = SparseTable(
+                frame, self._to_csr(rows, numbers, first), numbers, self.input.budget
+            )
             # A missing value is no zero.
             yield table.to_frame() if np.isnan(table.matrix.data).any() else table
             first += len(rows)
@@ -164,7 +199,9 @@ class ArffSource(RowSource):
         while rows := take_rows(self._rows, CHUNK_ROWS, self.input.budget):
             blocks.append(self._to_csr(rows, list(range(len(self.names))), n_rows + 1))
             n_rows += len(rows)
-        whole = scipy.sparse.vstack([scipy.sparse.csr_matrix((0, len(self.names))), *blocks], format="csr")
+        whole = scipy.sparse.vstack(
+            [scipy.sparse.csr_matrix((0, len(self.names))), *blocks], format="csr"
+        )
         made: dict[str, Any] = {}
         for field, positions in groups.items():
             # Labels become dense.
@@ -174,7 +211,8 @@ class ArffSource(RowSource):
         return made
 
     def _to_csr(self, rows: list[Cells], positions: list[int], first: int) -> Any:
-        """These columns of some rows; ``first`` is the number of the first of them, for messages."""
+        """These columns of some rows; ``first`` is the number of the first of them, for
+        messages."""
         places = {position: j for j, position in enumerate(positions)}
         values: list[float] = []
         columns: list[int] = []
@@ -185,7 +223,9 @@ class ArffSource(RowSource):
             values += [float(self._read_cell(cells[i], i, row) or "nan") for i in wanted]
             starts.append(len(values))
         shape = (len(rows), len(positions))
-        return scipy.sparse.csr_array((np.array(values), np.array(columns, dtype=np.int64), starts), shape=shape)
+        return scipy.sparse.csr_array(
+            (np.array(values), np.array(columns, dtype=np.int64), starts), shape=shape
+        )
 
 
 def _parse_attribute(text: str) -> tuple[str, Categories]:
@@ -197,7 +237,9 @@ def _parse_attribute(text: str) -> tuple[str, Categories]:
     if kind.lower() in _NUMERIC:
         return name, None
     if not (kind.startswith("{") and kind.endswith("}")):
-        raise TableError(f"the attribute is of type {kind[:30]!r}, which is no number.", column=name)
+        raise TableError(
+            f"the attribute is of type {kind[:30]!r}, which is no number.", column=name
+        )
     return name, frozenset(_unquote(value.strip()) for value in _split_quoted(kind[1:-1]))
 
 
@@ -212,7 +254,8 @@ def _unquote(text: str) -> str:
 
 
 def _write_arff(output: Output, content: DatasetContent) -> None:
-    """Write for MEKA: features first, then the labels, counted by -C; degrees, or votes, become numeric labels."""
+    """Write for MEKA: features first, then the labels, counted by -C; degrees, or votes, become
+    numeric labels."""
     content.check_numbers_only()
     field, labels = next(iter(content.labels.items()))
     names = [*content.feature_names, *content.label_names]
@@ -221,7 +264,9 @@ def _write_arff(output: Output, content: DatasetContent) -> None:
     for name in (relation, *names):
         if "\n" in name or "\r" in name:
             raise TableError(f"ARFF cannot hold the name {name!r}, which has a line break.")
-    kinds = ["numeric"] * len(content.feature_names) + ["{0,1}" if field == "Y" else "numeric"] * labels.shape[1]
+    kinds = ["numeric"] * len(content.feature_names) + [
+        "{0,1}" if field == "Y" else "numeric"
+    ] * labels.shape[1]
     head = [f"{_MARK}{field}", f"@relation {_quote(relation)}", ""]
     head += [f"@attribute {_quote(name)} {kind}" for name, kind in zip(names, kinds, strict=True)]
     output.file.write("\n".join([*head, "", "@data", ""]).encode())
@@ -243,7 +288,8 @@ def _format_row(x: Any, y: NDArray[Any]) -> str:
 
 
 def _format_number(value: Any) -> str:
-    # repr gives as few digits as read back the same number. True and 1.0 are written as 1, a category of 0/1 labels.
+    # repr gives as few digits as read back the same number. True and 1.0 are written as 1, a
+    # category of 0/1 labels.
     return "?" if value != value else repr(+value).removesuffix(".0")
 
 

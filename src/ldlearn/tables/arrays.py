@@ -1,8 +1,10 @@
-"""Files of named arrays (.npz, .npy, .mat): which are the features, which the labels, and their columns as a table.
+"""Files of named arrays (.npz, .npy, .mat): which are the features, which the labels, and their
+columns as a table.
 
-The columns of a matrix are named by what this library wrote beside it, or by the arrays ``feature_names`` and
-``label_names``; without names, those of a matrix ``M`` are ``M0, M1, ...``. These formats are read as a whole.
-NumPy files are read without pickles, and their headers are checked.
+The columns of a matrix are named by what this library wrote beside it, or by the arrays
+``feature_names`` and ``label_names``; without names, those of a matrix ``M`` are ``M0, M1, ...``.
+These formats are read as a whole. NumPy files are read without pickles, and their headers are
+checked.
 """
 
 import json
@@ -20,8 +22,9 @@ import scipy.sparse
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
+from ldlearn._messages import normalize_name
 from ldlearn.core.scaling import to_dense
-from ldlearn.exceptions import TableError, normalize_name
+from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, Columns, mark_if_ambiguous
 from ldlearn.tables.files import PIPE, Budget, Input, Output
 from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta
@@ -30,13 +33,26 @@ from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
 # In any case of letters, with or without underscores and a "train" before them.
 _USUAL_NAMES = {
     "X": ("x", "features", "feature", "data"),
-    "D": ("d", "labels", "labeldistribution", "labeldistributions", "distributions", "distribution"),
+    "D": (
+        "d",
+        "labels",
+        "labeldistribution",
+        "labeldistributions",
+        "distributions",
+        "distribution",
+    ),
     "counts": ("counts", "votes"),
     "Y": ("y", "logicallabel", "logicallabels", "target", "targets", "label", "logical"),
 }
 _LIBSVM_MARK = "ldlearn "  # before names and origin, in a comment
 _LONGEST_ROW = 50_000
-_SPARSE = ("data", "indices", "indptr", "shape", "format")  # how scipy.sparse.save_npz stores a matrix
+_SPARSE = (
+    "data",
+    "indices",
+    "indptr",
+    "shape",
+    "format",
+)  # how scipy.sparse.save_npz stores a matrix
 
 
 class ArraySource(Source):
@@ -46,14 +62,17 @@ class ArraySource(Source):
     ----------
     input : Input
     arrays : dict of str to array
-        Vectors and matrices, X perhaps sparse; arrays with other numbers of dimensions are passed over.
+        Vectors and matrices, X perhaps sparse; arrays with other numbers of dimensions are passed
+        over.
     """
 
     def __init__(self, input: Input, arrays: dict[str, Any]) -> None:
         super().__init__(input)
         known, own = _pop_names(arrays, input.budget)
         self.texts = known.pop("texts", {})
-        self._arrays = {name: array for name, array in arrays.items() if _is_column_or_matrix(array)}
+        self._arrays = {
+            name: array for name, array in arrays.items() if _is_column_or_matrix(array)
+        }
         widths = [array.shape[1] if array.ndim == 2 else 1 for array in self._arrays.values()]
         input.budget.check_columns(sum(widths), max(map(len, self._arrays), default=0))
         matrices = [name for name, array in self._arrays.items() if array.ndim == 2]
@@ -83,7 +102,10 @@ class ArraySource(Source):
                 names = [f"{name}{j}" for j in range(array.shape[1])]
                 unnamed.update(range(start, start + len(names)))
             else:
-                names = [MARKS[field] + label if name in shared else mark_if_ambiguous(label, field) for label in names]
+                names = [
+                    MARKS[field] + label if name in shared else mark_if_ambiguous(label, field)
+                    for label in names
+                ]
             self.names += names
             self._array_columns += [(name, j) for j in range(len(names))]
             self._groups[name] = list(range(start, len(self.names)))
@@ -102,19 +124,27 @@ class ArraySource(Source):
         dense = [i for i in kinds if self._array_columns[i][0] not in is_sparse]
         columns = {i: self._select_columns([i])[:, 0] for i in dense}
         n_rows = self._common_length(list(kinds))
-        frame = make_frame(columns, 1).reindex(range(1, n_rows + 1))  # a frame without columns has no rows
+        frame = make_frame(columns, 1).reindex(
+            range(1, n_rows + 1)
+        )  # a frame without columns has no rows
         if not sparse:
             yield frame
             return
-        yield SparseTable(frame, scipy.sparse.csr_array(self._select_columns(sparse)), sparse, self.input.budget)
+        yield SparseTable(
+            frame, scipy.sparse.csr_array(self._select_columns(sparse)), sparse, self.input.budget
+        )
 
     def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
-        """See `Source.read_matrices`; a matrix that is wanted whole is not copied, and X may stay sparse."""
+        """See `Source.read_matrices`; a matrix that is wanted whole is not copied, and X may stay
+        sparse."""
         for name in {self._array_columns[i][0] for positions in groups.values() for i in positions}:
             if self._arrays[name].dtype.kind not in "biuf":
                 raise TableError(f"the array {name!r} holds no numbers.")
         found = {field: self._select_columns(positions) for field, positions in groups.items()}
-        return {field: matrix if field == "X" else self._to_dense(matrix) for field, matrix in found.items()}
+        return {
+            field: matrix if field == "X" else self._to_dense(matrix)
+            for field, matrix in found.items()
+        }
 
     def _select_columns(self, positions: list[int]) -> Any:
         """These columns side by side."""
@@ -122,7 +152,11 @@ class ArraySource(Source):
         if len(names) == 1:
             (name,) = names
             columns = [self._array_columns[i][1] for i in positions]
-            array = self._arrays[name].reshape(-1, 1) if self._arrays[name].ndim == 1 else self._arrays[name]
+            array = (
+                self._arrays[name].reshape(-1, 1)
+                if self._arrays[name].ndim == 1
+                else self._arrays[name]
+            )
             return array if columns == list(range(array.shape[1])) else array[:, columns]
         self.input.budget.check(8 * self._common_length(positions) * len(positions))
         return np.column_stack([to_dense(self._select_columns([i])) for i in positions])
@@ -133,25 +167,36 @@ class ArraySource(Source):
 
     def _common_length(self, positions: list[int]) -> int:
         """Number of rows, which all arrays that hold these columns must have."""
-        lengths = {self._array_columns[i][0]: self._arrays[self._array_columns[i][0]].shape[0] for i in positions}
+        lengths = {
+            self._array_columns[i][0]: self._arrays[self._array_columns[i][0]].shape[0]
+            for i in positions
+        }
         (first, n), *others = lengths.items()
         for other, m in others:
             if m != n:
-                raise TableError(f"the array {first!r} has {n} rows, but {other!r} has {m}; all need as many.")
+                raise TableError(
+                    f"the array {first!r} has {n} rows, but {other!r} has {m}; all need as many."
+                )
         return int(n)
 
 
 def _is_column_or_matrix(array: Any) -> bool:
-    # Bytes are marks of other programs, such as scipy's "csr"; a matrix of texts is no label and no feature.
+    # Bytes are marks of other programs, such as scipy's "csr"; a matrix of texts is no label and no
+    # feature.
     if isinstance(array, str) or array.dtype.kind == "S":
         return False
     # A long row is how MATLAB stores a vector.
-    is_matrix = array.ndim == 2 and array.dtype.kind != "U" and (array.shape[0] != 1 or array.shape[1] <= _LONGEST_ROW)
+    is_matrix = (
+        array.ndim == 2
+        and array.dtype.kind != "U"
+        and (array.shape[0] != 1 or array.shape[1] <= _LONGEST_ROW)
+    )
     return bool(array.ndim == 1 or is_matrix)
 
 
 def _pop_names(arrays: dict[str, Any], budget: Budget) -> tuple[dict[str, Any], bool]:
-    """Names of features and labels that the file gives, and whether this library wrote it; they are taken out."""
+    """Names of features and labels that the file gives, and whether this library wrote it; they are
+    taken out."""
     text = arrays.pop(META, None)
     if text is not None:
         return parse_meta(str(text), budget), True
@@ -162,7 +207,9 @@ def _pop_names(arrays: dict[str, Any], budget: Budget) -> tuple[dict[str, Any], 
 def _first_present(field: str, present: Sequence[str]) -> str:
     """The first usual name of a field among the present names; empty if there is none."""
     # Capital letters win: x and X may both be there.
-    spelled = {normalize_name(name).removeprefix("train"): name for name in sorted(present, reverse=True)}
+    spelled = {
+        normalize_name(name).removeprefix("train"): name for name in sorted(present, reverse=True)
+    }
     return next((spelled[name] for name in _USUAL_NAMES[field] if name in spelled), "")
 
 
@@ -180,13 +227,20 @@ def read_npz(input: Input) -> dict[str, NDArray[Any]]:
             if not member.filename.endswith(".npy"):
                 raise TableError(f"it holds {member.filename!r}, which is no NumPy array.")
             # NumPy itself writes no other kinds.
-            if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or member.flag_bits & 1:
-                raise TableError(f"{member.filename!r} is packed or encrypted in a way no NumPy archive is.")
+            if (
+                member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+                or member.flag_bits & 1
+            ):
+                raise TableError(
+                    f"{member.filename!r} is packed or encrypted in a way no NumPy archive is."
+                )
         arrays = {}
         for member in members:
             with archive.open(member) as file:
                 name = member.filename.removesuffix(".npy")
-                arrays[name] = read_array(file, member.file_size, input.budget, f"the array {name!r}")
+                arrays[name] = read_array(
+                    file, member.file_size, input.budget, f"the array {name!r}"
+                )
     return arrays
 
 
@@ -197,10 +251,13 @@ def read_npy(input: Input) -> NDArray[Any]:
 
 
 def read_array(file: IO[bytes], size: int, budget: Budget, what: str = "the array") -> NDArray[Any]:
-    """Read an array of ``size`` bytes whose header must agree with the number of bytes that follow it."""
+    """Read an array of ``size`` bytes whose header must agree with the number of bytes that follow
+    it."""
     start = file.tell()
     version = npy_format.read_magic(file)
-    read_header = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+    read_header = (
+        npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+    )
     shape, _, dtype = read_header(file)
     if dtype.hasobject:
         raise TableError(f"{what} holds Python objects (pickles), which are never loaded.")
@@ -222,18 +279,24 @@ def read_array(file: IO[bytes], size: int, budget: Budget, what: str = "the arra
 class NpySource(ArraySource):
     """A matrix of an .npy file, or a pair of files.
 
-    ``name.npy`` stands for ``name_X.npy`` with ``name_D.npy`` (or ``_Y``, ``_counts``) where these are. Otherwise the
-    file is one matrix; then `find` also takes the path of another .npy file, whose columns join it.
+    ``name.npy`` stands for ``name_X.npy`` with ``name_D.npy`` (or ``_Y``, ``_counts``) where these
+    are. Otherwise the file is one matrix; then `find` also takes the path of another .npy file,
+    whose columns join it.
     """
 
     def __init__(self, input: Input) -> None:
         path = Path(input.table)
-        parts = {field: _part_path(path, field) for field in ("X", *MARKS)} if input.has_path else {}
+        parts = (
+            {field: _part_path(path, field) for field in ("X", *MARKS)} if input.has_path else {}
+        )
         found = {field: part for field, part in parts.items() if part.is_file()}
         if "X" in found and len(found) > 1:
             input.budget.size = sum(part.stat().st_size for part in found.values())
-            arrays = {field: read_npy(replace(input, table=str(part))) for field, part in found.items()}
-            # The endings of the names show what the labels are, as the description in a file of ours would.
+            arrays = {
+                field: read_npy(replace(input, table=str(part))) for field, part in found.items()
+            }
+            # The endings of the names show what the labels are, as the description in a file of
+            # ours would.
             super().__init__(input, arrays | {META: "{}"})
             return
         matrix = read_npy(input)
@@ -251,7 +314,9 @@ class NpySource(ArraySource):
             matrix = read_npy(labels)
             self.input.budget.size += labels.budget.size
             if matrix.ndim != 2:
-                raise TableError(f"a matrix with a column for each label is needed, not the shape {matrix.shape}.")
+                raise TableError(
+                    f"a matrix with a column for each label is needed, not the shape {matrix.shape}."
+                )
         # The columns of both files are named and numbered anew.
         ArraySource.__init__(self, self.input, self._arrays | {"label": matrix})
         return self._groups["label"]
@@ -266,7 +331,9 @@ def _read_npz(input: Input) -> ArraySource:
     if arrays.keys() >= {*_SPARSE}:
         data, indices, starts, shape, format = (arrays.pop(name) for name in _SPARSE)
         if format.item() != b"csr":
-            raise TableError(f"its sparse matrix is stored as {format.item()!r:.20}; save it as CSR.")
+            raise TableError(
+                f"its sparse matrix is stored as {format.item()!r:.20}; save it as CSR."
+            )
         X = scipy.sparse.csr_matrix((data, indices, starts), shape=tuple(int(n) for n in shape))
         # scipy does not check indices, and its compiled loops would go beyond the arrays.
         X.check_format(full_check=True)
@@ -275,20 +342,24 @@ def _read_npz(input: Input) -> ArraySource:
 
 
 def _write_npz(output: Output, content: DatasetContent) -> None:
-    """Write an archive: a data set with names and origin; of a table the degrees as ``D`` with ``label_names``."""
+    """Write an archive: a data set with names and origin; of a table the degrees as ``D`` with
+    ``label_names``."""
     arrays = to_arrays(content)
     if scipy.sparse.issparse(X := content.X):
         del arrays["X"]
         arrays |= zip(_SPARSE, (X.data, X.indices, X.indptr, X.shape, b"csr"), strict=True)
     if not content.texts:  # a plain table has its names in arrays that others can read
         del arrays[META]
-        arrays |= {"feature_names": np.array(content.feature_names)} if len(content.feature_names) else {}
+        arrays |= (
+            {"feature_names": np.array(content.feature_names)} if len(content.feature_names) else {}
+        )
         arrays |= {**content.others, "label_names": np.array(content.label_names)}
     np.savez_compressed(output.file, **arrays)
 
 
 def _write_npy(output: Output, content: DatasetContent) -> None:
-    """Write ``name_X.npy`` and ``name_D.npy`` (or ``_Y``, ``_counts``), without names; degrees alone as one file."""
+    """Write ``name_X.npy`` and ``name_D.npy`` (or ``_Y``, ``_counts``), without names; degrees
+    alone as one file."""
     content.check_numbers_only()
     content.check_dense()
     if not content.X.shape[1]:
@@ -298,7 +369,9 @@ def _write_npy(output: Output, content: DatasetContent) -> None:
         raise TableError("features and labels are two .npy files, no pipe can hold them; use .npz.")
     # all files are complete before the first takes its place
     for field, matrix in {"X": content.X, **content.labels}.items():
-        np.save(output.open_sibling(_part_path(Path(output.name), field)), matrix, allow_pickle=False)
+        np.save(
+            output.open_sibling(_part_path(Path(output.name), field)), matrix, allow_pickle=False
+        )
 
 
 NPZ = Format("NPZ", _read_npz, write_content=_write_npz)
@@ -318,8 +391,13 @@ class LibsvmSource(ArraySource):
                 input.budget.spend(64 * (piece.count(b"\n") + piece.count(b",")))
         comment = _read_own_comment(input.path)
         known = parse_meta(comment or "{}", input.budget)
-        # The lines show neither last features that are 0 everywhere, nor whether indices begin at 0.
-        own = {"n_features": len(known["feature_names"]), "zero_based": False} if known["feature_names"] else {}
+        # The lines show neither last features that are 0 everywhere, nor whether indices begin at
+        # 0.
+        own = (
+            {"n_features": len(known["feature_names"]), "zero_based": False}
+            if known["feature_names"]
+            else {}
+        )
         X, targets = load_svmlight_file(str(input.path), multilabel=True, **own)
         input.budget.check_columns(X.shape[1])
         numbers = sorted({number for row in targets for number in row})
@@ -333,7 +411,10 @@ class LibsvmSource(ArraySource):
         # The labels are made dense.
         input.budget.spend_array((X.shape[0], len(numbers)))
         Y = MultiLabelBinarizer(classes=numbers).fit_transform(targets).astype(np.int8)
-        names = {"feature_names": [f"x{j}" for j in range(X.shape[1])], "label_names": [f"{n:g}" for n in numbers]}
+        names = {
+            "feature_names": [f"x{j}" for j in range(X.shape[1])],
+            "label_names": [f"{n:g}" for n in numbers],
+        }
         super().__init__(input, {"X": X, "Y": Y, META: comment or json.dumps(names)})
 
 
@@ -348,7 +429,8 @@ def _read_own_comment(path: Path) -> str:
 
 
 def _write_libsvm(output: Output, content: DatasetContent) -> None:
-    """Write features, with sixteen digits, and logical labels; names and origin go into a comment."""
+    """Write features, with sixteen digits, and logical labels; names and origin go into a
+    comment."""
     from sklearn.datasets import dump_svmlight_file
 
     if "Y" not in content.labels:
@@ -356,14 +438,20 @@ def _write_libsvm(output: Output, content: DatasetContent) -> None:
         raise TableError(f"LIBSVM files hold logical labels only; {advice}")
     X, Y = (scipy.sparse.csr_matrix(matrix) for matrix in (content.X, content.labels["Y"]))
     comment = _LIBSVM_MARK + content.meta()
-    dump_svmlight_file(_with_explicit_zeros(X), Y, output.file, zero_based=False, comment=comment, multilabel=True)
+    dump_svmlight_file(
+        _with_explicit_zeros(X), Y, output.file, zero_based=False, comment=comment, multilabel=True
+    )
 
 
 def _with_explicit_zeros(X: Any) -> Any:
-    """Give rows of zeros one of them explicitly: a line without labels and features would not be read back."""
+    """Give rows of zeros one of them explicitly: a line without labels and features would not be
+    read back."""
     rows = np.flatnonzero(np.diff(X.indptr) == 0)
     made = X.tocoo()
-    parts = (np.append(made.data, np.zeros(len(rows))), (np.append(made.row, rows), np.append(made.col, 0 * rows)))
+    parts = (
+        np.append(made.data, np.zeros(len(rows))),
+        (np.append(made.row, rows), np.append(made.col, 0 * rows)),
+    )
     return scipy.sparse.csr_matrix(parts, shape=X.shape)
 
 

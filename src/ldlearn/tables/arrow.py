@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import TableError, import_optional
+from ldlearn._optional_imports import import_optional
+from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import check_distinct, find_marked_labels
 from ldlearn.tables.files import STREAMED, Input, Output
 from ldlearn.tables.formats import META, Format, Table, parse_meta
@@ -26,7 +27,8 @@ _TEXTS = ("string", "large_string", "string_view", "null", "bool")
 
 
 class ArrowSource(Source):
-    """A column table; only the columns asked for are read. A column of lists of numbers becomes several."""
+    """A column table; only the columns asked for are read. A column of lists of numbers becomes
+    several."""
 
     def __init__(self, input: Input, format: str) -> None:
         super().__init__(input)
@@ -36,8 +38,8 @@ class ArrowSource(Source):
         options: Any = format
         if format == "parquet":
             announced = _parquet_sizes(input)
-            # Texts stay in dictionaries: a file names a long one once for any number of rows. Without buffers: a
-            # damaged page would get one of the size that it announces.
+            # Texts stay in dictionaries: a file names a long one once for any number of rows.
+            # Without buffers: a damaged page would get one of the size that it announces.
             read = dataset.ParquetReadOptions(dictionary_columns=announced.texts)
             options = dataset.ParquetFileFormat(read_options=read, pre_buffer=False)
         else:
@@ -50,7 +52,9 @@ class ArrowSource(Source):
         input.budget.check_columns(len(names))
         check_distinct(names)
         self.names = []
-        self._file_columns: list[tuple[str, int | None]] = []  # column of the file, and position in its lists
+        self._file_columns: list[
+            tuple[str, int | None]
+        ] = []  # column of the file, and position in its lists
         self._widths: dict[str, int] = {}  # lengths of lists
         for field in self._file.schema:
             if not _INDEX_OF_PANDAS.fullmatch(field.name):
@@ -59,7 +63,9 @@ class ArrowSource(Source):
 
     def _add_column(self, name: str, kind: Any) -> None:
         types = self._types
-        if not self._is_list(kind) or not (types.is_floating(kind.value_type) or types.is_integer(kind.value_type)):
+        if not self._is_list(kind) or not (
+            types.is_floating(kind.value_type) or types.is_integer(kind.value_type)
+        ):
             self.names.append(name)
             self._file_columns.append((name, None))
             return
@@ -77,7 +83,9 @@ class ArrowSource(Source):
 
     def _is_list(self, kind: Any) -> bool:
         types = self._types
-        return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+        return bool(
+            types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+        )
 
     def _check_type(self, name: str, kind: Any) -> None:
         """Refuse a column that is neither numbers nor texts, by its type alone."""
@@ -86,7 +94,9 @@ class ArrowSource(Source):
         inner = inner.value_type if types.is_dictionary(inner) else inner
         is_number = types.is_integer(inner) or types.is_floating(inner) or types.is_decimal(inner)
         if not (is_number or types.is_temporal(inner) or str(inner) in _TEXTS):
-            raise TableError(f"its type is {kind}; convert it to numbers or texts, or leave it out.", column=name)
+            raise TableError(
+                f"its type is {kind}; convert it to numbers or texts, or leave it out.", column=name
+            )
 
     def _read_meta(self) -> tuple[dict[str, list[int]], Mapping[str, str]]:
         """Labels and origin of a data set that this library wrote."""
@@ -97,7 +107,9 @@ class ArrowSource(Source):
         m, c = len(meta["feature_names"]), len(meta["label_names"])
         if len(self.names) != m + c * len(meta["fields"]):
             return find_marked_labels(self.names), meta["texts"]
-        return {f: list(range(m + k * c, m + (k + 1) * c)) for k, f in enumerate(meta["fields"])}, meta["texts"]
+        return {
+            f: list(range(m + k * c, m + (k + 1) * c)) for k, f in enumerate(meta["fields"])
+        }, meta["texts"]
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`."""
@@ -107,7 +119,9 @@ class ArrowSource(Source):
         for batch in self._batches(wanted):
             arrays = {name: self._read_values(batch.column(name), name, row) for name in wanted}
             places = ((i, *self._file_columns[i]) for i in kinds)
-            yield make_frame({i: arrays[name] if k is None else arrays[name][:, k] for i, name, k in places}, row)
+            yield make_frame(
+                {i: arrays[name] if k is None else arrays[name][:, k] for i, name, k in places}, row
+            )
             row += batch.num_rows
             self.input.on_progress(self.input.budget.size * batch.num_rows // max(self._n_rows, 1))
         if row - 1 != self._n_rows:
@@ -117,8 +131,12 @@ class ArrowSource(Source):
         for name in names:
             self._check_type(name, self._file.schema.field(name).type)
             if name in self._differences:
-                problem = "its texts are stored as differences (DELTA), which can unpack to any size"
-                raise TableError(f"{problem}; write the file with dictionaries, or leave it out.", column=name)
+                problem = (
+                    "its texts are stored as differences (DELTA), which can unpack to any size"
+                )
+                raise TableError(
+                    f"{problem}; write the file with dictionaries, or leave it out.", column=name
+                )
         needed = sum(self._column_bytes.get(name, 0) for name in (*names, _ALL_COLUMNS))
         self.input.budget.check(needed, STREAMED)
         options = {"use_threads": False, "batch_readahead": 0, "fragment_readahead": 0}
@@ -130,8 +148,9 @@ class ArrowSource(Source):
     def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
         """See `Source.read_matrices`.
 
-        In passes over a twelfth of the columns: Parquet's reader keeps some of every column that it is asked for, and
-        one pass over a file of 50,000 x 105 numbers took 6.5 times the memory of the result.
+        In passes over a twelfth of the columns: Parquet's reader keeps some of every column that it
+        is asked for, and one pass over a file of 50,000 x 105 numbers took 6.5 times the memory of
+        the result.
         """
         matrices = {}
         for field, positions in groups.items():
@@ -157,7 +176,10 @@ class ArrowSource(Source):
             ends = np.cumsum(column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False))
             lists = [part.tolist() for part in np.split(values, ends[:-1])] if len(ends) else []
             is_valid = column.is_valid().to_pylist()
-            return as_column([part if valid else None for part, valid in zip(lists, is_valid, strict=True)], "text")
+            return as_column(
+                [part if valid else None for part, valid in zip(lists, is_valid, strict=True)],
+                "text",
+            )
         if types.is_decimal(kind):
             column = column.cast("float64")
         elif types.is_temporal(kind):
@@ -170,7 +192,9 @@ class ArrowSource(Source):
     def _decode(self, column: Any, name: str, row: int) -> NDArray[Any]:
         """The values of a dictionary, each of them once in memory."""
         codes, places = np.unique(column.indices.fill_null(-1).to_numpy(), return_inverse=True)
-        used = column.dictionary.take(import_optional("pyarrow", "tables", "Tables").array(codes, mask=codes < 0))
+        used = column.dictionary.take(
+            import_optional("pyarrow", "tables", "Tables").array(codes, mask=codes < 0)
+        )
         values = self._read_values(used, name, row)
         lengths = np.array([len(value) if isinstance(value, str) else 0 for value in values])
         self.text_bytes += int(np.bincount(places, minlength=len(codes)) @ lengths)
@@ -181,7 +205,9 @@ class ArrowSource(Source):
         from pyarrow import compute
 
         width = self._widths[name]
-        lengths = compute.fill_null(compute.list_value_length(lists), width).to_numpy(zero_copy_only=False)
+        lengths = compute.fill_null(compute.list_value_length(lists), width).to_numpy(
+            zero_copy_only=False
+        )
         if (lengths != width).any():
             k = int(np.argmax(lengths != width))
             problem = f"its list has {lengths[k]:,} numbers, the first of the column has {width:,}."
@@ -193,7 +219,8 @@ class ArrowSource(Source):
 
 
 class _Sizes(NamedTuple):
-    """What a file announces: bytes of each column as arrays, its columns of texts, and those stored as differences."""
+    """What a file announces: bytes of each column as arrays, its columns of texts, and those stored
+    as differences."""
 
     columns: Mapping[str, int]
     texts: list[str]
@@ -237,9 +264,13 @@ def _roots(paths: list[str], names: set[str]) -> list[str]:
 
 
 def _feather_sizes(input: Input) -> _Sizes:
-    """By the headers of the batches, which are read together: lengths of arrays, and of buffers when unpacked."""
+    """By the headers of the batches, which are read together: lengths of arrays, and of buffers
+    when unpacked."""
     total = 0
-    with input.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+    with (
+        input.path.open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
+    ):
         footer = len(data) - 10 - struct.unpack_from("<i", data, len(data) - 10)[0]
         table = _Table(data, footer)
         for dictionaries_or_batches in (2, 3):
@@ -248,7 +279,8 @@ def _feather_sizes(input: Input) -> _Sizes:
                 has_mark = data[start : start + 4] == b"\xff\xff\xff\xff"
                 batch = _Table(data, start + (8 if has_mark else 4)).inner(2)
                 needed = _batch_bytes(
-                    batch.inner(1) if dictionaries_or_batches == 2 else batch, start + prefix_and_head
+                    batch.inner(1) if dictionaries_or_batches == 2 else batch,
+                    start + prefix_and_head,
                 )
                 input.budget.check(needed)
                 total += needed
@@ -293,11 +325,14 @@ class _Table:
 
 
 def to_arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
-    """An Arrow table whose types depend on those of the columns only, so that empty and full pieces agree."""
+    """An Arrow table whose types depend on those of the columns only, so that empty and full pieces
+    agree."""
     pa = import_optional("pyarrow", "tables", "Tables")
     texts = {name: values.dtype.kind in "OU" for name, values in columns.items()}
     arrays = [
-        pa.array(values, pa.string(), from_pandas=True) if texts[name] else pa.array(np.ascontiguousarray(values))
+        pa.array(values, pa.string(), from_pandas=True)
+        if texts[name]
+        else pa.array(np.ascontiguousarray(values))
         for name, values in columns.items()
     ]
     return pa.table(arrays, names=list(columns))
@@ -310,11 +345,17 @@ def _write_arrow(output: Output, tables: Iterator[Table], format: str) -> None:
     metadata = {META: output.meta} if output.meta else None
     pieces = (to_arrow_table(table).replace_schema_metadata(metadata) for table in tables)
     first = next(pieces)
-    with (parquet.ParquetWriter if format == "parquet" else ipc.new_file)(output.file, first.schema) as writer:
+    with (parquet.ParquetWriter if format == "parquet" else ipc.new_file)(
+        output.file, first.schema
+    ) as writer:
         for piece in chain([first], pieces):
             if len(piece):  # the schema is written in any case
                 writer.write_table(piece)
 
 
-PARQUET = Format("Parquet", partial(ArrowSource, format="parquet"), partial(_write_arrow, format="parquet"))
-FEATHER = Format("Feather", partial(ArrowSource, format="feather"), partial(_write_arrow, format="feather"))
+PARQUET = Format(
+    "Parquet", partial(ArrowSource, format="parquet"), partial(_write_arrow, format="parquet")
+)
+FEATHER = Format(
+    "Feather", partial(ArrowSource, format="feather"), partial(_write_arrow, format="feather")
+)

@@ -1,4 +1,5 @@
-"""Rows for annotators: which to annotate next, which labels look wrong, and suggestions for annotation tools."""
+"""Rows for annotators: which to annotate next, which labels look wrong, and suggestions for
+annotation tools."""
 
 import io
 import json
@@ -10,10 +11,12 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import normalize
 
+from ldlearn._messages import check_choice
+from ldlearn._optional_imports import import_optional
 from ldlearn.core.row_groups import Groups, count_groups, join_groups, rows_of_groups
 from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import Array
-from ldlearn.exceptions import ParameterError, TableError, check_choice, import_optional
+from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.files import PIPE, write_file
 from ldlearn.tables.formats import format_of, write_table
 from ldlearn.tables.labelled_table import describe_repeated_rows, find_groups
@@ -42,10 +45,10 @@ def ask_table(
 ) -> WrittenTable:
     """Write the rows that should be annotated next, and the labels that look wrong.
 
-    The table has the identifier, the texts (or what ``keep`` names), ``rank`` (see `choose_rows`), ``expected_error``
-    (see `expected_errors`), and ``suspicious``: labels that look wrong (see `find_suspicious_labels`), with the
-    probability of what is given. The `n` rows to annotate come first, then up to `n` other rows with suspicious labels,
-    without a rank.
+    The table has the identifier, the texts (or what ``keep`` names), ``rank`` (see `choose_rows`),
+    ``expected_error`` (see `expected_errors`), and ``suspicious``: labels that look wrong (see
+    `find_suspicious_labels`), with the probability of what is given. The `n` rows to annotate come
+    first, then up to `n` other rows with suspicious labels, without a rank.
 
     Parameters
     ----------
@@ -57,8 +60,9 @@ def ask_table(
     n : int, default=50
         How many rows to ask for.
     groups : str, optional
-        The column that names groups of rows that belong together, see `fit_table`; by default that of the fit, if the
-        table has it. Labels are checked by models that are fitted without the group of their row.
+        The column that names groups of rows that belong together, see `fit_table`; by default that
+        of the fit, if the table has it. Labels are checked by models that are fitted without the
+        group of their row.
     id, keep, kind, blank, format, dialect, to, raw, overwrite, on_message, progress
         As for `ldlearn.reporting.write_browse_page` and `predict_table`.
 
@@ -71,14 +75,19 @@ def ask_table(
     format_name = format_of(output, to)
     rows = read_model_rows(data, model, output, groups=groups, **options)
     for name in set(_ADDED_COLUMNS) & {rows.id, *rows.cells.columns}:
-        raise TableError("a column of this name would be added; rename it, or leave it out with keep.", column=name)
+        raise TableError(
+            "a column of this name would be added; rename it, or leave it out with keep.",
+            column=name,
+        )
     errors = expected_errors(rows.predicted, rows.degrees, rows.n_votes)
     asked = choose_rows(errors, rows.X, n)
     messages, notes, others = list(rows.messages), [""] * len(rows.names), asked[:0]
     together, n_repeated = find_groups(rows.X, rows.groups)
     messages += describe_repeated_rows(n_repeated, len(together))
     if (n_groups := len(np.unique(together[rows.recovered]))) == 1 and len(together) >= _MIN_ROWS:
-        messages.append("Labels are not checked: all labelled rows are equal or in one group, so none can be held out.")
+        messages.append(
+            "Labels are not checked: all labelled rows are equal or in one group, so none can be held out."
+        )
     if n_groups > 1 and rows.recovered.sum() >= _MIN_ROWS:
         labels = np.where(rows.recovered[:, None], rows.labels, np.nan)  # type: ignore[arg-type]
         probabilities = held_out_probabilities(rows.model.estimator, rows.X, labels, together)
@@ -91,9 +100,14 @@ def ask_table(
         others = np.setdiff1d(np.flatnonzero(suspicious.any(axis=1)), asked)
         lowest = np.where(suspicious, probabilities, 1.0)[others].min(axis=1)
         others = others[np.argsort(lowest, kind="stable")][:n]
-    places, ranks = np.append(asked, others), [*map(str, range(1, len(asked) + 1)), *[""] * len(others)]
+    places, ranks = (
+        np.append(asked, others),
+        [*map(str, range(1, len(asked) + 1)), *[""] * len(others)],
+    )
     columns: dict[str, Any] = {rows.id: [rows.names[i] for i in places], **rows.cells.iloc[places]}
-    columns |= dict(zip(_ADDED_COLUMNS, (ranks, errors[places], [notes[i] for i in places]), strict=True))
+    columns |= dict(
+        zip(_ADDED_COLUMNS, (ranks, errors[places], [notes[i] for i in places]), strict=True)
+    )
     written = import_pandas().DataFrame({name: list(cells) for name, cells in columns.items()})
     write_table(output, [written], [], format_name, raw=raw)
     return WrittenTable(len(written), list(rows.model.labels), output, messages)
@@ -104,10 +118,11 @@ def expected_errors(
 ) -> NDArray[np.float64]:
     """Expected squared error of the degrees of each row, which a known distribution would remove.
 
-    Votes are drawn from degrees with a Dirichlet prior around the prediction that counts as two votes; recovered
-    degrees count as two votes too, unless their number is known. With N votes in all and the posterior mean m, the
-    degrees d have the expected squared error ``|d - m|^2 + (1 - |m|^2) / (N + 1)``: large if labels and prediction
-    disagree, or if votes of further raters are hard to predict. A row without labels has the predicted degrees.
+    Votes are drawn from degrees with a Dirichlet prior around the prediction that counts as two
+    votes; recovered degrees count as two votes too, unless their number is known. With N votes in
+    all and the posterior mean m, the degrees d have the expected squared error ``|d - m|^2 + (1 -
+    |m|^2) / (N + 1)``: large if labels and prediction disagree, or if votes of further raters are
+    hard to predict. A row without labels has the predicted degrees.
     """
     if degrees is None:
         degrees = np.full(predicted.shape, np.nan)
@@ -122,8 +137,9 @@ def expected_errors(
 def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]:
     """Rows with large scores that are not alike, the best first.
 
-    Greedy maximisation of the determinant of ``diag(scores) (I + C) diag(scores) / 2``, C the cosines between rows
-    (a determinantal point process): the score of a row falls with its similarity to rows chosen before.
+    Greedy maximisation of the determinant of ``diag(scores) (I + C) diag(scores) / 2``, C the
+    cosines between rows (a determinantal point process): the score of a row falls with its
+    similarity to rows chosen before.
 
     Parameters
     ----------
@@ -144,7 +160,8 @@ def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]
     candidates = np.argsort(-scores, kind="stable")[: max(_MAX_CANDIDATES, n)]
     directions, left = normalize(X[candidates]), np.asarray(scores[candidates], dtype=np.float64)
     n = min(n, len(candidates))
-    # Rows of the Cholesky factor of (I + C) / 2, and the squared distance of each row from those chosen.
+    # Rows of the Cholesky factor of (I + C) / 2, and the squared distance of each row from those
+    # chosen.
     factor, residual = np.empty((n, len(candidates))), np.ones(len(candidates))
     chosen: list[int] = []
     for k in range(n):
@@ -161,11 +178,15 @@ def choose_rows(scores: NDArray[np.float64], X: Any, n: int) -> NDArray[np.intp]
 
 
 def held_out_probabilities(estimator: Any, X: Any, labels: Array, groups: Groups) -> Array:
-    """Probability of each given 0/1 label, by models that are fitted without the group of its row; NaN where unknown.
+    """Probability of each given 0/1 label, by models that are fitted without the group of its row;
+    NaN where unknown.
 
     Hyperparameters that the estimator has selected are kept.
     """
-    selected = {name: getattr(estimator, f"{name}_", getattr(estimator, name)) for name in estimator.path_params}
+    selected = {
+        name: getattr(estimator, f"{name}_", getattr(estimator, name))
+        for name in estimator.path_params
+    }
     known = np.flatnonzero(~np.isnan(labels).all(axis=1))
     known_groups = join_groups(groups[known])
     n_groups = count_groups(known_groups)
@@ -175,15 +196,17 @@ def held_out_probabilities(estimator: Any, X: Any, labels: Array, groups: Groups
         fitted = clone(estimator).set_params(**selected).fit(X[train], labels[train])
         predicted[test] = fitted.predict(X[test])
     found = np.full(labels.shape, np.nan)
-    found[known] = np.exp(-label_losses(predicted[known], np.asarray(labels[known], dtype=np.float64)))
+    found[known] = np.exp(
+        -label_losses(predicted[known], np.asarray(labels[known], dtype=np.float64))
+    )
     return found
 
 
 def find_suspicious_labels(labels: Array, probabilities: Array) -> NDArray[np.bool_]:
     """0/1 labels that look wrong, by confident learning for each label (as in cleanlab).
 
-    A label is suspicious if the opposite value is likelier than the given one, and at least as likely as it is on
-    average where it was given.
+    A label is suspicious if the opposite value is likelier than the given one, and at least as
+    likely as it is on average where it was given.
 
     Parameters
     ----------
@@ -197,7 +220,9 @@ def find_suspicious_labels(labels: Array, probabilities: Array) -> NDArray[np.bo
             opposite = labels == 1.0 - value
             # Of the opposite value, where it was given.
             count = opposite.sum(axis=0)
-            usual = np.where(opposite, probabilities, 0.0).sum(axis=0) / np.where(count, count, np.nan)
+            usual = np.where(opposite, probabilities, 0.0).sum(axis=0) / np.where(
+                count, count, np.nan
+            )
             suspicious |= (labels == value) & (1.0 - probabilities >= usual) & (probabilities < 0.5)
     return suspicious
 
@@ -213,8 +238,8 @@ def write_suggestions(
 ) -> WrittenTable:
     """Write the degrees of the rows of a table for an annotation tool, or for training.
 
-    Rows with labels have their recovered (or given) degrees, others the predicted ones. Labels are suggested whose
-    degree is at least ``1 / n_labels``, the largest first.
+    Rows with labels have their recovered (or given) degrees, others the predicted ones. Labels are
+    suggested whose degree is at least ``1 / n_labels``, the largest first.
 
     Parameters
     ----------
@@ -222,9 +247,10 @@ def write_suggestions(
     model : str or TableModel
     output : str
     program : {"argilla", "label-studio", "datasets"}
-        JSON with suggestions for ``Dataset.records.from_json`` of Argilla; JSON with predictions for the import of
-        Label Studio; Parquet with a list column ``soft_labels`` for ``load_dataset`` of Hugging Face's `datasets`. The
-        order of the labels is in the metadata of its schema (``labels``, as JSON).
+        JSON with suggestions for ``Dataset.records.from_json`` of Argilla; JSON with predictions
+        for the import of Label Studio; Parquet with a list column ``soft_labels`` for
+        ``load_dataset`` of Hugging Face's `datasets`. The order of the labels is in the metadata of
+        its schema (``labels``, as JSON).
     question : str, default="label"
         Name of the question of the annotation tool.
     id, keep, kind, blank, format, dialect, overwrite, on_message, progress
@@ -237,7 +263,11 @@ def write_suggestions(
     check_choice("program", program, PROGRAMS)
     rows = read_model_rows(data, model, output, **options)
     labels = rows.model.labels
-    degrees = rows.predicted if rows.degrees is None else np.where(np.isnan(rows.degrees), rows.predicted, rows.degrees)
+    degrees = (
+        rows.predicted
+        if rows.degrees is None
+        else np.where(np.isnan(rows.degrees), rows.predicted, rows.degrees)
+    )
     cells = rows.cells.astype(object).where(rows.cells.notna(), None)
     if program == "datasets":
         content: str | bytes = _soft_labels_parquet(rows.id, rows.names, cells, degrees, labels)
@@ -245,7 +275,9 @@ def write_suggestions(
         make = _argilla_record if program == "argilla" else _label_studio_task
         fields = cells.to_dict("records")
         each = zip(rows.names, fields, degrees, strict=True)
-        records = [make(name, cell, _suggested_degrees(row, labels), question) for name, cell, row in each]
+        records = [
+            make(name, cell, _suggested_degrees(row, labels), question) for name, cell, row in each
+        ]
         content = json.dumps(records, ensure_ascii=False, indent=1, default=str)
     write_file(output, content)
     return WrittenTable(len(degrees), list(labels), output, rows.messages)
@@ -256,12 +288,22 @@ def _suggested_degrees(degrees: Any, labels: tuple[str, ...]) -> dict[str, float
     return {labels[j]: float(degrees[j]) for j in order if degrees[j] >= 1.0 / len(labels) - 1e-9}
 
 
-def _argilla_record(name: str, fields: dict[str, Any], degrees: dict[str, float], question: str) -> dict[str, Any]:
+def _argilla_record(
+    name: str, fields: dict[str, Any], degrees: dict[str, float], question: str
+) -> dict[str, Any]:
     suggestion = {"value": list(degrees), "score": list(degrees.values()), "agent": "ldlearn"}
-    return {"id": name, "fields": fields, "metadata": {}, "suggestions": {question: suggestion}, "responses": {}}
+    return {
+        "id": name,
+        "fields": fields,
+        "metadata": {},
+        "suggestions": {question: suggestion},
+        "responses": {},
+    }
 
 
-def _label_studio_task(name: str, fields: dict[str, Any], degrees: dict[str, float], question: str) -> dict[str, Any]:
+def _label_studio_task(
+    name: str, fields: dict[str, Any], degrees: dict[str, float], question: str
+) -> dict[str, Any]:
     result = {
         "from_name": question,
         "to_name": next(iter(fields), "text"),
@@ -272,7 +314,9 @@ def _label_studio_task(name: str, fields: dict[str, Any], degrees: dict[str, flo
     return {"data": {**fields, "item": name, "degrees": degrees}, "predictions": [prediction]}
 
 
-def _soft_labels_parquet(id: str, names: list[str], cells: Any, degrees: Any, labels: tuple[str, ...]) -> bytes:
+def _soft_labels_parquet(
+    id: str, names: list[str], cells: Any, degrees: Any, labels: tuple[str, ...]
+) -> bytes:
     pa = import_optional("pyarrow", "tables", "Tables")
     parquet = import_optional("pyarrow.parquet", "tables", "Tables")
     columns = {id: pa.array(names, pa.string())}

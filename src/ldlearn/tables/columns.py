@@ -5,11 +5,10 @@
 ``emo_*``     every column whose name begins so
 ``x1:x20``    from one column to another in the order of the file, both included; an end may be left
               out, or be a position counted from 0, as the names of nameless columns are
-``a,emo_*``   several of these; a name that holds a comma is put in double quotes
-3, -1         from Python: a position counted from 0, or from the end
-slice(2, 5)   from Python: positions, as in a list
-a list        several of all these
-============  =======================================================================================
+``a,emo_*``   several of these; a name that holds a comma is put in double quotes 3, -1         from
+Python: a position counted from 0, or from the end slice(2, 5)   from Python: positions, as in a
+list a list        several of all these ============
+=======================================================================================
 """
 
 from __future__ import annotations
@@ -22,12 +21,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
-from ldlearn.exceptions import TableError, format_list, nearest_names, suggest_name
+from ldlearn._messages import format_list, nearest_names, suggest_name
+from ldlearn.exceptions import TableError
 
 if TYPE_CHECKING:
     from ldlearn.tables.source import Source
 
-# Marks before label names in headings, where plain names would not do: two label matrices, or a name that occurs twice.
+# Marks before label names in headings, where plain names would not do: two label matrices, or a
+# name that occurs twice.
 MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
 FEATURE_MARK = "X:"
 _TYPES = ("numeric", "categorical", "date", "text")
@@ -54,7 +55,11 @@ def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") 
     >>> find_columns(["age", "joy", "joyful"], ["joy", -3])
     [1, 0]
     """
-    found = [position for part in _split_choice(names, choice) for position in _find_part(names, part, option)]
+    found = [
+        position
+        for part in _split_choice(names, choice)
+        for position in _find_part(names, part, option)
+    ]
     if not found:
         raise TableError(f"{option} names no column; the columns are {format_list(names)}.")
     if len(set(found)) < len(found):
@@ -93,8 +98,8 @@ class TableColumns:
     ----------
     labels, features : list of str
     types : dict of str to list of str
-        Features whose type the user gives, by type: numeric, categorical, date, text. Of dates it may be
-        a mapping, to the format of each.
+        Features whose type the user gives, by type: numeric, categorical, date, text. Of dates it
+        may be a mapping, to the format of each.
     id : str or None
     groups : str or None
         The column that names the groups of rows that belong together.
@@ -111,7 +116,8 @@ class TableColumns:
 
 
 class FeatureOptions(TypedDict, total=False):
-    """Which columns are features, the types of some of them, and which column names the rows: see `fit_table`."""
+    """Which columns are features, the types of some of them, and which column names the rows: see
+    `fit_table`."""
 
     features: Columns
     numeric: Columns
@@ -123,9 +129,14 @@ class FeatureOptions(TypedDict, total=False):
     groups: str | None
 
 
-def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOptions]) -> TableColumns:
-    """Find the columns that are wanted: by name, prefix (``emb_*``), range (``x1:x20``) or position."""
-    given: dict[str, Any] = {option: choice for option, choice in wanted.items() if _is_given(option, choice)}
+def choose_columns(
+    source: Source, labels: Columns, **wanted: Unpack[FeatureOptions]
+) -> TableColumns:
+    """Find the columns that are wanted: by name, prefix (``emb_*``), range (``x1:x20``) or
+    position."""
+    given: dict[str, Any] = {
+        option: choice for option, choice in wanted.items() if _is_given(option, choice)
+    }
     # Keys of a mapping are choices, too.
     found = {
         option: source.find(list(choice) if isinstance(choice, Mapping) else choice, option)
@@ -134,7 +145,9 @@ def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOpti
     names = source.names  # after `find`, which may have joined a file of labels
     for option in ("id", "groups"):
         if len(found.setdefault(option, [])) > 1:
-            raise TableError(f"{option} must be one column, not {format_list([names[i] for i in found[option]])}.")
+            raise TableError(
+                f"{option} must be one column, not {format_list([names[i] for i in found[option]])}."
+            )
     others = {*found["labels"], *found["id"], *found["groups"]}
     features = found.setdefault("features", source.default_features(others))
     _check_disjoint(names, found, ("labels", "id", "features"))
@@ -145,12 +158,18 @@ def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOpti
     features = [i for i in features if i not in ignored]
     if not features:
         raise TableError("no column is left for the features.")
-    types: dict[str, Any] = {option: [names[i] for i in found[option]] for option in _TYPES if option in found}
+    types: dict[str, Any] = {
+        option: [names[i] for i in found[option]] for option in _TYPES if option in found
+    }
     for option in types:
         for i in set(found[option]).difference(features):
             raise TableError(f"{option} names {names[i]!r}, which is no feature.")
-    if isinstance(formats := wanted.get("date"), Mapping):  # a prefix may name several columns of one format
-        types["date"] = {names[i]: form for choice, form in formats.items() for i in source.find(choice, "date")}
+    if isinstance(
+        formats := wanted.get("date"), Mapping
+    ):  # a prefix may name several columns of one format
+        types["date"] = {
+            names[i]: form for choice, form in formats.items() for i in source.find(choice, "date")
+        }
     labelled, chosen = ([names[i] for i in part] for part in (found["labels"], features))
     id, groups = (names[found[option][0]] if found[option] else None for option in ("id", "groups"))
     return TableColumns(labelled, chosen, types, id, groups)
@@ -159,25 +178,35 @@ def choose_columns(source: Source, labels: Columns, **wanted: Unpack[FeatureOpti
 def _is_given(option: str, choice: Any) -> bool:
     """Whether there is a choice at all; a list of columns of a type may turn out empty."""
     return choice is not None and (
-        option in ("features", "id", "groups") or isinstance(choice, str | int | slice) or len(choice) > 0
+        option in ("features", "id", "groups")
+        or isinstance(choice, str | int | slice)
+        or len(choice) > 0
     )
 
 
-def _check_disjoint(names: Sequence[str], found: Mapping[str, list[int]], options: Sequence[str]) -> None:
+def _check_disjoint(
+    names: Sequence[str], found: Mapping[str, list[int]], options: Sequence[str]
+) -> None:
     """Refuse a column that two options name."""
     seen: dict[int, str] = {}
     for option in options:
         for i in found.get(option, ()):
             if i in seen:
-                raise TableError(f"{seen[i]} and {option} both name {names[i]!r}; leave it out of one.")
+                raise TableError(
+                    f"{seen[i]} and {option} both name {names[i]!r}; leave it out of one."
+                )
             seen[i] = option
 
 
-def find_columns_to_keep(source: Source, keep: Columns | None, id: str | None, labels: Sequence[str]) -> list[str]:
+def find_columns_to_keep(
+    source: Source, keep: Columns | None, id: str | None, labels: Sequence[str]
+) -> list[str]:
     """The columns that are written beside the degrees, the id aside; their names must be free."""
     chosen = [] if keep is None else [source.names[i] for i in source.find(keep, "keep")]
     if both := [name for name in chosen if name in labels]:
-        raise TableError(f"keep names the label {both[0]!r}, and its degrees are written under that name.")
+        raise TableError(
+            f"keep names the label {both[0]!r}, and its degrees are written under that name."
+        )
     return [name for name in chosen if name != id]
 
 
@@ -200,10 +229,16 @@ def check_columns(present: Sequence[str], needed: Sequence[str], kind: str) -> N
 def _split_choice(names: Sequence[str], choice: Any) -> list[Any]:
     # A column whose name holds commas is meant by that name.
     if isinstance(choice, str) and choice not in names:
-        return [part.strip() for part in next(csv.reader([choice], skipinitialspace=True), []) if part.strip()]
+        return [
+            part.strip()
+            for part in next(csv.reader([choice], skipinitialspace=True), [])
+            if part.strip()
+        ]
     if isinstance(choice, str | int | np.integer | slice):
         return [choice]
-    return [] if choice is None else list(choice)  # an index of a data frame is neither true nor false
+    return (
+        [] if choice is None else list(choice)
+    )  # an index of a data frame is neither true nor false
 
 
 def _find_part(names: Sequence[str], part: Any, option: str) -> list[int]:
@@ -212,10 +247,14 @@ def _find_part(names: Sequence[str], part: Any, option: str) -> list[int]:
     # True is an int to Python, but not meant as column 1.
     if isinstance(part, int | np.integer) and not isinstance(part, bool):
         if not -len(names) <= part < len(names):
-            raise TableError(f"{option}: there is no column {part}; there are {len(names)} columns.")
+            raise TableError(
+                f"{option}: there is no column {part}; there are {len(names)} columns."
+            )
         return [int(part) % len(names)]
     if not isinstance(part, str):
-        raise TableError(f"{option}: columns are chosen by name, prefix, range or position, got {part!r}.")
+        raise TableError(
+            f"{option}: columns are chosen by name, prefix, range or position, got {part!r}."
+        )
     return _find_by_text(names, part, option)
 
 
@@ -229,12 +268,19 @@ def _find_by_text(names: Sequence[str], part: str, option: str) -> list[int]:
     if part.endswith("*"):
         if found := [i for i, name in enumerate(names) if name.startswith(part[:-1])]:
             return found
-        raise TableError(f"{option}: no column begins with {part[:-1]!r}; the columns are {format_list(names)}.")
+        raise TableError(
+            f"{option}: no column begins with {part[:-1]!r}; the columns are {format_list(names)}."
+        )
     if ":" in part:
         first, _, last = part.partition(":")
-        start, stop = _find_range_end(names, first, 0, option), _find_range_end(names, last, len(names) - 1, option)
+        start, stop = (
+            _find_range_end(names, first, 0, option),
+            _find_range_end(names, last, len(names) - 1, option),
+        )
         if start > stop:
-            raise TableError(f"{option}: in the range {part!r} the first column comes after the last.")
+            raise TableError(
+                f"{option}: in the range {part!r} the first column comes after the last."
+            )
         return list(range(start, stop + 1))
     raise _missing_column_error(names, part, option)
 
@@ -260,7 +306,9 @@ def _missing_column_error(names: Sequence[str], part: str, option: str) -> Table
 
 def find_marked_labels(names: Sequence[str]) -> dict[str, list[int]]:
     """Positions of the columns that are marked as labels, by what they hold."""
-    found = {f: [i for i, name in enumerate(names) if name.startswith(mark)] for f, mark in MARKS.items()}
+    found = {
+        f: [i for i, name in enumerate(names) if name.startswith(mark)] for f, mark in MARKS.items()
+    }
     return {field: positions for field, positions in found.items() if positions}
 
 
@@ -271,7 +319,11 @@ def strip_mark(name: str, field: str) -> str:
 
 def mark_if_ambiguous(name: str, field: str) -> str:
     """A heading of which `strip_mark` makes ``name``, though it begins as if it had a mark."""
-    return name if strip_mark(name, field) == name else (FEATURE_MARK if field == "X" else MARKS[field]) + name
+    return (
+        name
+        if strip_mark(name, field) == name
+        else (FEATURE_MARK if field == "X" else MARKS[field]) + name
+    )
 
 
 def sorted_labels(names: Iterable[str]) -> list[str]:

@@ -6,7 +6,8 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from ldlearn.exceptions import TableError, check_choice, format_list
+from ldlearn._messages import check_choice, format_list
+from ldlearn.exceptions import TableError
 from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
@@ -56,7 +57,8 @@ def compare_tables(
     labels : str or sequence, optional
         The label columns; by default all that are not the id. They are matched by name.
     id : str, optional
-        The identifier column, by which rows are matched; by default they are matched by their order.
+        The identifier column, by which rows are matched; by default they are matched by their
+        order.
     metrics : sequence of str or "all", optional
         Names of `ldlearn.metrics`; by default all that need no order of the labels.
     convention : {"exact", "pyldl", "dldl", "dldl-recovery"}, default="exact"
@@ -75,10 +77,17 @@ def compare_tables(
             "the labels, or name the id."
         )
     if id is None and len(D) != len(P):
-        raise TableError(f"{truth} has {len(D)} rows but {other} has {len(P)} rows; match them by an id.")
-    for file, missing in ((other, D.index.difference(P.index)), (truth, P.index.difference(D.index))):
+        raise TableError(
+            f"{truth} has {len(D)} rows but {other} has {len(P)} rows; match them by an id."
+        )
+    for file, missing in (
+        (other, D.index.difference(P.index)),
+        (truth, P.index.difference(D.index)),
+    ):
         if len(missing):
-            raise TableError(f"{file} lacks rows that the other table has: {format_list(list(missing))}.")
+            raise TableError(
+                f"{file} lacks rows that the other table has: {format_list(list(missing))}."
+            )
     P = P.loc[D.index, D.columns]
     chosen = list(METRICS) if wants_all(metrics) else metrics
     scores = score_all(D.to_numpy(), P.to_numpy(), chosen, convention=convention)  # type: ignore[arg-type]
@@ -86,7 +95,8 @@ def compare_tables(
 
 
 def _read_degrees(input: Input, labels: Columns, id: str | None) -> Any:
-    """The label columns of a file as a data frame of degrees, with the ids, or the positions, as index."""
+    """The label columns of a file as a data frame of degrees, with the ids, or the positions, as
+    index."""
     with open_table(input) as source:
         chosen = range(len(source.names)) if labels is None else source.find(labels, "labels")
         names = [source.names[i] for i in chosen if source.names[i] != id]
@@ -94,10 +104,14 @@ def _read_degrees(input: Input, labels: Columns, id: str | None) -> Any:
         frame = source.read(dict.fromkeys([*names, *([] if id is None else [id])], "any"))
         try:
             values = np.column_stack([to_numbers(frame[name], name) for name in names])
-            D = TableLabels(names, values, frame.index).check_degrees(advice="degrees of a row sum to 1.")
+            D = TableLabels(names, values, frame.index).check_degrees(
+                advice="degrees of a row sum to 1."
+            )
         except TableError as error:
             advice = "if other columns stand beside the labels, choose the labels, or name the id."
-            raise TableError(f"{error.problem.rstrip('.')}; {advice}", row=error.row, column=error.column) from None
+            raise TableError(
+                f"{error.problem.rstrip('.')}; {advice}", row=error.row, column=error.column
+            ) from None
         # Positions instead of row numbers, which depend on the format.
         index = None if id is None else _read_identifiers(frame[id], id)
         return import_pandas().DataFrame(D, index=index, columns=names)
@@ -107,7 +121,9 @@ def _read_identifiers(column: Any, id: str) -> Any:
     """The ids of the rows, none of which may be missing or repeated."""
     ids = import_pandas().Index(to_texts(column, id))
     if ids.hasnans:
-        raise TableError("the id is missing.", row=column.index[int(np.argmax(ids.isna()))], column=id)
+        raise TableError(
+            "the id is missing.", row=column.index[int(np.argmax(ids.isna()))], column=id
+        )
     for problem in describe_repeated(column):
         raise TableError(problem)
     return ids

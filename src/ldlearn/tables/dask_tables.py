@@ -1,4 +1,5 @@
-"""Tables in many files, fitted and predicted on a Dask cluster: each file is a block, and each worker reads its own."""
+"""Tables in many files, fitted and predicted on a Dask cluster: each file is a block, and each
+worker reads its own."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,9 +11,10 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from ldlearn._optional_imports import import_optional
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.core.scaling import to_dense
-from ldlearn.exceptions import FileError, ParameterError, TableError, import_optional
+from ldlearn.exceptions import FileError, ParameterError, TableError
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, FeatureOptions
@@ -42,15 +44,17 @@ def fit_parts(
     overwrite: bool = True,
     **columns: Unpack[FeatureOptions],
 ) -> TableModel:
-    """Fit DLDL or VoteLDL on a table in many files, on a cluster whose workers can read them, and write the model file.
+    """Fit DLDL or VoteLDL on a table in many files, on a cluster whose workers can read them, and
+    write the model file.
 
-    What columns are, medians, scales and categories are learned from some rows of the first, the middle and the last
-    file; everything else from all rows. No rows are held out.
+    What columns are, medians, scales and categories are learned from some rows of the first, the
+    middle and the last file; everything else from all rows. No rows are held out.
 
     Parameters
     ----------
     data : str
-        A pattern such as ``"part-*.parquet"``; the files are blocks of rows, in the order of their names.
+        A pattern such as ``"part-*.parquet"``; the files are blocks of rows, in the order of their
+        names.
     labels, output, params, overwrite, features, numeric, categorical, date, text, ignore, id
         As for `fit_table`; labels are 0/1.
     scheduler : str
@@ -63,13 +67,17 @@ def fit_parts(
     TableModel
     """
     if columns.get("groups") is not None:
-        raise ParameterError("On a cluster no rows are held out and no groups are used; leave groups out.")
+        raise ParameterError(
+            "On a cluster no rows are held out and no groups are used; leave groups out."
+        )
     parts = _find_parts(data)
     if output is not None:
         check_output(output, parts, overwrite=overwrite)
     estimator = make_predictor(method, params)
     if type(estimator) not in (DLDL, VoteLDL):
-        raise ParameterError(f"On a cluster DLDL and VoteLDL are fitted, not {method}; leave --scheduler out.")
+        raise ParameterError(
+            f"On a cluster DLDL and VoteLDL are fitted, not {method}; leave --scheduler out."
+        )
     model = _learn_columns(parts, labels, columns, estimator)
     cluster, client = _connect(scheduler)
     with client:
@@ -91,7 +99,9 @@ def fit_parts(
         "mean_distribution": (distributions / n).tolist(),
         "missing": {},
         "repeated_rows": None,
-        "warnings": ["Medians, scales and categories were learned on a sample, and no rows were held out for a check."],
+        "warnings": [
+            "Medians, scales and categories were learned on a sample, and no rows were held out for a check."
+        ],
         "source": describe_origin(data),
     }
     if output is not None:
@@ -131,10 +141,14 @@ def predict_parts(
     parts = _find_parts(data)
     folder = Path(output).resolve()  # workers stand elsewhere
     if output == "-" or folder.is_file():
-        raise FileError(f"On a cluster each file is predicted into a folder; {output!r} is not one, name one with -o.")
+        raise FileError(
+            f"On a cluster each file is predicted into a folder; {output!r} is not one, name one with -o."
+        )
     names = [Path(part).name if to is None else f"{Path(part).stem}.{to}" for part in parts]
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
-        raise FileError(f"Two files would be written to {repeated[0]!r}; predict them into different folders.")
+        raise FileError(
+            f"Two files would be written to {repeated[0]!r}; predict them into different folders."
+        )
     loaded = load_table_model(model)
     folder.mkdir(parents=True, exist_ok=True)
     outputs = [str(folder / name) for name in names]
@@ -145,16 +159,27 @@ def predict_parts(
     with client:
         cluster.check_workers(client)
         # What is unusual about a text table is not reported once for each file.
-        options |= {"to": to, "overwrite": overwrite, "on_message": report_nothing, "progress": no_progress}
-        written = cluster.BlockRunner(client).map_compute(_predict_part, parts, outputs, common=(loaded, options))
-    messages = [f"{Path(table.output).name}: {text}" for table in written for text in table.messages]
+        options |= {
+            "to": to,
+            "overwrite": overwrite,
+            "on_message": report_nothing,
+            "progress": no_progress,
+        }
+        written = cluster.BlockRunner(client).map_compute(
+            _predict_part, parts, outputs, common=(loaded, options)
+        )
+    messages = [
+        f"{Path(table.output).name}: {text}" for table in written for text in table.messages
+    ]
     return WrittenTable(sum(table.rows for table in written), list(loaded.labels), output, messages)
 
 
 def _find_parts(data: str) -> list[str]:
     found = sorted(glob(data))
     if not found:
-        raise FileError(f"No file is called {data!r}; with --scheduler, DATA is a pattern such as 'part-*.parquet'.")
+        raise FileError(
+            f"No file is called {data!r}; with --scheduler, DATA is a pattern such as 'part-*.parquet'."
+        )
     return [str(Path(name).resolve()) for name in found]
 
 
@@ -163,19 +188,26 @@ def _connect(scheduler: str) -> tuple[Any, Any]:
     return cluster, cluster.connect(scheduler)
 
 
-def _learn_columns(parts: list[str], labels: Columns, wanted: FeatureOptions, estimator: Any) -> TableModel:
-    """A model with the columns, types and preprocessing of the table, whose estimator is not fitted."""
+def _learn_columns(
+    parts: list[str], labels: Columns, wanted: FeatureOptions, estimator: Any
+) -> TableModel:
+    """A model with the columns, types and preprocessing of the table, whose estimator is not
+    fitted."""
     frames = []
-    # A set, since of one or two files these are the same; rows may be sorted, so that one file alone would mislead.
+    # A set, since of one or two files these are the same; rows may be sorted, so that one file
+    # alone would mislead.
     for name in sorted({parts[0], parts[len(parts) // 2], parts[-1]}):
         table = read_labelled(name, labels, wanted)
         with prefix_errors(name):  # an error in the joined frame would not name the file
             if table.label_list is not None:
                 raise TableError(
-                    "on a cluster every label has a 0/1 column of its own.", column=table.label_list.column
+                    "on a cluster every label has a 0/1 column of its own.",
+                    column=table.label_list.column,
                 )
             table.labels.check(estimator)
-        frames.append(table.frame.to_frame() if isinstance(table.frame, SparseTable) else table.frame)
+        frames.append(
+            table.frame.to_frame() if isinstance(table.frame, SparseTable) else table.frame
+        )
     frame = import_pandas().concat(frames, ignore_index=True)
     if len(frame) > _SAMPLE_ROWS:
         frame = frame.sample(_SAMPLE_ROWS, random_state=0)
@@ -189,16 +221,21 @@ def _read_as_dask_arrays(parts: list[str], model: TableModel) -> tuple[Any, Any]
     import dask.array as da
     from dask import delayed
 
-    # A name of its own instead of a hash of the content, and no search of the model for collections inside.
+    # A name of its own instead of a hash of the content, and no search of the model for collections
+    # inside.
     sent = delayed(model, pure=False, traverse=False)
     read = [delayed(_read_part, pure=False)(name, sent) for name in parts]
 
     # How many rows a file has is known only when a worker has read it, hence the unknown lengths.
     def join(k: int, width: int, dtype: type) -> Any:
-        blocks = [da.from_delayed(delayed(itemgetter(k))(both), (np.nan, width), dtype) for both in read]
+        blocks = [
+            da.from_delayed(delayed(itemgetter(k))(both), (np.nan, width), dtype) for both in read
+        ]
         return da.concatenate(blocks, allow_unknown_chunksizes=True)
 
-    return join(0, model.facts["transformed_features"], np.float64), join(1, len(model.labels), np.int8)
+    return join(0, model.facts["transformed_features"], np.float64), join(
+        1, len(model.labels), np.int8
+    )
 
 
 # What a worker does to a file.
@@ -215,6 +252,8 @@ def _read_part(name: str, model: TableModel) -> tuple[Any, Any]:
     return to_dense(X), Y
 
 
-def _predict_part(name: str, output: str, common: tuple[TableModel, dict[str, Any]]) -> WrittenTable:
+def _predict_part(
+    name: str, output: str, common: tuple[TableModel, dict[str, Any]]
+) -> WrittenTable:
     model, options = common
     return predict_table(name, model, output, **options)

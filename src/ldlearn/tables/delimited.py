@@ -1,7 +1,7 @@
 """CSV and TSV: read by the C parser of pandas in chunks, written by Arrow.
 
-Separator, decimal mark, encoding and the position of the header are found in the first rows, unless they are given;
-`docs/guide/tables.md` lists the rules.
+Separator, decimal mark, encoding and the position of the header are found in the first rows, unless
+they are given; `docs/guide/tables.md` lists the rules.
 """
 
 import codecs
@@ -30,7 +30,11 @@ _LONGEST_ROW = 16 << 20
 _QUOTE, _NEWLINE = b'"\n'
 _SAMPLE_ROWS = 200
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_BYTE_ORDER_MARKS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_BYTE_ORDER_MARKS = {
+    codecs.BOM_UTF8: "utf-8-sig",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _POINT_NUMBER = re.compile(r"[+-]?(?:\d++(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?")
 _COMMA_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:\.\d{3})+|\d+),\d+(?:[eE][+-]?\d+)?")
 # These may have a mark between thousands: no evidence of a decimal mark.
@@ -41,7 +45,8 @@ _BESIDE_NUMBERS = " \t%$€£¥()°µ²³/" + ascii_letters
 
 
 class DelimitedSource(Source):
-    """A text table. Its first row names the columns, unless it holds only numbers; titles above it are skipped."""
+    """A text table. Its first row names the columns, unless it holds only numbers; titles above it
+    are skipped."""
 
     def __init__(self, input: Input, delimiter: str) -> None:
         super().__init__(input)
@@ -62,16 +67,21 @@ class DelimitedSource(Source):
         _check_header(header, sample, self._dialect.encoding)
         self._file = input.file
         if codecs.lookup(self._dialect.encoding.removesuffix("-sig")).name != "utf-8":
-            self._file = io.BufferedReader(_AsUtf8(input.file, self._dialect.encoding), BUFFER_BYTES)
+            self._file = io.BufferedReader(
+                _AsUtf8(input.file, self._dialect.encoding), BUFFER_BYTES
+            )
         has_header = not _is_row_of_numbers(header)
-        # A spreadsheet shows a name that has line breaks in one row; other lines between header and table are empty.
+        # A spreadsheet shows a name that has line breaks in one row; other lines between header and
+        # table are empty.
         header_rows = self._dialect.header_lines - sum(name.count("\n") for name in header)
         self.first_row = 1 + self._dialect.lines_above + has_header * header_rows
         for _ in range(self._dialect.lines_above + has_header * self._dialect.header_lines):
             self._file.readline()
         if not has_header:
             self._first_rows = self._dialect.rows
-        self._set_names([unguard(name) if has_header else f"column{i}" for i, name in enumerate(header)])
+        self._set_names(
+            [unguard(name) if has_header else f"column{i}" for i, name in enumerate(header)]
+        )
         self._width = len(header)  # of a row; names of empty columns at the end are dropped
         self._drop_empty_end()
         # Rows may be shorter than the first ones and take as many numbers.
@@ -81,14 +91,19 @@ class DelimitedSource(Source):
     def _drop_empty_end(self) -> None:
         """A separator at the end of the lines makes no column."""
         rows = self._first_rows
-        if {len(row) for row in rows} == {self._width + 1} and not any(row[-1].strip() for row in rows):
+        if {len(row) for row in rows} == {self._width + 1} and not any(
+            row[-1].strip() for row in rows
+        ):
             self._width += 1
         if rows:
-            filled = (i for row in (self.names, *rows) for i, cell in enumerate(row) if cell.strip())
+            filled = (
+                i for row in (self.names, *rows) for i, cell in enumerate(row) if cell.strip()
+            )
             del self.names[max(filled, default=0) + 1 :]
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
-        """See `Source.blocks`; a column of kind "any" becomes numbers if all of its values in the block are.
+        """See `Source.blocks`; a column of kind "any" becomes numbers if all of its values in the
+        block are.
 
         Columns whose first rows hold codes with leading zeros (01067) stay texts.
         """
@@ -96,7 +111,9 @@ class DelimitedSource(Source):
             return
         lists = [i for i in kinds if self.names[i] == self.input.list_column]
         kinds = {**kinds, **dict.fromkeys(lists, "text")}
-        codes = {i for row in self._first_rows for i, cell in enumerate(row) if has_leading_zero(cell)}
+        codes = {
+            i for row in self._first_rows for i, cell in enumerate(row) if has_leading_zero(cell)
+        }
         texts = {i: object for i, kind in kinds.items() if kind == "text" or i in codes}
         pandas = import_pandas()
         options: dict[str, Any] = {}
@@ -113,7 +130,8 @@ class DelimitedSource(Source):
                 names=range(self._width),
                 usecols=None if all_columns else sorted(kinds),
                 index_col=False,
-                dtype=texts or None,  # with a dict, even an empty one, pandas works on every column by itself
+                dtype=texts
+                or None,  # with a dict, even an empty one, pandas works on every column by itself
                 keep_default_na=False,
                 na_values=list(MISSING),
                 chunksize=self._chunk_rows,
@@ -127,17 +145,23 @@ class DelimitedSource(Source):
                     if len(frame):
                         yield self._to_block(frame, kinds, file.empty_rows)
         except pandas.errors.ParserError as error:
-            if "Calling read(" in str(error):  # pandas passes on errors of the file, but replaces Ctrl-C
+            if "Calling read(" in str(
+                error
+            ):  # pandas passes on errors of the file, but replaces Ctrl-C
                 raise KeyboardInterrupt from None
             raise
 
     def _to_block(self, frame: Any, kinds: Mapping[int, Kind], empty_rows: list[int]) -> Any:
-        numeric = [i for i, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind in "iuf"]
+        numeric = [
+            i for i, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind in "iuf"
+        ]
         # Converted at once: a call for each of 10,000 columns is slow.
         matrix = (frame if len(numeric) == frame.shape[1] else frame[numeric]).to_numpy(np.float64)
         columns = dict(zip(numeric, matrix.T, strict=True))
         self._check_text_columns(frame.shape[1] - len(numeric))
-        columns |= {i: self._convert_texts(frame[i], kinds[i]) for i in frame.columns.difference(numeric)}
+        columns |= {
+            i: self._convert_texts(frame[i], kinds[i]) for i in frame.columns.difference(numeric)
+        }
         block = make_frame({i: columns[i] for i in kinds}, int(frame.index[0]) + self.first_row)
         if empty_rows:  # which pandas does not count
             block.index += np.searchsorted(empty_rows, frame.index, side="right")
@@ -150,21 +174,32 @@ class DelimitedSource(Source):
         if kind == "text" or self._dialect.decimal == ".":
             return cells
         with suppress(TypeError, ValueError):
-            return np.array([with_decimal_point(cell) if isinstance(cell, str) else cell for cell in cells], np.float64)
+            return np.array(
+                [with_decimal_point(cell) if isinstance(cell, str) else cell for cell in cells],
+                np.float64,
+            )
         return cells
 
 
 class _RowLengthCheck:
-    """The file that pandas reads. It refuses rows of another length, because pandas fills short rows up.
+    """The file that pandas reads. It refuses rows of another length, because pandas fills short
+    rows up.
 
-    Rows are no longer counted after a quote within a cell that does not begin with one, which is a mere character. If
-    pandas finds long rows itself, which it does when it reads all columns, totals suffice to find short ones.
+    Rows are no longer counted after a quote within a cell that does not begin with one, which is a
+    mere character. If pandas finds long rows itself, which it does when it reads all columns,
+    totals suffice to find short ones.
 
     ``empty_rows`` has the number of filled rows before every empty one.
     """
 
-    def __init__(self, table: DelimitedSource, file: io.BufferedReader, *, finds_long_rows: bool) -> None:
-        self._file, self._width, self._delimiter = file, table._width, table._dialect.delimiter.encode()
+    def __init__(
+        self, table: DelimitedSource, file: io.BufferedReader, *, finds_long_rows: bool
+    ) -> None:
+        self._file, self._width, self._delimiter = (
+            file,
+            table._width,
+            table._dialect.delimiter.encode(),
+        )
         self._finds_long_rows = finds_long_rows
         self._is_checked = self._width > 1 and len(self._delimiter) == 1
         self._rest, self._row = b"", table.first_row
@@ -186,7 +221,11 @@ class _RowLengthCheck:
     def _check(self, text: bytes) -> None:
         """Check the complete rows at the beginning, and keep the rest."""
         values, delimiter = np.frombuffer(text, dtype=np.uint8), self._delimiter[0]
-        is_end, is_delimiter, n_complete = values == _NEWLINE, values == delimiter, text.rfind(b"\n") + 1
+        is_end, is_delimiter, n_complete = (
+            values == _NEWLINE,
+            values == delimiter,
+            text.rfind(b"\n") + 1,
+        )
         if b'"' in text:
             is_quote = values == _QUOTE
             is_quoted = np.bitwise_xor.accumulate(is_quote)
@@ -197,7 +236,11 @@ class _RowLengthCheck:
                 return
             is_end, is_delimiter = is_end & ~is_quoted, is_delimiter & ~is_quoted
             n_complete = len(text) - int(np.argmax(is_end[::-1])) if is_end.any() else 0
-        is_end, is_delimiter, self._rest = is_end[:n_complete], is_delimiter[:n_complete], text[n_complete:]
+        is_end, is_delimiter, self._rest = (
+            is_end[:n_complete],
+            is_delimiter[:n_complete],
+            text[n_complete:],
+        )
         n_rows = int(np.count_nonzero(is_end))
         if self._finds_long_rows and np.count_nonzero(is_delimiter) == n_rows * (self._width - 1):
             self._row += n_rows
@@ -234,20 +277,27 @@ class _AsUtf8(io.RawIOBase):
 
 def _check_header(names: list[str], sample: bytes, encoding: str) -> None:
     if b"\r" in sample and b"\n" not in sample:
-        raise TableError("its lines end in carriage returns alone; save it with the line ends of this system.")
+        raise TableError(
+            "its lines end in carriage returns alone; save it with the line ends of this system."
+        )
     if not any(name.strip() for name in names):
-        raise TableError("the file is empty; a header line with the names of the columns is needed.")
+        raise TableError(
+            "the file is empty; a header line with the names of the columns is needed."
+        )
     if any("\0" in name for name in names) and b'"' not in sample:
         raise TableError(
             "it is not a text table (zero byte in the header); give the file the ending of its format, or name its "
             "encoding (encoding=, --encoding)."
         )
     if any("\ufffd" in name for name in names) and "\ufffd".encode(encoding) not in sample:
-        raise TableError(f"the header is not {encoding} text; name its encoding (encoding=, --encoding).")
+        raise TableError(
+            f"the header is not {encoding} text; name its encoding (encoding=, --encoding)."
+        )
 
 
 def _is_row_of_numbers(names: list[str]) -> bool:
-    """Whether the first line is data; 0, 1, 2, ... are the names that other programs give to nameless columns."""
+    """Whether the first line is data; 0, 1, 2, ... are the names that other programs give to
+    nameless columns."""
     if not all(is_number(name) for name in names):
         return False
     numbers = [float(name) for name in names]
@@ -266,7 +316,9 @@ class DetectedDialect(NamedTuple):
     messages: list[str]  # what differs from the default
 
 
-def detect_dialect(sample: bytes, input: Input, usual: str, *, is_whole: bool = True) -> DetectedDialect:
+def detect_dialect(
+    sample: bytes, input: Input, usual: str, *, is_whole: bool = True
+) -> DetectedDialect:
     """Find the dialect of a table.
 
     Parameters
@@ -278,7 +330,8 @@ def detect_dialect(sample: bytes, input: Input, usual: str, *, is_whole: bool = 
     usual : str
         The separator that the format usually has.
     is_whole : bool
-        Whether the sample is the whole table; otherwise its last row may be incomplete and is left out.
+        Whether the sample is the whole table; otherwise its last row may be incomplete and is left
+        out.
     """
     wanted = input.dialect or Dialect()
     encoding = wanted.encoding or _find_encoding(sample)
@@ -295,12 +348,15 @@ def detect_dialect(sample: bytes, input: Input, usual: str, *, is_whole: bool = 
     if not wanted.decimal and decimal == ",":
         messages.append("its numbers have decimal commas")
     if lines_above:
-        messages.append(f"{'a line' if lines_above == 1 else f'{lines_above} lines'} above its header skipped")
+        messages.append(
+            f"{'a line' if lines_above == 1 else f'{lines_above} lines'} above its header skipped"
+        )
     return DetectedDialect(encoding, delimiter, decimal, lines_above, header_lines, rows, messages)
 
 
 def _find_encoding(sample: bytes) -> str:
-    """By the byte order mark; else UTF-8 if the text is valid, else the usual one of Western Windows."""
+    """By the byte order mark; else UTF-8 if the text is valid, else the usual one of Western
+    Windows."""
     for mark, name in _BYTE_ORDER_MARKS.items():
         if sample.startswith(mark):
             return name
@@ -312,9 +368,11 @@ def _find_encoding(sample: bytes) -> str:
 
 
 def _find_delimiter(text: str, usual: str, is_whole: bool) -> str:
-    """The separator that gives every row as many columns as the header; of several, the one with most numbers.
+    """The separator that gives every row as many columns as the header; of several, the one with
+    most numbers.
 
-    Only if no separator does so, lines above the header and up to 10 % rows of another length are accepted.
+    Only if no separator does so, lines above the header and up to 10 % rows of another length are
+    accepted.
     """
     regular, irregular = dict[str, float](), dict[str, float]()
     for mark in (usual, *(mark for mark in _SEPARATORS if mark != usual)):
@@ -325,11 +383,18 @@ def _find_delimiter(text: str, usual: str, is_whole: bool) -> str:
             cells = _first_cells(rows[1:])
             # A number within a table separated by commas has none.
             n_numbers = sum(
-                bool(_POINT_NUMBER.fullmatch(cell) or (mark != "," and _COMMA_NUMBER.fullmatch(cell))) for cell in cells
+                bool(
+                    _POINT_NUMBER.fullmatch(cell) or (mark != "," and _COMMA_NUMBER.fullmatch(cell))
+                )
+                for cell in cells
             )
-            (irregular if n_other or lines_above else regular)[mark] = n_numbers / max(len(cells), 1)
+            (irregular if n_other or lines_above else regular)[mark] = n_numbers / max(
+                len(cells), 1
+            )
     found = regular or irregular
-    return max(found, key=lambda mark: found[mark], default=usual)  # the first of equals, which is the usual one
+    return max(
+        found, key=lambda mark: found[mark], default=usual
+    )  # the first of equals, which is the usual one
 
 
 def _first_cells(rows: list[list[str]]) -> list[str]:
@@ -339,8 +404,8 @@ def _first_cells(rows: list[list[str]]) -> list[str]:
 def _read_first_rows(text: str, delimiter: str, is_whole: bool) -> tuple[int, int, list[list[str]]]:
     """Lines above the header, lines of the header, and the first rows from the header on.
 
-    A line above the header fills no cell but the first, has fewer than half of the table's cells, or begins with #
-    and has another number of cells than the table.
+    A line above the header fills no cell but the first, has fewer than half of the table's cells,
+    or begins with # and has another number of cells than the table.
     """
     reader = csv.reader(io.StringIO(text, newline="\n"), delimiter=delimiter)
     rows, starts = [], [0]  # a row begins at the line after the one before it
@@ -372,7 +437,9 @@ def _find_decimal_mark(rows: list[list[str]], likely: str, list_column: str | No
 
     Columns that hold lists of numbers do not count.
     """
-    in_columns = ((j, cell.strip(_BESIDE_NUMBERS)) for row in rows[1:] for j, cell in enumerate(row))
+    in_columns = (
+        (j, cell.strip(_BESIDE_NUMBERS)) for row in rows[1:] for j, cell in enumerate(row)
+    )
     first = list(islice(in_columns, 5000))
     lists = {j for j, cell in first if _NUMBERS.fullmatch(cell)}
     lists |= {j for j, name in enumerate(rows[0] if rows else []) if name.strip() == list_column}
@@ -391,26 +458,38 @@ def write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> 
     from ldlearn.tables.arrow import to_arrow_table
 
     special = re.compile(f'["\\n\\r\\0{delimiter}]')
-    options = arrow_csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed")
+    options = arrow_csv.WriteOptions(
+        include_header=False, delimiter=delimiter, quoting_style="needed"
+    )
     for k, table in enumerate(tables):
         if not output.raw:
             table = {guard(name): _guard_cells(column) for name, column in table.items()}
         if k == 0:  # not by Arrow, which puts every name in quotes
-            quoted = ['"' + name.replace('"', '""') + '"' if special.search(name) else name for name in table]
+            quoted = [
+                '"' + name.replace('"', '""') + '"' if special.search(name) else name
+                for name in table
+            ]
             output.file.write((delimiter.join(quoted) + "\n").encode())
         # A float32 has fewer digits than the float64 that it is read back as.
-        columns = {n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in table.items()}
+        columns = {
+            n: v.astype(np.float64) if v.dtype == np.float32 else v for n, v in table.items()
+        }
         arrow_csv.write_csv(to_arrow_table(columns), output.file, options)
 
 
 def _guard_cells(column: NDArray[Any]) -> NDArray[Any]:
     if column.dtype.kind not in "OU":
         return column
-    return np.array([guard(cell) if isinstance(cell, str) else cell for cell in column.tolist()], dtype=object)
+    return np.array(
+        [guard(cell) if isinstance(cell, str) else cell for cell in column.tolist()], dtype=object
+    )
 
 
 def _delimited_format(delimiter: str) -> Format:
-    source, write = partial(DelimitedSource, delimiter=delimiter), partial(write_delimited, delimiter=delimiter)
+    source, write = (
+        partial(DelimitedSource, delimiter=delimiter),
+        partial(write_delimited, delimiter=delimiter),
+    )
     return Format("a text table", source, write, is_text=True)
 
 

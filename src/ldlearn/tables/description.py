@@ -1,4 +1,5 @@
-"""What a table model has learned: its description, model card and coefficients, and explanations of predictions."""
+"""What a table model has learned: its description, model card and coefficients, and explanations of
+predictions."""
 
 import os
 from collections.abc import Iterator
@@ -10,10 +11,11 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn._optional_imports import import_optional
 from ldlearn.compose.method_names import method_name
 from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import softmax
-from ldlearn.exceptions import ParameterError, TableError, import_optional
+from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.column_types import CellReport, columns_by_type
 from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
 from ldlearn.tables.files import sha256_of, write_file
@@ -30,7 +32,8 @@ _OWN_SECTIONS = ("holdout", "warnings", "columns", "source")
 
 
 def describe_model(model: TableModel) -> dict[str, Any]:
-    """Everything about a model as plain values: method, parameters, columns, training data, scores, warnings."""
+    """Everything about a model as plain values: method, parameters, columns, training data, scores,
+    warnings."""
     return {
         "method": method_name(model.estimator),
         "parameters": _json_values(model.estimator.get_params()),
@@ -53,22 +56,28 @@ def describe_model(model: TableModel) -> dict[str, Any]:
 
 
 def describe_file(path: str | os.PathLike[str], method: str | None = None) -> dict[str, Any]:
-    """Everything about the model of a file, with its name and SHA-256; ``method`` as in `load_model`."""
+    """Everything about the model of a file, with its name and SHA-256; ``method`` as in
+    `load_model`."""
     model = load_table_model(path, method)  # first, because its errors name the file
     return {"model": os.fspath(path), "sha256": sha256_of(Path(path))} | describe_model(model)
 
 
 def certified_gap(estimator: Any) -> dict[str, float] | None:
-    """How far the recovered degrees can be from the optimum of their step: total and per row; None if not certified."""
-    gaps = (getattr(part, "gap_", None) for part in (estimator, getattr(estimator, "enhancer_", None)))
+    """How far the recovered degrees can be from the optimum of their step: total and per row; None
+    if not certified."""
+    gaps = (
+        getattr(part, "gap_", None) for part in (estimator, getattr(estimator, "enhancer_", None))
+    )
     gap = next((gap for gap in gaps if gap is not None), None)
     return None if gap is None else {"total": float(np.sum(gap)), "per_row": float(np.mean(gap))}
 
 
 def strongest_features(model: TableModel) -> dict[str, list[tuple[str, float]]] | None:
-    """For each label the three largest positive coefficients and their features; None if the model is not linear.
+    """For each label the three largest positive coefficients and their features; None if the model
+    is not linear.
 
-    They are taken relative to their mean over the labels, because adding the same to all labels changes nothing.
+    They are taken relative to their mean over the labels, because adding the same to all labels
+    changes nothing.
     """
     found = linear_softmax(model.estimator)
     if found is None:
@@ -82,25 +91,40 @@ def strongest_features(model: TableModel) -> dict[str, list[tuple[str, float]]] 
 
 
 def training_degrees(model: TableModel) -> dict[str, dict[str, Any]] | None:
-    """How the recovered degrees of the training rows spread, by label: mean and quartiles; None if not kept."""
+    """How the recovered degrees of the training rows spread, by label: mean and quartiles; None if
+    not kept."""
     D = getattr(model.estimator, "label_distributions_", None)
     if D is None:
         return None
     quartiles = np.quantile(D, [0, 0.25, 0.5, 0.75, 1], axis=0).T
     spread = zip(model.labels, np.mean(D, axis=0), quartiles, strict=True)
-    return {label: {"mean": float(mean), "quartiles": found.tolist()} for label, mean, found in spread}
+    return {
+        label: {"mean": float(mean), "quartiles": found.tolist()} for label, mean, found in spread
+    }
 
 
 def _learned_numbers(estimator: Any) -> dict[str, Any]:
     """Fitted attributes that are single numbers: selected penalties, numbers of iterations."""
-    learned = {name: value for name, value in vars(estimator).items() if name.endswith("_") and np.isscalar(value)}
-    return _json_values({name: value for name, value in learned.items() if not isinstance(value, str)})
+    learned = {
+        name: value
+        for name, value in vars(estimator).items()
+        if name.endswith("_") and np.isscalar(value)
+    }
+    return _json_values(
+        {name: value for name, value in learned.items() if not isinstance(value, str)}
+    )
 
 
 def _json_values(values: dict[str, Any]) -> dict[str, Any]:
     """Values that JSON can hold; others as they print."""
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
-    return {name: value if value is None or np.isscalar(value) else repr(value) for name, value in plain.items()}
+    plain = {
+        name: value.item() if isinstance(value, np.generic) else value
+        for name, value in values.items()
+    }
+    return {
+        name: value if value is None or np.isscalar(value) else repr(value)
+        for name, value in plain.items()
+    }
 
 
 def write_card(description: dict[str, Any], path: str | os.PathLike[str]) -> None:
@@ -112,7 +136,11 @@ def write_card(description: dict[str, Any], path: str | os.PathLike[str]) -> Non
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     scores = held_out_scores({"holdout": description["holdout"]})
-    derived = {"scores": scores, "verdict": _verdict(description), "types": columns_by_type(description["columns"])}
+    derived = {
+        "scores": scores,
+        "verdict": _verdict(description),
+        "types": columns_by_type(description["columns"]),
+    }
     write_file(path, environment.from_string(template).render(description, **derived))
 
 
@@ -120,7 +148,10 @@ def _verdict(description: dict[str, Any]) -> dict[str, str]:
     """Whether the model can be relied on, in a sentence."""
     held = description["holdout"]
     if held is None:
-        return {"class": "unknown", "text": "Not validated on held-out rows: its degrees may be unreliable."}
+        return {
+            "class": "unknown",
+            "text": "Not validated on held-out rows: its degrees may be unreliable.",
+        }
     text = describe_signal(held)
     if not held["better_than_baselines"]:
         return {"class": "bad", "text": text}
@@ -133,8 +164,8 @@ def _verdict(description: dict[str, Any]) -> dict[str, str]:
 class Explanation:
     """Contributions to the log-degrees of one row, compared with the average training row.
 
-    With ``z = ln d - mean(ln d)``, the centred log-degrees, the contributions sum exactly to the difference of z
-    between the row and the average row (the row of mean features).
+    With ``z = ln d - mean(ln d)``, the centred log-degrees, the contributions sum exactly to the
+    difference of z between the row and the average row (the row of mean features).
 
     Attributes
     ----------
@@ -173,10 +204,13 @@ class Explanation:
         }
 
 
-def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[ReadingOptions]) -> Explanation:
+def explain_row(
+    data: Any, model: str | TableModel, row: Any, **reading: Unpack[ReadingOptions]
+) -> Explanation:
     """Explain the prediction for one row by the contributions of its words and columns.
 
-    Exact for models whose prediction is a softmax of linear scores (`DLDL`, `SABFGS`, ...); others are refused.
+    Exact for models whose prediction is a softmax of linear scores (`DLDL`, `SABFGS`, ...); others
+    are refused.
 
     Parameters
     ----------
@@ -185,7 +219,8 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
     model : str or TableModel
         The model, or its file.
     row : int or label
-        The number of the row as in messages (the header is row 1); of a data frame its label in the index.
+        The number of the row as in messages (the header is row 1); of a data frame its label in the
+        index.
     format, dialect, on_message
         As for `predict_table`.
 
@@ -198,8 +233,12 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
     >>> import pandas as pd
     >>> from ldlearn import DLDL
     >>> from ldlearn.tables import TableModel, explain_row
-    >>> table = pd.DataFrame({"height": [1.0, 2.0, 7.0, 8.0], "sea": [1, 1, 1, 0], "mountain": [0, 0, 1, 1]})
-    >>> model = TableModel.fit(table, labels=["sea", "mountain"], estimator=DLDL(beta=0.1, gamma=0.1))
+    >>> table = pd.DataFrame(
+    ...     {"height": [1.0, 2.0, 7.0, 8.0], "sea": [1, 1, 1, 0], "mountain": [0, 0, 1, 1]}
+    ... )
+    >>> model = TableModel.fit(
+    ...     table, labels=["sea", "mountain"], estimator=DLDL(beta=0.1, gamma=0.1)
+    ... )
     >>> found = explain_row(table, model, 3)
     >>> found.parts, bool(found.contributions[0, 1] > 0)
     (['height 8'], True)
@@ -221,7 +260,15 @@ def explain_row(data: Any, model: str | TableModel, row: Any, **reading: Unpack[
     sums = import_pandas().DataFrame(each).groupby(_name_parts(loaded, frame, x), sort=False).sum()
     sums = sums.iloc[np.argsort(-sums.abs().max(axis=1).to_numpy(), kind="stable")]
     degrees, average = softmax(np.stack([x, means]) @ coef.T + intercept)
-    return Explanation(row, loaded.labels, sums.index.tolist(), sums.to_numpy(), degrees, average, report.messages())
+    return Explanation(
+        row,
+        loaded.labels,
+        sums.index.tolist(),
+        sums.to_numpy(),
+        degrees,
+        average,
+        report.messages(),
+    )
 
 
 def _find_row(chunks: Iterator[Any], row: Any) -> Any:
@@ -235,9 +282,12 @@ def _find_row(chunks: Iterator[Any], row: Any) -> Any:
 
 
 def _name_parts(model: TableModel, frame: Any, x: Matrix) -> list[str]:
-    """For each feature the column with its value, or the word; words that the row does not have are one part."""
+    """For each feature the column with its value, or the word; words that the row does not have are
+    one part."""
     encoders, columns, parts = model.preprocessing.encoders, set(model.features), []
-    for (column, feature), value in zip(model.preprocessing.features_with_columns(), x, strict=True):
+    for (column, feature), value in zip(
+        model.preprocessing.features_with_columns(), x, strict=True
+    ):
         if isinstance(encoders.get(column), TfidfEncoder):
             parts.append(feature if value else f"{column}: (absent words)")
         elif column in encoders:
@@ -245,12 +295,15 @@ def _name_parts(model: TableModel, frame: Any, x: Matrix) -> list[str]:
         else:
             column = column if column in columns else column.rpartition(" (")[0]  # a part of a date
             cell = frame[column].iloc[0]
-            parts.append(f"{column} {cell:.4g}" if isinstance(cell, float) else f"{column} {repr_cell(cell)}")
+            parts.append(
+                f"{column} {cell:.4g}" if isinstance(cell, float) else f"{column} {repr_cell(cell)}"
+            )
     return parts
 
 
 def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
-    """Coefficients and intercepts of a fitted estimator, or None if its prediction is no softmax of linear scores.
+    """Coefficients and intercepts of a fitted estimator, or None if its prediction is no softmax of
+    linear scores.
 
     Whether it is one is found by trying, so that methods need not be listed.
 
@@ -275,10 +328,15 @@ def linear_softmax(estimator: Any) -> tuple[Matrix, Matrix] | None:
         inner = next((getattr(inner, step) for step in steps if hasattr(inner, step)), None)
     if inner is None or not hasattr(estimator, "_predict"):
         return None
-    coef, intercept = np.asarray(inner.coef_, dtype=np.float64), np.asarray(inner.intercept_, dtype=np.float64)
+    coef, intercept = (
+        np.asarray(inner.coef_, dtype=np.float64),
+        np.asarray(inner.intercept_, dtype=np.float64),
+    )
     m, c = int(estimator.n_features_in_), len(estimator.label_names_)
     if coef.shape != (c, m) or intercept.shape != (c,):
         return None
     X = np.random.default_rng(0).normal(size=(8, m))
-    same = np.allclose(softmax(X @ coef.T + intercept), estimator._predict(X), rtol=1e-9, atol=1e-12)
+    same = np.allclose(
+        softmax(X @ coef.T + intercept), estimator._predict(X), rtol=1e-9, atol=1e-12
+    )
     return (coef, intercept) if same else None

@@ -1,4 +1,5 @@
-"""Text embeddings given by name: a model file stores only the name, and loading it imports nothing."""
+"""Text embeddings given by name: a model file stores only the name, and loading it imports
+nothing."""
 
 import os
 import sys
@@ -10,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import ParameterError, TableError, import_optional
+from ldlearn._optional_imports import import_optional
+from ldlearn.exceptions import ParameterError, TableError
 
 _SENTENCES = "sentence-transformers"
 _PROBE = ["A text that tells embeddings apart."]
@@ -38,7 +40,9 @@ class NamedEmbedding:
         """The embeddings of texts, a row each."""
         # Loose enough for another processor, which rounds otherwise.
         if not np.allclose(self._embed(_PROBE), self.probe, rtol=1e-3, atol=1e-5):
-            raise TableError(f"the embedding {self.name!r} gives other numbers than at the fit; install that version.")
+            raise TableError(
+                f"the embedding {self.name!r} gives other numbers than at the fit; install that version."
+            )
         # Equal texts get equal numbers, which batches of different lengths would round differently.
         position = {text: k for k, text in enumerate(dict.fromkeys(texts))}
         rows = np.array([position[text] for text in texts], dtype=np.intp)
@@ -51,14 +55,20 @@ class NamedEmbedding:
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float64]:
         if self.name not in _imported:
             advice = "if you trust that code, name it again (--embedding, or ldlearn.tables.import_embedding)"
-            raise TableError(f"the model needs the embedding {self.name!r:.80}, which is not part of it; {advice}.")
+            raise TableError(
+                f"the model needs the embedding {self.name!r:.80}, which is not part of it; {advice}."
+            )
         try:
             found = np.asarray(_imported[self.name](list(texts)), dtype=np.float64)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
-            raise TableError(f"the embedding {self.name!r} fails on a list of texts ({reason}).") from error
+            raise TableError(
+                f"the embedding {self.name!r} fails on a list of texts ({reason})."
+            ) from error
         if found.ndim != 2 or len(found) != len(texts) or not np.isfinite(found).all():
-            raise TableError(f"the embedding {self.name!r} must give a row of finite numbers for each text.")
+            raise TableError(
+                f"the embedding {self.name!r} must give a row of finite numbers for each text."
+            )
         return found
 
 
@@ -68,9 +78,10 @@ def import_embedding(name: str) -> NamedEmbedding:
     Parameters
     ----------
     name : str
-        ``module:attribute`` of a function that takes a list of texts and gives a matrix, or of an object (or a class
-        without arguments) with such a method ``transform`` or ``encode``; it must not need a fit. Or
-        ``sentence-transformers:MODEL``, if that library is installed. The folder you are in is looked at too.
+        ``module:attribute`` of a function that takes a list of texts and gives a matrix, or of an
+        object (or a class without arguments) with such a method ``transform`` or ``encode``; it
+        must not need a fit. Or ``sentence-transformers:MODEL``, if that library is installed. The
+        folder you are in is looked at too.
 
     Returns
     -------
@@ -79,25 +90,35 @@ def import_embedding(name: str) -> NamedEmbedding:
 
     Notes
     -----
-    Importing runs code: that of the module named here, and never what a model file names. A file keeps the name, and
-    `predict` asks for it again.
+    Importing runs code: that of the module named here, and never what a model file names. A file
+    keeps the name, and `predict` asks for it again.
     """
     module, _, attribute = name.partition(":")
     if not module or not attribute:
-        raise ParameterError(f"An embedding is named as module:attribute or {_SENTENCES}:MODEL, got {name!r}.")
-    _imported[name] = _load_sentence_model(attribute) if module == _SENTENCES else _import_function(name)
+        raise ParameterError(
+            f"An embedding is named as module:attribute or {_SENTENCES}:MODEL, got {name!r}."
+        )
+    _imported[name] = (
+        _load_sentence_model(attribute) if module == _SENTENCES else _import_function(name)
+    )
     embedding = NamedEmbedding(name)
     embedding.probe = embedding._embed(_PROBE)
     return embedding
 
 
 def _load_sentence_model(name: str) -> Callable[[list[str]], Any]:
-    library = import_optional("sentence_transformers", None, f"Embeddings such as {_SENTENCES}:{name}")
+    library = import_optional(
+        "sentence_transformers", None, f"Embeddings such as {_SENTENCES}:{name}"
+    )
     try:
         return _as_function(library.SentenceTransformer(name), name)
-    except Exception as error:  # no such model, or no network: what is raised depends on the version
+    except (
+        Exception
+    ) as error:  # no such model, or no network: what is raised depends on the version
         reason = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
-        raise ParameterError(f"The model {name!r} of {_SENTENCES} cannot be loaded ({reason}).") from None
+        raise ParameterError(
+            f"The model {name!r} of {_SENTENCES} cannot be loaded ({reason})."
+        ) from None
 
 
 def _import_function(name: str) -> Callable[[list[str]], Any]:
@@ -106,7 +127,9 @@ def _import_function(name: str) -> Callable[[list[str]], Any]:
     try:
         found = resolve_name(name)
     except Exception as error:
-        raise ParameterError(f"{name!r} cannot be imported ({type(error).__name__}: {error}).") from None
+        raise ParameterError(
+            f"{name!r} cannot be imported ({type(error).__name__}: {error})."
+        ) from None
     return _as_function(found, name)
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import TableError, import_optional
+from ldlearn._optional_imports import import_optional
+from ldlearn.exceptions import TableError
 from ldlearn.tables.files import STREAMED, Budget, Input, Output, convert_os_errors
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import Kind, RowSource, as_column
@@ -37,21 +38,26 @@ _VALUE = re.compile(
 
 
 class ExcelSource(RowSource):
-    """The first sheet that holds a table; its header is the first row that is nearly as full as the others."""
+    """The first sheet that holds a table; its header is the first row that is nearly as full as the
+    others."""
 
     def __init__(self, input: Input) -> None:
         super().__init__(input)
         calamine = import_optional("python_calamine", "tables", "Excel files")
         _check_size(input)
         try:
-            book = calamine.CalamineWorkbook.from_filelike(input.stack.enter_context(input.path.open("rb")))
+            book = calamine.CalamineWorkbook.from_filelike(
+                input.stack.enter_context(input.path.open("rb"))
+            )
             sheet, header, rows = self._find_table(book)
         except BaseException as error:
             if type(error).__name__ == "PanicException":  # of Rust, which is no Exception
                 raise TableError(f"it cannot be read as an Excel workbook: {error}") from None
             raise
         self._columns = [j for j, cell in enumerate(rows[header]) if cell != ""]
-        self._filled = np.array([k for k in range(header + 1, len(rows)) if _count_filled(rows[k])], dtype=int)
+        self._filled = np.array(
+            [k for k in range(header + 1, len(rows)) if _count_filled(rows[k])], dtype=int
+        )
         self._rows = (rows[k] for k in self._filled)
         self.first_row = header + 2
         if max(map(_count_filled, rows[header:])) > len(self._columns):
@@ -68,8 +74,11 @@ class ExcelSource(RowSource):
         for name in book.sheet_names:
             rows = book.get_sheet_by_name(name).to_python(skip_empty_area=False)
             widths = [_count_filled(row) for row in rows]
-            # A header fills at least 80 % of the cells of the fullest of the first rows, a title above it fewer.
-            header = next((k for k, n in enumerate(widths) if n and n >= 0.8 * max(widths[:30])), None)
+            # A header fills at least 80 % of the cells of the fullest of the first rows, a title
+            # above it fewer.
+            header = next(
+                (k for k, n in enumerate(widths) if n and n >= 0.8 * max(widths[:30])), None
+            )
             if header is not None:
                 found.append((name, header, rows))
                 if widths[header] > 1 and any(widths[header + 1 :]):
@@ -92,8 +101,9 @@ class ExcelSource(RowSource):
 def _check_size(input: Input) -> None:
     """Refuse a workbook that would take too much memory, by whatever name it calls its parts.
 
-    Calamine makes a matrix that reaches to the last row and column of a sheet, in which every cell has its own copy of
-    a shared text, and ends the process if that does not fit: a file with two cells could ask for 500 GB.
+    Calamine makes a matrix that reaches to the last row and column of a sheet, in which every cell
+    has its own copy of a shared text, and ends the process if that does not fit: a file with two
+    cells could ask for 500 GB.
     """
     budget = input.budget
     values: Counter[bytes] = Counter()
@@ -106,7 +116,9 @@ def _check_size(input: Input) -> None:
             found = _scan_member(archive, member, budget)
             n_sheets += found.n_sheets
             values.update(found.values)
-            text_sizes = [max(pair) for pair in zip_longest(text_sizes, found.text_sizes, fillvalue=0)]
+            text_sizes = [
+                max(pair) for pair in zip_longest(text_sizes, found.text_sizes, fillvalue=0)
+            ]
         # Each may be read, and several may be one part.
         budget.check(n_sheets * max((member.file_size for member in members), default=0), STREAMED)
     budget.check(sum(n * text_sizes[int(k)] for k, n in values.items() if int(k) < len(text_sizes)))
@@ -114,7 +126,8 @@ def _check_size(input: Input) -> None:
 
 @dataclass
 class _Scan:
-    """What a part of a workbook asks for: sheets, and shared texts by their numbers; or sizes of shared texts."""
+    """What a part of a workbook asks for: sheets, and shared texts by their numbers; or sizes of
+    shared texts."""
 
     n_sheets: int = 0
     values: Counter[bytes] = field(default_factory=Counter)
@@ -134,13 +147,17 @@ def _scan_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budg
             end = end if end > 0 else len(xml)
             xml, rest = xml[:end], xml[end:]
             if b"<!" in xml and _DOCTYPE.search(xml):
-                raise TableError("it has a document type declaration, which no workbook needs; it is refused.")
+                raise TableError(
+                    "it has a document type declaration, which no workbook needs; it is refused."
+                )
             # Cells may have no reference; the first part continues a row.
             counts = [len(_CELL.findall(row)) for row in _ROW.split(xml)]
             counts[0] += n_cells
             n_cells = counts[-1]
             references = set(_REFERENCE.findall(xml))
-            n_columns = max([n_columns, *counts, *(_column_number(letters) for letters, _ in references)])
+            n_columns = max(
+                [n_columns, *counts, *(_column_number(letters) for letters, _ in references)]
+            )
             n_row_tags += len(counts) - 1
             n_rows = max([n_rows, n_row_tags, *(int(number) for _, number in references)])
             budget.check(_CELL_BYTES * n_rows * n_columns)
@@ -156,7 +173,9 @@ def _scan_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budg
 
 def _invalid_cell_error(cell: str, where: str | None = None) -> TableError:
     limit = f"control characters and more than {_MOST_CHARACTERS:,} characters"
-    return TableError(f"the cell {repr_cell(cell)} has what no workbook can hold: {limit}; use .csv.", where=where)
+    return TableError(
+        f"the cell {repr_cell(cell)} has what no workbook can hold: {limit}; use .csv.", where=where
+    )
 
 
 def _column_number(letters: bytes) -> int:
@@ -168,7 +187,8 @@ def _count_filled(row: Row) -> int:
 
 
 def _to_plain_value(cell: Any) -> Any:
-    """Whole numbers without a fraction, dates and times as a text table would have them, nothing as None."""
+    """Whole numbers without a fraction, dates and times as a text table would have them, nothing as
+    None."""
     if isinstance(cell, str) and len(cell) > _MOST_CHARACTERS:
         raise _invalid_cell_error(cell)
     if isinstance(cell, float) and cell.is_integer():

@@ -10,9 +10,17 @@ import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from ldlearn._messages import format_list
 from ldlearn.core.scaling import column_moments, to_dense
-from ldlearn.exceptions import TableError, format_list
-from ldlearn.tables.column_types import WORD, CellReport, ColumnTypes, check_malformed, columns_by_type, split_dates
+from ldlearn.exceptions import TableError
+from ldlearn.tables.column_types import (
+    WORD,
+    CellReport,
+    ColumnTypes,
+    check_malformed,
+    columns_by_type,
+    split_dates,
+)
 from ldlearn.tables.embedding import NamedEmbedding
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.values import import_pandas, to_texts
@@ -34,8 +42,9 @@ PREPROCESSING_STEPS = (
 class TablePreprocessing:
     """What a table model does to a cleaned table (`clean_features`) before its estimator sees it.
 
-    Our own rather than scikit-learn's ColumnTransformer, which spends seconds on checking ten thousand columns one by
-    one, and whose state depends on its version. ``PREPROCESSING_STEPS`` describes it.
+    Our own rather than scikit-learn's ColumnTransformer, which spends seconds on checking ten
+    thousand columns one by one, and whose state depends on its version. ``PREPROCESSING_STEPS``
+    describes it.
 
     Attributes
     ----------
@@ -68,7 +77,9 @@ class TablePreprocessing:
     sparse: bool = False
 
     @classmethod
-    def fit(cls, cleaned: Any, types: ColumnTypes, *, sparse: bool = False, embedding: Any = None) -> tuple[Self, Any]:
+    def fit(
+        cls, cleaned: Any, types: ColumnTypes, *, sparse: bool = False, embedding: Any = None
+    ) -> tuple[Self, Any]:
         """Learn from a cleaned table; also returns the features of its rows.
 
         Parameters
@@ -94,7 +105,9 @@ class TablePreprocessing:
         size = sum(part.shape[0] * part.shape[1] for part in parts)
         nonzero = sum(part.nnz if scipy.sparse.issparse(part) else part.size for part in parts)
         # A sparse table stays sparse: made dense, it may not fit into memory.
-        preprocessing.sparse = isinstance(cleaned, SparseTable) or (sparse and nonzero < SPARSE_BELOW * size)
+        preprocessing.sparse = isinstance(cleaned, SparseTable) or (
+            sparse and nonzero < SPARSE_BELOW * size
+        )
         X = preprocessing._join(parts)
         preprocessing.feature_means = np.asarray(X.mean(axis=0), dtype=np.float64)
         return preprocessing, X
@@ -116,13 +129,15 @@ class TablePreprocessing:
         return [name for _, name in self.features_with_columns()]
 
     def features_with_columns(self) -> list[tuple[str, str]]:
-        """For each feature that the estimator sees, its column of the cleaned table, and its name."""
+        """For each feature that the estimator sees, its column of the cleaned table, and its
+        name."""
         names = [(name, name) for name in self.numbers]
         for name, values in zip(self.categorical, self.categories, strict=True):
             names += [(name, f"{name}_{value}") for value in values]
         for name, encoder in self.encoders.items():
             named = getattr(encoder, "get_feature_names_out", None)
-            # What the user brings may not name its features; an empty text shows how many there are.
+            # What the user brings may not name its features; an empty text shows how many there
+            # are.
             words = range(encoder.transform([""]).shape[1]) if named is None else named()
             names += [(name, f"{name}: {word}") for word in words]
         return names
@@ -130,21 +145,27 @@ class TablePreprocessing:
     def _transform_parts(self, cleaned: Any, report: CellReport | None = None) -> list[Any]:
         if isinstance(cleaned, SparseTable) and self.means[: len(cleaned.names)].any():
             cleaned = cleaned.to_frame()  # of a model whose numbers had no such zeros
-        parts = [self._scale(values, which) for values, which in _number_blocks(cleaned, self.numbers)]
+        parts = [
+            self._scale(values, which) for values, which in _number_blocks(cleaned, self.numbers)
+        ]
         for name, mode, values in zip(self.categorical, self.modes, self.categories, strict=True):
             known = import_pandas().Index(values, dtype=object)
             codes = np.asarray(known.get_indexer(cleaned[name].where(cleaned[name].notna(), mode)))
             parts.append(_one_hot(codes, len(values)))
             if report is not None:
                 report.add(report.unseen, cleaned[name], name, codes < 0)
-        return parts + [encoder.transform(cleaned[name].tolist()) for name, encoder in self.encoders.items()]
+        return parts + [
+            encoder.transform(cleaned[name].tolist()) for name, encoder in self.encoders.items()
+        ]
 
     def _scale(self, values: Any, which: slice) -> Any:
         scales = self.scales[which]
         if scipy.sparse.issparse(values):  # their means are 0
             parts = (values.data / scales[values.indices], values.indices, values.indptr)
             return scipy.sparse.csr_array(parts, shape=values.shape)
-        scaled = np.array(values, order="C")  # then in place: memory for another copy takes longer than the arithmetic
+        scaled = np.array(
+            values, order="C"
+        )  # then in place: memory for another copy takes longer than the arithmetic
         np.copyto(scaled, self.medians[which], where=np.isnan(scaled))
         scaled -= self.means[which]
         scaled /= scales
@@ -152,15 +173,22 @@ class TablePreprocessing:
 
     def _join(self, parts: list[Any]) -> Any:
         if self.sparse:
-            return scipy.sparse.hstack([scipy.sparse.csr_array(part) for part in parts], format="csr")
+            return scipy.sparse.hstack(
+                [scipy.sparse.csr_array(part) for part in parts], format="csr"
+            )
         dense = [to_dense(part) for part in parts]
         return dense[0] if len(dense) == 1 else np.hstack(dense)
 
 
 def _number_blocks(cleaned: Any, names: Sequence[str]) -> list[tuple[Any, slice]]:
-    """The numbers of a cleaned table, as one array or as a sparse one and an array; and which columns they are."""
+    """The numbers of a cleaned table, as one array or as a sparse one and an array; and which
+    columns they are."""
     if not isinstance(cleaned, SparseTable):
-        return [(_select_columns(cleaned, list(names)).to_numpy(dtype=np.float64), slice(None))] if names else []
+        return (
+            [(_select_columns(cleaned, list(names)).to_numpy(dtype=np.float64), slice(None))]
+            if names
+            else []
+        )
     k = len(cleaned.names)
     rest = _number_blocks(cleaned.frame, names[k:])
     return [(cleaned.matrix, slice(0, k)), *((values, slice(k, None)) for values, _ in rest)]
@@ -181,18 +209,24 @@ def _moments(values: Any) -> Matrix:
         scales = np.sqrt(column_moments(values)[1] / values.shape[0])
         return np.vstack([np.zeros((2, len(scales))), np.where(scales > 0, scales, 1.0)])
     moments = np.zeros((3, values.shape[1]))
-    for j, column in enumerate(values.T):  # one at a time, which stays in the cache of the processor
+    for j, column in enumerate(
+        values.T
+    ):  # one at a time, which stays in the cache of the processor
         missing = np.isnan(column)
         moments[0, j] = median = _median(column[~missing])
         filled = np.where(missing, median, column)
         mean, scale = filled.mean(), filled.std()
         # What is left of a constant after rounding is no spread.
-        moments[1:, j] = mean, scale if scale > np.finfo(np.float64).eps * len(filled) * abs(mean) else 1.0
+        moments[1:, j] = (
+            mean,
+            scale if scale > np.finfo(np.float64).eps * len(filled) * abs(mean) else 1.0,
+        )
     return moments
 
 
 def _median(values: Matrix) -> float:
-    """The median, 0 of no values, which are reordered; `numpy.median` partitions twice and is several times slower."""
+    """The median, 0 of no values, which are reordered; `numpy.median` partitions twice and is
+    several times slower."""
     if not len(values):
         return 0.0
     half = len(values) // 2
@@ -201,7 +235,8 @@ def _median(values: Matrix) -> float:
 
 
 def _most_frequent(series: Any) -> str:
-    """The most frequent text, of several the first in the alphabet; "missing" beside a single value."""
+    """The most frequent text, of several the first in the alphabet; "missing" beside a single
+    value."""
     if series.nunique() == 1 and series.isna().any():
         return "missing"
     return str(min(series.mode(), default=""))
@@ -254,7 +289,11 @@ def _fit_encoder(texts: Any, column: str, embedding: Any) -> Any:
     if isinstance(embedding, NamedEmbedding):
         return embedding
     try:
-        return TfidfEncoder.fit(texts.tolist()) if embedding is None else clone(embedding).fit(texts.tolist())
+        return (
+            TfidfEncoder.fit(texts.tolist())
+            if embedding is None
+            else clone(embedding).fit(texts.tolist())
+        )
     except ValueError as error:
         raise TableError(f"its texts give no numbers: {error}", column=column) from None
 
@@ -263,21 +302,31 @@ def clean_features(table: Any, types: ColumnTypes, report: CellReport) -> Any:
     """The feature columns of a table, cleaned: floats with NaN, categories with NaN, texts."""
     pandas = import_pandas()
     if isinstance(table, SparseTable):
-        rest = replace(types, numeric=tuple(name for name in types.numeric if name not in table.column_positions))
-        sparse = table.take_columns([name for name in types.numeric if name in table.column_positions])
+        rest = replace(
+            types,
+            numeric=tuple(name for name in types.numeric if name not in table.column_positions),
+        )
+        sparse = table.take_columns(
+            [name for name in types.numeric if name in table.column_positions]
+        )
         _check_sparse(sparse)
         return replace(sparse, frame=clean_features(table.frame, rest, report))
     parts = [_clean_numbers(table, types, report)]
     if types.dates:
         parts.append(_clean_dates(table, types, report))
     texts = {name: to_texts(table[name], name) for name in (*types.categorical, *types.texts)}
-    parts.append(pandas.DataFrame(texts, index=table.index, dtype=object).fillna(dict.fromkeys(types.texts, "")))
+    parts.append(
+        pandas.DataFrame(texts, index=table.index, dtype=object).fillna(
+            dict.fromkeys(types.texts, "")
+        )
+    )
     filled = [part for part in parts if part.shape[1]]
     return pandas.concat(filled, axis=1) if len(filled) > 1 else (filled or parts)[0]
 
 
 def _check_sparse(table: SparseTable) -> None:
-    """Refuse values of a sparse matrix that are not finite or too large: a missing cell is a 0 there."""
+    """Refuse values of a sparse matrix that are not finite or too large: a missing cell is a 0
+    there."""
     # Not the reverse, which NaN would pass.
     bad = ~(np.abs(table.matrix.data) <= _MAX_NUMBER)
     if bad.any():
@@ -288,16 +337,31 @@ def _check_sparse(table: SparseTable) -> None:
 
 
 def _clean_numbers(table: Any, types: ColumnTypes, report: CellReport) -> Any:
-    """All numeric columns as one block, because work on every column by itself would take most of the time."""
+    """All numeric columns as one block, because work on every column by itself would take most of
+    the time."""
     names = list(types.numeric)
     chosen = _select_columns(table, names)
     # Of columns that had percent signs in training it has to be checked that they still have.
-    if all(dtype.kind in "iuf" for dtype in set(chosen.dtypes)) and "%" not in (types.units or {}).values():
-        values = chosen.astype(np.float64).to_numpy()  # without a copy; to_numpy(na_value=...) makes one
+    if (
+        all(dtype.kind in "iuf" for dtype in set(chosen.dtypes))
+        and "%" not in (types.units or {}).values()
+    ):
+        values = chosen.astype(
+            np.float64
+        ).to_numpy()  # without a copy; to_numpy(na_value=...) makes one
     else:
-        units = dict.fromkeys(names) if types.units is None else dict.fromkeys(names, "") | dict(types.units)
-        values = np.column_stack([report.read_numbers(chosen[name], name, units[name]) for name in names])
-    largest = max(np.fmax.reduce(values, axis=None, initial=0.0), -np.fmin.reduce(values, axis=None, initial=0.0))
+        units = (
+            dict.fromkeys(names)
+            if types.units is None
+            else dict.fromkeys(names, "") | dict(types.units)
+        )
+        values = np.column_stack(
+            [report.read_numbers(chosen[name], name, units[name]) for name in names]
+        )
+    largest = max(
+        np.fmax.reduce(values, axis=None, initial=0.0),
+        -np.fmin.reduce(values, axis=None, initial=0.0),
+    )
     if largest > _MAX_NUMBER:
         i, j = np.argwhere(np.abs(values) > _MAX_NUMBER)[0]
         size = "too large to compute with" if np.isfinite(values[i, j]) else "not a finite number"
@@ -318,9 +382,14 @@ def _clean_dates(table: Any, types: ColumnTypes, report: CellReport) -> Any:
 
 
 def summarize_columns(cleaned: Any, types: ColumnTypes, report: CellReport) -> dict[str, Any]:
-    """The types of the feature columns, how many values are missing, and what the user should know."""
+    """The types of the feature columns, how many values are missing, and what the user should
+    know."""
     frame = cleaned.frame if isinstance(cleaned, SparseTable) else cleaned
     missing = {str(name): int(count) for name, count in frame.isna().sum().items() if count}
     groups = columns_by_type(types.left_out)
     left_out = [f"Columns left out ({why}): {format_list(names)}." for why, names in groups.items()]
-    return {"missing": missing, "columns": types.describe(), "warnings": [*report.messages(), *left_out]}
+    return {
+        "missing": missing,
+        "columns": types.describe(),
+        "warnings": [*report.messages(), *left_out],
+    }

@@ -1,4 +1,5 @@
-"""Files in and out: opening what is read, limits for what is not trusted, and writing a file whole or not at all."""
+"""Files in and out: opening what is read, limits for what is not trusted, and writing a file whole
+or not at all."""
 
 import codecs
 import errno
@@ -28,15 +29,25 @@ BUFFER_BYTES = 4 << 20  # of a file that is read: what can be looked at before i
 MAX_BYTES_VARIABLE = "LDLEARN_MAX_BYTES"
 _MAX_BYTES = 16 << 30
 _SMALL_FILE = 10 << 20
-# Twice this and the 240 MB of the process itself are 500 MB. The largest of the usual data sets, Movie, takes 116 MB.
+# Twice this and the 240 MB of the process itself are 500 MB. The largest of the usual data sets,
+# Movie, takes 116 MB.
 _SMALL_TABLE = 128 << 20
 # Deflate reaches 1,032 to 1; real data of mostly zeros stay below 200 (the Movie set has 170).
 _MOST_EXPANSION = 250
-_COLUMN_BYTES = 1 << 10  # measured: a name in all places where it is kept, and 75 microseconds of work
+_COLUMN_BYTES = (
+    1 << 10
+)  # measured: a name in all places where it is kept, and 75 microseconds of work
 _ARRAY_BYTES = 16 << 10  # not of memory: opening each takes up to 0.3 ms
 _JSON_VALUE_BYTES = 90  # an empty object in a list
 STREAMED = 4  # times the limit: what is read in pieces that are not kept, or overestimated
-_SEPARATOR_NAMES = {"comma": ",", "semicolon": ";", "tab": "\t", "\\t": "\t", "bar": "|", "space": " "}
+_SEPARATOR_NAMES = {
+    "comma": ",",
+    "semicolon": ";",
+    "tab": "\t",
+    "\\t": "\t",
+    "bar": "|",
+    "space": " ",
+}
 
 FilePath = str | os.PathLike[str]
 OnProgress = Callable[[int], None]
@@ -46,7 +57,9 @@ OnMessage = Callable[[str], None]
 class Progress(Protocol):
     """Opens a task; the callable that it returns is called with every amount of work done."""
 
-    def __call__(self, task: str, total: int | None, *, is_bytes: bool = False) -> AbstractContextManager[OnProgress]:
+    def __call__(
+        self, task: str, total: int | None, *, is_bytes: bool = False
+    ) -> AbstractContextManager[OnProgress]:
         """Begin a task of this size; None if that is unknown."""
 
 
@@ -69,8 +82,8 @@ def warn(sentence: str) -> None:
 class Budget:
     """The memory that a table may take, which follows from the size of its file.
 
-    A file of up to 10 MB may become a table of 128 MB, and every further byte 250 bytes. Whoever reads a file asks
-    here *before* memory is allocated.
+    A file of up to 10 MB may become a table of 128 MB, and every further byte 250 bytes. Whoever
+    reads a file asks here *before* memory is allocated.
 
     Attributes
     ----------
@@ -93,7 +106,9 @@ class Budget:
             return self.max_bytes
         if given := os.environ.get(MAX_BYTES_VARIABLE):
             if not given.isdecimal():
-                raise ParameterError(f"{MAX_BYTES_VARIABLE} must be a number of bytes, got {given!r}.")
+                raise ParameterError(
+                    f"{MAX_BYTES_VARIABLE} must be a number of bytes, got {given!r}."
+                )
             return int(given)
         return min(_MAX_BYTES, _SMALL_TABLE + _MOST_EXPANSION * max(0, self.size - _SMALL_FILE))
 
@@ -101,7 +116,9 @@ class Budget:
         """Refuse to take so many bytes, if they are more than some times the limit."""
         if needed > times * self.limit:
             problem = f"it would take {needed:,} bytes of memory, more than the limit {times * self.limit:,}"
-            remedy = f"raise max_bytes (in a shell: {MAX_BYTES_VARIABLE}={needed}) if that is intended"
+            remedy = (
+                f"raise max_bytes (in a shell: {MAX_BYTES_VARIABLE}={needed}) if that is intended"
+            )
             raise TableError(f"{problem} of a file of {self.size:,} bytes; {remedy}.")
 
     def spend(self, needed: int) -> None:
@@ -116,7 +133,8 @@ class Budget:
         self.spend(_ARRAY_BYTES + max(8, item_bytes) * cells)
 
     def check_columns(self, count: int, more_bytes: int = 0) -> None:
-        """Refuse so many columns; ``more_bytes`` if they cost more than others, such as the length of their names."""
+        """Refuse so many columns; ``more_bytes`` if they cost more than others, such as the length
+        of their names."""
         try:
             self.check(count * (_COLUMN_BYTES + more_bytes))
         except TableError as error:
@@ -132,8 +150,11 @@ class Budget:
         marks = ",[{" if isinstance(text, str) else (b",", b"[", b"{")
         self.spent += len(text) + _JSON_VALUE_BYTES * sum(map(text.count, marks))  # type: ignore[arg-type]
         self.check(self.spent, STREAMED)
-        # Integers of more than 300 digits become infinite floats, which later checks refuse; pandas cannot hold them.
-        return json.loads(text, parse_int=lambda digits: int(digits) if len(digits) < 300 else float(digits))
+        # Integers of more than 300 digits become infinite floats, which later checks refuse; pandas
+        # cannot hold them.
+        return json.loads(
+            text, parse_int=lambda digits: int(digits) if len(digits) < 300 else float(digits)
+        )
 
 
 NO_LIMIT = Budget(max_bytes=1 << 62)
@@ -146,7 +167,8 @@ class Dialect:
     Attributes
     ----------
     delimiter : str or None
-        What separates the columns: a character, or one of the words comma, semicolon, tab, bar, space.
+        What separates the columns: a character, or one of the words comma, semicolon, tab, bar,
+        space.
     decimal : {".", ","} or None
         What stands before the fraction of a number.
     encoding : str or None
@@ -162,7 +184,9 @@ class Dialect:
         object.__setattr__(self, "delimiter", delimiter)
         if delimiter is not None and len(delimiter) != 1:
             names = ", ".join(_SEPARATOR_NAMES)
-            raise ParameterError(f"The delimiter must be one character or {names}, got {delimiter!r}.")
+            raise ParameterError(
+                f"The delimiter must be one character or {names}, got {delimiter!r}."
+            )
         if self.decimal not in (None, ".", ","):
             raise ParameterError(f"The decimal mark must be '.' or ',', got {self.decimal!r}.")
         try:
@@ -174,7 +198,8 @@ class Dialect:
 
 @dataclass
 class Input:
-    """A table to read: a file, standard input, or a data frame. It is opened by `ldlearn.tables.formats.open_table`.
+    """A table to read: a file, standard input, or a data frame. It is opened by
+    `ldlearn.tables.formats.open_table`.
 
     Attributes
     ----------
@@ -195,7 +220,8 @@ class Input:
     list_column : str, optional
         The only label column, which may hold lists: 2,9 is no number there.
     max_bytes : int, optional
-        The largest number of bytes that the table may take; by default it follows from the size of the file.
+        The largest number of bytes that the table may take; by default it follows from the size of
+        the file.
     title : str
         What the format is called in messages.
     on_progress : callable
@@ -239,7 +265,11 @@ class Input:
         """The bytes, from the first to the last; those of a packed file are unpacked."""
         if not self.has_path and sys.stdin is None:
             raise FileError("standard input: it is closed; name a file.")
-        raw = self.stack.enter_context(self.path.open("rb", buffering=0)) if self.has_path else sys.stdin.buffer
+        raw = (
+            self.stack.enter_context(self.path.open("rb", buffering=0))
+            if self.has_path
+            else sys.stdin.buffer
+        )
         read = 0
         unpacked = 0
 
@@ -256,7 +286,9 @@ class Input:
 
         file = count_reads(cast(IO[bytes], raw), count_bytes)
         return (
-            count_reads(cast(IO[bytes], gzip.GzipFile(fileobj=file)), check_unpacked) if is_gzip(self.table) else file
+            count_reads(cast(IO[bytes], gzip.GzipFile(fileobj=file)), check_unpacked)
+            if is_gzip(self.table)
+            else file
         )
 
     @cached_property
@@ -269,11 +301,14 @@ class Input:
 
     @cached_property
     def path(self) -> Path:
-        """A file that can be read from its end, which a pipe does not have: that is copied first."""
+        """A file that can be read from its end, which a pipe does not have: that is copied
+        first."""
         if self.has_path:
             path = Path(self.table)
             if path.is_dir() or not path.exists():
-                problem = "it is a folder, not a table" if path.is_dir() else "there is no such file"
+                problem = (
+                    "it is a folder, not a table" if path.is_dir() else "there is no such file"
+                )
                 raise FileError(f"{path}: {problem}.")
             return path
         spooled = self.stack.enter_context(tempfile.NamedTemporaryFile(prefix="ldlearn-"))  # noqa: SIM115
@@ -290,7 +325,8 @@ class Input:
     def convert_errors(self) -> Iterator[None]:
         """Turn whatever goes wrong while the file is read into one sentence that names the file.
 
-        Parsers of foreign formats raise many kinds of exceptions on broken files; the caller needs one.
+        Parsers of foreign formats raise many kinds of exceptions on broken files; the caller needs
+        one.
         """
         try:
             with prefix_errors(self.where), convert_os_errors(self.where, "read"):
@@ -304,7 +340,9 @@ class Input:
             raise TableError(problem, where=self.where) from None
         except Exception as error:
             reason = " ".join(str(error).split())[:160] or type(error).__name__
-            raise TableError(f"it cannot be read as {self.title}: {reason}", where=self.where) from error
+            raise TableError(
+                f"it cannot be read as {self.title}: {reason}", where=self.where
+            ) from error
 
 
 class _CountedReads(io.RawIOBase):
@@ -323,7 +361,8 @@ class _CountedReads(io.RawIOBase):
 
 
 def count_reads(file: IO[bytes], on_read: OnProgress) -> io.BufferedReader:
-    """A file whose first ``BUFFER_BYTES`` can be looked at by ``peek``; ``on_read`` is called with amounts of bytes."""
+    """A file whose first ``BUFFER_BYTES`` can be looked at by ``peek``; ``on_read`` is called with
+    amounts of bytes."""
     return io.BufferedReader(_CountedReads(file, on_read), BUFFER_BYTES)
 
 
@@ -343,7 +382,8 @@ def prefix_errors(where: str) -> Iterator[None]:
 
 @contextmanager
 def convert_os_errors(path: FilePath, action: str) -> Iterator[None]:
-    """Turn an error of the system into a `FileError` that names the file; ``action`` is "read" or "written".
+    """Turn an error of the system into a `FileError` that names the file; ``action`` is "read" or
+    "written".
 
     A broken pipe stays what it is: that the reader has left is no fault of the file.
     """
@@ -386,7 +426,10 @@ class Output:
         if not is_gzip(self.name):
             return file
         # without a date, so that the same table is the same file
-        return cast(IO[bytes], self.stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)))
+        return cast(
+            IO[bytes],
+            self.stack.enter_context(gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)),
+        )
 
     def open_sibling(self, path: Path) -> IO[bytes]:
         """A further file of the same table."""
@@ -402,10 +445,11 @@ class Output:
 
 @contextmanager
 def atomic_write(path: FilePath) -> Iterator[IO[bytes]]:
-    """A binary file that takes the place of ``path`` when the block ends, and vanishes if the block fails.
+    """A binary file that takes the place of ``path`` when the block ends, and vanishes if the block
+    fails.
 
-    The draft lies in the same folder, because only a rename within one file system is atomic. What is no file, such as
-    a named pipe or /dev/null, is written to directly and never replaced.
+    The draft lies in the same folder, because only a rename within one file system is atomic. What
+    is no file, such as a named pipe or /dev/null, is written to directly and never replaced.
 
     Parameters
     ----------
@@ -427,7 +471,8 @@ def atomic_write(path: FilePath) -> Iterator[IO[bytes]]:
             # An incomplete file is closed to others.
             with open(draft, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as file:
                 yield file
-                # On disk before the rename: a crash after it must not find an empty file under the name.
+                # On disk before the rename: a crash after it must not find an empty file under the
+                # name.
                 file.flush()
                 os.fsync(file.fileno())
             os.chmod(draft, _permissions(target))
@@ -442,7 +487,9 @@ def write_file(path: FilePath, content: str | bytes) -> Path:
     """Write a whole file, or leave what was there; a text is written as UTF-8."""
     with atomic_write(path) as file:
         # Names of files that are no UTF-8 hold halves of characters.
-        file.write(content.encode(errors="backslashreplace") if isinstance(content, str) else content)
+        file.write(
+            content.encode(errors="backslashreplace") if isinstance(content, str) else content
+        )
     return Path(path)
 
 

@@ -14,13 +14,15 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import FileError, TableError, escape_commands, format_list
+from ldlearn._messages import escape_commands, format_list
+from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
 from ldlearn.tables.files import PIPE, Budget, Dialect, Input, Output, is_gzip, prefix_errors
 from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source
 
-# Ending of a file: module and name of its `Format`. A new format is one file and one line here, and then works in
-# read_dataset, write_dataset and every command. Modules are imported when their format is met.
+# Ending of a file: module and name of its `Format`. A new format is one file and one line here, and
+# then works in read_dataset, write_dataset and every command. Modules are imported when their
+# format is met.
 FORMATS = {
     "csv": "ldlearn.tables.delimited:CSV",
     "tsv": "ldlearn.tables.delimited:TSV",
@@ -39,7 +41,11 @@ META = "ldlearn_meta"  # where rich formats keep names and origin, as JSON
 TEXT_FIELDS = ("name", "source", "licence", "citation", "description")
 
 _PACKABLE = (".csv", ".tsv", ".jsonl", ".json")  # read from the first byte to the last
-_STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")  # nothing can be moved to their place
+_STANDARD_OUTPUT = (
+    "/dev/stdout",
+    "/dev/fd/1",
+    "/proc/self/fd/1",
+)  # nothing can be moved to their place
 
 Table = Mapping[str, NDArray[Any]]  # columns by name
 
@@ -73,25 +79,38 @@ class DatasetContent:
         return json.dumps(names | {"fields": list(self.labels)} | dict(self.texts))
 
     def headings(self) -> list[str]:
-        """Names of all columns: features, then the labels of each matrix; marked where they would be confused."""
+        """Names of all columns: features, then the labels of each matrix; marked where they would
+        be confused."""
         plain = [*self.feature_names, *self.label_names]
         reserved = (FEATURE_MARK, *MARKS.values())
-        # To the reader of a text table a marked heading is a label, and a line of nothing but numbers is a row.
-        is_marked = any(not name or name.startswith(reserved) for name in plain) or all(map(is_number, plain))
+        # To the reader of a text table a marked heading is a label, and a line of nothing but
+        # numbers is a row.
+        is_marked = any(not name or name.startswith(reserved) for name in plain) or all(
+            map(is_number, plain)
+        )
         if len(self.labels) == 1 and len(set(plain)) == len(plain) and not is_marked:
             return plain
-        features = [FEATURE_MARK + n if not n or n.startswith(reserved) else n for n in self.feature_names]
-        made = features + [MARKS[field] + name for field in self.labels for name in self.label_names]
+        features = [
+            FEATURE_MARK + n if not n or n.startswith(reserved) else n for n in self.feature_names
+        ]
+        made = features + [
+            MARKS[field] + name for field in self.labels for name in self.label_names
+        ]
         check_distinct(made)
         return made
 
     def chunks(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """Some rows at a time as named columns; at least one chunk, so that a set without rows has a header."""
+        """Some rows at a time as named columns; at least one chunk, so that a set without rows has
+        a header."""
         self.check_dense()
         names = self.headings()
         for start in range(0, max(self.X.shape[0], 1), CHUNK_ROWS):
-            parts = [matrix[start : start + CHUNK_ROWS] for matrix in (self.X, *self.labels.values())]
-            yield dict(zip(names, [column for part in parts for column in np.asarray(part).T], strict=True))
+            parts = [
+                matrix[start : start + CHUNK_ROWS] for matrix in (self.X, *self.labels.values())
+            ]
+            yield dict(
+                zip(names, [column for part in parts for column in np.asarray(part).T], strict=True)
+            )
 
     def check_dense(self) -> None:
         """Refuse sparse features, for formats that cannot hold them."""
@@ -101,7 +120,9 @@ class DatasetContent:
     def check_numbers_only(self) -> None:
         """Refuse columns of texts, for formats that cannot hold them."""
         for name in self.others:
-            raise TableError("this format holds numbers only; write .csv, .jsonl, .parquet or .npz.", column=name)
+            raise TableError(
+                "this format holds numbers only; write .csv, .jsonl, .parquet or .npz.", column=name
+            )
 
 
 def content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> DatasetContent:
@@ -113,7 +134,9 @@ def content_of_table(chunks: Iterable[Table], labels: Sequence[str]) -> DatasetC
     n_rows = len(next(iter(table.values())))
     return DatasetContent(
         X=np.column_stack([*numbers.values()]) if numbers else np.empty((n_rows, 0)),
-        labels={"D": np.column_stack([table[name] for name in labels]).astype(np.float64)} if labels else {},
+        labels={"D": np.column_stack([table[name] for name in labels]).astype(np.float64)}
+        if labels
+        else {},
         feature_names=list(numbers),
         label_names=list(labels),
         # NumPy would pickle objects.
@@ -126,7 +149,10 @@ def parse_meta(text: str, budget: Budget) -> dict[str, Any]:
     meta = budget.parse_json(text)
     if not isinstance(meta, dict):
         raise TableError("its description of itself is no JSON object.")
-    names = {key: [str(name) for name in meta.get(key, ())] for key in ("feature_names", "label_names", "fields")}
+    names = {
+        key: [str(name) for name in meta.get(key, ())]
+        for key in ("feature_names", "label_names", "fields")
+    }
     return names | {"texts": {key: str(meta[key]) for key in TEXT_FIELDS if key in meta}}
 
 
@@ -156,9 +182,12 @@ class Format:
 
 
 def format_of(name: str, format: str | None = None) -> str:
-    """The format of a table: that given, or that of its ending (``.csv`` of ``.csv.gz``); a pipe is CSV."""
+    """The format of a table: that given, or that of its ending (``.csv`` of ``.csv.gz``); a pipe is
+    CSV."""
     if format is not None and format not in FORMATS:
-        raise TableError(f"the format {format!r} is not supported; supported are {', '.join(FORMATS)}.")
+        raise TableError(
+            f"the format {format!r} is not supported; supported are {', '.join(FORMATS)}."
+        )
     if name == PIPE:
         return format or "csv"
     packed = Path(name[:-3]).suffix.lower() if is_gzip(name) else ""
@@ -172,7 +201,11 @@ def format_of(name: str, format: str | None = None) -> str:
     if suffix[1:] not in FORMATS:
         if Path(name).is_dir():
             raise FileError(f"{name}: it is a folder, not a table.")
-        problem = f"the ending {suffix!r} is not supported" if suffix else "its name has no ending that shows a format"
+        problem = (
+            f"the ending {suffix!r} is not supported"
+            if suffix
+            else "its name has no ending that shows a format"
+        )
         known = ", ".join("." + ending for ending in FORMATS)
         advice = "save a spreadsheet as .xlsx; a text table may be read with --from csv."
         raise TableError(f"{problem}; supported are {known}; {advice}", where=name)
@@ -195,7 +228,8 @@ def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Ite
     task : str
         What progress is reported of.
     by_name : bool
-        Whether the columns are going to be found by their names, which then must be there and be distinct.
+        Whether the columns are going to be found by their names, which then must be there and be
+        distinct.
     """
     if not isinstance(input.table, str):
         yield FrameSource(input)
@@ -213,7 +247,8 @@ def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Ite
             input.budget.check_columns(len(source.names))
             if by_name:
                 _check_names(source)
-        # Errors of the caller are not errors of the file: only a `TableError` gets the name of the file.
+        # Errors of the caller are not errors of the file: only a `TableError` gets the name of the
+        # file.
         with prefix_errors(input.where):
             if input.label_file is not None:
                 source.find(input.label_file)
@@ -221,11 +256,14 @@ def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Ite
 
 
 def _check_names(table: Source) -> None:
-    """Every column needs a name of its own; the position names those that have none in the header."""
+    """Every column needs a name of its own; the position names those that have none in the
+    header."""
     if nameless := [i for i, name in enumerate(table.names) if not name]:
         table.names = [name or f"column{i}" for i, name in enumerate(table.names)]
         made_up = format_list([table.names[i] for i in nameless])
-        table.input.log(f"columns without a name in the header are called by their positions: {made_up}")
+        table.input.log(
+            f"columns without a name in the header are called by their positions: {made_up}"
+        )
     check_distinct(table.names)
 
 
@@ -244,14 +282,20 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
     if name == PIPE:
         return
     if name in _STANDARD_OUTPUT:
-        raise FileError(f"{name}: standard output is written {PIPE!r} here; its format is csv unless you name another.")
+        raise FileError(
+            f"{name}: standard output is written {PIPE!r} here; its format is csv unless you name another."
+        )
     path = Path(name)
     if path.is_file():
         for other in inputs:
             if _is_same_file(path, other):
-                raise FileError(f"{name}: it is the same file as the input {other}, which would be lost; name another.")
+                raise FileError(
+                    f"{name}: it is the same file as the input {other}, which would be lost; name another."
+                )
         if not overwrite:
-            raise FileError(f"{name}: there is such a file already, and it is not to be replaced; name another.")
+            raise FileError(
+                f"{name}: there is such a file already, and it is not to be replaced; name another."
+            )
     if path.is_dir():
         raise FileError(f"{name}: it is a folder; name a file in it.")
     if not path.absolute().parent.is_dir():
@@ -260,13 +304,24 @@ def check_output(name: str, inputs: Sequence[str] = (), *, overwrite: bool = Tru
 
 def _is_same_file(path: Path, given: str) -> bool:
     try:
-        return os.path.samestat(os.fstat(sys.stdin.fileno()) if given == PIPE else os.stat(given), path.stat())
-    except (AttributeError, OSError, ValueError):  # there is no such file, or standard input is closed
+        return os.path.samestat(
+            os.fstat(sys.stdin.fileno()) if given == PIPE else os.stat(given), path.stat()
+        )
+    except (
+        AttributeError,
+        OSError,
+        ValueError,
+    ):  # there is no such file, or standard input is closed
         return False
 
 
 def write_table(
-    name: str, tables: Iterable[Any], labels: Sequence[str] = (), format: str | None = None, *, raw: bool = False
+    name: str,
+    tables: Iterable[Any],
+    labels: Sequence[str] = (),
+    format: str | None = None,
+    *,
+    raw: bool = False,
 ) -> None:
     """Write a table, complete or not at all; to standard output for "-".
 
@@ -281,10 +336,12 @@ def write_table(
     format : str, optional
         The format, if it cannot be inferred from the name.
     raw : bool, default=False
-        Whether names and texts are written unchanged: also those that a spreadsheet would run as formulas, to CSV and
-        TSV, and control characters, to standard output.
+        Whether names and texts are written unchanged: also those that a spreadsheet would run as
+        formulas, to CSV and TSV, and control characters, to standard output.
     """
-    chunks: Iterator[Table] = ({str(name): np.asarray(table[name]) for name in table} for table in tables)
+    chunks: Iterator[Table] = (
+        {str(name): np.asarray(table[name]) for name in table} for table in tables
+    )
     if name == PIPE and not raw:
         chunks = map(_escape_texts, chunks)
     _write(Output(name, raw=raw), format, chunks, lambda: content_of_table(chunks, labels))
@@ -296,7 +353,9 @@ def _escape_texts(table: Table) -> Table:
     def escape(column: NDArray[Any]) -> NDArray[Any]:
         if column.dtype.kind not in "OU":
             return column
-        return np.array([escape_commands(v) if isinstance(v, str) else v for v in column.tolist()], dtype=object)
+        return np.array(
+            [escape_commands(v) if isinstance(v, str) else v for v in column.tolist()], dtype=object
+        )
 
     return {escape_commands(name): escape(column) for name, column in table.items()}
 
@@ -307,7 +366,9 @@ def write_content(name: str, content: DatasetContent) -> None:
         _write(Output(name, content.meta()), None, content.chunks(), lambda: content)
 
 
-def _write(output: Output, format: str | None, rows: Iterator[Table], content: Callable[[], DatasetContent]) -> None:
+def _write(
+    output: Output, format: str | None, rows: Iterator[Table], content: Callable[[], DatasetContent]
+) -> None:
     """Write rows, or the whole content where the format needs that."""
     found = find_format(format_of(output.name, format))
     with output.stack:
@@ -318,6 +379,8 @@ def _write(output: Output, format: str | None, rows: Iterator[Table], content: C
         elif found.write_rows is not None:
             found.write_rows(output, rows)
         else:
-            raise TableError(f"{found.title} can only be read; write JSON lines, .jsonl.", where=output.name)
+            raise TableError(
+                f"{found.title} can only be read; write JSON lines, .jsonl.", where=output.name
+            )
         if output.name == PIPE:
             sys.stdout.buffer.flush()

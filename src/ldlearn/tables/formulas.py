@@ -5,7 +5,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-# Also behind blanks, and in the full width of East Asian fonts; behind apostrophes, so that `unguard` is the inverse.
+# Also behind blanks, and in the full width of East Asian fonts; behind apostrophes, so that
+# `unguard` is the inverse.
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|[\s\x00-\x1f\ufeff]*[=+\-@＝＋－＠])")
 _NUMBER = re.compile(r"\s*[+-]?[.,]?\d[\d.,]*(?:[eE][+-]?\d+)?\s*+%?\s*")
 
@@ -22,7 +23,8 @@ def guard(text: str) -> str:
 
 
 def unguard(text: str) -> str:
-    """The text that `guard` was given; of other texts, only those that it would have changed lose an apostrophe."""
+    """The text that `guard` was given; of other texts, only those that it would have changed lose
+    an apostrophe."""
     return text[1:] if text[:1] == "'" and guard(text[1:]) == text else text
 
 

@@ -1,6 +1,8 @@
-"""JSON lines (.jsonl), one object a row, and JSON files (.json): a list of objects, or tasks of an annotation tool.
+"""JSON lines (.jsonl), one object a row, and JSON files (.json): a list of objects, or tasks of an
+annotation tool.
 
-Lines are parsed by Python's json module: pandas converts values (dates, long numbers) and names no row in its errors.
+Lines are parsed by Python's json module: pandas converts values (dates, long numbers) and names no
+row in its errors.
 """
 
 import json
@@ -22,7 +24,8 @@ _LONGEST_LINE = 64 << 20
 
 
 class JsonSource(RowSource):
-    """JSON objects, one a row; tasks of an annotation tool are the table that `read_annotations` makes of them.
+    """JSON objects, one a row; tasks of an annotation tool are the table that `read_annotations`
+    makes of them.
 
     The columns are the keys of the first rows.
     """
@@ -44,12 +47,18 @@ class JsonSource(RowSource):
         self.labels = find_marked_labels(self.names)
         self._rows = chain(first, rows)
 
-    def _column(self, rows: list[dict[str, Any]], position: int, kind: Kind, first: int) -> NDArray[Any]:
+    def _column(
+        self, rows: list[dict[str, Any]], position: int, kind: Kind, first: int
+    ) -> NDArray[Any]:
         name = self.names[position]
         cells = [row.get(name) for row in rows]
         for number, cell in enumerate(cells, first):
-            if isinstance(cell, dict) or (isinstance(cell, list) and any(isinstance(v, dict | list) for v in cell)):
-                problem = "neither a number nor a text; `ldlearn import` makes a table of annotations."
+            if isinstance(cell, dict) or (
+                isinstance(cell, list) and any(isinstance(v, dict | list) for v in cell)
+            ):
+                problem = (
+                    "neither a number nor a text; `ldlearn import` makes a table of annotations."
+                )
                 raise TableError(problem, row=number, column=name)
         return as_column(cells, kind)
 
@@ -73,7 +82,11 @@ def parse_list(input: Input) -> list[dict[str, Any]]:
     input.budget.check(input.budget.size)
     found = _parse_json(input, input.file.read(), "file")
     rows = [found] if isinstance(found, dict) else found
-    if not isinstance(rows, list) or not any(rows) or not all(isinstance(row, dict) for row in rows):
+    if (
+        not isinstance(rows, list)
+        or not any(rows)
+        or not all(isinstance(row, dict) for row in rows)
+    ):
         raise TableError('a list of JSON objects is needed, such as [{"id": 1, "label": "joy"}].')
     return rows
 
@@ -91,12 +104,19 @@ def _parse_json(input: Input, text: bytes, what: str, row: int | None = None) ->
 def _write_lines(output: Output, tables: Iterator[Table]) -> None:
     """Write one JSON object a row; NaN becomes null."""
     for table in tables:
-        plain = [[None if value != value else value for value in column.tolist()] for column in table.values()]
+        plain = [
+            [None if value != value else value for value in column.tolist()]
+            for column in table.values()
+        ]
         for values in zip(*plain, strict=True):
             try:
-                line = json.dumps(dict(zip(table, values, strict=True)), ensure_ascii=False, allow_nan=False)
+                line = json.dumps(
+                    dict(zip(table, values, strict=True)), ensure_ascii=False, allow_nan=False
+                )
             except ValueError:
-                raise TableError("JSON has no infinite numbers; use another format.", where=output.name) from None
+                raise TableError(
+                    "JSON has no infinite numbers; use another format.", where=output.name
+                ) from None
             output.file.write(line.encode() + b"\n")
 
 

@@ -1,4 +1,5 @@
-"""One column that holds the labels of a row as a list, ``sky|sea`` or ``['sky', 'sea']``, made into 0/1 columns."""
+"""One column that holds the labels of a row as a list, ``sky|sea`` or ``['sky', 'sea']``, made into
+0/1 columns."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from ldlearn.exceptions import TableError, format_list
+from ldlearn._messages import format_list
+from ldlearn.exceptions import TableError
 from ldlearn.tables.annotation_formats import parse_labels, parse_list_text
 from ldlearn.tables.columns import sorted_labels
 from ldlearn.tables.files import Budget
@@ -19,7 +21,8 @@ _SEPARATORS = ("\n", "|", ";", ",")  # in this order, the first that occurs
 
 
 class LabelList(NamedTuple):
-    """The column that held lists, and what separates the labels in it; empty if that was in none of its texts."""
+    """The column that held lists, and what separates the labels in it; empty if that was in none of
+    its texts."""
 
     column: str
     separator: str
@@ -33,17 +36,19 @@ class LabelList(NamedTuple):
 def expand_label_list(
     table: Any, labels: Sequence[str], separator: str | None, budget: Budget
 ) -> tuple[Any, list[str], LabelList | None]:
-    """The table with 0/1 columns instead of a single label column of lists; as it is if there is no such column.
+    """The table with 0/1 columns instead of a single label column of lists; as it is if there is no
+    such column.
 
     Parameters
     ----------
     table : DataFrame
     labels : sequence of str
-        The label columns. A single one whose cells are texts other than yes/no, or lists, holds lists.
+        The label columns. A single one whose cells are texts other than yes/no, or lists, holds
+        lists.
     separator : str or None
-        What stands between labels; by default a new line, a bar, a semicolon or a comma, whichever occurs first in
-        this order. Lists as JSON, Python and NumPy write them (``["sky", "sea"]``) need none. An empty cell is a row
-        without labels.
+        What stands between labels; by default a new line, a bar, a semicolon or a comma, whichever
+        occurs first in this order. Lists as JSON, Python and NumPy write them (``["sky", "sea"]``)
+        need none. An empty cell is a row without labels.
     budget : Budget
         What the 0/1 columns may take.
 
@@ -56,7 +61,9 @@ def expand_label_list(
     """
     if len(labels) != 1 or not _holds_lists(table[labels[0]], separator):
         if separator is not None and labels:
-            raise TableError(f"separator is for one label column of texts; {format_list(labels)} hold numbers.")
+            raise TableError(
+                f"separator is for one label column of texts; {format_list(labels)} hold numbers."
+            )
         return table, list(labels), None
     column = labels[0]
     found = LabelList(column, separator or _find_separator(table[column]))
@@ -65,7 +72,9 @@ def expand_label_list(
         raise TableError("the label column is empty.", column=column)
     if len(names) > max(50, len(table) / 2):
         problem = f"{len(names)} different labels in {len(table)} rows look like texts"
-        raise TableError(f"{problem}; name other label columns, or what separates labels.", column=column)
+        raise TableError(
+            f"{problem}; name other label columns, or what separates labels.", column=column
+        )
     budget.check(8 * len(table) * len(names))
     return with_label_columns(table, found, names), names, found
 
@@ -84,8 +93,12 @@ def with_label_columns(table: Any, found: LabelList, names: Sequence[str]) -> An
     Y = binarizer.fit_transform(cells).astype(np.float64).toarray()
     rest = table.drop(columns=[found.column])
     if both := [name for name in names if name in rest.columns]:
-        raise TableError(f"the label {both[0]!r} is the name of a column too; rename one.", column=found.column)
-    return import_pandas().concat([rest, import_pandas().DataFrame(Y, index=table.index, columns=list(names))], axis=1)
+        raise TableError(
+            f"the label {both[0]!r} is the name of a column too; rename one.", column=found.column
+        )
+    return import_pandas().concat(
+        [rest, import_pandas().DataFrame(Y, index=table.index, columns=list(names))], axis=1
+    )
 
 
 def _holds_lists(series: Any, separator: str | None = None) -> bool:

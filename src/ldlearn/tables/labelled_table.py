@@ -1,4 +1,5 @@
-"""Tables with their labels: read from a file or a frame, checked and cleaned, before anything is learned."""
+"""Tables with their labels: read from a file or a frame, checked and cleaned, before anything is
+learned."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,13 @@ from ldlearn.tables.column_types import (
     describe_types,
     find_column_types,
 )
-from ldlearn.tables.columns import Columns, FeatureOptions, TableColumns, choose_columns, find_columns_to_keep
+from ldlearn.tables.columns import (
+    Columns,
+    FeatureOptions,
+    TableColumns,
+    choose_columns,
+    find_columns_to_keep,
+)
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
 from ldlearn.tables.files import Dialect, Input, OnMessage, Progress, prefix_errors, report_nothing
 from ldlearn.tables.formats import open_table
@@ -55,7 +62,10 @@ def split_options(options: Mapping[str, object], *groups: Any) -> list[dict[str,
     """The options of each group, a TypedDict; one that belongs to none is refused."""
     if unknown := options.keys() - {name for group in groups for name in group.__annotations__}:
         raise TypeError(f"there is no option {min(unknown)!r}.")
-    return [{name: options[name] for name in group.__annotations__ if name in options} for group in groups]
+    return [
+        {name: options[name] for name in group.__annotations__ if name in options}
+        for group in groups
+    ]
 
 
 @dataclass(frozen=True)
@@ -91,10 +101,13 @@ class LabelledTable:
         """Some of the rows."""
         return replace(self, frame=self.frame.iloc[rows], labels=self.labels.take(rows))
 
-    def clean(self, types: ColumnTypes | None = None, *, sparse: bool = False) -> tuple[Any, ColumnTypes, CellReport]:
+    def clean(
+        self, types: ColumnTypes | None = None, *, sparse: bool = False
+    ) -> tuple[Any, ColumnTypes, CellReport]:
         """Clean the feature columns, see `clean_features`; refuses a table of which none is left.
 
-        ``types`` are inferred unless they are given; the result is a frame unless it may be ``sparse``, and that pays.
+        ``types`` are inferred unless they are given; the result is a frame unless it may be
+        ``sparse``, and that pays.
         """
         table, report = self.frame, CellReport(self.input.decimal)
         # Before types are inferred, which differs for sparse columns.
@@ -104,7 +117,11 @@ class LabelledTable:
             given = self.columns.types
             types = find_column_types(table, self.columns.features, **given, decimal=report.decimal)
             frame = table.frame if isinstance(table, SparseTable) else table
-            inferred = [name for name in types.numeric if name in frame and name not in given.get("numeric", ())]
+            inferred = [
+                name
+                for name in types.numeric
+                if name in frame and name not in given.get("numeric", ())
+            ]
             report.columns |= describe_doubtful_numbers(frame, inferred)
         if len(types.left_out) == len(self.columns.features):
             why = "; ".join(describe_types(types.left_out))
@@ -112,11 +129,15 @@ class LabelledTable:
         cleaned = clean_features(table, types, report)
         check_categories(cleaned, types.categorical)
         if types.units is None:
-            types = replace(types, units={name: unit for name, unit in report.units.items() if unit})
+            types = replace(
+                types, units={name: unit for name, unit in report.units.items() if unit}
+            )
         return cleaned, types, report
 
 
-def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], keep: Columns = None) -> LabelledTable:
+def read_labelled(
+    table: Any, labels: Columns, options: Mapping[str, object], keep: Columns = None
+) -> LabelledTable:
     """Read the columns of a file or a data frame that are wanted, and its labels."""
     wanted, cells, reading = split_options(options, FeatureOptions, LabelOptions, ReadingOptions)
     only = labels[0] if isinstance(labels, list | tuple) and len(labels) == 1 else labels
@@ -125,16 +146,23 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
         dialect = replace(source.input.dialect or Dialect(), decimal=source.decimal)
         input = replace(source.input, dialect=dialect)
         columns = choose_columns(source, labels, **wanted)
-        named = columns.labels if len(columns.labels) > 1 else []  # a column of lists gives its name to no degrees
+        named = (
+            columns.labels if len(columns.labels) > 1 else []
+        )  # a column of lists gives its name to no degrees
         columns = replace(columns, kept=find_columns_to_keep(source, keep, columns.id, named))
         # As text: codes keep leading zeros, and dates their form.
-        as_text = [name for kind in ("categorical", "date", "text") for name in columns.types.get(kind, ())]
+        as_text = [
+            name for kind in ("categorical", "date", "text") for name in columns.types.get(kind, ())
+        ]
         as_text += [name for name in (columns.id, columns.groups) if name is not None]
-        # The last one counts: a kept column that is a feature is read as a feature, and id and groups always as text.
+        # The last one counts: a kept column that is a feature is read as a feature, and id and
+        # groups always as text.
         kinds: dict[str, Kind] = dict.fromkeys(columns.kept, "text")
         kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
         table = source.read(kinds | dict.fromkeys(as_text, "text"), sparse=True)
-        found = _read_labels(_reread_mixed_columns(table, columns.features, input), columns, input, **cells)
+        found = _read_labels(
+            _reread_mixed_columns(table, columns.features, input), columns, input, **cells
+        )
     if found.label_list is not None:
         input.log(found.label_list.describe(found.columns.labels))
     if dropped := len(table) - len(found.labels.values):
@@ -143,10 +171,15 @@ def read_labelled(table: Any, labels: Columns, options: Mapping[str, object], ke
 
 
 def _reread_mixed_columns(table: Any, features: Sequence[str], input: Input) -> Any:
-    """Read columns with both numbers and texts again, as texts: 1.50 was read as 1.5, which is another category."""
+    """Read columns with both numbers and texts again, as texts: 1.50 was read as 1.5, which is
+    another category."""
     frame = table.frame if isinstance(table, SparseTable) else table
-    of_objects = {name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind == "O"}
-    mixed = [name for name in features if name in of_objects and _mixes_numbers_and_texts(frame[name])]
+    of_objects = {
+        name for name, dtype in zip(frame.columns, frame.dtypes, strict=True) if dtype.kind == "O"
+    }
+    mixed = [
+        name for name in features if name in of_objects and _mixes_numbers_and_texts(frame[name])
+    ]
     if not mixed or not (input.has_path and input.path.is_file()):  # a pipe is read only once
         return table
     with open_table(replace(input, on_message=report_nothing), "reading") as source:
@@ -199,7 +232,8 @@ def describe_repeated_rows(n_repeated: int, n_rows: int) -> list[str]:
 
 @dataclass(frozen=True)
 class PreparedTable:
-    """A cleaned table with its labels, not yet numeric features: preprocessing is fitted on training rows only.
+    """A cleaned table with its labels, not yet numeric features: preprocessing is fitted on
+    training rows only.
 
     Attributes
     ----------
@@ -246,7 +280,11 @@ class PreparedTable:
 
         They are arrays; CSR matrices if they may be ``sparse`` and few of the features are not 0.
         """
-        frame = self.frame.to_frame() if isinstance(self.frame, SparseTable) and not sparse else self.frame
+        frame = (
+            self.frame.to_frame()
+            if isinstance(self.frame, SparseTable) and not sparse
+            else self.frame
+        )
         preprocessing, X = TablePreprocessing.fit(frame.iloc[train], self.types, sparse=sparse)
         return [X, *(preprocessing.transform(frame.iloc[rows]) for rows in others)]
 
@@ -257,15 +295,22 @@ class _PrepareOptions(FeatureOptions, ReadingOptions, total=False):
 
 
 def prepare_table(
-    data: str, labels: Columns, *, kind: str = "auto", name: str = "table", **options: Unpack[_PrepareOptions]
+    data: str,
+    labels: Columns,
+    *,
+    kind: str = "auto",
+    name: str = "table",
+    **options: Unpack[_PrepareOptions],
 ) -> PreparedTable:
-    """Read a table file as `fit_table` does, up to the point where something would be learned from its rows.
+    """Read a table file as `fit_table` does, up to the point where something would be learned from
+    its rows.
 
     Parameters
     ----------
     data : str
         The table.
-    labels, blank, empty_rows, features, numeric, categorical, date, text, ignore, id, groups, dialect, on_message
+    labels, blank, empty_rows, features, numeric, categorical, date, text, ignore, id, groups,
+    dialect, on_message
         As for `fit_table`.
     kind : {"auto", "distribution", "votes", "logical"}, default="auto"
         What the labels are; see `ldlearn.datasets.read_dataset`.
@@ -280,6 +325,10 @@ def prepare_table(
     with prefix_errors(data):
         frame, types, report = table.clean(sparse=True)
         fields = table.labels.to_fields(kind)
-        groups, n_repeated = find_groups(TablePreprocessing.fit(frame, types, sparse=True)[1], table.named_groups)
+        groups, n_repeated = find_groups(
+            TablePreprocessing.fit(frame, types, sparse=True)[1], table.named_groups
+        )
     names = list(table.labels.names)
-    return PreparedTable(name, frame, types, names, **fields, report=report, groups=groups, repeated_rows=n_repeated)
+    return PreparedTable(
+        name, frame, types, names, **fields, report=report, groups=groups, repeated_rows=n_repeated
+    )

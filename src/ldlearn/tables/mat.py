@@ -1,7 +1,8 @@
 """MATLAB files: version 7.3, which is HDF5 with a preface, and version 5.
 
-Own code reads version 5 because scipy.io.loadmat crashed (SIGSEGV) on damaged files in 12 of 12 fuzzing runs. It
-compares every size with the bytes present before memory is taken, and skips cells, structures and objects.
+Own code reads version 5 because scipy.io.loadmat crashed (SIGSEGV) on damaged files in 12 of 12
+fuzzing runs. It compares every size with the bytes present before memory is taken, and skips cells,
+structures and objects.
 """
 
 import math
@@ -14,7 +15,8 @@ import scipy.io
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import TableError, import_optional
+from ldlearn._optional_imports import import_optional
+from ldlearn.exceptions import TableError
 from ldlearn.tables.arrays import ArraySource, to_arrays
 from ldlearn.tables.files import Budget, Input, Output
 from ldlearn.tables.formats import DatasetContent, Format
@@ -22,9 +24,31 @@ from ldlearn.tables.formats import DatasetContent, Format
 _HDF5, _PREFACE = b"\x89HDF\r\n\x1a\n", 512
 _FILTERS = {"gzip", None}  # others may be plugins that HDF5 loads, which is foreign code
 _MATRIX, _COMPRESSED = 14, 15
-_DTYPES = {1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8"}
+_DTYPES = {
+    1: "i1",
+    2: "u1",
+    3: "i2",
+    4: "u2",
+    5: "i4",
+    6: "u4",
+    7: "f4",
+    9: "f8",
+    12: "i8",
+    13: "u8",
+}
 _CHAR, _SPARSE = 4, 5
-_CLASSES = {6: "f8", 7: "f4", 8: "i1", 9: "u1", 10: "i2", 11: "u2", 12: "i4", 13: "u4", 14: "i8", 15: "u8"}
+_CLASSES = {
+    6: "f8",
+    7: "f4",
+    8: "i1",
+    9: "u1",
+    10: "i2",
+    11: "u2",
+    12: "i4",
+    13: "u4",
+    14: "i8",
+    15: "u8",
+}
 
 
 class _ElementReader:
@@ -43,7 +67,9 @@ class _ElementReader:
         if first >> 16:  # a small element keeps up to four bytes inside its own tag
             first, length = first & 0xFFFF, first >> 16
             start, step = self.position + 4, 8
-        if (step == 8 and length > 4 and start == self.position + 4) or start + length > len(self.content):
+        if (step == 8 and length > 4 and start == self.position + 4) or start + length > len(
+            self.content
+        ):
             raise TableError("a matrix announces more bytes than it has")
         self.position += step
         return first, self.content[start : start + length]
@@ -60,7 +86,8 @@ class _ElementReader:
 
 
 def read_mat5(input: Input) -> dict[str, Any]:
-    """Numeric matrices (and texts, as str) of a file; cells, structures and objects are passed over."""
+    """Numeric matrices (and texts, as str) of a file; cells, structures and objects are passed
+    over."""
     arrays = {}
     with input.path.open("rb") as file:
         endian = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:])
@@ -118,7 +145,9 @@ def _read_matrix(parts: _ElementReader, budget: Budget) -> tuple[str, Any] | Non
         rows, starts, values = parts.numbers(), parts.numbers(), parts.numbers()
         budget.spend(32 * len(values))
         n_stored = int(starts[-1])  # there may be more room than entries (MATLAB's nzmax)
-        return name, checked_csr(values[:n_stored].astype(np.float64), rows[:n_stored], starts, shape)
+        return name, checked_csr(
+            values[:n_stored].astype(np.float64), rows[:n_stored], starts, shape
+        )
     values = parts.numbers()
     budget.spend_array(values.shape)
     if len(values) != math.prod(shape):
@@ -132,8 +161,11 @@ def _to_text(codes: NDArray[Any]) -> str:
 
 
 def checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> Any:
-    """The matrix whose columns begin at ``starts``; every index is checked, which scipy does not do by itself."""
-    matrix = scipy.sparse.csc_matrix((values, rows.astype(np.int64), starts.astype(np.int64)), shape=shape)
+    """The matrix whose columns begin at ``starts``; every index is checked, which scipy does not do
+    by itself."""
+    matrix = scipy.sparse.csc_matrix(
+        (values, rows.astype(np.int64), starts.astype(np.int64)), shape=shape
+    )
     matrix.check_format(full_check=True)
     return matrix.tocsr()
 
@@ -182,10 +214,13 @@ def _load_item(h5py: Any, item: Any, input: Input) -> Any:
     values = _load_numbers(item, input)
     matlab_class = item.attrs.get("MATLAB_class", b"")
     if "MATLAB_empty" in item.attrs:
-        # Of an empty array MATLAB stores the shape in place of the numbers; a file may lie about being empty.
+        # Of an empty array MATLAB stores the shape in place of the numbers; a file may lie about
+        # being empty.
         shape = tuple(int(length) for length in np.ravel(values)[:2])
         if 0 not in shape:
-            raise TableError(f"{item.name!r} is marked as empty, but would be an array of shape {shape}.")
+            raise TableError(
+                f"{item.name!r} is marked as empty, but would be an array of shape {shape}."
+            )
         return np.zeros(shape)
     if matlab_class in (b"char", "char"):
         return _to_text(values)
@@ -193,7 +228,8 @@ def _load_item(h5py: Any, item: Any, input: Input) -> Any:
 
 
 def _load_numbers(item: Any, input: Input) -> Any:
-    """Values of an array, after its declared size and where its bytes come from have been looked at."""
+    """Values of an array, after its declared size and where its bytes come from have been looked
+    at."""
     if item.external or item.is_virtual or item.compression not in _FILTERS:
         raise TableError(f"{item.name!r} lies in another file or is packed in an unusual way.")
     input.budget.spend_array(item.shape or ())
@@ -203,7 +239,8 @@ def _load_numbers(item: Any, input: Input) -> Any:
 
 
 def _check_chunks(item: Any, budget: Budget) -> None:
-    """Refuse chunks of more numbers than they announce: HDF5 takes whatever memory they unpack to."""
+    """Refuse chunks of more numbers than they announce: HDF5 takes whatever memory they unpack
+    to."""
     chunk_bytes = math.prod(item.chunks) * item.dtype.itemsize
     budget.check(chunk_bytes)  # may be larger than the array
     for k in range(item.id.get_num_chunks()):
@@ -221,10 +258,14 @@ def _load_sparse(h5py: Any, group: Any, input: Input) -> Any:
     if not isinstance(items[2], h5py.Dataset):
         raise TableError(f"the sparse array {group.name!r} has no columns.")
     starts = np.ravel(_load_numbers(items[2], input))
-    if not all(isinstance(item, h5py.Dataset) for item in items):  # MATLAB leaves them out if all is zero
+    if not all(
+        isinstance(item, h5py.Dataset) for item in items
+    ):  # MATLAB leaves them out if all is zero
         return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
     values, rows = (np.ravel(_load_numbers(item, input)) for item in items[:2])
     return checked_csr(values, rows, starts, (n_rows, len(starts) - 1))
 
 
-MAT = Format("a MATLAB file", lambda input: ArraySource(input, read_mat(input)), write_content=_write_mat)
+MAT = Format(
+    "a MATLAB file", lambda input: ArraySource(input, read_mat(input)), write_content=_write_mat
+)

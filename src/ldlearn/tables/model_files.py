@@ -1,9 +1,10 @@
 """Model files: `save_model` and `load_model`.
 
-A file is a line with the format and its version, a line with the SHA-256 of the rest, the length of a JSON text, that
-text, and the arrays that it lists. Nothing is compressed, so a file can never ask for more memory than a small multiple
-of its own size. JSON values stand for themselves, except that objects with a single key such as ``"array"`` or
-``"class"`` stand for what JSON lacks. Which classes there may be, and what they may hold, is in ``model_schema.toml``.
+A file is a line with the format and its version, a line with the SHA-256 of the rest, the length of
+a JSON text, that text, and the arrays that it lists. Nothing is compressed, so a file can never ask
+for more memory than a small multiple of its own size. JSON values stand for themselves, except that
+objects with a single key such as ``"array"`` or ``"class"`` stand for what JSON lacks. Which
+classes there may be, and what they may hold, is in ``model_schema.toml``.
 """
 
 import hashlib
@@ -35,7 +36,8 @@ from ldlearn.tables.writing import check_gives_intervals
 MAGIC = b"ldlearn-model "
 VERSION = 1
 _MAX_JSON_BYTES = 8 << 20  # 140,000 columns
-# Lists and dicts, and values of the JSON: each takes far more memory than the few bytes it is written in.
+# Lists and dicts, and values of the JSON: each takes far more memory than the few bytes it is
+# written in.
 _MAX_CONTAINERS, _MAX_VALUES = 200_000, 500_000
 _MAX_OBJECTS = 5_000
 _MAX_USES = 10  # of an array, on average
@@ -45,8 +47,9 @@ _ARRAY_KINDS = "biuf"
 def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = False) -> None:
     """Write a fitted model to a file that is safe to share.
 
-    Loading the file runs no code of it. It holds the fitted attributes: for most methods that includes the degrees of
-    the training rows, for methods that look up neighbours also their features. A random generator is stored as None.
+    Loading the file runs no code of it. It holds the fitted attributes: for most methods that
+    includes the degrees of the training rows, for methods that look up neighbours also their
+    features. A random generator is stored as None.
 
     Parameters
     ----------
@@ -54,8 +57,8 @@ def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = Fa
     path : str or path-like
         By custom it ends in ``.ldl``. An existing file is replaced once the new one is complete.
     intervals : bool, default=False
-        Whether the loaded model gives intervals and `far_from_training`. If they were not asked for yet, the posterior
-        is computed now, which takes about the time of the fit.
+        Whether the loaded model gives intervals and `far_from_training`. If they were not asked for
+        yet, the posterior is computed now, which takes about the time of the fit.
 
     Raises
     ------
@@ -63,7 +66,9 @@ def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = Fa
         If the model holds something that a file cannot, such as a function.
     """
     if not isinstance(model, TableModel | LabelEstimator):
-        raise ModelFileError(f"Only a TableModel or an estimator of ldlearn can be saved, not {type(model).__name__}.")
+        raise ModelFileError(
+            f"Only a TableModel or an estimator of ldlearn can be saved, not {type(model).__name__}."
+        )
     if intervals:
         check_gives_intervals(_estimator_of(model))
         _estimator_of(model).compute_posterior()
@@ -80,15 +85,16 @@ def save_model(model: Any, path: str | os.PathLike[str], *, intervals: bool = Fa
 def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
     """Read a model from a file that `save_model` has written.
 
-    No pickle is read, no code of the file runs, no module is imported for its sake; the memory needed is bounded by the
-    size of the file. After loading, the model must reproduce a few predictions stored with it.
+    No pickle is read, no code of the file runs, no module is imported for its sake; the memory
+    needed is bounded by the size of the file. After loading, the model must reproduce a few
+    predictions stored with it.
 
     Parameters
     ----------
     path : str or path-like
     method : str, optional
-        A method of another package that the model was fitted with, ``package.module:Class``. It is imported, which
-        runs its code; a file that holds a method that you do not name is refused.
+        A method of another package that the model was fitted with, ``package.module:Class``. It is
+        imported, which runs its code; a file that holds a method that you do not name is refused.
 
     Returns
     -------
@@ -108,20 +114,27 @@ def load_model(path: str | os.PathLike[str], method: str | None = None) -> Any:
         model, expected = decoder.decode(content["model"]), decoder.decode(content["probe"])
         _check_consistency(model, expected)
         if method is not None and not (imported and imported <= decoder.names):
-            raise ModelFileError(f"it was not fitted with {method}, a method of another package; leave that out")
+            raise ModelFileError(
+                f"it was not fitted with {method}, a method of another package; leave that out"
+            )
     except ModelFileError as error:
         raise ModelFileError(f"{path} cannot be loaded: {str(error).rstrip('.')}.") from None
     except FileError:
         raise
     # Whatever a damaged file makes the decoder stumble over.
     except Exception as error:
-        raise ModelFileError(f"{path} cannot be loaded: it is damaged ({type(error).__name__}).") from None
+        raise ModelFileError(
+            f"{path} cannot be loaded: it is damaged ({type(error).__name__})."
+        ) from None
     _check_probe_predictions(model, expected, content.get("made_with"), path)
     return model
 
 
-def load_table_model(path: str | os.PathLike[str] | TableModel, method: str | None = None) -> TableModel:
-    """The model of a file, which must be one for tables; a model that is loaded already comes back as it is."""
+def load_table_model(
+    path: str | os.PathLike[str] | TableModel, method: str | None = None
+) -> TableModel:
+    """The model of a file, which must be one for tables; a model that is loaded already comes back
+    as it is."""
     loaded = path if isinstance(path, TableModel) else load_model(path, method)
     if not isinstance(loaded, TableModel):
         raise ModelFileError(
@@ -140,7 +153,11 @@ def _check_consistency(model: Any, probe: Any) -> None:
         labels = list(model.labels)
         same = labels == list(estimator.label_names_) == list(model.facts["label_means"])
         same &= model.classifier is None or len(labels) == len(model.classifier.label_names_)
-        if not same or len(model.facts["mean_distribution"]) != len(labels) or not hasattr(estimator, "predict"):
+        if (
+            not same
+            or len(model.facts["mean_distribution"]) != len(labels)
+            or not hasattr(estimator, "predict")
+        ):
             raise ModelFileError("its parts are not those of a table model")
 
 
@@ -159,35 +176,53 @@ class _Encoder:
             return value
         if type(value) is float:
             return value if math.isfinite(value) else {"float": repr(value)}
-        if type(value) in (list, UserList):  # scikit-learn 1.6 wraps a list of columns so that reading it warns
+        if type(value) in (
+            list,
+            UserList,
+        ):  # scikit-learn 1.6 wraps a list of columns so that reading it warns
             return [self.encode(child, path) for child in value]
         if type(value) is tuple:
             return {"tuple": [self.encode(child, path) for child in value]}
         if type(value) is dict and all(type(key) is str for key in value):
-            return {"dict": {key: self.encode(child, f"{path}.{key}") for key, child in value.items()}}
+            return {
+                "dict": {key: self.encode(child, f"{path}.{key}") for key, child in value.items()}
+            }
         if type(value) is np.ndarray:
-            return {"names": value.tolist()} if value.dtype.kind in "OU" else {"array": self._add_array(value, path)}
+            return (
+                {"names": value.tolist()}
+                if value.dtype.kind in "OU"
+                else {"array": self._add_array(value, path)}
+            )
         if sparse.issparse(value):
             rows = sparse.csr_array(value)
             parts = [self._add_array(part, path) for part in (rows.data, rows.indices, rows.indptr)]
             return {"csr": parts, "shape": list(rows.shape)}
-        return None if isinstance(value, np.random.RandomState) else self._encode_object(value, path)
+        return (
+            None if isinstance(value, np.random.RandomState) else self._encode_object(value, path)
+        )
 
     def _encode_object(self, value: Any, path: str) -> Any:
         try:
             schema = schema_of(type(value))
             params, state = schema.split_state(value)
             coded = [
-                {name: self.encode(child, f"{path}.{name}") for name, child in part.items()} for part in (params, state)
+                {name: self.encode(child, f"{path}.{name}") for name, child in part.items()}
+                for part in (params, state)
             ]
-            schema.check({name: params[name] for name in params if coded[0][name] is not None}, state)
+            schema.check(
+                {name: params[name] for name in params if coded[0][name] is not None}, state
+            )
         except ModelFileError as error:
-            raise error if str(error).startswith(path) else ModelFileError(f"{path}: {error}") from None
+            raise (
+                error if str(error).startswith(path) else ModelFileError(f"{path}: {error}")
+            ) from None
         return {"class": schema.name, "params": coded[0], "state": coded[1]}
 
     def _add_array(self, array: NDArray[Any], path: str) -> int:
         if array.dtype.kind not in _ARRAY_KINDS:
-            raise ModelFileError(f"{path} is an array of {array.dtype}, which a model file cannot hold.")
+            raise ModelFileError(
+                f"{path} is an array of {array.dtype}, which a model file cannot hold."
+            )
         # An array that several attributes share is stored once.
         if id(array) not in self._positions:
             self._positions[id(array)] = len(self.arrays)
@@ -212,7 +247,9 @@ class _Decoder:
         if not isinstance(value, dict):
             return value
         if "class" in value:
-            return self._make_object(value["class"], self._decode_items(value["params"], depth), value["state"], depth)
+            return self._make_object(
+                value["class"], self._decode_items(value["params"], depth), value["state"], depth
+            )
         match value:
             case {"tuple": list(items)}:
                 return tuple(self.decode(child, depth + 1) for child in items)
@@ -223,7 +260,9 @@ class _Decoder:
             case {"array": int(position)}:
                 return self._take_array(position)
             case {"csr": [data, indices, indptr], "shape": [int(n), int(m)]}:
-                if max(n, m) > self._n_bytes:  # a vector of this length is among the arrays of every model
+                if (
+                    max(n, m) > self._n_bytes
+                ):  # a vector of this length is among the arrays of every model
                     raise ModelFileError("it holds a matrix of an impossible shape")
                 parts = tuple(self._take_array(position) for position in (data, indices, indptr))
                 matrix = sparse.csr_array(parts, shape=(n, m))
@@ -236,7 +275,9 @@ class _Decoder:
     def _decode_items(self, values: dict[str, Any], depth: int) -> dict[str, Any]:
         return {key: self.decode(child, depth + 1) for key, child in values.items()}
 
-    def _make_object(self, name: Any, params: dict[str, Any], state: dict[str, Any], depth: int) -> Any:
+    def _make_object(
+        self, name: Any, params: dict[str, Any], state: dict[str, Any], depth: int
+    ) -> Any:
         schema = find_schema(name := str(name))
         self.names.add(name)
         if schema is None and re.fullmatch(r"[\w.]{1,99}:\w{1,99}", name):
@@ -245,7 +286,9 @@ class _Decoder:
                 f"you know and trust that code, use --method {name} (method= of load_model)"
             )
         if schema is None:
-            raise ModelFileError(f"it names {name[:80]!r}, which is not among the classes a model file may hold")
+            raise ModelFileError(
+                f"it names {name[:80]!r}, which is not among the classes a model file may hold"
+            )
         self._n_objects += 1
         self._n_indices += name == "NearestNeighbors"  # built again from its rows
         if self._n_objects > _MAX_OBJECTS or self._n_indices > 4:
@@ -258,24 +301,39 @@ class _Decoder:
         if type(position) is not int or not 0 <= position < len(self._arrays):
             raise ModelFileError(f"it refers to the array {position!r:.40}, which it does not hold")
         self._bytes_left -= self._arrays[position].nbytes
-        if self._bytes_left < 0:  # sparse matrices are checked, and neighbour indices built, each time
+        if (
+            self._bytes_left < 0
+        ):  # sparse matrices are checked, and neighbour indices built, each time
             raise ModelFileError("it refers to its arrays more often than any model needs")
         return self._arrays[position]
 
 
 def _check_json(text: bytes) -> None:
     n_containers = text.count(b"[") + text.count(b"{")
-    if len(text) > _MAX_JSON_BYTES or n_containers > _MAX_CONTAINERS or text.count(b",") > _MAX_VALUES:
+    if (
+        len(text) > _MAX_JSON_BYTES
+        or n_containers > _MAX_CONTAINERS
+        or text.count(b",") > _MAX_VALUES
+    ):
         raise ModelFileError("it has more names and values than a model file may hold")
 
 
 def _write_file(file: IO[bytes], content: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
     columnwise = [array.flags.f_contiguous and not array.flags.c_contiguous for array in arrays]
-    blobs = [np.ascontiguousarray(a.T if order else a) for a, order in zip(arrays, columnwise, strict=True)]
-    listed = [[a.dtype.str, list(a.shape), order] for a, order in zip(arrays, columnwise, strict=True)]
+    blobs = [
+        np.ascontiguousarray(a.T if order else a)
+        for a, order in zip(arrays, columnwise, strict=True)
+    ]
+    listed = [
+        [a.dtype.str, list(a.shape), order] for a, order in zip(arrays, columnwise, strict=True)
+    ]
     text = json.dumps(content | {"arrays": listed}, allow_nan=False, ensure_ascii=False).encode()
     _check_json(text)
-    parts: list[Any] = [len(text).to_bytes(8, "little"), text, *(blob.data for blob in blobs if blob.size)]
+    parts: list[Any] = [
+        len(text).to_bytes(8, "little"),
+        text,
+        *(blob.data for blob in blobs if blob.size),
+    ]
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part)
@@ -300,7 +358,9 @@ def _read_file(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]
         )
     expected, start = file.readline(65).strip().decode("ascii"), file.tell()
     if hashlib.file_digest(file, "sha256").hexdigest() != expected:
-        raise ModelFileError("its checksum is wrong: it is truncated, or was changed or damaged after it was saved")
+        raise ModelFileError(
+            "its checksum is wrong: it is truncated, or was changed or damaged after it was saved"
+        )
     end = file.seek(0, os.SEEK_END)
     file.seek(start)
     length = int.from_bytes(file.read(8), "little")
@@ -313,10 +373,17 @@ def _read_file(file: BufferedReader) -> tuple[dict[str, Any], list[NDArray[Any]]
     return content, arrays
 
 
-def _read_array(file: BufferedReader, end: int, code: str, shape: list[int], columnwise: bool) -> NDArray[Any]:
+def _read_array(
+    file: BufferedReader, end: int, code: str, shape: list[int], columnwise: bool
+) -> NDArray[Any]:
     is_possible = len(code) <= len("<f16") and all(type(n) is int and n >= 0 for n in shape)
-    # An array without numbers may not have lengths that the others cannot have: results would have them.
-    if not is_possible or math.prod(n or 1 for n in shape) > end or (dtype := np.dtype(code)).kind not in _ARRAY_KINDS:
+    # An array without numbers may not have lengths that the others cannot have: results would have
+    # them.
+    if (
+        not is_possible
+        or math.prod(n or 1 for n in shape) > end
+        or (dtype := np.dtype(code)).kind not in _ARRAY_KINDS
+    ):
         raise ModelFileError("it holds a non-numeric array, or one of an impossible shape")
     size = math.prod(shape)
     if size * dtype.itemsize > end - file.tell():
@@ -330,7 +397,8 @@ def _estimator_of(model: Any) -> Any:
 
 
 def _probe_predictions(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
-    """A few made-up rows (or ``X``), and what the model predicts for them; also degrees, if it can enhance."""
+    """A few made-up rows (or ``X``), and what the model predicts for them; also degrees, if it can
+    enhance."""
     estimator = _estimator_of(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -356,7 +424,9 @@ def _made_up_table(model: TableModel) -> Any:
     percentages = [name for name in model.numeric if model.units.get(name) == "%"]
     numeric = [name for name in model.numeric if model.units.get(name) != "%"]
     numbers = pandas.DataFrame(np.tile([[np.nan], [0.0], [1.0]], len(numeric)), columns=numeric)
-    others = {name: [None, "never seen", "0"] for name in (*model.categorical, *model.dates, *model.texts)}
+    others = {
+        name: [None, "never seen", "0"] for name in (*model.categorical, *model.dates, *model.texts)
+    }
     others |= {name: [None, "0%", "100%"] for name in percentages}
     return numbers.join(pandas.DataFrame(others, dtype=object), how="outer")
 

@@ -1,4 +1,5 @@
-"""Which classes a model file may hold, and what each of them: the reader of ``model_schema.toml``."""
+"""Which classes a model file may hold, and what each of them: the reader of
+``model_schema.toml``."""
 
 import dataclasses
 import inspect
@@ -31,7 +32,8 @@ _trusted_methods: dict[str, type] = {}
 
 
 def import_method(name: str) -> set[str]:
-    """Import the methods of other packages in a name, as ``package.module:Class``, and allow files to hold them."""
+    """Import the methods of other packages in a name, as ``package.module:Class``, and allow files
+    to hold them."""
     found = {estimator_name(cls): cls for cls in map(find_estimator, name.split("+"))}
     external = {name: cls for name, cls in found.items() if ":" in name}
     _trusted_methods.update(external)
@@ -59,7 +61,8 @@ class Schema:
 
     @property
     def is_record(self) -> bool:
-        """Whether instances are made of their fields alone; estimators, some of them dataclasses, learn attributes."""
+        """Whether instances are made of their fields alone; estimators, some of them dataclasses,
+        learn attributes."""
         return dataclasses.is_dataclass(self.cls) and not hasattr(self.cls, "get_params")
 
     def split_state(self, value: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -68,13 +71,20 @@ class Schema:
             names = [field.name for field in dataclasses.fields(value) if field.init]
             return {}, {name: getattr(value, name) for name in names}
         given: Any = value.get_params(deep=False) if hasattr(value, "get_params") else {}
-        params = {name: given[name] for name in (given if self.params is None else self.params) if name in given}
-        # The state that an estimator would pickle; of scikit-learn's classes only what predictions need.
+        params = {
+            name: given[name]
+            for name in (given if self.params is None else self.params)
+            if name in given
+        }
+        # The state that an estimator would pickle; of scikit-learn's classes only what predictions
+        # need.
         is_method = isinstance(value, LabelEstimator)
         held = value.__getstate__() if is_method else vars(value)
         stored = held if is_method else [name for name in self.attributes if name in held]
         # Training rows are kept in memory only, until the posterior is computed from them.
-        is_stored = {name: name not in given and not isinstance(held[name], TrainingRows) for name in stored}
+        is_stored = {
+            name: name not in given and not isinstance(held[name], TrainingRows) for name in stored
+        }
         return params, {name: held[name] for name in stored if is_stored[name]}
 
     def check(self, params: dict[str, Any], state: dict[str, Any]) -> None:
@@ -82,8 +92,12 @@ class Schema:
         sizes: dict[str, int] = {}
         for name, value in state.items():
             is_external = ":" in self.name and not callable(getattr(self.cls, name, None))
-            if not _fits_any_type(value, self.attributes.get(name, _EXTERNAL_TYPES if is_external else ""), sizes):
-                rule = "; of other packages it holds arrays, numbers and texts" if is_external else ""
+            if not _fits_any_type(
+                value, self.attributes.get(name, _EXTERNAL_TYPES if is_external else ""), sizes
+            ):
+                rule = (
+                    "; of other packages it holds arrays, numbers and texts" if is_external else ""
+                )
                 raise ModelFileError(f"{self.name}.{name} is not what a model file may hold{rule}")
         allowed = inspect.signature(self.cls).parameters if self.params is None else self.params
         if not params.keys() <= set(allowed):
@@ -119,7 +133,8 @@ def schema_of(cls: type) -> Schema:
 
 
 def find_schema(name: str) -> Schema | None:
-    """The schema of the class of this name, if a file may hold it and, of another package, the user has named it."""
+    """The schema of the class of this name, if a file may hold it and, of another package, the user
+    has named it."""
     if name in _trusted_methods:
         return Schema(name, _trusted_methods[name], _schema_tables()["estimator"])
     if name not in _schema_tables() or name in ("estimator", *_RECORDS):
@@ -127,13 +142,17 @@ def find_schema(name: str) -> Schema | None:
     table = dict(_schema_tables()[name])
     module, params = table.pop("module", None), table.pop("params", None)
     if module is None:
-        return Schema(name, dict(all_estimators())[name], _schema_tables()["estimator"] | table, params)
+        return Schema(
+            name, dict(all_estimators())[name], _schema_tables()["estimator"] | table, params
+        )
     return Schema(name, getattr(import_module(module), name), table, params)
 
 
 @cache
 def _schema_tables() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(files("ldlearn.tables").joinpath("model_schema.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(
+        files("ldlearn.tables").joinpath("model_schema.toml").read_text(encoding="utf-8")
+    )
 
 
 def _fits_any_type(value: Any, types: str, sizes: dict[str, int]) -> bool:
@@ -141,7 +160,8 @@ def _fits_any_type(value: Any, types: str, sizes: dict[str, int]) -> bool:
 
 
 def _fits_type(value: Any, name: str, sizes: dict[str, int]) -> bool:
-    """Whether a value is of a type; sizes that the type names become known, or agree with what is known."""
+    """Whether a value is of a type; sizes that the type names become known, or agree with what is
+    known."""
     first, _, rest = name.partition(" ")
     if name == "any":
         return True
@@ -150,9 +170,13 @@ def _fits_type(value: Any, name: str, sizes: dict[str, int]) -> bool:
     if first == "size":
         return type(value) is int and value >= 0 and sizes.setdefault(rest, value) == value
     if name.startswith("list of "):
-        return isinstance(value, list | tuple) and all(_fits_type(child, name[8:], sizes) for child in value)
+        return isinstance(value, list | tuple) and all(
+            _fits_type(child, name[8:], sizes) for child in value
+        )
     if name.startswith("dict of "):
-        return isinstance(value, dict) and all(_fits_type(child, name[8:], sizes) for child in value.values())
+        return isinstance(value, dict) and all(
+            _fits_type(child, name[8:], sizes) for child in value.values()
+        )
     if name in _RECORDS:
         return is_record(value, name, sizes)
     if name == "array":
@@ -163,7 +187,8 @@ def _fits_type(value: Any, name: str, sizes: dict[str, int]) -> bool:
 
 
 def is_record(value: Any, name: str, sizes: dict[str, int] | None = None) -> bool:
-    """Whether a value is a dict with the keys of a record of the schema, and values of their types."""
+    """Whether a value is a dict with the keys of a record of the schema, and values of their
+    types."""
     types, sizes = _schema_tables()[name], {} if sizes is None else sizes
     known = isinstance(value, dict) and value.keys() <= types.keys()
     return bool(known) and all(_fits_any_type(value.get(key), types[key], sizes) for key in types)
@@ -173,9 +198,14 @@ def _is_array(value: Any, kind: str) -> bool:
     if kind == "csr":
         return bool(sparse.issparse(value))
     if kind == "names":
-        listed = isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.dtype == object)
+        listed = isinstance(value, list | tuple) or (
+            isinstance(value, np.ndarray) and value.dtype == object
+        )
         # Larger integers may have equal hashes, which makes a set of them slow.
-        return listed and all(type(name) in (str, float) or (type(name) is int and abs(name) < 2**53) for name in value)
+        return listed and all(
+            type(name) in (str, float) or (type(name) is int and abs(name) < 2**53)
+            for name in value
+        )
     return isinstance(value, np.ndarray) and value.dtype.kind in _ARRAY_KINDS[kind]
 
 
@@ -183,4 +213,6 @@ def _has_shape(shape: tuple[int, ...], names: list[str], sizes: dict[str, int]) 
     def agrees(size: int, name: str) -> bool:
         return size == (int(name) if name.isdigit() else sizes.setdefault(name, size))
 
-    return len(shape) == len(names) and all(agrees(*pair) for pair in zip(shape, names, strict=True))
+    return len(shape) == len(names) and all(
+        agrees(*pair) for pair in zip(shape, names, strict=True)
+    )

@@ -10,10 +10,11 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
+from ldlearn._optional_imports import import_optional
 from ldlearn.compose import StackedLDL
 from ldlearn.core.scaling import to_dense
 from ldlearn.core.trees import Trees
-from ldlearn.exceptions import ModelFileError, import_optional
+from ldlearn.exceptions import ModelFileError
 from ldlearn.learning import MLPLDL, BoostedLDL
 from ldlearn.tables.description import linear_softmax
 from ldlearn.tables.files import write_file
@@ -24,17 +25,17 @@ from ldlearn.tables.values import TRUTH_SPELLINGS
 def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
     """Write a model as an ONNX file that any ONNX runtime can run without Python.
 
-    Inputs are ``numbers``, doubles of shape (n, number of numeric columns), NaN where missing, and ``texts``, strings
-    of shape (n, number of text columns), empty where missing; columns in the order of ``model.numeric`` and
-    ``model.categorical``. The output is ``degrees``, doubles of shape (n, labels); those of trees are computed in
-    single precision.
+    Inputs are ``numbers``, doubles of shape (n, number of numeric columns), NaN where missing, and
+    ``texts``, strings of shape (n, number of text columns), empty where missing; columns in the
+    order of ``model.numeric`` and ``model.categorical``. The output is ``degrees``, doubles of
+    shape (n, labels); those of trees are computed in single precision.
 
     Parameters
     ----------
     model : TableModel
-        Its estimator must predict by a softmax of scores that are linear (`SABFGS`, ...), or linear in the features of
-        an RBF kernel (`DLDL`, `VoteLDL`), or be `MLPLDL`, `BoostedLDL` without categorical features, or a `StackedLDL`
-        of such members.
+        Its estimator must predict by a softmax of scores that are linear (`SABFGS`, ...), or linear
+        in the features of an RBF kernel (`DLDL`, `VoteLDL`), or be `MLPLDL`, `BoostedLDL` without
+        categorical features, or a `StackedLDL` of such members.
     path : str or path-like
 
     Raises
@@ -63,12 +64,15 @@ def _add_preprocessing(graph: _Graph, model: TableModel) -> str:
         centred = graph.node("Sub", [filled, graph.constant(steps.means)])
         parts.append(graph.node("Div", [centred, graph.constant(steps.scales)]))
     for j, (values, mode) in enumerate(zip(steps.categories, steps.modes, strict=True)):
-        # An empty text is one more value, with the code of the value that missing ones get; so is another spelling.
+        # An empty text is one more value, with the code of the value that missing ones get; so is
+        # another spelling.
         alike = {"": mode}
         alike |= {other: usual for other, usual in TRUTH_SPELLINGS.items() if usual in values}
         column = graph.node("Gather", ["texts", graph.constant(j, np.int64)], axis=1)
         # zeros=1: a text never seen in training gets zeros, as in Python, and no error.
-        code = graph.node("OneHotEncoder", [column], "ai.onnx.ml", cats_strings=[*values, *alike], zeros=1)
+        code = graph.node(
+            "OneHotEncoder", [column], "ai.onnx.ml", cats_strings=[*values, *alike], zeros=1
+        )
         codes = np.eye(len(values))
         codes = np.vstack([codes, *(codes[values.index(usual)] for usual in alike.values())])
         parts.append(graph.node("MatMul", [graph.as_double(code), graph.constant(codes)]))
@@ -81,23 +85,45 @@ def _add_prediction(graph: _Graph, estimator: Any, X: str) -> str:
     if linear is not None:
         return graph.softmax(graph.affine(X, linear[0].T, linear[1]))
     feature_map = getattr(estimator, "feature_map_", None)
-    steps = [step for _, step in feature_map.steps] if isinstance(feature_map, Pipeline) else [feature_map]
-    if all(isinstance(step, StandardScaler | Nystroem) and getattr(step, "kernel", "rbf") == "rbf" for step in steps):
-        near_zero = X if estimator._offsets is None else graph.node("Sub", [X, graph.constant(estimator._offsets)])
+    steps = (
+        [step for _, step in feature_map.steps]
+        if isinstance(feature_map, Pipeline)
+        else [feature_map]
+    )
+    if all(
+        isinstance(step, StandardScaler | Nystroem) and getattr(step, "kernel", "rbf") == "rbf"
+        for step in steps
+    ):
+        near_zero = (
+            X
+            if estimator._offsets is None
+            else graph.node("Sub", [X, graph.constant(estimator._offsets)])
+        )
         mapped = _map_features(graph, steps, near_zero)
         return graph.softmax(graph.affine(mapped, estimator.coef_.T, estimator.intercept_))
     if isinstance(estimator, StackedLDL):
         weights = zip(estimator.member_weights_, estimator.members_.values(), strict=True)
-        used = [(weight / len(models), model) for weight, models in weights if weight > 0 for model in models]
-        return graph.weighted_sum([(weight, _add_prediction(graph, model, X)) for weight, model in used])
+        used = [
+            (weight / len(models), model)
+            for weight, models in weights
+            if weight > 0
+            for model in models
+        ]
+        return graph.weighted_sum(
+            [(weight, _add_prediction(graph, model, X)) for weight, model in used]
+        )
     if isinstance(estimator, MLPLDL):
         layers = (estimator.hidden_coef_, estimator.hidden_intercept_)
         outputs = (estimator.output_coef_, estimator.output_intercept_)
         hidden = [graph.node("Tanh", [graph.affine(X, V, a)]) for V, a in zip(*layers, strict=True)]
-        networks = [graph.softmax(graph.affine(H, W, b)) for H, W, b in zip(hidden, *outputs, strict=True)]
+        networks = [
+            graph.softmax(graph.affine(H, W, b)) for H, W, b in zip(hidden, *outputs, strict=True)
+        ]
         return graph.weighted_sum([(1.0 / len(networks), P) for P in networks])
     if isinstance(estimator, BoostedLDL) and estimator.categorical_features is None:
-        scores = graph.affine(X, np.zeros((estimator.n_features_in_, len(estimator.intercept_))), estimator.intercept_)
+        scores = graph.affine(
+            X, np.zeros((estimator.n_features_in_, len(estimator.intercept_))), estimator.intercept_
+        )
         if estimator.trees_ is not None:
             scores = graph.node("Add", [scores, _add_trees(graph, estimator, estimator.trees_, X)])
         return graph.softmax(scores)
@@ -116,9 +142,12 @@ def _map_features(graph: _Graph, steps: list[Any], X: str) -> str:
         else:
             Z = to_dense(step.components_)
             squares = graph.node("ReduceSumSquare", [X], axes=[1], keepdims=1)
-            distances = graph.node("Add", [squares, graph.affine(X, -2.0 * Z.T, (Z * Z).sum(axis=1))])
+            distances = graph.node(
+                "Add", [squares, graph.affine(X, -2.0 * Z.T, (Z * Z).sum(axis=1))]
+            )
             similarities = graph.node(
-                "Exp", [graph.node("Mul", [distances, graph.constant(-(step.gamma or 1.0 / Z.shape[1]))])]
+                "Exp",
+                [graph.node("Mul", [distances, graph.constant(-(step.gamma or 1.0 / Z.shape[1]))])],
             )
             X = graph.node("MatMul", [similarities, graph.constant(step.normalization_.T)])
     return X
@@ -170,9 +199,18 @@ class _Graph:
         self._constants.append(self.tensor(values, dtype, name))
         return name
 
-    def node(self, operator: str, inputs: list[str], domain: str = "", output: str = "", **attributes: Any) -> str:
+    def node(
+        self,
+        operator: str,
+        inputs: list[str],
+        domain: str = "",
+        output: str = "",
+        **attributes: Any,
+    ) -> str:
         output = output or f"{operator}_{len(self._nodes)}"
-        self._nodes.append(self._onnx.helper.make_node(operator, inputs, [output], domain=domain, **attributes))
+        self._nodes.append(
+            self._onnx.helper.make_node(operator, inputs, [output], domain=domain, **attributes)
+        )
         return output
 
     def as_double(self, name: str) -> str:
@@ -180,17 +218,24 @@ class _Graph:
         return self.node("Cast", [name], to=self._onnx.TensorProto.DOUBLE)
 
     def affine(self, X: str, coef: Any, intercept: Any) -> str:
-        return self.node("Add", [self.node("MatMul", [X, self.constant(coef)]), self.constant(intercept)])
+        return self.node(
+            "Add", [self.node("MatMul", [X, self.constant(coef)]), self.constant(intercept)]
+        )
 
     def softmax(self, scores: str) -> str:
         return self.node("Softmax", [scores], axis=-1)
 
     def weighted_sum(self, terms: list[tuple[float, str]]) -> str:
-        return self.node("Sum", [self.node("Mul", [term, self.constant(weight)]) for weight, term in terms])
+        return self.node(
+            "Sum", [self.node("Mul", [term, self.constant(weight)]) for weight, term in terms]
+        )
 
     def serialised(self, model: TableModel) -> bytes:
         helper, types = self._onnx.helper, self._onnx.TensorProto
-        columns = {"numbers": (types.DOUBLE, model.numeric), "texts": (types.STRING, model.categorical)}
+        columns = {
+            "numbers": (types.DOUBLE, model.numeric),
+            "texts": (types.STRING, model.categorical),
+        }
         inputs = [
             helper.make_tensor_value_info(name, kind, [None, len(names)])
             for name, (kind, names) in columns.items()

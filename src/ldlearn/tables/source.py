@@ -21,7 +21,9 @@ from ldlearn.tables.values import import_pandas, to_numbers
 CHUNK_ROWS = 8192
 CHUNK_BYTES = 128 << 20  # of wide rows; pandas spends most of a smaller chunk on its columns
 ROW_BYTES = 16  # beside its cells: its number, and its degrees
-_TEXT_COLUMN_BYTES = 32 << 10  # not of memory: each takes about 3 ms of work, so that 4,000 take 12 s
+_TEXT_COLUMN_BYTES = (
+    32 << 10
+)  # not of memory: each takes about 3 ms of work, so that 4,000 take 12 s
 
 Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
 
@@ -29,30 +31,33 @@ Kind = Literal["text", "any"]  # "any": numbers where all cells are numbers
 class Source:
     """A table that is read once, from the first row to the last.
 
-    A format sets ``names`` and implements `blocks`; the rest follows. What only some formats know has defaults.
+    A format sets ``names`` and implements `blocks`; the rest follows. What only some formats know
+    has defaults.
 
     Attributes
     ----------
     names : list of str
         The columns.
     labels : dict of str to list of int
-        The columns that the file itself marks as labels, by what they hold: "D" (degrees), "Y" (0/1), "counts"
-        (votes), or "auto" where the values decide.
+        The columns that the file itself marks as labels, by what they hold: "D" (degrees), "Y"
+        (0/1), "counts" (votes), or "auto" where the values decide.
     features : list of int or None
         The columns that the file itself marks as features.
     unnamed : collection of int
         Columns that have no name in the file.
     decimal : str or None
-        The decimal mark of cells that are texts, if it is known: the user gives it, or it is a comma in a text table.
+        The decimal mark of cells that are texts, if it is known: the user gives it, or it is a
+        comma in a text table.
     texts : dict of str to str
         Name, source, licence, citation and description of a data set.
     first_row : int
-        Number of the first row in messages. A spreadsheet shows the header as row 1, so the first row below it is row
-        2; rows of formats without a header, such as arrays, count from 1.
+        Number of the first row in messages. A spreadsheet shows the header as row 1, so the first
+        row below it is row 2; rows of formats without a header, such as arrays, count from 1.
     cell_bytes : int
         What a cell of a frame takes, with the object that it may refer to.
     text_bytes : int
-        Length of the texts so far, if several cells refer to one: it is in memory once, but work on it is not.
+        Length of the texts so far, if several cells refer to one: it is in memory once, but work on
+        it is not.
     """
 
     names: list[str]
@@ -69,10 +74,11 @@ class Source:
         self.input, self.decimal = input, input.decimal
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
-        """The rows in one or more data frames with the columns in ``kinds``, named by their positions.
+        """The rows in one or more data frames with the columns in ``kinds``, named by their
+        positions.
 
-        The index has the row numbers of messages, which begin with ``first_row``; empty rows are counted and left out.
-        Sparse matrices come as a `SparseTable`.
+        The index has the row numbers of messages, which begin with ``first_row``; empty rows are
+        counted and left out. Sparse matrices come as a `SparseTable`.
         """
         raise NotImplementedError
 
@@ -83,21 +89,29 @@ class Source:
         for block in self._read_blocks(dict.fromkeys(wanted, "any")):
             for field, positions in groups.items():
                 piece = to_matrix(block[positions], [self.names[i] for i in positions])
-                matrix = matrices.setdefault(field, np.empty((0, len(positions)), dtype=piece.dtype))
-                matrix.resize((n_rows + len(piece), len(positions)), refcheck=False)  # moves pages, copies nothing
+                matrix = matrices.setdefault(
+                    field, np.empty((0, len(positions)), dtype=piece.dtype)
+                )
+                matrix.resize(
+                    (n_rows + len(piece), len(positions)), refcheck=False
+                )  # moves pages, copies nothing
                 matrix[n_rows:] = piece
             n_rows += len(block)
-        return matrices or {field: np.empty((0, len(positions))) for field, positions in groups.items()}
+        return matrices or {
+            field: np.empty((0, len(positions))) for field, positions in groups.items()
+        }
 
     def chunks(self, kinds: Mapping[str, Kind]) -> Iterator[Any]:
-        """The columns in ``kinds`` in tables of a limited number of rows: frames, or a `SparseTable` each."""
+        """The columns in ``kinds`` in tables of a limited number of rows: frames, or a
+        `SparseTable` each."""
         step = rows_per_chunk(8 * len(kinds))
         for table in self._read_tables(kinds, times=STREAMED):
             for start in range(0, len(table), step):
                 yield table.iloc[start : start + step]
 
     def read(self, kinds: Mapping[str, Kind], *, sparse: bool = False) -> Any:
-        """All rows in one frame, or in a `SparseTable` where there is one and ``sparse`` allows it; at least one."""
+        """All rows in one frame, or in a `SparseTable` where there is one and ``sparse`` allows it;
+        at least one."""
         tables = [table for table in self._read_tables(kinds) if len(table)]
         if not tables:
             raise TableError("the table has no rows.")
@@ -119,7 +133,8 @@ class Source:
         return find_columns(self.names, choice, option)
 
     def default_features(self, taken: set[int]) -> list[int]:
-        """The features where none were chosen: those marked in the file, or all columns that are not something else."""
+        """The features where none were chosen: those marked in the file, or all columns that are
+        not something else."""
         known = range(len(self.names)) if self.features is None else self.features
         other = {i for positions in self.labels.values() for i in positions} | taken
         return [i for i in known if i not in other]
@@ -144,7 +159,9 @@ class Source:
             self._check_text_columns(texts.shape[1])
             # Other files are as long as their texts, and streams give them back.
             if times == 1 and is_gzip(self.input.table):
-                needed += sum(len(cell) for cell in texts.to_numpy().ravel() if isinstance(cell, str))
+                needed += sum(
+                    len(cell) for cell in texts.to_numpy().ravel() if isinstance(cell, str)
+                )
             budget.check(needed + self.text_bytes, times)
             yield block
 
@@ -153,14 +170,16 @@ class Source:
         self.input.budget.check_columns(count, _TEXT_COLUMN_BYTES)
 
     def _set_names(self, names: list[str]) -> None:
-        """Take the names of a header without spaces around them, and find those that mark labels."""
+        """Take the names of a header without spaces around them, and find those that mark
+        labels."""
         self.input.budget.check_columns(len(names))
         self.names = [name.strip() for name in names]
         self.labels = find_marked_labels(self.names)
 
 
 class RowSource(Source):
-    """A table of a format that gives one row after the other; it sets ``_rows`` and implements `_column`."""
+    """A table of a format that gives one row after the other; it sets ``_rows`` and implements
+    `_column`."""
 
     _rows: Iterator[Any]
     cell_bytes = 16  # a number, and where it is
@@ -169,7 +188,9 @@ class RowSource(Source):
         """See `Source.blocks`."""
         first = 1
         while rows := take_rows(self._rows, rows_per_chunk(128 * len(kinds)), self.input.budget):
-            yield make_frame({i: self._column(rows, i, kind, first) for i, kind in kinds.items()}, first)
+            yield make_frame(
+                {i: self._column(rows, i, kind, first) for i, kind in kinds.items()}, first
+            )
             first += len(rows)
 
     def _column(self, rows: list[Any], position: int, kind: Kind, first: int) -> NDArray[Any]:
@@ -194,7 +215,8 @@ def rows_per_chunk(row_bytes: int) -> int:
 
 
 def as_column(cells: list[Any], kind: Kind) -> NDArray[Any]:
-    """Cells of a row-wise format: floats if there are only numbers and nulls; all else stays as it is."""
+    """Cells of a row-wise format: floats if there are only numbers and nulls; all else stays as it
+    is."""
     values = np.fromiter(cells, dtype=object, count=len(cells))
     if kind != "any" or not {type(cell) for cell in cells} <= {int, float, type(None)}:
         return values
@@ -224,7 +246,8 @@ def make_frame(columns: Mapping[int, NDArray[Any]], first_row: int) -> Any:
 
 
 def to_matrix(frame: Any, names: Sequence[str]) -> NDArray[Any]:
-    """The numbers of a frame whose columns have these names in messages; float32 if all of them are."""
+    """The numbers of a frame whose columns have these names in messages; float32 if all of them
+    are."""
     dtypes = list(frame.dtypes)
     if not all(dtype.kind in "biuf" for dtype in dtypes):
         columns = zip(frame.items(), names, strict=True)
@@ -279,7 +302,9 @@ class SparseTable:
     def __getitem__(self, name: str) -> Any:
         if name not in self.column_positions:
             return self.frame[name]
-        return import_pandas().Series(self.matrix[:, [self.column_positions[name]]].toarray()[:, 0], index=self.index)
+        return import_pandas().Series(
+            self.matrix[:, [self.column_positions[name]]].toarray()[:, 0], index=self.index
+        )
 
     @cached_property
     def column_positions(self) -> dict[str, int]:
@@ -295,7 +320,11 @@ class SparseTable:
         # Choosing columns of a matrix by rows copies all of it.
         if names == self.names:
             return self
-        return replace(self, matrix=self.matrix[:, [self.column_positions[name] for name in names]], names=names)
+        return replace(
+            self,
+            matrix=self.matrix[:, [self.column_positions[name] for name in names]],
+            names=names,
+        )
 
     def to_frame(self) -> Any:
         """All columns as a frame, zeros included."""
@@ -325,7 +354,9 @@ def as_frame(table: Any) -> Any:
         return table
     if not isinstance(table, import_pandas().DataFrame):
         if not hasattr(table, "to_pandas"):
-            raise TableError(f"A table with named columns is needed (a data frame), got {type(table).__name__}.")
+            raise TableError(
+                f"A table with named columns is needed (a data frame), got {type(table).__name__}."
+            )
         table = table.to_pandas()
     names = [str(name) for name in table.columns]
     check_distinct(names)
@@ -335,9 +366,13 @@ def as_frame(table: Any) -> Any:
 def rename_columns(table: Any, names: Sequence[str]) -> Any:
     """A frame or `SparseTable` whose columns are positions, with these names instead."""
     if isinstance(table, SparseTable):
-        return replace(table, frame=rename_columns(table.frame, names), names=[names[i] for i in table.names])
+        return replace(
+            table, frame=rename_columns(table.frame, names), names=[names[i] for i in table.names]
+        )
     # Names as Python objects: those of Arrow's kind are slow to go through.
-    return table.set_axis(import_pandas().Index([names[i] for i in table.columns], dtype=object), axis=1)
+    return table.set_axis(
+        import_pandas().Index([names[i] for i in table.columns], dtype=object), axis=1
+    )
 
 
 @dataclass(frozen=True)
@@ -345,4 +380,6 @@ class _RowIndexer:
     table: SparseTable
 
     def __getitem__(self, rows: Any) -> SparseTable:
-        return replace(self.table, frame=self.table.frame.iloc[rows], matrix=self.table.matrix[rows])
+        return replace(
+            self.table, frame=self.table.frame.iloc[rows], matrix=self.table.matrix[rows]
+        )

@@ -1,4 +1,5 @@
-"""Fitted models on tables: predict, enhance and evaluate, as the commands of these names do, and rows to look at."""
+"""Fitted models on tables: predict, enhance and evaluate, as the commands of these names do, and
+rows to look at."""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,13 @@ from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns, check_columns, find_columns_to_keep
 from ldlearn.tables.files import PIPE, Input, prefix_errors
 from ldlearn.tables.formats import check_output, open_table, write_table
-from ldlearn.tables.labelled_table import FitOptions, LabelledTable, ReadingOptions, read_labelled, split_options
+from ldlearn.tables.labelled_table import (
+    FitOptions,
+    LabelledTable,
+    ReadingOptions,
+    read_labelled,
+    split_options,
+)
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.source import Kind, Source
 from ldlearn.tables.table_fit import describe_classifier, describe_origin, held_out_scores
@@ -44,12 +51,13 @@ class Evaluation:
     rows : int
     truth : {"0/1 labels", "true degrees"}
     scores : list of Score
-        Beside the baselines: the mean training distribution for every row, equal shares, and a plain classifier.
+        Beside the baselines: the mean training distribution for every row, equal shares, and a
+        plain classifier.
     better_than_baselines : bool
         Whether the model beats the mean distribution by more than chance.
     warnings : list of str
-        If it does not, if the classifier is better by more than chance, or if a tenth of the rows or more are training
-        rows.
+        If it does not, if the classifier is better by more than chance, or if a tenth of the rows
+        or more are training rows.
     messages : list of str
         What the user should know.
     """
@@ -71,9 +79,15 @@ class _PredictOptions(ReadingOptions, WritingOptions, total=False):
 
 
 def predict_table(
-    data: str, model: str | TableModel, output: str = PIPE, *, id: str | None = None, **options: Unpack[_PredictOptions]
+    data: str,
+    model: str | TableModel,
+    output: str = PIPE,
+    *,
+    id: str | None = None,
+    **options: Unpack[_PredictOptions],
 ) -> WrittenTable:
-    """Write the degrees that a model predicts for the rows of a table, which may be larger than the memory.
+    """Write the degrees that a model predicts for the rows of a table, which may be larger than the
+    memory.
 
     Parameters
     ----------
@@ -92,16 +106,19 @@ def predict_table(
     round : int, optional
         Decimals of the degrees, which still sum to 1; by default all that a double has.
     interval : float, optional
-        Nominal coverage of intervals, which are written as ``LABEL_low`` and ``LABEL_high`` for each label.
+        Nominal coverage of intervals, which are written as ``LABEL_low`` and ``LABEL_high`` for
+        each label.
     raters : float, optional
-        How many raters voted on a row, if that is known: intervals are then for the degrees of the very row.
+        How many raters voted on a row, if that is known: intervals are then for the degrees of the
+        very row.
     flag_far : bool, default=False
         Write also ``far``: 1 for rows far from those of the fit.
     keep : str or sequence, optional
         Columns of the table that are written too, between the id and the degrees.
     raw : bool, default=False
-        Write names and texts unchanged. By default, those that a spreadsheet would run as formulas get an apostrophe
-        in CSV and TSV, which is removed when ldlearn reads them, and control characters are escaped on standard output.
+        Write names and texts unchanged. By default, those that a spreadsheet would run as formulas
+        get an apostrophe in CSV and TSV, which is removed when ldlearn reads them, and control
+        characters are escaped on standard output.
     overwrite : bool, default=True
         Whether an existing output is replaced.
     progress : callable, optional
@@ -129,7 +146,8 @@ def enhance_table(
     zeros: str | None = None,
     **options: Unpack[_EnhanceOptions],
 ) -> WrittenTable:
-    """Write the degrees of rows whose 0/1 labels are known: by a fitted model, or by a method fitted on these rows.
+    """Write the degrees of rows whose 0/1 labels are known: by a fitted model, or by a method
+    fitted on these rows.
 
     Parameters
     ----------
@@ -140,11 +158,12 @@ def enhance_table(
     model : str or TableModel, optional
         The model, or its file. Without one, a method is fitted.
     labels, features, numeric, categorical, date, text, ignore, method, params, zeros, separator
-        As for `fit_table`; only without a model, which knows its own. Beside a model, ``labels`` may be a NumPy file of
-        the labels, if the table is one of features only.
+        As for `fit_table`; only without a model, which knows its own. Beside a model, ``labels``
+        may be a NumPy file of the labels, if the table is one of features only.
     blank, empty_rows
         As for `fit_table`.
-    id, format, to, dialect, on_message, round, interval, raters, flag_far, keep, raw, overwrite, progress
+    id, format, to, dialect, on_message, round, interval, raters, flag_far, keep, raw, overwrite,
+    progress
         As for `predict_table`.
     """
     label_file = labels if _is_label_file(labels) else None
@@ -162,8 +181,12 @@ def enhance_table(
     id, blank, empty_rows = (fitting.pop(name, None) for name in ("id", "blank", "empty_rows"))
     of_a_fit, reading = split_options(fitting, FitOptions, ReadingOptions)
     of_a_fit |= {"method": method, "set": params or None, "zeros": zeros}
-    for name in (name for name, value in of_a_fit.items() if value is not None and name not in reading):
-        raise ParameterError(f"{name} has no meaning beside a model, which is fitted already; leave it out.")
+    for name in (
+        name for name, value in of_a_fit.items() if value is not None and name not in reading
+    ):
+        raise ParameterError(
+            f"{name} has no meaning beside a model, which is fitted already; leave it out."
+        )
     loaded = load_table_model(model)
     with prefix_errors(model if isinstance(model, str) else "the model"):
         loaded.check_can_enhance()
@@ -203,8 +226,8 @@ def evaluate_table(
     labels : str, optional
         A NumPy file of the labels, if the table is one of features only.
     kind : {"auto", "votes", "mixed"}, default="auto"
-        What the label columns hold. The shares of counts of votes are degrees, and a row counts as often as it has
-        votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
+        What the label columns hold. The shares of counts of votes are degrees, and a row counts as
+        often as it has votes. Of 0/1 labels mixed with degrees it is compared which are not 0.
     blank : float, optional
         Value of empty label cells; see `fit_table`.
     format : str, optional
@@ -217,7 +240,9 @@ def evaluate_table(
     for name in () if metrics is None or wants_all(metrics) else metrics:
         get_metric(name)  # a wrong name fails before the table is read
     if labels is not None and not _is_label_file(labels):
-        raise ParameterError("labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out.")
+        raise ParameterError(
+            "labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out."
+        )
     loaded = load_table_model(model)
     input = loaded.make_input(data, **reading, label_file=labels)
     truths, predictions, rows, key_chunks = [], [], [], []
@@ -236,7 +261,9 @@ def evaluate_table(
             named += [frame[name] for name in grouped]
         if not rows:
             raise TableError("the table has no rows.")
-        truth, weights, logical, left_out = TableLabels(loaded.labels, np.concatenate(truths), rows, kind).to_truth()
+        truth, weights, logical, left_out = TableLabels(
+            loaded.labels, np.concatenate(truths), rows, kind
+        ).to_truth()
     if not scorable_rows(truth, logical).any():
         raise TableError("no row has a label that is known, so there is nothing to compare with.")
     classifier = np.concatenate(by_classifier) if by_classifier else None
@@ -250,24 +277,39 @@ def evaluate_table(
     warnings += filter(None, [describe_classifier(found, logical)])
     warnings += _describe_training_rows(loaded, input, keys, found["scores"])
     truth_kind = "0/1 labels" if logical else "true degrees"
-    return Evaluation(found["rows"], truth_kind, found["scores"], better, warnings, left_out + report.messages())
+    return Evaluation(
+        found["rows"], truth_kind, found["scores"], better, warnings, left_out + report.messages()
+    )
 
 
-def _describe_training_rows(model: TableModel, input: Input, keys: Keys, scores: list[Score]) -> list[str]:
-    """A sentence on scores of training rows, with the scores of held-out rows; none if there are few such rows."""
+def _describe_training_rows(
+    model: TableModel, input: Input, keys: Keys, scores: list[Score]
+) -> list[str]:
+    """A sentence on scores of training rows, with the scores of held-out rows; none if there are
+    few such rows."""
     checksum = describe_origin(input.where).get("sha256")
     share = share_in_training(model.training_keys, keys)
     repeated = (model.facts.get("repeated_rows") or 0) / model.facts["rows"]
     if checksum is not None and checksum == model.facts.get("source", {}).get("sha256"):
         finding = f"{input.where} is the table that the model was fitted on, so these scores are not those of new rows"
-    elif share >= repeated + _LARGE_OVERLAP:  # where training rows are alike, new rows are like them, too
-        rows = f"{round(share * len(keys)):,} of {len(keys):,} rows have the features of training rows"
+    elif (
+        share >= repeated + _LARGE_OVERLAP
+    ):  # where training rows are alike, new rows are like them, too
+        rows = (
+            f"{round(share * len(keys)):,} of {len(keys):,} rows have the features of training rows"
+        )
         finding = f"{rows}, so these scores may be better than those of new rows"
     else:
         return []
     held_out = {score.name: score.model for score in held_out_scores(model.facts)}
-    common = [f"{score.title} {held_out[score.name]:.4f}" for score in scores if score.name in held_out]
-    compared = f"on held-out rows the model had {', '.join(common)}" if common else "it has none of held-out rows"
+    common = [
+        f"{score.title} {held_out[score.name]:.4f}" for score in scores if score.name in held_out
+    ]
+    compared = (
+        f"on held-out rows the model had {', '.join(common)}"
+        if common
+        else "it has none of held-out rows"
+    )
     return [f"{finding}; {compared}."]
 
 
@@ -286,9 +328,13 @@ def _enhance_by_fitting(table: LabelledTable, estimator: Any, writer: Writer) ->
     with prefix_errors(table.input.where):
         model, X, targets = TableModel.fit_labelled(table, estimator, None)
     # What the fit recovered: not every method can enhance rows as if they were new.
-    degrees = import_pandas().DataFrame(model.estimator.label_distributions_, columns=columns.labels)
+    degrees = import_pandas().DataFrame(
+        model.estimator.label_distributions_, columns=columns.labels
+    )
     degrees = degrees.assign(**uncertainty.columns(model.estimator, X, targets.y))
-    rows = writer.arrange_columns(table.frame, degrees, columns.id, columns.kept, len(columns.labels))
+    rows = writer.arrange_columns(
+        table.frame, degrees, columns.id, columns.kept, len(columns.labels)
+    )
     write_table(writer.output, [rows], columns.labels, writer.format, raw=writer.raw)
     return WrittenTable(len(degrees), columns.labels, writer.output, model.facts["warnings"])
 
@@ -318,21 +364,34 @@ def _write_in_chunks(
             nonlocal count
             for frame in map(prepare, source.chunks(kinds)):
                 count += len(frame)
-                ids.extend([frame[id]] if labels and id is not None else [])  # predict needs constant memory
-                yield writer.arrange_columns(frame, apply(frame, report, uncertainty=uncertainty), id, kept, n_labels)
+                ids.extend(
+                    [frame[id]] if labels and id is not None else []
+                )  # predict needs constant memory
+                yield writer.arrange_columns(
+                    frame, apply(frame, report, uncertainty=uncertainty), id, kept, n_labels
+                )
             if not count:  # a table without rows still has columns
                 pandas, degrees = import_pandas(), [*model.labels, *uncertainty.names]
-                frame, nothing = pandas.DataFrame(columns=list(kinds)), pandas.DataFrame(columns=degrees, dtype=float)
+                frame, nothing = (
+                    pandas.DataFrame(columns=list(kinds)),
+                    pandas.DataFrame(columns=degrees, dtype=float),
+                )
                 yield writer.arrange_columns(frame, nothing, id, kept, n_labels)
 
         write_table(writer.output, tables(), model.labels, writer.format, raw=writer.raw)
     repeated = describe_repeated(import_pandas().concat(ids)) if ids else []
     of_estimator = list(dict.fromkeys(str(each.message) for each in caught or ()))
-    return WrittenTable(count, list(model.labels), writer.output, report.messages() + repeated + of_estimator)
+    return WrittenTable(
+        count, list(model.labels), writer.output, report.messages() + repeated + of_estimator
+    )
 
 
 def columns_to_read(
-    source: Source, model: TableModel, labels: tuple[str, ...], id: str | None = None, kept: Sequence[str] = ()
+    source: Source,
+    model: TableModel,
+    labels: tuple[str, ...],
+    id: str | None = None,
+    kept: Sequence[str] = (),
 ) -> dict[str, Kind]:
     """The columns to read; missing ones are an error."""
     check_columns(source.names, model.features, "feature")
@@ -345,7 +404,8 @@ def columns_to_read(
 
 
 def find_id_column(source: Source, model: TableModel, id: str | None) -> str | None:
-    """The identifier column of a table: that which is named, or that of the model if the table has it."""
+    """The identifier column of a table: that which is named, or that of the model if the table has
+    it."""
     if id is not None:
         check_columns(source.names, [id], "id")
         if id in model.labels:
@@ -355,7 +415,8 @@ def find_id_column(source: Source, model: TableModel, id: str | None) -> str | N
 
 
 def find_groups_column(source: Source, model: TableModel, groups: str | None = None) -> list[str]:
-    """The column that names groups of rows, if any: that which is given, or that of the model if the table has it."""
+    """The column that names groups of rows, if any: that which is given, or that of the model if
+    the table has it."""
     if groups is not None:
         check_columns(source.names, [groups], "groups")
         return [groups]
@@ -376,12 +437,14 @@ class ModelRows:
     names : list of str
         Identifiers, or numbers of the rows.
     cells : DataFrame
-        The columns by which a reader recognises a row: those to keep, or the texts, or the first features.
+        The columns by which a reader recognises a row: those to keep, or the texts, or the first
+        features.
     X : array or CSR matrix of shape (n_samples, n_features)
         What the estimator sees.
     predicted : ndarray of shape (n_samples, n_labels)
     labels : ndarray of shape (n_samples, n_labels) or None
-        0/1, NaN where unknown; None if the table has no label columns. Labels with votes or degrees above 0 are 1.
+        0/1, NaN where unknown; None if the table has no label columns. Labels with votes or degrees
+        above 0 are 1.
     degrees : ndarray of shape (n_samples, n_labels) or None
         Recovered from 0/1 labels, or given as votes or degrees; NaN in rows without.
     n_votes : ndarray of shape (n_samples,) or None
@@ -410,7 +473,8 @@ class ModelRows:
 
 
 class ModelRowOptions(ReadingOptions, total=False):
-    """Which columns are shown, what the labels hold, and whether the output is replaced: see `write_browse_page`."""
+    """Which columns are shown, what the labels hold, and whether the output is replaced: see
+    `write_browse_page`."""
 
     id: str | None
     keep: Columns
@@ -420,9 +484,15 @@ class ModelRowOptions(ReadingOptions, total=False):
 
 
 def read_model_rows(
-    data: Any, model: str | TableModel, output: str, *, groups: str | None = None, **options: Unpack[ModelRowOptions]
+    data: Any,
+    model: str | TableModel,
+    output: str,
+    *,
+    groups: str | None = None,
+    **options: Unpack[ModelRowOptions],
 ) -> ModelRows:
-    """Read all rows of a file or a data frame, and apply a model; refuses an ``output`` that cannot be written."""
+    """Read all rows of a file or a data frame, and apply a model; refuses an ``output`` that cannot
+    be written."""
     given, reading = split_options(options, ModelRowOptions, ReadingOptions)
     inputs = [name for name in (data, model) if isinstance(name, str)]
     check_output(output, inputs, overwrite=given.get("overwrite", True))
@@ -438,7 +508,9 @@ def read_model_rows(
         shown = shown or list(model.texts or model.features[:_MAX_SHOWN])
         others = [name for name in shown if name not in model.features]
         others += (grouped := find_groups_column(source, model, groups))
-        frame = source.read(columns_to_read(source, model, model.labels if has_labels else (), id, others))
+        frame = source.read(
+            columns_to_read(source, model, model.labels if has_labels else (), id, others)
+        )
         X = model.transform(frame, report)
         predicted = np.asarray(model.estimator.predict(X), dtype=np.float64)
         labels, degrees, n_votes, recovered = None, None, None, np.zeros(len(frame), dtype=bool)
@@ -446,7 +518,9 @@ def read_model_rows(
         if has_labels:
             if kind == "auto" and model.facts.get("label_kind") == "votes":
                 kind = "votes"
-            truth, n_votes, logical, messages = model.read_labels(frame, given.get("blank"), kind).to_truth()
+            truth, n_votes, logical, messages = model.read_labels(
+                frame, given.get("blank"), kind
+            ).to_truth()
             labels = np.where(np.isnan(truth), np.nan, truth > 0)
             if not logical:
                 degrees = truth
@@ -464,14 +538,17 @@ def read_model_rows(
 
 
 def label_losses(P: Matrix, labels: Matrix) -> Matrix:
-    """Negative log-probability of each 0/1 label given predicted degrees; NaN where a label is unknown.
+    """Negative log-probability of each 0/1 label given predicted degrees; NaN where a label is
+    unknown.
 
     ``P(y_j = 1) = 1 - exp(-lambda p_j)``, lambda the maximum likelihood estimate from these rows.
 
     Examples
     --------
     >>> import numpy as np
-    >>> label_losses(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[1.0, 0.0], [0.0, 1.0]])).round(4)  # ln 2
+    >>> label_losses(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([[1.0, 0.0], [0.0, 1.0]])).round(
+    ...     4
+    ... )  # ln 2
     array([[0.6931, 0.6931],
            [0.6931, 0.6931]])
     """
@@ -479,4 +556,6 @@ def label_losses(P: Matrix, labels: Matrix) -> Matrix:
     logP = np.log(np.maximum(P, 1e-12))
     log_rate = profile_log_rate(logP, Y, weights=label_weights(None, observed))
     found = vote_losses(logP + log_rate, Y.astype(np.float64))
-    return np.asarray(found if observed is None else np.where(observed, found, np.nan), dtype=np.float64)
+    return np.asarray(
+        found if observed is None else np.where(observed, found, np.nan), dtype=np.float64
+    )

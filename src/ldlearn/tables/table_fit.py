@@ -1,4 +1,5 @@
-"""Fit a model on a table or a table file, as the command `fit` does: with scores on held-out rows, and warnings."""
+"""Fit a model on a table or a table file, as the command `fit` does: with scores on held-out rows,
+and warnings."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -9,12 +10,18 @@ from typing import Any, Literal, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn._messages import format_list
 from ldlearn.base.discovery import installed_versions
 from ldlearn.compose.from_classifier import FromClassifier, plain_classifier
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_predictor
 from ldlearn.core.row_groups import Groups, count_groups, rows_of_groups
-from ldlearn.exceptions import ParameterError, format_list
-from ldlearn.metrics.against_baselines import Score, clearly_better, scorable_rows, score_with_baselines
+from ldlearn.exceptions import ParameterError
+from ldlearn.metrics.against_baselines import (
+    Score,
+    clearly_better,
+    scorable_rows,
+    score_with_baselines,
+)
 from ldlearn.tables.column_types import CellReport
 from ldlearn.tables.columns import Columns
 from ldlearn.tables.files import prefix_errors, sha256_of
@@ -52,45 +59,48 @@ def fit_table(
     data : str or DataFrame
         The table, or its file; "-" for standard input.
     labels : str or sequence
-        The label columns: names, prefixes (``emo_*``), ranges (``x1:x9``), joined by commas. Or one column that holds
-        lists of labels.
+        The label columns: names, prefixes (``emo_*``), ranges (``x1:x9``), joined by commas. Or one
+        column that holds lists of labels.
     output : str, optional
         The model file to write.
     features : str or sequence, optional
         Feature columns; by default all others.
     numeric, categorical, date, text, ignore : str or sequence, optional
-        Those among them to be taken for numbers, categories (codes), dates or prose, or left out, whatever they look
-        like; see `TableModel.fit`.
+        Those among them to be taken for numbers, categories (codes), dates or prose, or left out,
+        whatever they look like; see `TableModel.fit`.
     embedding : transformer, optional
         What makes numbers of prose; see `TableModel.fit` and `import_embedding`.
     id : str, optional
         The identifier column.
     groups : str, optional
-        A column that names groups of rows that belong together, such as the patient, the author or the photo; it is no
-        feature. A group is held out as a whole, standard errors are those of independent groups, and methods that take
-        ``groups`` get them. A missing value is an error. Rows with equal features are kept together in any case, so
-        that groups with such rows count as one.
+        A column that names groups of rows that belong together, such as the patient, the author or
+        the photo; it is no feature. A group is held out as a whole, standard errors are those of
+        independent groups, and methods that take ``groups`` get them. A missing value is an error.
+        Rows with equal features are kept together in any case, so that groups with such rows count
+        as one.
     method : str or estimator, default="DLDL"
         See `ldlearn.compose.method_names`; or anything of the library that predicts, unfitted.
     params : mapping, optional
         Parameters of a method that is given by name.
     holdout : float, default=0.2
-        Fraction of the rows that a second model, fitted on the others only, is scored on; 0 for none. The model that is
-        returned is fitted on all rows.
+        Fraction of the rows that a second model, fitted on the others only, is scored on; 0 for
+        none. The model that is returned is fitted on all rows.
     seed : int, default=0
         Of the random choice of these rows.
     intervals : bool, default=False
-        Whether the model file is to hold what intervals and the flag of far rows need; see `save_model`.
+        Whether the model file is to hold what intervals and the flag of far rows need; see
+        `save_model`.
     zeros : {"none", "less"}, optional
-        What a 0 means to a method that is given by name; see `ldlearn.DLDL`. None assumes "none" and reports the mean
-        number of positive labels.
+        What a 0 means to a method that is given by name; see `ldlearn.DLDL`. None assumes "none"
+        and reports the mean number of positive labels.
     kind : {"auto", "votes", "mixed"}, default="auto"
-        What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows, have to be declared.
+        What the label columns hold: counts of votes, and 0/1 labels with the degrees of some rows,
+        have to be declared.
     separator : str, optional
         What separates labels in one column of lists; found by default.
     blank : float, optional
-        Value of empty label cells: 0, or NaN for unknown. By default they are unknown, too, but if more than 10 % are
-        empty and all others positive, this has to be stated.
+        Value of empty label cells: 0, or NaN for unknown. By default they are unknown, too, but if
+        more than 10 % are empty and all others positive, this has to be stated.
     empty_rows : {"error", "drop", "unknown"}, default="error"
         Rows whose labels are all 0: an error, left out, or labels that are unknown.
     format : str, optional
@@ -123,7 +133,9 @@ def fit_table(
         return make_predictor(method, params, logical, zeros) if isinstance(method, str) else method
 
     if not isinstance(method, str) and (params or zeros):
-        raise ParameterError("params and zeros are for a method given by name; set them in the estimator.")
+        raise ParameterError(
+            "params and zeros are for a method given by name; set them in the estimator."
+        )
     if not 0 <= holdout < 1:
         raise ParameterError(f"holdout must be at least 0 and below 1, got {holdout:g}.")
     if output is not None:
@@ -145,13 +157,19 @@ def fit_table(
 
 def describe_origin(name: str) -> dict[str, str]:
     """Name and checksum of a table file, date and version of ldlearn: for the card of a model."""
-    path, today, version = Path(name), f"{datetime.now(UTC):%Y-%m-%d}", installed_versions()["ldlearn"]
+    path, today, version = (
+        Path(name),
+        f"{datetime.now(UTC):%Y-%m-%d}",
+        installed_versions()["ldlearn"],
+    )
     checksum = {"sha256": sha256_of(path)} if path.is_file() else {}
     name = path.name.encode(errors="backslashreplace").decode()  # it need not be UTF-8
     return {"file": name, "date": today, "ldlearn": version} | checksum
 
 
-def _fit_and_validate(table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int) -> TableModel:
+def _fit_and_validate(
+    table: LabelledTable, estimator: Any, embedding: Any, holdout: float, seed: int
+) -> TableModel:
     # Kept with the model, so that readers of its file or its card see the warnings, too.
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -196,16 +214,21 @@ def _score_held_out(
     if n_test < 2:
         return f"with equal rows taken together there are {n_groups} groups, and no more than one can be held out"
     order = np.random.default_rng(seed).permutation(n_groups)
-    test, train = (np.sort(rows_of_groups(groups, part)) for part in (order[:n_test], order[n_test:]))
+    test, train = (
+        np.sort(rows_of_groups(groups, part)) for part in (order[:n_test], order[n_test:])
+    )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # A clone of the estimator; the types of columns are those of all rows, so that both models see the same
-            # features.
-            part, X, _ = TableModel.fit_labelled(table.take(train), model.estimator, embedding, model.types)
+            # A clone of the estimator; the types of columns are those of all rows, so that both
+            # models see the same features.
+            part, X, _ = TableModel.fit_labelled(
+                table.take(train), model.estimator, embedding, model.types
+            )
             X_test = part.transform(table.frame.iloc[test], CellReport(table.input.decimal))
             P = np.asarray(part.estimator.predict(X_test))
-    # Such as a label that is unknown in all remaining rows: then there is no check, but still a model.
+    # Such as a label that is unknown in all remaining rows: then there is no check, but still a
+    # model.
     except ValueError as error:
         return f"a fit without them failed ({error})"
     logical, T, T_test = targets.kind == "0/1", targets.truth[train], targets.truth[test]
@@ -214,16 +237,20 @@ def _score_held_out(
     named = table.take(train).named_groups
     fitted = None if model.classifier is None else _fit_classifier(model.estimator, X, T, named)
     classifier = None if fitted is None else np.asarray(fitted.predict(X_test))
-    found = score_with_baselines(T_test, P, mean_distribution(T), classifier, logical, groups=groups[test])
+    found = score_with_baselines(
+        T_test, P, mean_distribution(T), classifier, logical, groups=groups[test]
+    )
     found["scores"] = [score.as_dict() for score in found["scores"]]
     return found | {"share": float(share), "seed": seed}
 
 
-def _fit_classifier(estimator: Any, X: Any, T: Matrix, groups: Groups | None = None, max_size: int = 3_000_000) -> Any:
+def _fit_classifier(
+    estimator: Any, X: Any, T: Matrix, groups: Groups | None = None, max_size: int = 3_000_000
+) -> Any:
     """The plain classifier that a method is compared with, for the same meaning of 0.
 
-    None if it is the method itself, would be slow (numbers times labels above ``max_size``) or fails: validation does
-    not depend on it.
+    None if it is the method itself, would be slow (numbers times labels above ``max_size``) or
+    fails: validation does not depend on it.
     """
     zeros: Literal["none", "less"] = "none" if estimator.capabilities().keeps_zeros else "less"
     # A classifier refuses rows without a positive label.
@@ -233,7 +260,9 @@ def _fit_classifier(estimator: Any, X: Any, T: Matrix, groups: Groups | None = N
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = plain_classifier(zeros).fit(X[rows], T[rows], groups=None if groups is None else groups[rows])
+            found = plain_classifier(zeros).fit(
+                X[rows], T[rows], groups=None if groups is None else groups[rows]
+            )
     except ValueError:
         return None
     del found.label_distributions_  # only its predictions are needed
@@ -241,11 +270,14 @@ def _fit_classifier(estimator: Any, X: Any, T: Matrix, groups: Groups | None = N
 
 
 def describe_classifier(found: dict[str, Any], logical: bool = True) -> str:
-    """That a plain classifier has the better scores (see `score_with_baselines`), if it has by more than chance."""
+    """That a plain classifier has the better scores (see `score_with_baselines`), if it has by more
+    than chance."""
     gain, error = found["classifier_gain"], found["classifier_error"]
     if gain is None or not clearly_better(gain, error, found["groups"]):
         return ""
-    interval = f"{gain:.3g} per row, 95 % interval {gain - 1.96 * error:.3g} to {gain + 1.96 * error:.3g}"
+    interval = (
+        f"{gain:.3g} per row, 95 % interval {gain - 1.96 * error:.3g} to {gain + 1.96 * error:.3g}"
+    )
     if not logical:
         return f"A plain classifier predicts the degrees better (by {interval})."
     return (
@@ -264,10 +296,14 @@ def describe_signal(held: dict[str, Any]) -> str:
     if likelihood_gain is None:
         finding = "the predictions are{} better than the same mean distribution for every row"
     else:
-        finding = "labels are{} likelier if one prediction for all rows is moved towards the predictions"
+        finding = (
+            "labels are{} likelier if one prediction for all rows is moved towards the predictions"
+        )
         finding += f" (slope of the log-likelihood per row {gain:+.3f}, standard error {error:.3f})"
         if clearly_better(-likelihood_gain, likelihood_error, held["groups"]):
-            less_likely = "less likely under the predictions than under the mean of the training rows"
+            less_likely = (
+                "less likely under the predictions than under the mean of the training rows"
+            )
             less_likely += f" (log-likelihood per row {likelihood_gain:+.3f}, standard error {likelihood_error:.3f})"
     if held["better_than_baselines"]:
         return f"Informative features: on {rows} {finding.format('')}."
@@ -287,14 +323,18 @@ def describe_signal(held: dict[str, Any]) -> str:
 def _check_labels(T: Matrix, labels: Sequence[str], rare: int = 5) -> list[str]:
     """Warnings about labels that are constant or positive in few rows."""
     positive, observed = (T > 0).sum(axis=0), (~np.isnan(T)).sum(axis=0)
-    groups = {"Labels never seen (positive in no row, so their degrees mean nothing)": positive == 0}
+    groups = {
+        "Labels never seen (positive in no row, so their degrees mean nothing)": positive == 0
+    }
     if are_logical(T):
         message = "Labels always positive (1 wherever they are known; use --blank 0 if an empty cell means no)"
         groups[message] = (positive == observed) & (observed > 0)
         message = f"Rare labels (1 in fewer than {rare} rows, so their degrees are unreliable)"
         groups[message] = (positive > 0) & (positive < min(rare, len(T)))
     return [
-        f"{text}: {format_list(np.compress(found, labels).tolist())}." for text, found in groups.items() if found.any()
+        f"{text}: {format_list(np.compress(found, labels).tolist())}."
+        for text, found in groups.items()
+        if found.any()
     ]
 
 

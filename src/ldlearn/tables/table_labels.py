@@ -1,4 +1,5 @@
-"""Labels of tables and data sets: what an estimator is fitted on, and what predictions are compared with."""
+"""Labels of tables and data sets: what an estimator is fitted on, and what predictions are compared
+with."""
 
 import inspect
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ldlearn._messages import check_choice, describe_rows
 from ldlearn.core.simplex import normalize_rows
 from ldlearn.core.targets import (
     SUM_TOLERANCE,
@@ -18,7 +20,7 @@ from ldlearn.core.targets import (
     split_observed,
     votes_to_degrees,
 )
-from ldlearn.exceptions import ParameterError, TableError, check_choice, describe_rows
+from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.files import OnMessage
 from ldlearn.tables.values import to_labels
 
@@ -82,7 +84,9 @@ class TableLabels:
         check_choice("kind", self.kind, _KINDS)
 
     @classmethod
-    def from_columns(cls, table: Any, names: Sequence[str], blank: float | None = None, kind: str = "auto") -> Self:
+    def from_columns(
+        cls, table: Any, names: Sequence[str], blank: float | None = None, kind: str = "auto"
+    ) -> Self:
         """Read label columns; see `to_labels`.
 
         Raises
@@ -92,7 +96,12 @@ class TableLabels:
         """
         found = cls(names, to_labels(table, names, blank), table.index, kind)
         empty = np.isnan(found.values)
-        if blank is None and found.is_logical and 0.1 < empty.mean() < 1 and (found.values[~empty] > 0).all():
+        if (
+            blank is None
+            and found.is_logical
+            and 0.1 < empty.mean() < 1
+            and (found.values[~empty] > 0).all()
+        ):
             problem = f"all known labels are positive, and {empty.mean():.0%} of the label cells are empty"
             advice = "use --blank 0 (blank=0) if an empty cell means 0, or nan instead of 0 if it means unknown"
             raise TableError(f"{problem}; {advice}.")
@@ -110,22 +119,27 @@ class TableLabels:
     def for_estimator(self, estimator: Any) -> TrainingTargets:
         """The labels as an estimator takes them; anything else is refused by row and column.
 
-        Counts of votes become degrees with the number of votes as sample weight: for a learner, and for a joint model
-        that takes degrees. Any other joint model is given the 0/1 labels that votes are when only some or none are
-        counted, and the number of raters if it takes that. Degrees of some rows are for DLDL, which keeps them.
+        Counts of votes become degrees with the number of votes as sample weight: for a learner, and
+        for a joint model that takes degrees. Any other joint model is given the 0/1 labels that
+        votes are when only some or none are counted, and the number of raters if it takes that.
+        Degrees of some rows are for DLDL, which keeps them.
         """
         if self.kind == "votes":
             return self._vote_targets(estimator)
         row_data, values, messages = {}, self.values, []
         if self.kind == "mixed":
             if "degrees" not in inspect.signature(estimator.fit).parameters:
-                raise ParameterError(f"{type(estimator).__name__} takes no degrees of some rows; DLDL does.")
+                raise ParameterError(
+                    f"{type(estimator).__name__} takes no degrees of some rows; DLDL does."
+                )
             # Of a row with a single 1 both readings are the same: all of its degree is there.
             given = ~(np.isin(values, (0.0, 1.0)) | np.isnan(values)).all(axis=1)
             degrees = np.full(values.shape, np.nan)
             degrees[given] = self.take(np.flatnonzero(given)).check_degrees()
             values, row_data = _to_logical(values), {"degrees": degrees} if given.any() else {}
-            messages = [f"True degrees of {int(given.sum())} rows, 0/1 labels of {int((~given).sum())}."]
+            messages = [
+                f"True degrees of {int(given.sum())} rows, 0/1 labels of {int((~given).sum())}."
+            ]
         y = replace(self, values=values).check(estimator)
         if unknown := int(np.isnan(y).sum()):
             meaning = "" if estimator.kind == _TAKES_DISTRIBUTIONS else ": neither 0 nor 1"
@@ -152,14 +166,19 @@ class TableLabels:
                 row_data["degrees"] = degrees
             else:
                 row_data = {}
-                messages.append(f"{name} takes no degrees: it is fitted on which labels got any vote.")
+                messages.append(
+                    f"{name} takes no degrees: it is fitted on which labels got any vote."
+                )
         if row_data.keys() - accepted.keys():
-            messages.append(f"{name} takes no sample weights: every row counts once, whatever its number of votes.")
+            messages.append(
+                f"{name} takes no sample weights: every row counts once, whatever its number of votes."
+            )
         row_data = {key: value for key, value in row_data.items() if key in accepted}
         return TrainingTargets(y, row_data, degrees, "votes", messages)
 
     def handle_empty_rows(self, how: str) -> tuple[Self, NDArray[np.intp]]:
-        """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown; also the rows that are left."""
+        """Leave out rows whose 0/1 labels are all 0, or take these labels as unknown; also the rows
+        that are left."""
         check_choice("empty_rows", how, EMPTY_ROWS)
         empty = self._empty_rows() & self.is_logical
         if how == "drop":
@@ -169,14 +188,16 @@ class TableLabels:
         return replace(self, values=values), np.arange(len(values))
 
     def report_zeros(self, estimator: Any, on_message: OnMessage) -> None:
-        """Report that a 0 is interpreted as degree 0, if the method assumes that, and how many labels are positive."""
+        """Report that a 0 is interpreted as degree 0, if the method assumes that, and how many
+        labels are positive."""
         if not (self.is_logical and estimator.capabilities().keeps_zeros):
             return
         labels = fill_unknown(*split_observed(_to_logical(self.values)))
         n_labels = len(self.names)
         n_positives = labels.sum(axis=1)
         counts = f"rows have {n_positives.mean():.2g} of {n_labels} labels positive on average"
-        # Less than half of the variance that independent labels with the same frequencies would give their number.
+        # Less than half of the variance that independent labels with the same frequencies would
+        # give their number.
         hardly_varies = n_positives.var() < 0.5 * labels.var(axis=0).sum()
         if hardly_varies or 4 * n_positives.mean() <= n_labels:
             reason = "and their number hardly varies" if hardly_varies else "which is few"
@@ -199,7 +220,9 @@ class TableLabels:
         self.check_zero_or_one(advice)
         may_be_unknown = estimator.capabilities().unknown_labels
         if not may_be_unknown:
-            self.check_all_known(f"write 0 or 1: {type(estimator).__name__} takes no unknown labels, DLDL does.")
+            self.check_all_known(
+                f"write 0 or 1: {type(estimator).__name__} takes no unknown labels, DLDL does."
+            )
         # Of a single label every 0 is an empty row: that sentence would not help.
         if (self.values == 0).any():
             self._check_two_labels()
@@ -216,8 +239,12 @@ class TableLabels:
         if np.isnan(self.values).any():
             return {"Y": self.values}
         sums = self.values.sum(axis=1, keepdims=True)
-        is_rounded = (np.abs(sums - 1) <= _rounding_tolerance(self.values)).all()  # degrees sum to one but for rounding
-        return to_dataset_fields(self.values / sums if is_rounded else self.values, kind, self.names, self.rows)
+        is_rounded = (
+            np.abs(sums - 1) <= _rounding_tolerance(self.values)
+        ).all()  # degrees sum to one but for rounding
+        return to_dataset_fields(
+            self.values / sums if is_rounded else self.values, kind, self.names, self.rows
+        )
 
     def to_truth(self) -> tuple[Matrix, Matrix | None, bool, list[str]]:
         """What predictions of other rows are compared with.
@@ -236,7 +263,12 @@ class TableLabels:
             self._check_votes()
             degrees, totals = votes_to_degrees(self.values)
             unvoted = int((totals == 0).sum())
-            return degrees, totals, False, [f"{unvoted} rows without votes are not used."] if unvoted else []
+            return (
+                degrees,
+                totals,
+                False,
+                [f"{unvoted} rows without votes are not used."] if unvoted else [],
+            )
         if not self.is_logical:
             return self.check_degrees(), None, False, []
         T = _to_logical(self.values)
@@ -255,15 +287,19 @@ class TableLabels:
     def check_degrees(self, *, may_be_missing: bool = False, advice: str = _OTHER_KINDS) -> Matrix:
         """Label distributions, rescaled to sum exactly to one; anything else is refused by row.
 
-        ``may_be_missing``: whether degrees may be NaN; a single one of a row follows from the others.
+        ``may_be_missing``: whether degrees may be NaN; a single one of a row follows from the
+        others.
         """
-        D, unknown = fill_missing_degrees(self.values) if may_be_missing else (self.values, np.array(False))
+        D, unknown = (
+            fill_missing_degrees(self.values) if may_be_missing else (self.values, np.array(False))
+        )
         tolerance = max(SUM_TOLERANCE, _rounding_tolerance(np.nan_to_num(self.values)))
         replace(self, values=D).check_rows(advice, tolerance)
         return np.where(unknown, np.nan, D / D.sum(axis=1, keepdims=True))
 
     def check_rows(self, advice: str, tolerance: float = SUM_TOLERANCE) -> None:
-        """Refuse rows that are no distributions, naming them and the first cell or sum of each kind of problem."""
+        """Refuse rows that are no distributions, naming them and the first cell or sum of each kind
+        of problem."""
         parts = []
         for problem, mark in find_row_problems(self.values, tolerance).items():
             row = self.values[int(np.argmax(mark))]
@@ -277,15 +313,15 @@ class TableLabels:
     def _check_votes(self) -> None:
         self.check_all_known("write 0 where there are no votes.")
         bad = (self.values < 0) | (self.values % 1 != 0)
-        advice = (
-            "use kind='mixed' (--kind mixed) for 0/1 labels with degrees of some rows, none for degrees of all rows."
-        )
+        advice = "use kind='mixed' (--kind mixed) for 0/1 labels with degrees of some rows, none for degrees of all rows."
         self._raise_at_first(bad, "{} is no count of votes; " + advice)
 
     def _check_two_labels(self) -> None:
         """Refuse a single label: there is nothing to share."""
         if len(self.names) == 1:
-            raise TableError("one label has degree 1 in every row; name at least two.", column=self.names[0])
+            raise TableError(
+                "one label has degree 1 in every row; name at least two.", column=self.names[0]
+            )
 
     def _check_rows_have_positives(self, *, may_be_unknown: bool = True) -> None:
         """Refuse rows without a positive label, unless some are unknown."""
@@ -303,7 +339,9 @@ class TableLabels:
         """Name the first bad cell; the problem may contain its value."""
         if bad.any():
             i, j = np.argwhere(bad)[0]
-            raise TableError(problem.format(f"{self.values[i, j]:g}"), row=self.rows[i], column=self.names[j])
+            raise TableError(
+                problem.format(f"{self.values[i, j]:g}"), row=self.rows[i], column=self.names[j]
+            )
 
 
 def _to_logical(values: Matrix) -> Matrix:
@@ -316,7 +354,8 @@ def are_logical(targets: Matrix) -> bool:
 
 
 def mean_distribution(T: Matrix) -> Matrix:
-    """Mean over the rows of the degrees, or of equal shares of the positive labels; a row without any counts as all.
+    """Mean over the rows of the degrees, or of equal shares of the positive labels; a row without
+    any counts as all.
 
     An unknown label or degree counts as its mean over the other rows.
     """
@@ -328,11 +367,16 @@ def mean_distribution(T: Matrix) -> Matrix:
 
 
 def infer_kind(matrix: NDArray[Any]) -> str:
-    """Logical if all known entries are 0 or 1 (or -1 or 1), votes if whole and not negative, else distribution.
+    """Logical if all known entries are 0 or 1 (or -1 or 1), votes if whole and not negative, else
+    distribution.
 
     Examples
     --------
-    >>> infer_kind(np.array([[0, 1], [1, 1]])), infer_kind(np.array([[3.0, 1.0]])), infer_kind(np.array([[0.5, 0.5]]))
+    >>> (
+    ...     infer_kind(np.array([[0, 1], [1, 1]])),
+    ...     infer_kind(np.array([[3.0, 1.0]])),
+    ...     infer_kind(np.array([[0.5, 0.5]])),
+    ... )
     ('logical', 'votes', 'distribution')
     """
     if _is_logical(matrix[~np.isnan(matrix)]):
@@ -347,11 +391,18 @@ def _is_logical(matrix: NDArray[Any]) -> bool:
 
 
 def to_dataset_fields(
-    matrix: NDArray[Any], kind: str, label_names: Sequence[str], rows: Sequence[Any], *, normalise: bool = False
+    matrix: NDArray[Any],
+    kind: str,
+    label_names: Sequence[str],
+    rows: Sequence[Any],
+    *,
+    normalise: bool = False,
 ) -> dict[str, NDArray[Any]]:
-    """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages name its ``rows``.
+    """Fields of a `LabelDataset` (D, Y, counts) that a label matrix of a file gives; messages name
+    its ``rows``.
 
-    ``normalise`` divides distributions by their row sums; a negative or missing degree and a row of zeros stay errors.
+    ``normalise`` divides distributions by their row sums; a negative or missing degree and a row of
+    zeros stay errors.
     """
     check_choice("kind", kind, MATRIX_KINDS)
     kind = infer_kind(matrix) if kind == "auto" else kind
@@ -365,19 +416,26 @@ def to_dataset_fields(
     if kind == "votes":
         labels.check_rows("every row needs at least one vote.", np.inf)
         return {"counts": matrix, "D": matrix / matrix.sum(axis=1, keepdims=True, dtype=np.float64)}
-    D = matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)  # float32 stays as it is in the file
+    D = (
+        matrix if matrix.dtype.kind == "f" else matrix.astype(np.float64)
+    )  # float32 stays as it is in the file
     if not normalise:
         advice = f"sums may differ from 1 by {SUM_TOLERANCE:g}; if degrees only need to be divided by the row sum, use "
         labels.check_rows(f"{advice}normalise=True; if they are votes, kind='votes'.")
         return {"D": D}
     labels.check_rows("dividing by the row sum does not repair that.", np.inf)
     sums = D.sum(axis=1, keepdims=True, dtype=np.float64)
-    # Rows that sum to 1 stay what they are to the last bit: dividing by 1 + 1e-16 would change them.
+    # Rows that sum to 1 stay what they are to the last bit: dividing by 1 + 1e-16 would change
+    # them.
     return {"D": np.where(np.abs(sums - 1) > np.finfo(D.dtype).eps, D / sums, D).astype(D.dtype)}
 
 
 def _rounding_tolerance(degrees: Matrix) -> float:
-    """How far from 1 the sum of a row may be because degrees are written with two decimals, or with three, or four."""
-    # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as there are labels.
-    decimals = next((k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6)
+    """How far from 1 the sum of a row may be because degrees are written with two decimals, or with
+    three, or four."""
+    # Each degree is off by half of its last decimal at most, and so is the sum by as many halves as
+    # there are labels.
+    decimals = next(
+        (k for k in (2, 3, 4) if np.allclose(degrees, degrees.round(k), rtol=0, atol=1e-9)), 6
+    )
     return float(min(0.5 * degrees.shape[1] * 10.0**-decimals, 0.05)) + 1e-9

@@ -1,4 +1,5 @@
-"""TableModel: an estimator, the preprocessing before it, and the names of the columns it was fitted on."""
+"""TableModel: an estimator, the preprocessing before it, and the names of the columns it was fitted
+on."""
 
 import warnings
 from collections.abc import Mapping
@@ -28,7 +29,8 @@ from ldlearn.tables.writing import Uncertainty
 
 @dataclass
 class TableModel:
-    """A fitted estimator that takes tables as they are: named columns, texts and missing values included.
+    """A fitted estimator that takes tables as they are: named columns, texts and missing values
+    included.
 
     Make one with `TableModel.fit`; keep it with `save_model`.
 
@@ -37,7 +39,8 @@ class TableModel:
     estimator : fitted estimator
         Any estimator of the library that predicts.
     preprocessing : TablePreprocessing
-        Median or most frequent value for what is missing, one-hot categories, words of texts, standardised numbers.
+        Median or most frequent value for what is missing, one-hot categories, words of texts,
+        standardised numbers.
     numeric, categorical : tuple of str
         The feature columns of numbers and of categories.
     labels : tuple of str
@@ -45,7 +48,8 @@ class TableModel:
     id : str or None
         The identifier column; it is no feature and is returned with the predictions.
     facts : dict
-        Figures of the training: rows, label counts, column types, scores beside baselines, warnings.
+        Figures of the training: rows, label counts, column types, scores beside baselines,
+        warnings.
     dates : dict of str to str
         The feature columns of dates, and the form of each.
     texts : tuple of str
@@ -59,7 +63,8 @@ class TableModel:
     classifier : FromClassifier or None
         A plain classifier fitted to the same rows, which evaluations compare the estimator with.
     training_keys : ndarray or None
-        Keys of some training rows, by which evaluations recognise them: see `ldlearn.tables.training_rows`.
+        Keys of some training rows, by which evaluations recognise them: see
+        `ldlearn.tables.training_rows`.
 
     Examples
     --------
@@ -96,7 +101,13 @@ class TableModel:
 
     @classmethod
     def fit(
-        cls, table: Any, labels: Columns, *, estimator: Any = None, embedding: Any = None, **options: Unpack[FitOptions]
+        cls,
+        table: Any,
+        labels: Columns,
+        *,
+        estimator: Any = None,
+        embedding: Any = None,
+        **options: Unpack[FitOptions],
     ) -> Self:
         """Fit preprocessing and estimator on a table.
 
@@ -105,24 +116,29 @@ class TableModel:
         table : DataFrame
             One row a sample.
         labels : str or sequence
-            The label columns: 0/1 (empty where unknown, if the estimator takes that), degrees that sum to 1 if the
-            estimator is a learner, or votes (see ``kind``). Or one column of lists: ``sky|sea``.
+            The label columns: 0/1 (empty where unknown, if the estimator takes that), degrees that
+            sum to 1 if the estimator is a learner, or votes (see ``kind``). Or one column of lists:
+            ``sky|sea``.
         features : str or sequence, optional
-            The feature columns; by default all that are neither labels nor the id. A column is taken for what it looks
-            like: numbers (a few cells that are none count as missing), dates, categories, prose; it is left out if
-            it has the same value in every row, and refused if it looks like an identifier.
+            The feature columns; by default all that are neither labels nor the id. A column is
+            taken for what it looks like: numbers (a few cells that are none count as missing),
+            dates, categories, prose; it is left out if it has the same value in every row, and
+            refused if it looks like an identifier.
         estimator : estimator, optional
             Anything of the library that predicts, unfitted; by default `DLDL`.
         numeric, categorical, date, text, ignore : str or sequence, optional
-            Features to be taken for numbers, for categories (codes), for dates or for prose, or left out, whatever
-            they look like. ``date`` may be a mapping of columns to forms such as ``"%d/%m/%Y"``.
+            Features to be taken for numbers, for categories (codes), for dates or for prose, or
+            left out, whatever they look like. ``date`` may be a mapping of columns to forms such as
+            ``"%d/%m/%Y"``.
         embedding : transformer, optional
-            What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which takes a series of
-            texts. By default TF-IDF. A model file can hold only that and what `import_embedding` gives.
+            What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which
+            takes a series of texts. By default TF-IDF. A model file can hold only that and what
+            `import_embedding` gives.
         id, groups : str, optional
             The identifier column, and that of groups of rows that belong together: see `fit_table`.
         kind : {"auto", "votes", "mixed"}, default="auto"
-            What the label columns hold; counts of votes, and 0/1 labels with degrees of some rows, must be declared.
+            What the label columns hold; counts of votes, and 0/1 labels with degrees of some rows,
+            must be declared.
         separator : str, optional
             What separates labels in one column of lists; found by default, see `expand_label_list`.
         blank, empty_rows
@@ -134,7 +150,8 @@ class TableModel:
     def fit_labelled(
         cls, table: LabelledTable, estimator: Any, embedding: Any, types: ColumnTypes | None = None
     ) -> tuple[Self, Any, TrainingTargets]:
-        """Fit preprocessing and estimator; also returns what the estimator was fitted on: features and targets."""
+        """Fit preprocessing and estimator; also returns what the estimator was fitted on: features
+        and targets."""
         model, X, targets = cls.learn_columns(table, estimator, embedding, types)
         # A frame gives the estimator the names of the labels.
         y = import_pandas().DataFrame(targets.y, columns=list(model.labels))
@@ -142,7 +159,8 @@ class TableModel:
         if table.columns.groups is not None and model.estimator.capabilities().groups:
             row_data["groups"] = table.named_groups
         with warnings.catch_warnings():
-            # Numbers are standardised; words, categories and embeddings have another scale on purpose.
+            # Numbers are standardised; words, categories and embeddings have another scale on
+            # purpose.
             warnings.simplefilter("ignore", ScaleWarning)
             model.estimator.fit(X, y, **row_data)
         keys = row_keys(X)
@@ -152,19 +170,30 @@ class TableModel:
 
     @classmethod
     def learn_columns(
-        cls, table: LabelledTable, estimator: Any, embedding: Any = None, types: ColumnTypes | None = None
+        cls,
+        table: LabelledTable,
+        estimator: Any,
+        embedding: Any = None,
+        types: ColumnTypes | None = None,
     ) -> tuple[Self, Any, TrainingTargets]:
-        """The same before the estimator is fitted; ``types`` of the columns are inferred unless they are given."""
+        """The same before the estimator is fitted; ``types`` of the columns are inferred unless
+        they are given."""
         estimator = DLDL() if estimator is None else clone(estimator)
         sparse = bool(get_tags(estimator).input_tags.sparse)
         cleaned, types, report = table.clean(types, sparse=sparse)
         if embedding is not None and not types.texts:
-            raise TableError("no column is prose, which an embedding needs; name one with --text (text=...).")
+            raise TableError(
+                "no column is prose, which an embedding needs; name one with --text (text=...)."
+            )
         targets, labels = table.labels.for_estimator(estimator), tuple(table.labels.names)
-        preprocessing, X = TablePreprocessing.fit(cleaned, types, sparse=sparse, embedding=embedding)
+        preprocessing, X = TablePreprocessing.fit(
+            cleaned, types, sparse=sparse, embedding=embedding
+        )
         T, columns = targets.truth, summarize_columns(cleaned, types, report)
         ids = table.columns.id
-        repeated = [] if ids in (None, table.columns.groups) else describe_repeated(table.frame[ids])
+        repeated = (
+            [] if ids in (None, table.columns.groups) else describe_repeated(table.frame[ids])
+        )
         facts = {
             "rows": len(T),
             "transformed_features": X.shape[1],
@@ -179,8 +208,17 @@ class TableModel:
         if table.label_list is not None:
             facts["label_list"] = table.label_list._asdict()
         names = (types.numeric, types.categorical, labels, table.columns.id)
-        formats = (dict(types.dates), types.texts, dict(types.units or {}), table.input.decimal or ".")
-        return cls(estimator, preprocessing, *names, facts, *formats, table.columns.groups), X, targets
+        formats = (
+            dict(types.dates),
+            types.texts,
+            dict(types.units or {}),
+            table.input.decimal or ".",
+        )
+        return (
+            cls(estimator, preprocessing, *names, facts, *formats, table.columns.groups),
+            X,
+            targets,
+        )
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -207,20 +245,28 @@ class TableModel:
         ----------
         table : DataFrame
         report : CellReport, optional
-            Collects malformed cells, which are treated as missing, and unseen categories; by default they become a
-            warning.
+            Collects malformed cells, which are treated as missing, and unseen categories; by
+            default they become a warning.
         """
         table = as_frame(table)
         check_columns(list(table.columns), self.features, "feature")
         found = CellReport() if report is None else report
         numbers = self.preprocessing.transform(clean_features(table, self.types, found), found)
         if report is None:  # a few new categories are usual
-            found.unseen = {name: cells for name, cells in found.unseen.items() if 2 * len(cells) > len(table)}
+            found.unseen = {
+                name: cells for name, cells in found.unseen.items() if 2 * len(cells) > len(table)
+            }
             if messages := found.messages():
                 warnings.warn(" ".join(messages), UserWarning, stacklevel=2)
         return numbers
 
-    def predict(self, table: Any, report: CellReport | None = None, *, uncertainty: Uncertainty | None = None) -> Any:
+    def predict(
+        self,
+        table: Any,
+        report: CellReport | None = None,
+        *,
+        uncertainty: Uncertainty | None = None,
+    ) -> Any:
         """Label distributions of new rows, as a table with the label names as columns.
 
         Parameters
@@ -235,8 +281,8 @@ class TableModel:
         Returns
         -------
         DataFrame
-            Of the library of the table. A pandas frame keeps the index; a polars frame has none, and begins with the
-            id column instead, if the model has one and the table too.
+            Of the library of the table. A pandas frame keeps the index; a polars frame has none,
+            and begins with the id column instead, if the model has one and the table too.
         """
         frame = as_frame(table)
         X = self.transform(frame, report)
@@ -258,8 +304,8 @@ class TableModel:
         table : DataFrame
             Has the feature columns and the label columns.
         blank : float, optional
-            Value of empty label cells: 0, or NaN for unknown; by default they are unknown, too, but some known label
-            must be 0 if more than 10 % are empty.
+            Value of empty label cells: 0, or NaN for unknown; by default they are unknown, too, but
+            some known label must be 0 if more than 10 % are empty.
         report, uncertainty
             As for `predict`.
 
@@ -270,15 +316,24 @@ class TableModel:
         """
         self.check_can_enhance()
         frame = as_frame(table)
-        Y = self.read_labels(frame, blank).check_logical(self.estimator, "only 0/1 labels can be enhanced.")
+        Y = self.read_labels(frame, blank).check_logical(
+            self.estimator, "only 0/1 labels can be enhanced."
+        )
         X = self.transform(frame, report)
         further = {} if uncertainty is None else uncertainty.columns(self.estimator, X, Y)
         return self._make_table(self.estimator.enhance(X, Y), frame, table, further)
 
-    def read_labels(self, table: Any, blank: float | None = None, kind: str = "auto") -> TableLabels:
-        """The labels of a table: a column for each, or else one column of lists as at the fit; see `fit_table`."""
+    def read_labels(
+        self, table: Any, blank: float | None = None, kind: str = "auto"
+    ) -> TableLabels:
+        """The labels of a table: a column for each, or else one column of lists as at the fit; see
+        `fit_table`."""
         listed = self.label_list
-        if listed is not None and listed.column in table.columns and not {*self.labels} <= {*table.columns}:
+        if (
+            listed is not None
+            and listed.column in table.columns
+            and not {*self.labels} <= {*table.columns}
+        ):
             table = with_label_columns(table, listed, self.labels)
         check_columns(list(table.columns), self.labels, "label")
         return TableLabels.from_columns(table, self.labels, blank, kind)
@@ -293,7 +348,9 @@ class TableModel:
         """The column of lists that the labels came from, if they did."""
         return LabelList(**self.facts["label_list"]) if "label_list" in self.facts else None
 
-    def _make_table(self, distributions: Any, frame: Any, table: Any, further: dict[str, Any]) -> Any:
+    def _make_table(
+        self, distributions: Any, frame: Any, table: Any, further: dict[str, Any]
+    ) -> Any:
         """Degrees and further columns, as a frame of the library that the table comes from."""
         columns = dict(zip(self.labels, np.asarray(distributions).T, strict=True)) | further
         # By name, because polars need not be installed.

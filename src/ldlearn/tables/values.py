@@ -1,4 +1,5 @@
-"""Columns of a data frame as numbers, as texts or as labels, with errors that name row and column."""
+"""Columns of a data frame as numbers, as texts or as labels, with errors that name row and
+column."""
 
 import re
 from collections import Counter
@@ -8,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.exceptions import TableError, describe_rows, import_optional
+from ldlearn._messages import describe_rows
+from ldlearn._optional_imports import import_optional
+from ldlearn.exceptions import TableError
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
 _DIGIT = re.compile(r"\d")
@@ -16,12 +19,19 @@ _PADDED = re.compile(r"0\d+")
 # As Python and spreadsheets write them; the same value must be the same category.
 TRUTH_SPELLINGS = {"True": "true", "TRUE": "true", "False": "false", "FALSE": "false"}
 _CURRENCY = r"[$€£¥₹₽₩]|EUR|USD|GBP|CHF|JPY|CNY|INR|CAD|AUD|SEK|NOK|DKK|PLN|BRL"
-_CURRENCY_SYMBOLS = {"USD": "$", "EUR": "€", "GBP": "£", "INR": "₹"}  # without ¥, which two currencies have
+_CURRENCY_SYMBOLS = {
+    "USD": "$",
+    "EUR": "€",
+    "GBP": "£",
+    "INR": "₹",
+}  # without ¥, which two currencies have
 _UNIT = r"[A-Za-zµ°Ω][A-Za-zµ°Ω²³/]{0,7}"
 _GAP = r"'’ \u00a0\u202f"  # between thousands, with either decimal mark
 _FRACTION = re.compile(r"(?<![\d.,])0,\d+(?![\d.,])")
 # A comma that cannot stand between thousands: 0,5 and 12,5 and 1.234,5.
-_DECIMAL_COMMA = re.compile(rf"(?<![\d.,])(0,\d+|\d+,(\d{{1,2}}|\d{{4,}})|\d{{1,3}}([.{_GAP}]\d{{3}})+,\d+)(?![\d.,])")
+_DECIMAL_COMMA = re.compile(
+    rf"(?<![\d.,])(0,\d+|\d+,(\d{{1,2}}|\d{{4,}})|\d{{1,3}}([.{_GAP}]\d{{3}})+,\d+)(?![\d.,])"
+)
 _THOUSANDS_COMMA = re.compile(r"\d,\d{3}(?:,\d{3}|\.)")
 _DECIMAL_POINT = re.compile(r"[^,]*\.\d[^,]*")
 _LONGEST_NUMBER = 100
@@ -43,7 +53,9 @@ def is_missing(series: Any) -> NDArray[np.bool_]:
 
 def is_numeric(series: Any) -> bool:
     """Whether every value that is not missing reads as a number (truth values do not)."""
-    return _is_plain_number(series) or bool(np.all(~np.isnan(_parse_plain_numbers(series)) | is_missing(series)))
+    return _is_plain_number(series) or bool(
+        np.all(~np.isnan(_parse_plain_numbers(series)) | is_missing(series))
+    )
 
 
 class NumberColumn(NamedTuple):
@@ -70,8 +82,9 @@ class NumberColumn(NamedTuple):
 def read_numbers(series: Any, decimal: str | None = None, unit: str | None = None) -> NumberColumn:
     """Read a column as floats.
 
-    Decimal commas, marks between thousands, percent signs, brackets around a negative amount, a currency and a unit
-    are parsed, too; `docs/guide/tables.md` lists the rules. Truth values are no numbers.
+    Decimal commas, marks between thousands, percent signs, brackets around a negative amount, a
+    currency and a unit are parsed, too; `docs/guide/tables.md` lists the rules. Truth values are no
+    numbers.
 
     Parameters
     ----------
@@ -79,7 +92,8 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
     decimal : {".", ","}, optional
         The decimal mark, if the user gives it.
     unit : str, optional
-        The unit or currency that numbers may have; by default the one that most of them have, or the only currency.
+        The unit or currency that numbers may have; by default the one that most of them have, or
+        the only currency.
     """
     numbers = _parse_plain_numbers(series)
     if _is_plain_number(series):
@@ -91,7 +105,10 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
     numbers = numbers.copy()  # pandas may give a view, or one that is read-only
     plain = numbers[~np.isnan(numbers)]
     # No number is longer; the patterns take time that grows with the square of the length.
-    texts = [cell.strip() if isinstance(cell, str) and len(cell) <= _LONGEST_NUMBER else "" for cell in cells]
+    texts = [
+        cell.strip() if isinstance(cell, str) and len(cell) <= _LONGEST_NUMBER else ""
+        for cell in cells
+    ]
     mark = decimal or _find_decimal_mark(texts, plain)
     # Beside decimal points, 0,5 makes 1,234 ambiguous.
     is_ambiguous = decimal is None and any(map(_FRACTION.search, texts))
@@ -100,12 +117,15 @@ def read_numbers(series: Any, decimal: str | None = None, unit: str | None = Non
     found = [match for match in matches if match is not None]
     signs = Counter(sign for match in found for sign in _signs_of(match))
     unit = _find_unit(signs, len(plain) + len(found)) if unit is None else unit
-    numbers[malformed] = [np.nan if match is None else _to_number(match, mark, unit) for match in matches]
+    numbers[malformed] = [
+        np.nan if match is None else _to_number(match, mark, unit) for match in matches
+    ]
     return NumberColumn(numbers, malformed & np.isnan(numbers), unit, signs)
 
 
 def _find_decimal_mark(texts: list[str], plain: NDArray[np.float64]) -> str:
-    """A comma if some number has one that cannot separate thousands, and none has a decimal point."""
+    """A comma if some number has one that cannot separate thousands, and none has a decimal
+    point."""
     has_points = bool((plain % 1 != 0).any()) or any(map(_DECIMAL_POINT.fullmatch, texts))
     has_points |= any(map(_THOUSANDS_COMMA.search, texts))
     return "," if not has_points and any(map(_DECIMAL_COMMA.search, texts)) else "."
@@ -123,7 +143,8 @@ _COMMA_NUMBER = _number_pattern(",", ".")
 
 
 def with_decimal_point(cell: str) -> str:
-    """A number with a decimal comma, written with a decimal point and without marks between thousands."""
+    """A number with a decimal comma, written with a decimal point and without marks between
+    thousands."""
     if (number := _COMMA_NUMBER.fullmatch(cell)) is None:
         return cell
     start, end = number.span("digits")
@@ -131,7 +152,8 @@ def with_decimal_point(cell: str) -> str:
 
 
 def _find_unit(signs: Counter[str], n_numbers: int) -> str:
-    """The unit, currency or percent sign that more than half of the numbers have, or the only currency; or none."""
+    """The unit, currency or percent sign that more than half of the numbers have, or the only
+    currency; or none."""
     for unit, count in signs.most_common(1):
         if 2 * count > n_numbers:
             return unit
@@ -140,8 +162,13 @@ def _find_unit(signs: Counter[str], n_numbers: int) -> str:
 
 
 def _signs_of(match: re.Match[str]) -> set[str]:
-    """What stands beside the digits: a unit, a percent sign, or a currency, as its symbol if it has one."""
-    return {_CURRENCY_SYMBOLS.get(sign, sign) for sign in (match["before"], match["after"]) if sign is not None}
+    """What stands beside the digits: a unit, a percent sign, or a currency, as its symbol if it has
+    one."""
+    return {
+        _CURRENCY_SYMBOLS.get(sign, sign)
+        for sign in (match["before"], match["after"])
+        if sign is not None
+    }
 
 
 def _to_number(match: re.Match[str], mark: str, unit: str) -> float:
@@ -170,7 +197,9 @@ def to_numbers(series: Any, column: str) -> NDArray[np.float64]:
     return _check_finite(_parse_plain_numbers(series), series, column, advice)
 
 
-def _check_finite(numbers: NDArray[np.float64], series: Any, column: str, advice: str) -> NDArray[np.float64]:
+def _check_finite(
+    numbers: NDArray[np.float64], series: Any, column: str, advice: str
+) -> NDArray[np.float64]:
     missing = is_missing(series)
     bad = ~np.isfinite(numbers) & ~missing
     if bad.any():
@@ -179,7 +208,8 @@ def _check_finite(numbers: NDArray[np.float64], series: Any, column: str, advice
 
 
 def to_texts(series: Any, column: str) -> list[Any]:
-    """A column as texts, NaN where missing; the same value gives the same text whatever file it comes from.
+    """A column as texts, NaN where missing; the same value gives the same text whatever file it
+    comes from.
 
     Spaces around a text are not part of it.
     """
@@ -199,19 +229,25 @@ def _to_text(value: Any, row: object, column: str) -> str:
 
 
 def describe_repeated(ids: Any) -> list[str]:
-    """A sentence about the identifiers of a column that occur in several rows; none if all differ."""
+    """A sentence about the identifiers of a column that occur in several rows; none if all
+    differ."""
     texts = import_pandas().Series(to_texts(ids, str(ids.name)), ids.index, dtype=object).dropna()
     repeated = texts[texts.duplicated()].unique()
     if not len(repeated):
         return []
     rows = describe_rows(texts == repeated[0], texts.index)
     others = f" ({len(repeated)} such identifiers)" if len(repeated) > 1 else ""
-    return [f"Column {str(ids.name)!r}: the identifier {repeated[0]!r} is not unique: {rows}{others}."]
+    return [
+        f"Column {str(ids.name)!r}: the identifier {repeated[0]!r} is not unique: {rows}{others}."
+    ]
 
 
 def read_groups(column: Any) -> NDArray[np.intp]:
-    """The groups that a column names, as numbers; a missing value is an error, as its row may belong to any group."""
-    groups, _ = import_pandas().factorize(np.array(to_texts(column, str(column.name)), dtype=object))
+    """The groups that a column names, as numbers; a missing value is an error, as its row may
+    belong to any group."""
+    groups, _ = import_pandas().factorize(
+        np.array(to_texts(column, str(column.name)), dtype=object)
+    )
     if (groups < 0).any():
         row = column.index[int(np.argmax(groups < 0))]
         problem = "the group is missing; fill it in, with a value of its own if the row belongs to no group."
@@ -225,9 +261,11 @@ def is_label_word(value: Any) -> bool:
 
 
 def to_labels(frame: Any, labels: Sequence[str], blank: float | None = None) -> NDArray[np.float64]:
-    """Label columns as a matrix: numbers, true/false, yes/no, or a mark; ``blank``, or NaN, where the cell is empty.
+    """Label columns as a matrix: numbers, true/false, yes/no, or a mark; ``blank``, or NaN, where
+    the cell is empty.
 
-    Positive are also x, ✓ and ☑, and the text of the option itself: the name of the column, or the only text in it.
+    Positive are also x, ✓ and ☑, and the text of the option itself: the name of the column, or the
+    only text in it.
     """
     # By column in memory: sums over a few labels are several times faster then.
     Y = np.array([_to_label(frame[name], name) for name in labels]).T
@@ -259,7 +297,8 @@ def _parse_plain_numbers(series: Any) -> NDArray[np.float64]:
 
 
 def _numeric_candidate(value: Any) -> Any:
-    """What may be read as a number: texts and numbers, not truth values (which pandas would count as 0 and 1)."""
+    """What may be read as a number: texts and numbers, not truth values (which pandas would count
+    as 0 and 1)."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, int) and abs(value) > 10**308:  # no float can hold it
@@ -268,9 +307,12 @@ def _numeric_candidate(value: Any) -> Any:
 
 
 def cell_error(series: Any, column: str, bad: NDArray[np.bool_], problem: str) -> TableError:
-    """An error about the first bad cell of a column; its value takes the place of ``{}`` in the problem."""
+    """An error about the first bad cell of a column; its value takes the place of ``{}`` in the
+    problem."""
     first = int(np.argmax(bad))
-    return TableError(problem.format(repr_cell(series.iloc[first])), row=series.index[first], column=column)
+    return TableError(
+        problem.format(repr_cell(series.iloc[first])), row=series.index[first], column=column
+    )
 
 
 def repr_cell(value: Any) -> str:

@@ -6,8 +6,9 @@ from typing import Any, TypedDict
 
 import numpy as np
 
+from ldlearn._messages import format_list
 from ldlearn.core.simplex import round_rows
-from ldlearn.exceptions import ParameterError, TableError, format_list
+from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.columns import Columns
 from ldlearn.tables.files import PIPE
 from ldlearn.tables.formats import check_output, format_of
@@ -71,12 +72,18 @@ class Uncertainty:
 
     def __post_init__(self) -> None:
         if self.interval is not None and not 0 < self.interval < 1:
-            raise ParameterError(f"interval must be above 0 and below 1, for example 0.9, got {self.interval:g}.")
+            raise ParameterError(
+                f"interval must be above 0 and below 1, for example 0.9, got {self.interval:g}."
+            )
         if self.raters is not None and self.interval is None:
-            raise ParameterError("raters only affect intervals; ask for these too, for example interval=0.9.")
+            raise ParameterError(
+                "raters only affect intervals; ask for these too, for example interval=0.9."
+            )
         taken = [name for name in self.names if name in set(self.labels)]
         if taken:
-            raise TableError(f"labels have names of columns that would be added: {format_list(taken)}; rename them.")
+            raise TableError(
+                f"labels have names of columns that would be added: {format_list(taken)}; rename them."
+            )
 
     def __bool__(self) -> bool:
         return self.interval is not None or self.flag_far
@@ -84,11 +91,16 @@ class Uncertainty:
     @property
     def names(self) -> list[str]:
         """The columns, in order."""
-        ends = [] if self.interval is None else [f"{label}_{end}" for label in self.labels for end in ("low", "high")]
+        ends = (
+            []
+            if self.interval is None
+            else [f"{label}_{end}" for label in self.labels for end in ("low", "high")]
+        )
         return ends + ["far"] * self.flag_far
 
     def check(self, estimator: Any, verb: str) -> None:
-        """Refuse an estimator without intervals, before any work is done; ``verb`` is what it will do."""
+        """Refuse an estimator without intervals, before any work is done; ``verb`` is what it will
+        do."""
         if self:
             check_gives_intervals(estimator, verb)
 
@@ -98,7 +110,9 @@ class Uncertainty:
         self.check(estimator, verb)
         columns: dict[str, Any] = {}
         if self.interval is not None:
-            low, high = getattr(estimator, f"{verb}_interval")(*inputs, coverage=self.interval, n_raters=self.raters)
+            low, high = getattr(estimator, f"{verb}_interval")(
+                *inputs, coverage=self.interval, n_raters=self.raters
+            )
             for j, label in enumerate(self.labels):
                 columns |= {f"{label}_low": low[:, j], f"{label}_high": high[:, j]}
         if self.flag_far:
@@ -110,7 +124,9 @@ def check_gives_intervals(estimator: Any, verb: str = "predict") -> None:
     """Refuse an estimator without intervals of what it predicts, or enhances."""
     if not hasattr(estimator, f"{verb}_interval"):
         name = type(estimator).__name__
-        raise ParameterError(f"{name} gives no intervals and no flag of far rows; use DLDL or VoteLDL.")
+        raise ParameterError(
+            f"{name} gives no intervals and no flag of far rows; use DLDL or VoteLDL."
+        )
 
 
 @dataclass
@@ -140,10 +156,16 @@ class Writer:
     format: str = field(init=False)
 
     def __post_init__(self) -> None:
-        check_output(self.output, [name for name in self.inputs if isinstance(name, str)], overwrite=self.overwrite)
+        check_output(
+            self.output,
+            [name for name in self.inputs if isinstance(name, str)],
+            overwrite=self.overwrite,
+        )
         self.format = format_of(self.output, self.to)
         if self.raw and self.format not in _TEXT_FORMATS and self.output != PIPE:
-            raise ParameterError(f"raw is for CSV, TSV and standard output; leave it out for {self.format}.")
+            raise ParameterError(
+                f"raw is for CSV, TSV and standard output; leave it out for {self.format}."
+            )
         if self.round is not None and not 0 <= self.round <= np.finfo(np.float64).precision:
             raise ParameterError(f"round must be from 0 to 15 decimals, got {self.round}.")
 
@@ -151,8 +173,11 @@ class Writer:
         """What is asked for besides the degrees of these labels."""
         return Uncertainty(labels, self.interval, self.flag_far, self.raters)
 
-    def arrange_columns(self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int) -> Any:
-        """Degrees after the ids of their rows and the kept columns, and followed by uncertainty columns."""
+    def arrange_columns(
+        self, frame: Any, degrees: Any, id: str | None, kept: Sequence[str], n_labels: int
+    ) -> Any:
+        """Degrees after the ids of their rows and the kept columns, and followed by uncertainty
+        columns."""
         if self.round is not None:
             labels = list(degrees.columns[:n_labels])
             rounded = round_rows(degrees[labels].to_numpy(dtype=np.float64), self.round)
@@ -172,4 +197,7 @@ class Writer:
 
 def as_strings(values: Any) -> list[str]:
     """The cells of a column as texts, empty where a value is missing."""
-    return ["" if missing else str(value) for value, missing in zip(values.tolist(), values.isna(), strict=True)]
+    return [
+        "" if missing else str(value)
+        for value, missing in zip(values.tolist(), values.isna(), strict=True)
+    ]

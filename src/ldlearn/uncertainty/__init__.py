@@ -1,4 +1,5 @@
-"""Intervals, posterior approximations, conformal prediction, and rows far from the training rows."""
+"""Intervals, posterior approximations, conformal prediction, and rows far from the training
+rows."""
 
 from ldlearn.uncertainty.conformal import ConformalIntervals, conformal_intervals
 

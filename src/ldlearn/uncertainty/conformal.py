@@ -1,4 +1,5 @@
-"""Split conformal prediction for any estimator with ``predict``, if the true degrees of some rows are known."""
+"""Split conformal prediction for any estimator with ``predict``, if the true degrees of some rows
+are known."""
 
 import math
 from typing import Any, Self
@@ -17,24 +18,27 @@ from ldlearn.uncertainty.vote_intervals import Bounds
 
 
 class ConformalIntervals(BaseEstimator):
-    """Intervals around the degrees that a fitted estimator predicts, calibrated on rows with true degrees.
+    """Intervals around the degrees that a fitted estimator predicts, calibrated on rows with true
+    degrees.
 
-    Split conformal prediction: if calibration rows and new rows are exchangeable, and the estimator was not fitted on
-    the calibration rows, the intervals of a label contain its true degree with a probability of at least ``coverage``,
-    whatever the estimator. This coverage is an average over rows: for some kinds of rows it may be lower.
+    Split conformal prediction: if calibration rows and new rows are exchangeable, and the estimator
+    was not fitted on the calibration rows, the intervals of a label contain its true degree with a
+    probability of at least ``coverage``, whatever the estimator. This coverage is an average over
+    rows: for some kinds of rows it may be lower.
 
     Parameters
     ----------
     estimator : fitted estimator
         Anything of the library with ``predict``.
     simultaneous : bool, default=False
-        Whether the coverage holds for all degrees of a row at once; by default it holds for each label separately.
+        Whether the coverage holds for all degrees of a row at once; by default it holds for each
+        label separately.
 
     Attributes
     ----------
     residuals_ : ndarray of shape (n_samples, n_labels) or (n_samples, 1)
-        ``|d - p| / sqrt(p (1 - p))`` of the calibration rows, sorted in each column; the square root is at least
-        0.1, its value at p = 0.01. If ``simultaneous``, the largest of each row.
+        ``|d - p| / sqrt(p (1 - p))`` of the calibration rows, sorted in each column; the square
+        root is at least 0.1, its value at p = 0.01. If ``simultaneous``, the largest of each row.
     label_names_ : ndarray of shape (n_labels,)
         Those of the estimator.
 
@@ -64,17 +68,22 @@ class ConformalIntervals(BaseEstimator):
         X : array-like of shape (n_samples, n_features)
             Rows that the estimator was not fitted on.
         y : array-like or data frame of shape (n_samples, n_labels)
-            Their true degrees; the columns of a data frame are matched by name. Rows of NaN are left out.
+            Their true degrees; the columns of a data frame are matched by name. Rows of NaN are
+            left out.
         """
         if not hasattr(self.estimator, "predict"):
-            raise ParameterError(f"{type(self.estimator).__name__} predicts nothing to put an interval around.")
+            raise ParameterError(
+                f"{type(self.estimator).__name__} predicts nothing to put an interval around."
+            )
         check_is_fitted(self.estimator)
         self.label_names_ = self.estimator.label_names_
         predicted = np.asarray(self.estimator.predict(X), dtype=np.float64)
         truth = check_some_degrees(y, self.label_names_, len(predicted))
         known = ~np.isnan(truth).any(axis=1)
         if not known.any():
-            raise InputError("the degrees of no row are known; conformal intervals need some to calibrate on.")
+            raise InputError(
+                "the degrees of no row are known; conformal intervals need some to calibrate on."
+            )
         self.residuals_ = _scaled_residuals(predicted[known], truth[known], self.simultaneous)
         return self
 
@@ -86,7 +95,8 @@ class ConformalIntervals(BaseEstimator):
         ----------
         X : array-like of shape (n_samples, n_features)
         coverage : float, default=0.9
-            Nominal coverage. With fewer than ``coverage / (1 - coverage)`` calibration rows intervals are [0, 1].
+            Nominal coverage. With fewer than ``coverage / (1 - coverage)`` calibration rows
+            intervals are [0, 1].
 
         Returns
         -------
@@ -94,11 +104,18 @@ class ConformalIntervals(BaseEstimator):
             ``0 <= lower <= predict(X) <= upper <= 1``; data frames if `set_output` asks for them.
         """
         check_is_fitted(self, "residuals_")
-        return _conformal_bounds(self.residuals_, np.asarray(self.estimator.predict(X), dtype=np.float64), coverage)
+        return _conformal_bounds(
+            self.residuals_, np.asarray(self.estimator.predict(X), dtype=np.float64), coverage
+        )
 
 
 def conformal_intervals(
-    known: ArrayLike, truth: ArrayLike, new: ArrayLike, coverage: float = 0.9, *, simultaneous: bool = False
+    known: ArrayLike,
+    truth: ArrayLike,
+    new: ArrayLike,
+    coverage: float = 0.9,
+    *,
+    simultaneous: bool = False,
 ) -> Bounds:
     """Intervals around any degrees, predicted or recovered, from rows whose true degrees are known.
 
@@ -124,7 +141,9 @@ def conformal_intervals(
     >>> lower.round(3), upper.round(3)
     (array([[0.375, 0.375]]), array([[0.625, 0.625]]))
     """
-    residuals = _scaled_residuals(np.asarray(known, dtype=np.float64), check_distributions(truth), simultaneous)
+    residuals = _scaled_residuals(
+        np.asarray(known, dtype=np.float64), check_distributions(truth), simultaneous
+    )
     return _conformal_bounds(residuals, np.asarray(new, dtype=np.float64), coverage)
 
 
@@ -137,7 +156,9 @@ def _scaled_residuals(P: Array, D: Array, simultaneous: bool) -> Array:
     if P.shape != D.shape:
         raise InputError(f"there are degrees of shape {P.shape}, but true ones of shape {D.shape}.")
     residuals = np.abs(D - P) / _degree_scale(P)
-    return np.asarray(np.sort(residuals.max(axis=1, keepdims=True) if simultaneous else residuals, axis=0))
+    return np.asarray(
+        np.sort(residuals.max(axis=1, keepdims=True) if simultaneous else residuals, axis=0)
+    )
 
 
 def _conformal_bounds(residuals: Array, P: Array, coverage: float) -> Bounds:
@@ -146,4 +167,6 @@ def _conformal_bounds(residuals: Array, P: Array, coverage: float) -> Bounds:
     # The rank of a new row among n + 1 is uniformly distributed; rounding must not cost a rank.
     rank = math.ceil((n + 1) * coverage - 1e-9)
     reach = np.full(residuals.shape[1], np.inf) if rank > n else residuals[rank - 1]
-    return np.maximum(P - reach * _degree_scale(P), 0.0), np.minimum(P + reach * _degree_scale(P), 1.0)
+    return np.maximum(P - reach * _degree_scale(P), 0.0), np.minimum(
+        P + reach * _degree_scale(P), 1.0
+    )

@@ -1,4 +1,5 @@
-"""Credible intervals of degrees, and detection of rows far from the training rows, for linear joint models."""
+"""Credible intervals of degrees, and detection of rows far from the training rows, for linear joint
+models."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -21,7 +22,8 @@ from ldlearn.solvers.features import Features, centred_blocks, reciprocal, reduc
 from ldlearn.uncertainty.vote_intervals import Bounds, VotePosterior, beta_bounds
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
-# The scores of a row have a covariance of n_labels x n_labels: with more labels it would cost far more than the fit.
+# The scores of a row have a covariance of n_labels x n_labels: with more labels it would cost far
+# more than the fit.
 _MAX_LABELS = 200
 
 
@@ -29,13 +31,16 @@ _MAX_LABELS = 200
 class TrainingRows:
     """The rows of a fit, kept until the posterior is computed from them.
 
-    X and the sample weights may be the caller's own arrays: copies of some rows are kept, to detect later changes.
+    X and the sample weights may be the caller's own arrays: copies of some rows are kept, to detect
+    later changes.
     """
 
     X: Any
     labels: RowTargets
     offset: float | Array = 0.0  # known part of ln(lambda) of each row
-    features: Features | None = None  # of the fit; kept only if made by `reduce_to_row_space`: small, and slow to make
+    features: Features | None = (
+        None  # of the fit; kept only if made by `reduce_to_row_space`: small, and slow to make
+    )
     groups: Indices | None = None
 
     def __post_init__(self) -> None:
@@ -45,7 +50,8 @@ class TrainingRows:
         object.__setattr__(self, "_copies", copies)
 
     def is_unchanged(self) -> bool:
-        """Whether the arrays are the same as at the time of the fit, judged by some of their rows."""
+        """Whether the arrays are the same as at the time of the fit, judged by some of their
+        rows."""
         (X, weights), (old_X, old_weights) = self._sampled_rows(), vars(self)["_copies"]
         same_X = (old_X != X).nnz == 0 if sparse.issparse(X) else np.array_equal(X, old_X)
         return bool(same_X and np.array_equal(weights, old_weights))
@@ -59,15 +65,17 @@ class TrainingRows:
 class LeverageModel:
     """Mean and scatter of the training rows, and their leverages.
 
-    The leverage of a row is ``(x - mean)' (scatter + ridge I)^-1 (x - mean)``: its squared Mahalanobis distance, up to
-    a factor and a ridge. Training rows are treated as new rows, without their own contribution to the scatter:
-    ``h / (1 - h)``.
+    The leverage of a row is ``(x - mean)' (scatter + ridge I)^-1 (x - mean)``: its squared
+    Mahalanobis distance, up to a factor and a ridge. Training rows are treated as new rows, without
+    their own contribution to the scatter: ``h / (1 - h)``.
 
     Examples
     --------
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 3))
-    >>> LeverageModel.from_features(Features(rows)).is_far(np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 0.0]]), level=0.99)
+    >>> LeverageModel.from_features(Features(rows)).is_far(
+    ...     np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 0.0]]), level=0.99
+    ... )
     array([False,  True])
     """
 
@@ -84,7 +92,9 @@ class LeverageModel:
         ridge = max(0.01 * float(features.spread.mean()), np.finfo(float).tiny)
         scale, basis, scatter, identity = features.spectrum(ridge)
         narrow = None if basis is None else basis.astype(np.float32)
-        model = cls(features.mean, scale, narrow, reciprocal(scatter + ridge * identity), np.empty(0))
+        model = cls(
+            features.mean, scale, narrow, reciprocal(scatter + ridge * identity), np.empty(0)
+        )
         leverage = np.minimum(model.distance(features.X[features.sample_rows(2000)]), 1.0 - 1e-9)
         return replace(model, distances=np.sort(leverage / (1.0 - leverage)))
 
@@ -98,13 +108,15 @@ class LeverageModel:
         return found
 
     def is_far(self, X: Any, level: float) -> Mask:
-        """Whether the leverage of each row exceeds the quantile ``level`` of those of the training rows."""
+        """Whether the leverage of each row exceeds the quantile ``level`` of those of the training
+        rows."""
         return np.asarray(self.distance(X) > np.quantile(self.distances, level))
 
 
 @dataclass(frozen=True)
 class PosteriorState:
-    """What intervals and `far_from_training` need: about n_features^2 numbers, whatever the number of rows."""
+    """What intervals and `far_from_training` need: about n_features^2 numbers, whatever the number
+    of rows."""
 
     posterior: VotePosterior | None  # None if there are too many labels
     leverage: LeverageModel
@@ -113,9 +125,10 @@ class PosteriorState:
 class IntervalMixin(JointModel):
     """Adds credible intervals and `far_from_training` to a joint model.
 
-    The predictor has to be a softmax of linear scores of mapped features; ``_fit`` sets ``_posterior_state``.
-    The posterior is computed for the first interval; until then the rows of the fit are kept, in memory and in pickles.
-    Model files hold the posterior if it was computed, and never the rows.
+    The predictor has to be a softmax of linear scores of mapped features; ``_fit`` sets
+    ``_posterior_state``. The posterior is computed for the first interval; until then the rows of
+    the fit are kept, in memory and in pickles. Model files hold the posterior if it was computed,
+    and never the rows.
     """
 
     feature_map: Any
@@ -124,21 +137,25 @@ class IntervalMixin(JointModel):
     kappa_: float
     n_votes_: float
     _offsets: Array | None = None  # common to all rows, subtracted where distances are computed
-    _posterior_state: TrainingRows | PosteriorState | None  # None if the rows were changed after the fit
+    _posterior_state: (
+        TrainingRows | PosteriorState | None
+    )  # None if the rows were changed after the fit
 
     @wrap_output
     def predict_interval(self, X: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
         """Intervals for the degrees that ``predict`` gives.
 
-        They have the nominal coverage if 0/1 labels are votes (see `VoteLDL`), the linear model holds, rows
-        have about equally many raters and are independent, or dependent only within ``groups`` of `fit`. Tests
-        of these assumptions warn where one is clearly wrong. Without ``n_raters`` intervals are for p(x), the
-        mean degrees of rows with these features. How much a single row differs from this mean cannot be
-        estimated from 0/1 labels alone, but with the number of raters: if the raters of a row agree, the same
-        p(x) gives fewer positive labels. So with ``n_raters`` intervals are for the degrees of the individual
-        row, and are wider. `ConformalIntervals` are for these too, if some true degrees are known.
-        With ``zeros="less"`` they are always for the individual row. Without numbers of raters its degrees are assumed
-        to be Dirichlet distributed around the prediction with concentration ``kappa_``.
+        They have the nominal coverage if 0/1 labels are votes (see `VoteLDL`), the linear model
+        holds, rows have about equally many raters and are independent, or dependent only within
+        ``groups`` of `fit`. Tests of these assumptions warn where one is clearly wrong. Without
+        ``n_raters`` intervals are for p(x), the mean degrees of rows with these features. How much
+        a single row differs from this mean cannot be estimated from 0/1 labels alone, but with the
+        number of raters: if the raters of a row agree, the same p(x) gives fewer positive labels.
+        So with ``n_raters`` intervals are for the degrees of the individual row, and are wider.
+        `ConformalIntervals` are for these too, if some true degrees are known. With
+        ``zeros="less"`` they are always for the individual row. Without numbers of raters its
+        degrees are assumed to be Dirichlet distributed around the prediction with concentration
+        ``kappa_``.
 
         Parameters
         ----------
@@ -163,7 +180,9 @@ class IntervalMixin(JointModel):
             bounds = beta_bounds(P, self.kappa_, coverage)
         else:
             posterior = self._find_posterior()
-            bounds = posterior.degree_intervals(self._apply_feature_map(features), coverage, concentration)
+            bounds = posterior.degree_intervals(
+                self._apply_feature_map(features), coverage, concentration
+            )
             reasons = posterior.misfit.reasons()
             if reasons and concentration is None:
                 message = f"Intervals of predictions may be too narrow: {'; '.join(reasons)}."
@@ -171,15 +190,19 @@ class IntervalMixin(JointModel):
         return _extend_to_point(P, bounds, features.dtype)
 
     @wrap_output
-    def enhance_interval(self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None) -> Bounds:
+    def enhance_interval(
+        self, X: Any, y: Any, coverage: float = 0.9, n_raters: Any = None
+    ) -> Bounds:
         """Intervals for the degrees that ``enhance`` gives.
 
-        They are for the shares of the votes that the rows did get, given their 0/1 labels: a negative label has the
-        interval [0, 0], the only positive label of a row [1, 1]. The more overdispersed votes are, the more these
-        shares vary. Overdispersion cannot be estimated from 0/1 labels alone, but with the number of raters; without
-        it, votes are assumed to be slightly overdispersed. With ``zeros="less"`` intervals are for the degrees of the
-        row. Without numbers of raters these are assumed to be Dirichlet distributed around ``enhance(X, y)`` with
-        concentration ``kappa_ + n_votes_``; with them, intervals are those of ``predict_interval``.
+        They are for the shares of the votes that the rows did get, given their 0/1 labels: a
+        negative label has the interval [0, 0], the only positive label of a row [1, 1]. The more
+        overdispersed votes are, the more these shares vary. Overdispersion cannot be estimated from
+        0/1 labels alone, but with the number of raters; without it, votes are assumed to be
+        slightly overdispersed. With ``zeros="less"`` intervals are for the degrees of the row.
+        Without numbers of raters these are assumed to be Dirichlet distributed around ``enhance(X,
+        y)`` with concentration ``kappa_ + n_votes_``; with them, intervals are those of
+        ``predict_interval``.
 
         Parameters
         ----------
@@ -194,15 +217,17 @@ class IntervalMixin(JointModel):
         Returns
         -------
         lower, upper : ndarrays of shape (n_samples, n_labels)
-            ``0 <= lower <= enhance(X, y) <= upper <= 1``; data frames if `set_output` asks for them.
+            ``0 <= lower <= enhance(X, y) <= upper <= 1``; data frames if `set_output` asks for
+            them.
         """
         return self._vote_intervals(X, y, coverage, self._find_concentration(n_raters))
 
     def far_from_training(self, X: Any, level: float = 0.99) -> Mask:
         """Whether rows are so far from the training rows that predictions are extrapolations.
 
-        A row is far if its leverage (its squared Mahalanobis distance from the mean of the training rows) exceeds the
-        quantile ``level`` of the leverages of the training rows. A row in a gap between training rows is not detected.
+        A row is far if its leverage (its squared Mahalanobis distance from the mean of the training
+        rows) exceeds the quantile ``level`` of the leverages of the training rows. A row in a gap
+        between training rows is not detected.
 
         Parameters
         ----------
@@ -220,16 +245,25 @@ class IntervalMixin(JointModel):
         return self.compute_posterior().leverage.is_far(features, level)
 
     def _find_concentration(self, n_raters: Any) -> float | None:
-        """Concentration of the votes of a row with this number of raters; None if the number is None."""
+        """Concentration of the votes of a row with this number of raters; None if the number is
+        None."""
         check_is_fitted(self)
         if n_raters is None:
             return None
         if not (isinstance(n_raters, Real) and 0.0 < float(n_raters) < np.inf):
-            raise InputError(f"n_raters must be a positive number, that of the raters of a row, got {n_raters!r}.")
+            raise InputError(
+                f"n_raters must be a positive number, that of the raters of a row, got {n_raters!r}."
+            )
         return self._find_posterior().concentration(float(n_raters))
 
     def _vote_intervals(
-        self, X: Any, y: Any, coverage: float, concentration: float | None, offset: Any = 0.0, **row_data: Any
+        self,
+        X: Any,
+        y: Any,
+        coverage: float,
+        concentration: float | None,
+        offset: Any = 0.0,
+        **row_data: Any,
     ) -> Bounds:
         check_fraction("coverage", coverage)
         features, Y, labels = self._validate_new_rows(X, y)
@@ -241,7 +275,9 @@ class IntervalMixin(JointModel):
             if self.kappa_:
                 bounds = posterior.degree_intervals(mapped, coverage, concentration)
             else:
-                bounds = posterior.vote_intervals(mapped, Y, coverage, offset, labels.get("observed"), concentration)
+                bounds = posterior.vote_intervals(
+                    mapped, Y, coverage, offset, labels.get("observed"), concentration
+                )
         return _extend_to_point(D, bounds, features.dtype)
 
     def _find_posterior(self) -> VotePosterior:
@@ -254,7 +290,8 @@ class IntervalMixin(JointModel):
         return posterior
 
     def compute_posterior(self) -> PosteriorState:
-        """Compute what intervals and `far_from_training` need, unless that was done before; then forget the rows."""
+        """Compute what intervals and `far_from_training` need, unless that was done before; then
+        forget the rows."""
         state = vars(self).get("_posterior_state")
         if isinstance(state, TrainingRows):
             state = self._compute_posterior_state(state) if state.is_unchanged() else None
@@ -270,14 +307,29 @@ class IntervalMixin(JointModel):
     def _compute_posterior_state(self, rows: TrainingRows) -> PosteriorState:
         features, (Y, observed, sample_weight) = rows.features, rows.labels
         if features is None:  # the fit did not reduce its features
-            features = reduce_to_row_space(Features(self._apply_feature_map(rows.X), self.fit_intercept, sample_weight))
-        l2 = 3.0 * default_gamma(features) or 1.0  # start of the search for the penalty; 1 for constant features
-        # A kernel maps all distant rows to the same point, so leverages are those of the features themselves.
-        plain = features.original if self.feature_map_ is None else Features(rows.X, sample_weight=sample_weight)
+            features = reduce_to_row_space(
+                Features(self._apply_feature_map(rows.X), self.fit_intercept, sample_weight)
+            )
+        l2 = (
+            3.0 * default_gamma(features) or 1.0
+        )  # start of the search for the penalty; 1 for constant features
+        # A kernel maps all distant rows to the same point, so leverages are those of the features
+        # themselves.
+        plain = (
+            features.original
+            if self.feature_map_ is None
+            else Features(rows.X, sample_weight=sample_weight)
+        )
         posterior = None
         if Y.shape[1] <= _MAX_LABELS:
             posterior = vote_posterior(
-                features, Y, l2=l2, observed=observed, offset=rows.offset, groups=rows.groups, unmapped=plain
+                features,
+                Y,
+                l2=l2,
+                observed=observed,
+                offset=rows.offset,
+                groups=rows.groups,
+                unmapped=plain,
             )
         return PosteriorState(posterior, LeverageModel.from_features(plain))
 
@@ -286,7 +338,9 @@ class IntervalMixin(JointModel):
         if isinstance(self.feature_map, str):
             self._offsets = common_offsets(X)
         feature_map = make_feature_map(self.feature_map, self._map_input(X))
-        return feature_map, X if feature_map is None else feature_map.fit_transform(self._map_input(X))
+        return feature_map, X if feature_map is None else feature_map.fit_transform(
+            self._map_input(X)
+        )
 
     def _map_input(self, X: Any) -> Any:
         """Input of the feature map; without common offsets if the map is a kernel of distances."""
@@ -305,5 +359,6 @@ def check_fraction(name: str, value: Any) -> None:
 
 
 def _extend_to_point(point: Array, bounds: Bounds, dtype: Any) -> Bounds:
-    """Extend intervals to the point estimate, which may be that of another model than the vote model."""
+    """Extend intervals to the point estimate, which may be that of another model than the vote
+    model."""
     return np.minimum(bounds[0], point).astype(dtype), np.maximum(bounds[1], point).astype(dtype)

@@ -1,4 +1,5 @@
-"""Credible intervals of degrees from the posterior distribution of a vote regression, which `vote_posterior` computes.
+"""Credible intervals of degrees from the posterior distribution of a vote regression, which
+`vote_posterior` computes.
 
 In short comments n, m and c are n_samples, n_features and n_labels; scores are logits.
 """
@@ -29,12 +30,14 @@ _SMALLEST = 1e-12  # value of 1 - p, and of an expected number of votes
 class KroneckerCovariance:
     """Covariance of the coefficients as the inverse of ``scatter (x) information + 2 l2 I``.
 
-    For wide features the basis spans the differences of the training rows; outside of it the prior variance holds.
+    For wide features the basis spans the differences of the training rows; outside of it the prior
+    variance holds.
     """
 
     scale: Array  # (m,): factor of each column
     basis: Array | None  # (m, k), of the scaled columns; None stands for the identity
-    variances: Array  # (k, c): of the coefficient of a basis vector in a direction of the labels, less the prior's
+    # (k, c): of the coefficient of a basis vector in a direction of the labels, less the prior's
+    variances: Array
     prior: float  # variance of a coefficient outside of the basis; 0 if the basis is complete
     directions: Array  # (c, c), orthogonal
     intercept: Array  # (c, c): covariance of the intercepts
@@ -42,7 +45,10 @@ class KroneckerCovariance:
     def score_covariance(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
         rows = centred * self.scale
-        parts = np.asarray(rows if self.basis is None else rows @ self.basis, dtype=np.float64) ** 2 @ self.variances
+        parts = (
+            np.asarray(rows if self.basis is None else rows @ self.basis, dtype=np.float64) ** 2
+            @ self.variances
+        )
         if self.prior:
             parts = np.maximum(self.prior * (centred**2).sum(axis=1, keepdims=True) + parts, 0.0)
         V = np.einsum("jk,nk,lk->njl", self.directions, parts, self.directions, optimize=True)
@@ -51,7 +57,9 @@ class KroneckerCovariance:
     def times(self, factor: float) -> KroneckerCovariance:
         """A multiple of the covariance."""
         variances = factor * self.variances
-        return replace(self, variances=variances, prior=factor * self.prior, intercept=factor * self.intercept)
+        return replace(
+            self, variances=variances, prior=factor * self.prior, intercept=factor * self.intercept
+        )
 
     @property
     def numbers_per_row(self) -> int:
@@ -63,7 +71,9 @@ class KroneckerCovariance:
 class FullCovariance:
     """Covariance of coefficients and intercepts without an approximation."""
 
-    matrix: Array  # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
+    matrix: (
+        Array  # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
+    )
 
     def score_covariance(self, centred: Array) -> Array:
         """Covariance of the scores of each row, of shape (n_samples, n_labels, n_labels)."""
@@ -84,10 +94,11 @@ class FullCovariance:
 
 @dataclass(frozen=True)
 class VotePosterior:
-    """Posterior distribution of the coefficients of a vote regression, for one or two link functions.
+    """Posterior distribution of the coefficients of a vote regression, for one or two link
+    functions.
 
-    Computed by `vote_posterior`. It has about n_features^2 numbers, whatever the number of rows, so that a model file
-    can hold it.
+    Computed by `vote_posterior`. It has about n_features^2 numbers, whatever the number of rows, so
+    that a model file can hold it.
     """
 
     mean: Array  # of the features
@@ -103,20 +114,24 @@ class VotePosterior:
     misfit: Misfit
 
     def concentration(self, n_raters: float, offset: float = 0.0) -> float:
-        """Concentration of the votes of a row, given the number of raters: see `find_concentration`."""
+        """Concentration of the votes of a row, given the number of raters: see
+        `find_concentration`."""
         log_votes = log_expected_votes(np.log(self.degree_quantiles), self.fixed_raters[0])[0]
         positive = -np.expm1(-np.exp(self.log_rates[0] + offset + log_votes))
         return find_concentration(self.degree_quantiles, float(positive.mean()), n_raters)
 
-    def degree_intervals(self, X: Any, coverage: float, concentration: float | None = None) -> Bounds:
+    def degree_intervals(
+        self, X: Any, coverage: float, concentration: float | None = None
+    ) -> Bounds:
         """Intervals of the degrees of each row.
 
-        Without a concentration they are for the mean p(x): normal intervals of ln p / (1 - p). With one they are for
-        the row's own degrees, which have a Dirichlet distribution around p(x).
+        Without a concentration they are for the mean p(x): normal intervals of ln p / (1 - p). With
+        one they are for the row's own degrees, which have a Dirichlet distribution around p(x).
 
-        The normal approximation is biased towards equal degrees if labels determine the coefficients poorly, and most
-        information is in negative labels if raters are many. So there are no intervals if the variance of the scores
-        exceeds the frequency of negative labels: beyond, empirical coverage at nominal 0.9 was 0.61 to 0.87.
+        The normal approximation is biased towards equal degrees if labels determine the
+        coefficients poorly, and most information is in negative labels if raters are many. So there
+        are no intervals if the variance of the scores exceeds the frequency of negative labels:
+        beyond, empirical coverage at nominal 0.9 was 0.61 to 0.87.
         """
         if self.score_variance > self.negative_frequency:
             raise InputError(
@@ -139,7 +154,9 @@ class VotePosterior:
             P_links = np.exp([log_softmax(Z) for Z in scores])
             odds = log_degrees(P_links) - np.log(np.maximum(1.0 - P_links, _SMALLEST))
             centre, variance = self._average_links(odds, spread)
-            bounds[:, rows] = (_normal_bounds if concentration is None else _beta_bounds)(centre, variance, coverage)
+            bounds[:, rows] = (_normal_bounds if concentration is None else _beta_bounds)(
+                centre, variance, coverage
+            )
         return bounds[0], bounds[1]
 
     def vote_intervals(
@@ -153,8 +170,9 @@ class VotePosterior:
     ) -> Bounds:
         """Intervals of the shares of votes that each row did get, given its 0/1 labels.
 
-        A negative label has share 0. The votes of positive labels are zero-truncated, and overdispersed according to
-        the concentration (None: slightly); the distribution of a share is approximated by a Beta distribution.
+        A negative label has share 0. The votes of positive labels are zero-truncated, and
+        overdispersed according to the concentration (None: slightly); the distribution of a share
+        is approximated by a Beta distribution.
         """
         bounds = np.empty((2, *Y.shape))
         possible = possible_labels(Y, observed)
@@ -172,8 +190,12 @@ class VotePosterior:
                 for Z, rate in zip(scores, rates, strict=True)
             ]
             V = self.covariance.score_covariance(centred)
-            spread = votes[0].variance_of_votes() + votes[0].variance_of_scores(np.exp(log_softmax(scores[0])), V)
-            centre, variance = self._average_links(np.stack([each.log_odds() for each in votes]), spread)
+            spread = votes[0].variance_of_votes() + votes[0].variance_of_scores(
+                np.exp(log_softmax(scores[0])), V
+            )
+            centre, variance = self._average_links(
+                np.stack([each.log_odds() for each in votes]), spread
+            )
             bounds[:, rows] = _beta_bounds(centre, variance, coverage)
         # The only possible label of a row has degree 1, a negative label 0.
         bounds[:, ~possible] = 0.0
@@ -218,12 +240,14 @@ class _ConditionalVotes:
     def variance_of_votes(self) -> Array:
         """Variance of the log-odds due to the randomness of votes.
 
-        Before any label was seen, votes have mean mu and variance ``excess * mu``, in a unit that cancels in shares.
-        Given that there is one, E[v^2] and E[v] grow by ``1 / (1 - exp(-mu))``: var / mean^2 is
-        ``(1 - exp(-mu)) (excess / mu + 1) - 1``.
+        Before any label was seen, votes have mean mu and variance ``excess * mu``, in a unit that
+        cancels in shares. Given that there is one, E[v^2] and E[v] grow by ``1 / (1 - exp(-mu))``:
+        var / mean^2 is ``(1 - exp(-mu)) (excess / mu + 1) - 1``.
         """
         mu = np.exp(np.clip(self.theta, np.log(_SMALLEST), LARGEST_THETA))
-        relative = np.where(self.positive, -np.expm1(-mu) * (self.excess / mu + 1.0) - 1.0, self.excess / mu)
+        relative = np.where(
+            self.positive, -np.expm1(-mu) * (self.excess / mu + 1.0) - 1.0, self.excess / mu
+        )
         relative = self.possible * np.maximum(relative, 0.0)
         variances = relative * self.means**2
         others = variances.sum(axis=1, keepdims=True) - variances
@@ -232,11 +256,17 @@ class _ConditionalVotes:
     def variance_of_scores(self, P: Array, V: Array) -> Array:
         """Variance of the log-odds due to the covariance V of the scores."""
         mu = np.exp(np.minimum(self.theta, LARGEST_THETA))
-        elasticity = np.where(self.positive, np.maximum(1.0 + mu - self.means, 0.0), 1.0) * self.possible
-        derivatives = elasticity * self.means  # of the means in theta; the elasticity is that of their logarithms
+        elasticity = (
+            np.where(self.positive, np.maximum(1.0 + mu - self.means, 0.0), 1.0) * self.possible
+        )
+        derivatives = (
+            elasticity * self.means
+        )  # of the means in theta; the elasticity is that of their logarithms
         found = np.empty_like(P)
         for j in range(P.shape[1]):
-            slope = -derivatives / self.other_votes[:, [j]]  # of the log-odds of label j in theta of every label
+            slope = (
+                -derivatives / self.other_votes[:, [j]]
+            )  # of the log-odds of label j in theta of every label
             slope[:, j] = elasticity[:, j]
             slope -= slope.sum(axis=1, keepdims=True) * P  # and in the scores
             found[:, j] = np.einsum("nk,nkl,nl->n", slope, V, slope, optimize=True)
@@ -250,21 +280,24 @@ def _normal_bounds(centre: Array, variance: Array, coverage: float) -> Bounds:
 
 
 def _beta_bounds(centre: Array, variance: Array, coverage: float) -> Bounds:
-    """Quantiles of degrees with a Beta distribution, which is skewed if votes are few and may lie near 0 or 1.
+    """Quantiles of degrees with a Beta distribution, which is skewed if votes are few and may lie
+    near 0 or 1.
 
-    Let ``v / (v + w)`` be a share, v and w gamma variables of shapes a and b. It has the Beta distribution of a and b,
-    with the mean ``m = a / (a + b)``, and 1/a + 1/b, the sum of the relative variances of v and w, is the
-    linear approximation of the variance of its log-odds: ``1 / ((a + b) m (1 - m))``.
+    Let ``v / (v + w)`` be a share, v and w gamma variables of shapes a and b. It has the Beta
+    distribution of a and b, with the mean ``m = a / (a + b)``, and 1/a + 1/b, the sum of the
+    relative variances of v and w, is the linear approximation of the variance of its log-odds: ``1
+    / ((a + b) m (1 - m))``.
     """
     m = np.clip(expit(centre), _SMALLEST, 1.0 - _SMALLEST)
     return beta_bounds(m, 1.0 / np.maximum(m * (1.0 - m) * variance, _SMALLEST), coverage)
 
 
 def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> Bounds:
-    """Quantiles of Beta distributions, the marginals of a Dirichlet distribution with this mean and concentration.
+    """Quantiles of Beta distributions, the marginals of a Dirichlet distribution with this mean and
+    concentration.
 
-    A lower bound below 0.01 is 0: such a degree counts as 0 (see `binarize`), and small quantiles are sensitive to
-    errors of the mean.
+    A lower bound below 0.01 is 0: such a degree counts as 0 (see `binarize`), and small quantiles
+    are sensitive to errors of the mean.
     """
     m = np.clip(np.asarray(mean, dtype=np.float64), _SMALLEST, 1.0 - _SMALLEST)
     size = np.clip(concentration, 0.5, 1e8)  # between nearly all of [0, 1] and a point
@@ -274,9 +307,9 @@ def beta_bounds(mean: Array, concentration: float | Array, coverage: float) -> B
     return np.where(lower < 0.01, 0.0, lower), np.asarray(betaincinv(a, b, 1.0 - tail))
 
 
-# lambda / kappa if the number of raters is unknown: clusters have 1.17 votes on average. With this assumption the
-# empirical coverage at nominal 90 % is 85 to 95 % for simulated votes of 5 and 20 raters, but 80 % for those of 20
-# raters who agree much (docs/research/coverage.md).
+# lambda / kappa if the number of raters is unknown: clusters have 1.17 votes on average. With this
+# assumption the empirical coverage at nominal 90 % is 85 to 95 % for simulated votes of 5 and 20
+# raters, but 80 % for those of 20 raters who agree much (docs/research/coverage.md).
 _DEFAULT_OVERDISPERSION = 0.3
 
 
@@ -299,7 +332,8 @@ def probability_of_no_vote(P: Array, n_raters: float, concentration: float) -> A
 
 
 def find_concentration(P: Array, positive: float, n_raters: float) -> float:
-    """The kappa for which the expected frequency of positive labels is the observed one; infinite if it is too large.
+    """The kappa for which the expected frequency of positive labels is the observed one; infinite
+    if it is too large.
 
     Parameters
     ----------
@@ -312,7 +346,11 @@ def find_concentration(P: Array, positive: float, n_raters: float) -> float:
     """
 
     def excess(log_concentration: float) -> float:
-        return positive - 1.0 + float(probability_of_no_vote(P, n_raters, np.exp(log_concentration)).mean())
+        return (
+            positive
+            - 1.0
+            + float(probability_of_no_vote(P, n_raters, np.exp(log_concentration)).mean())
+        )
 
     lowest, highest = 1e-2, 1e4  # beyond which hardly anything changes
     if excess(np.log(highest)) >= 0.0:
@@ -323,10 +361,12 @@ def find_concentration(P: Array, positive: float, n_raters: float) -> float:
 
 
 def excess_variance(rate: Array, concentration: float | None) -> Array:
-    """Variance of the shares of votes over that of Poisson votes with the same probability of a positive label.
+    """Variance of the shares of votes over that of Poisson votes with the same probability of a
+    positive label.
 
-    With ``s = lambda / kappa = ln(1 + R / kappa)`` the votes of a label have mean ``m = p lambda (exp(s) - 1) / s`` and
-    variance ``m exp(s)``; variance over squared mean is ``s / (1 - exp(-s))`` times ``1 / (lambda p)``.
+    With ``s = lambda / kappa = ln(1 + R / kappa)`` the votes of a label have mean ``m = p lambda
+    (exp(s) - 1) / s`` and variance ``m exp(s)``; variance over squared mean is ``s / (1 -
+    exp(-s))`` times ``1 / (lambda p)``.
 
     Parameters
     ----------
@@ -335,5 +375,9 @@ def excess_variance(rate: Array, concentration: float | None) -> Array:
     concentration : float or None
         kappa; None if it is unknown.
     """
-    agreement = np.full_like(rate, _DEFAULT_OVERDISPERSION) if concentration is None else rate / concentration
+    agreement = (
+        np.full_like(rate, _DEFAULT_OVERDISPERSION)
+        if concentration is None
+        else rate / concentration
+    )
     return np.asarray(1.0 / exprel(-agreement))

@@ -1,4 +1,5 @@
-"""Tests of what intervals of p(x) assume: linear scores, equally many raters of each row, independent rows."""
+"""Tests of what intervals of p(x) assume: linear scores, equally many raters of each row,
+independent rows."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,8 @@ _CRITICAL_Z = 2.33  # benchmarks/intervals.py has the rates of false alarms and 
 
 @dataclass(frozen=True)
 class Misfit:
-    """Evidence against the vote model as z-scores: about standard normal, or smaller, if the assumption holds."""
+    """Evidence against the vote model as z-scores: about standard normal, or smaller, if the
+    assumption holds."""
 
     nonlinear: float  # the features determine held-out labels in a way that the linear scores lack
     varying_raters: float  # labels of a row are positive together
@@ -82,8 +84,11 @@ def measure_misfit(
     )
 
 
-def vote_residuals(Z: Array, log_rate: float, labels: VoteRows, fixed_raters: bool) -> tuple[Array, Array]:
-    """Derivatives of the log-likelihood of each row in its scores Z, and labels minus their probabilities."""
+def vote_residuals(
+    Z: Array, log_rate: float, labels: VoteRows, fixed_raters: bool
+) -> tuple[Array, Array]:
+    """Derivatives of the log-likelihood of each row in its scores Z, and labels minus their
+    probabilities."""
     logP = log_softmax(Z)
     theta, dtheta, _ = log_expected_votes(logP, fixed_raters)
     theta = theta + np.reshape(log_rate + labels["offset"], (-1, 1))
@@ -95,7 +100,10 @@ def vote_residuals(Z: Array, log_rate: float, labels: VoteRows, fixed_raters: bo
 
 def take_labels(labels: VoteRows, rows: Any) -> VoteRows:
     """The labels of some rows."""
-    return {name: value if value is None or np.ndim(value) == 0 else value[rows] for name, value in labels.items()}
+    return {
+        name: value if value is None or np.ndim(value) == 0 else value[rows]
+        for name, value in labels.items()
+    }
 
 
 def _test_linearity(
@@ -107,11 +115,12 @@ def _test_linearity(
     groups: Indices | None,
     unmapped: Features,
 ) -> float:
-    """Whether the residuals of held-out rows resemble those of training rows that a kernel says are similar.
+    """Whether the residuals of held-out rows resemble those of training rows that a kernel says are
+    similar.
 
-    Up to a factor this is the derivative of the held-out likelihood, at 0, in the non-linear part that a gradient step
-    from the training rows adds to the scores. The kernel is orthogonal to the features, so that shrunken coefficients
-    are not taken for a lack of fit.
+    Up to a factor this is the derivative of the held-out likelihood, at 0, in the non-linear part
+    that a gradient step from the training rows adds to the scores. The kernel is orthogonal to the
+    features, so that shrunken coefficients are not taken for a lack of fit.
     """
     rows = unmapped.sample_rows(_MAX_ROWS)
     sample = features.subset(rows)
@@ -122,8 +131,15 @@ def _test_linearity(
         return 0.0
     products = np.zeros((sample.n, sample.n))
     for train, test in validation_folds(original, groups):
-        options: dict[str, Any] = {"l2": l2, "fixed_raters": fixed_raters, "weak_prior": True, "tol": 1e-4}
-        part = vote_regression(sample.subset(train), **take_labels(labels, train), start=fit, **options)
+        options: dict[str, Any] = {
+            "l2": l2,
+            "fixed_raters": fixed_raters,
+            "weak_prior": True,
+            "tol": 1e-4,
+        }
+        part = vote_regression(
+            sample.subset(train), **take_labels(labels, train), start=fit, **options
+        )
         Z = np.asarray(sample.X @ part.coef + part.intercept, dtype=np.float64)
         slopes, _ = vote_residuals(Z, part.log_rate, labels, fixed_raters)
         products[np.ix_(test, train)] = slopes[test] @ slopes[train].T
@@ -140,9 +156,11 @@ def _test_linearity(
 
 
 def _nonlinear_kernel(features: Features) -> Array:
-    """Similarity of pairs of rows: the sum of three kernels without their linear parts, all of the same size.
+    """Similarity of pairs of rows: the sum of three kernels without their linear parts, all of the
+    same size.
 
-    They are sensitive to functions of several features, to odd ones among them, and to curves of single features.
+    They are sensitive to functions of several features, to odd ones among them, and to curves of
+    single features.
     """
     deviations = np.sqrt(features.spread / features.total)
     scale = np.where(deviations > 0.0, 1.0 / np.where(deviations > 0.0, deviations, 1.0), 0.0)

@@ -1,8 +1,8 @@
 """Laplace approximation of the posterior distribution of a vote regression.
 
-The penalty is the prior of the coefficients, its strength the one with the largest evidence: intervals then have their
-nominal coverage on average over rows, although penalised coefficients are biased (the argument of Nychka and Wahba for
-smoothing splines).
+The penalty is the prior of the coefficients, its strength the one with the largest evidence:
+intervals then have their nominal coverage on average over rows, although penalised coefficients are
+biased (the argument of Nychka and Wahba for smoothing splines).
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from ldlearn.core.votes import LARGEST_THETA, label_weights, log_expected_votes,
 from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
 from ldlearn.solvers.vote_regression import VoteFit, vote_curvature, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
-from ldlearn.uncertainty.vote_misfit import Misfit, VoteRows, measure_misfit, take_labels, vote_residuals
+from ldlearn.uncertainty.vote_misfit import (
+    Misfit,
+    VoteRows,
+    measure_misfit,
+    take_labels,
+    vote_residuals,
+)
 
 _MAX_ROWS = 2000  # for the penalty and the curvature; coefficients are fitted on all rows
 _MAX_COEFFICIENTS = 400  # up to which the information matrix is inverted without an approximation
@@ -38,9 +44,10 @@ def vote_posterior(
 ) -> VotePosterior:
     """Posterior distribution of the coefficients of a vote regression.
 
-    The penalty is the one with the largest evidence (three steps of MacKay's fixed point iteration, from ``l2``). Two
-    links are averaged according to their evidence: a random number of votes in each row, and the same number in all.
-    Penalty and curvature are computed on at most 2,000 rows (`sample_rows`), coefficients on all.
+    The penalty is the one with the largest evidence (three steps of MacKay's fixed point iteration,
+    from ``l2``). Two links are averaged according to their evidence: a random number of votes in
+    each row, and the same number in all. Penalty and curvature are computed on at most 2,000 rows
+    (`sample_rows`), coefficients on all.
 
     Parameters
     ----------
@@ -51,7 +58,8 @@ def vote_posterior(
     observed, offset
         As for `vote_regression`.
     groups : ndarray of int, default=None
-        Which rows are dependent. The log-likelihood is then divided by the design effect: see `_design_effect`.
+        Which rows are dependent. The log-likelihood is then divided by the design effect: see
+        `_design_effect`.
     unmapped : Features, default=None
         The features before a feature map, if there is one: for tests of the assumptions.
     """
@@ -72,7 +80,13 @@ def vote_posterior(
         fit = vote_regression(sample, l2=penalty, start=fit, **options)
     fits = {}
     for fixed in (False, True):  # each fit starts from the one before
-        options = {"l2": penalty, "fixed_raters": fixed, "weak_prior": True, "tol": 0.01 / features.n, **labels}
+        options = {
+            "l2": penalty,
+            "fixed_raters": fixed,
+            "weak_prior": True,
+            "tol": 0.01 / features.n,
+            **labels,
+        }
         fit = fits[fixed] = vote_regression(features, start=fit, **options)
     scale = features.total / sample.total
     losses = {
@@ -81,7 +95,11 @@ def vote_posterior(
     }
     best = min(losses, key=losses.__getitem__)
     # A link whose log-evidence is lower by 7 or more is left out.
-    links = [fixed for fixed in sorted(fits, key=losses.__getitem__) if losses[fixed] - losses[best] < 7.0]
+    links = [
+        fixed
+        for fixed in sorted(fits, key=losses.__getitem__)
+        if losses[fixed] - losses[best] < 7.0
+    ]
     probabilities = np.exp([losses[best] - losses[fixed] for fixed in links])
     information = _Information.from_fit(sample, fits[best], best, part, observed=exact)
     if exact:
@@ -92,22 +110,34 @@ def vote_posterior(
         covariance = information.kronecker_covariance(features, penalty)
     covariance = covariance.times(design_effect)
     n_labels, entry_weights = Y.shape[1], label_weights(sample.sample_weight, part["observed"])
-    entry_weights = None if entry_weights is None else np.broadcast_to(entry_weights, part["Y"].shape)
+    entry_weights = (
+        None if entry_weights is None else np.broadcast_to(entry_weights, part["Y"].shape)
+    )
     score_variance = _mean_score_variance(covariance, features.original, rows, n_labels)
     negative_frequency = float(np.average(~part["Y"], weights=entry_weights))
     misfit = Misfit(0.0, 0.0, 0.0)
     if score_variance <= negative_frequency:  # else there are no intervals
-        rest: dict[str, Any] = {"l2": penalty, "groups": groups, "unmapped": unmapped or features.original}
+        rest: dict[str, Any] = {
+            "l2": penalty,
+            "groups": groups,
+            "unmapped": unmapped or features.original,
+        }
         misfit = measure_misfit(features, fits[best], labels, fixed_raters=best, **rest)
     return VotePosterior(
         mean=features.original.mean,
-        coefs=np.stack([features.to_original(fits[fixed].coef, fits[fixed].intercept)[0] for fixed in links]),
-        intercepts=np.stack([fits[fixed].intercept + features.mean @ fits[fixed].coef for fixed in links]),
+        coefs=np.stack(
+            [features.to_original(fits[fixed].coef, fits[fixed].intercept)[0] for fixed in links]
+        ),
+        intercepts=np.stack(
+            [fits[fixed].intercept + features.mean @ fits[fixed].coef for fixed in links]
+        ),
         log_rates=np.array([fits[fixed].log_rate for fixed in links]),
         fixed_raters=links,
         link_probabilities=probabilities / probabilities.sum(),
         covariance=covariance,
-        degree_quantiles=np.quantile(np.maximum(information.P, 1e-12), (np.arange(400) + 0.5) / 400),
+        degree_quantiles=np.quantile(
+            np.maximum(information.P, 1e-12), (np.arange(400) + 0.5) / 400
+        ),
         score_variance=score_variance,
         negative_frequency=negative_frequency,
         misfit=misfit,
@@ -122,10 +152,14 @@ def _sample_groups(groups: Indices) -> Indices:
     return np.flatnonzero(np.isin(number, drawn))
 
 
-def _design_effect(information: _Information, fit: VoteFit, labels: VoteRows, groups: Indices, l2: float) -> float:
-    """Variance of the coefficients if rows of a group are dependent, over that if all rows are independent; at least 1.
+def _design_effect(
+    information: _Information, fit: VoteFit, labels: VoteRows, groups: Indices, l2: float
+) -> float:
+    """Variance of the coefficients if rows of a group are dependent, over that if all rows are
+    independent; at least 1.
 
-    The trace of the sandwich covariance over groups and of that over rows, in the metric of the posterior.
+    The trace of the sandwich covariance over groups and of that over rows, in the metric of the
+    posterior.
     """
     features = information.features
     weights = np.ones(features.n) if features.sample_weight is None else features.sample_weight
@@ -133,7 +167,9 @@ def _design_effect(information: _Information, fit: VoteFit, labels: VoteRows, gr
     column, basis, scatter, identity = features.spectrum(ridge=2.0 * l2 * len(values))
     variances = reciprocal(np.outer(scatter, values) + 2.0 * l2 * identity[:, None])
     of_intercepts = reciprocal(features.total * values) * features.fit_intercept
-    rows = np.concatenate([block * column for _, block in centred_blocks(features.X, features.mean, features.m)])
+    rows = np.concatenate(
+        [block * column for _, block in centred_blocks(features.X, features.mean, features.m)]
+    )
     rows = np.column_stack([rows if basis is None else rows @ basis, np.ones(features.n)])
     slopes = vote_residuals(fit.scores, fit.log_rate, labels, False)[0] @ directions
     _, number = np.unique(groups, return_inverse=True)
@@ -147,7 +183,10 @@ def _design_effect(information: _Information, fit: VoteFit, labels: VoteRows, gr
 
 
 def _mean_score_variance(
-    covariance: FullCovariance | KroneckerCovariance, features: Features, rows: Indices, n_labels: int
+    covariance: FullCovariance | KroneckerCovariance,
+    features: Features,
+    rows: Indices,
+    n_labels: int,
 ) -> float:
     """Mean posterior variance of a score less the mean score of its row, at some training rows."""
     X, weights = features.X[rows], features.sample_weight
@@ -155,7 +194,9 @@ def _mean_score_variance(
     for block, centred in centred_blocks(X, features.mean, covariance.numbers_per_row):
         V = covariance.score_covariance(centred)
         found[block] = np.einsum("njj->n", V) - V.sum(axis=(1, 2)) / n_labels
-    return float(np.average(found, weights=None if weights is None else weights[rows])) / max(n_labels - 1, 1)
+    return float(np.average(found, weights=None if weights is None else weights[rows])) / max(
+        n_labels - 1, 1
+    )
 
 
 def _negative_log_evidence(
@@ -167,7 +208,8 @@ def _negative_log_evidence(
     scale: float,
     design_effect: float = 1.0,
 ) -> float:
-    """Negative log-evidence of a link, up to a constant: loss plus half the log-determinant of the Hessian matrix.
+    """Negative log-evidence of a link, up to a constant: loss plus half the log-determinant of the
+    Hessian matrix.
 
     If every row has a positive label, the likelihood is conditional on that.
     """
@@ -178,13 +220,18 @@ def _negative_log_evidence(
     loss = fit.loss
     if part["Y"].any(axis=1).all():
         any_vote = np.log(-np.expm1(-information.votes.sum(axis=1)))
-        loss += scale * float(any_vote.sum() if some.sample_weight is None else any_vote @ some.sample_weight)
-    return loss / design_effect + 0.5 * float(np.log(np.maximum(curvature, np.finfo(float).tiny)).sum())
+        loss += scale * float(
+            any_vote.sum() if some.sample_weight is None else any_vote @ some.sample_weight
+        )
+    return loss / design_effect + 0.5 * float(
+        np.log(np.maximum(curvature, np.finfo(float).tiny)).sum()
+    )
 
 
 @dataclass(frozen=True)
 class _Information:
-    """Information of each row about its scores, ``sum_j f_j (e_j - p)(e_j - p)' - u (diag(p) - p p')``, and ln(lambda).
+    """Information of each row about its scores, ``sum_j f_j (e_j - p)(e_j - p)' - u (diag(p) - p
+    p')``, and ln(lambda).
 
     Expected (Fisher information, u = 0) or, if ``observed``, the second derivative of the loss.
     """
@@ -199,7 +246,13 @@ class _Information:
 
     @classmethod
     def from_fit(
-        cls, features: Features, fit: VoteFit, fixed_raters: bool, part: dict[str, Any], *, observed: bool = False
+        cls,
+        features: Features,
+        fit: VoteFit,
+        fixed_raters: bool,
+        part: dict[str, Any],
+        *,
+        observed: bool = False,
     ) -> _Information:
         logP = log_softmax(features.times(fit.coef, fit.intercept + features.mean @ fit.coef))
         theta, dtheta, d2theta = log_expected_votes(logP, fixed_raters)
@@ -212,7 +265,15 @@ class _Information:
                 i = votes / exprel(votes)  # votes^2 / (exp(votes) - 1)
         entry_weights = label_weights(features.sample_weight, part["observed"])
         u, i = (u, i) if entry_weights is None else (u * entry_weights, i * entry_weights)
-        return cls(features, np.exp(logP), i * dtheta**2 + u * d2theta, i * dtheta, i, (u * dtheta).sum(axis=1), votes)
+        return cls(
+            features,
+            np.exp(logP),
+            i * dtheta**2 + u * d2theta,
+            i * dtheta,
+            i,
+            (u * dtheta).sum(axis=1),
+            votes,
+        )
 
     def mean_information(self) -> Array:
         """Mean over rows, of shape (n_labels + 1, n_labels + 1), ln(lambda) last."""
@@ -224,17 +285,22 @@ class _Information:
         column, basis, scatter, identity = features.spectrum(ridge=2.0 * l2 * len(values))
         inverse = reciprocal(np.outer(scatter, values) + 2.0 * l2 * identity[:, None])
         narrow = None if basis is None else basis.astype(np.float32)
-        return KroneckerCovariance(column, narrow, inverse, 0.0, directions, self._intercept_covariance(features))
+        return KroneckerCovariance(
+            column, narrow, inverse, 0.0, directions, self._intercept_covariance(features)
+        )
 
     def row_space_covariance(self, rows: RowSpace, l2: float) -> KroneckerCovariance:
-        """The same in the span of the rows; outside of it coefficients have the variance of the prior."""
+        """The same in the span of the rows; outside of it coefficients have the variance of the
+        prior."""
         values, directions = self.label_directions()
         k = min(rows.m, max(1, _MAX_BASIS_ENTRIES // rows.original.m))
         curvature = np.outer(rows.spread[-k:], values)
         gains = curvature / (2.0 * l2 * (curvature + 2.0 * l2))
         basis = rows.largest_directions(k).astype(np.float32)
         intercept = self._intercept_covariance(rows)
-        return KroneckerCovariance(np.ones(len(basis)), basis, -gains, 0.5 / l2, directions, intercept)
+        return KroneckerCovariance(
+            np.ones(len(basis)), basis, -gains, 0.5 / l2, directions, intercept
+        )
 
     def label_directions(self) -> tuple[Array, Array]:
         """Eigenvalues, none negative, and eigenvectors of the mean information about the scores."""
@@ -242,11 +308,14 @@ class _Information:
         return np.maximum(values, 0.0), directions
 
     def _intercept_covariance(self, features: Features) -> Array:
-        found = np.linalg.pinv(features.total * self.mean_information(), rcond=1e-10, hermitian=True)[:-1, :-1]
+        found = np.linalg.pinv(
+            features.total * self.mean_information(), rcond=1e-10, hermitian=True
+        )[:-1, :-1]
         return np.asarray(found * features.fit_intercept)
 
     def full_covariance(self, l2: float, scale: float) -> FullCovariance:
-        """Covariance of the coefficients if all rows have ``scale`` times the information of these rows."""
+        """Covariance of the coefficients if all rows have ``scale`` times the information of these
+        rows."""
         m, c = self.features.m, self.P.shape[1]
         H = np.empty((m + 1, c, m + 1, c))
         total = self.f.sum(axis=1)
@@ -257,21 +326,28 @@ class _Information:
                 weights += self.f[:, j] - self.u * p if j == k else 0.0
                 H[:, j, :, k] = H[:, k, :, j] = scale * self.features.weighted_scatter(weights)
         H[np.arange(m), :, np.arange(m), :] += 2.0 * l2 * np.eye(c)
-        # Adding a number to all scores of a row changes nothing: any variance will do for that direction.
+        # Adding a number to all scores of a row changes nothing: any variance will do for that
+        # direction.
         H[m, :, m, :] += np.trace(H[m, :, m, :]) / c
-        cross, gb = self.features.transpose_times(self.r - self.r.sum(axis=1, keepdims=True) * self.P)
+        cross, gb = self.features.transpose_times(
+            self.r - self.r.sum(axis=1, keepdims=True) * self.P
+        )
         shared = scale * np.vstack([cross, gb]).ravel()
         size = (m + self.features.fit_intercept) * c
         flat = H.reshape((m + 1) * c, -1)[:size, :size]
-        flat = flat - np.outer(shared[:size], shared[:size]) / (scale * self.i.sum())  # lambda is unknown too
-        # In units in which the prior of each coefficient has variance 1, so that the units of features do not matter.
-        # Intercepts have no prior: in their units they have an information of at least 1 in every direction.
+        flat = flat - np.outer(shared[:size], shared[:size]) / (
+            scale * self.i.sum()
+        )  # lambda is unknown too
+        # In units in which the prior of each coefficient has variance 1, so that the units of
+        # features do not matter. Intercepts have no prior: in their units they have an information
+        # of at least 1 in every direction.
         intercepts = flat[m * c :, m * c :]
         least = np.linalg.eigvalsh(intercepts).min(initial=np.inf)
         least = max(least, 1e-10 * np.trace(intercepts), np.finfo(float).tiny)
         unit = np.append(np.full(m * c, (2.0 * l2) ** -0.5), np.full(len(intercepts), least**-0.5))
         values, vectors = np.linalg.eigh(unit[:, None] * flat * unit)
-        # The observed information of a sample may be indefinite: no variance is larger than that of the prior.
+        # The observed information of a sample may be indefinite: no variance is larger than that of
+        # the prior.
         vectors = unit[:, None] * vectors
         matrix = (vectors / np.maximum(values, min(1.0, float(values.max())))) @ vectors.T
         variances = np.diag(matrix)
@@ -280,12 +356,19 @@ class _Information:
         return FullCovariance(matrix.reshape(size // c, c, size // c, c))
 
 
-def _improve_penalty(information: _Information, fit: VoteFit, l2: float, first: float, design_effect: float) -> float:
-    """A step towards the largest evidence, where ``2 l2 |W|^2`` is the effective number of coefficients."""
+def _improve_penalty(
+    information: _Information, fit: VoteFit, l2: float, first: float, design_effect: float
+) -> float:
+    """A step towards the largest evidence, where ``2 l2 |W|^2`` is the effective number of
+    coefficients."""
     values, _ = information.label_directions()
     _, _, scatter, identity = information.features.spectrum(ridge=2.0 * l2 * len(values))
     curvature = np.outer(scatter, values)
-    determined = float((curvature / np.maximum(curvature + 2.0 * l2 * identity[:, None], np.finfo(float).tiny)).sum())
+    determined = float(
+        (
+            curvature / np.maximum(curvature + 2.0 * l2 * identity[:, None], np.finfo(float).tiny)
+        ).sum()
+    )
     determined *= design_effect
     size, least, most = 2.0 * float(np.sum(fit.coef**2)), 1e-4 * first, 1e4 * first
     return most if determined >= most * size else max(determined / size, least)
