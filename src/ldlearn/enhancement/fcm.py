@@ -89,8 +89,8 @@ class FCM(SampleWeightMixin, Enhancer):
     References
     ----------
     N. El Gayar, F. Schwenker, G. Palm, "A Study of the Robustness of KNN Classifiers Trained Using
-    Soft Labels", ANNPR 2006. N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution
-    Learning", IJCAI 2018.
+    Soft Labels", ANNPR 2006.
+    N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution Learning", IJCAI 2018.
 
     Examples
     --------

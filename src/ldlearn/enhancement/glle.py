@@ -117,8 +117,8 @@ class GLLE(Enhancer):
 
     References
     ----------
-    N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution Learning", IJCAI 2018. N. Xu,
-    Y.-P. Liu, X. Geng, "Label Enhancement for Label Distribution Learning", IEEE TKDE 33(4), 2021.
+    N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution Learning", IJCAI 2018.
+    N. Xu, Y.-P. Liu, X. Geng, "Label Enhancement for Label Distribution Learning", IEEE TKDE 33(4), 2021.
 
     Examples
     --------

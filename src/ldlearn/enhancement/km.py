@@ -58,8 +58,8 @@ class KM(SampleWeightMixin, Enhancer):
     References
     ----------
     X. Jiang, Z. Yi, J. C. Lv, "Fuzzy SVM with a new fuzzy membership function", Neural Computing
-    and Applications 15(3), 2006. N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution
-    Learning", IJCAI 2018.
+    and Applications 15(3), 2006.
+    N. Xu, A. Tao, X. Geng, "Label Enhancement for Label Distribution Learning", IJCAI 2018.
 
     Examples
     --------
