@@ -17,7 +17,7 @@ from ldlearn.solvers.default_gamma import ScaleWarning
 from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
-from ldlearn.tables.files import Input
+from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.source import as_frame
@@ -212,7 +212,7 @@ class TableModel:
             dict(types.dates),
             types.texts,
             dict(types.units or {}),
-            table.input.decimal or ".",
+            table.input.reading.dialect.decimal or ".",
         )
         return (
             cls(estimator, preprocessing, *names, facts, *formats, table.columns.groups),
@@ -338,10 +338,10 @@ class TableModel:
         check_columns(list(table.columns), self.labels, "label")
         return TableLabels.from_columns(table, self.labels, blank, kind)
 
-    def make_input(self, table: Any, **options: Any) -> Input:
-        """A table to apply the model to; ``options`` are those of `Input`."""
+    def make_input(self, table: Any, label_file: str | None = None, **options: Any) -> Input:
+        """A table to apply the model to; ``options`` are those of `ReadingOptions`."""
         list_column = None if self.label_list is None else self.label_list.column
-        return Input(table, **options, likely_decimal=self.decimal, list_column=list_column)
+        return Input(table, ReadingOptions(**options), self.decimal, label_file, list_column)
 
     @property
     def label_list(self) -> LabelList | None:
