@@ -273,7 +273,14 @@ def onnx_inputs(model: TableModel, table: pd.DataFrame) -> dict[str, np.ndarray]
 )
 @pytest.mark.parametrize(
     "method",
-    [QUICK, EnhanceThenLearn(), SABFGS(), FromDistributions(QUICK), MLPLDL(3, max_iter=5), RBF],
+    [
+        QUICK,
+        EnhanceThenLearn(),
+        SABFGS(),
+        FromDistributions(QUICK),
+        MLPLDL(hidden_layer_sizes=3, max_iter=5),
+        RBF,
+    ],
     ids=["DLDL", "EnhanceThenLearn", "SABFGS", "FromDistributions", "MLPLDL", "RBF"],
 )
 def test_onnx_gives_the_same_predictions(features, method, tmp_path):
