@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -105,6 +105,11 @@ class AABP(SampleWeightMixin, Learner):
     >>> bool(np.abs(P - D).max() < 0.1)
     True
     """
+
+    learned: ClassVar = {
+        "coefs_": "any",
+        "intercepts_": "any",
+    }
 
     float32_tolerance = 1e-2
     # The random start treats labels unequally, and the fit, stopped early, depends on rounding.
