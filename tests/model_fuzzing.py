@@ -45,7 +45,8 @@ from ldlearn.tables import TableModel, load_model
 from ldlearn.tables.description import describe_model
 
 def megabytes(field):
-    return int(re.search(rf"{field}:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(rf"{field}:\\s+(\\d+) kB", status)[1]) / 1024
 
 def load(path):
     model = load_model(path)
@@ -68,7 +69,8 @@ for path in paths:
         outcome = str(error)
     except Exception as error:
         outcome = f"UNEXPECTED {error!r}"
-    print(json.dumps([outcome, time.process_time() - start, megabytes("VmHWM") - before]), flush=True)
+    seconds = time.process_time() - start
+    print(json.dumps([outcome, seconds, megabytes("VmHWM") - before]), flush=True)
 """
 
 
