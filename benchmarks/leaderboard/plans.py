@@ -89,7 +89,8 @@ CASES = {
     "votes": Case(
         "0/1 labels come from a few votes",
         "five votes",
-        "Here each of five raters names one label, drawn by the true degrees; labels with a vote are 1. So few votes "
+        "Here each of five raters names one label, drawn by the true degrees; labels with a vote "
+        "are 1. So few votes "
         'miss labels that apply: “, less” marks methods with `zeros="less"`.',
         {"rule": "votes", "k": 5},
         zeros=("none", "less"),
@@ -97,7 +98,8 @@ CASES = {
     "largest": Case(
         "0/1 labels mark only the main labels: 0 means less",
         "two largest",
-        'Here the two largest degrees are 1. Methods with the parameter `zeros` have `zeros="less"`.',
+        "Here the two largest degrees are 1. Methods with the parameter `zeros` have "
+        '`zeros="less"`.',
         {"rule": "top-k", "k": 2},
         zeros=("less",),
     ),

@@ -126,6 +126,15 @@ class StackedLDL(SampleWeightMixin, JointModel):
     ['linear', 'networks']
     """
 
+    learned: ClassVar = {
+        "members_": "any",
+        "member_weights_": "float (n_members)",
+        "beta_": "float",
+        "kappa_": "float",
+        "n_votes_": "float",
+        "selection_summary_": "str",
+    }
+
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {
             "members": [

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -132,6 +132,12 @@ class GLLE(Enhancer):
            [0.51, 0.49],
            [0.34, 0.66]])
     """
+
+    learned: ClassVar = {
+        "scores_": "float (n_samples, n_labels)",
+        "groups_": "int (n_samples)",
+        "label_correlations_": "float (n_groups, n_labels, n_labels)",
+    }
 
     _test_params = (
         {"n_neighbors": 3},

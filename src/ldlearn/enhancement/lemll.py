@@ -1,6 +1,7 @@
 """LEMLL: numerical labels and a kernel regressor that predicts them, learned together."""
 
 from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg, sparse
@@ -108,6 +109,13 @@ class LEMLL(Enhancer):
            [0.14, 0.86],
            [0.14, 0.86]])
     """
+
+    learned: ClassVar = {
+        "dual_coef_": "float (n_samples, n_labels)",
+        "intercept_": "float (n_labels)",
+        "gap_": "float",
+        "numerical_labels_": "float (n_samples, n_labels)",
+    }
 
     _test_params = (
         {"n_neighbors": 3, "tol": 1e-5},

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -105,6 +105,11 @@ class AABP(SampleWeightMixin, Learner):
     >>> bool(np.abs(P - D).max() < 0.1)
     True
     """
+
+    learned: ClassVar = {
+        "coefs_": "any",
+        "intercepts_": "any",
+    }
 
     float32_tolerance = 1e-2
     # The random start treats labels unequally, and the fit, stopped early, depends on rounding.

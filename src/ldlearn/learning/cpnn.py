@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -87,6 +88,14 @@ class CPNN(SampleWeightMixin, Learner):
     >>> bool(np.abs(model.predict(X) - D).max() < 0.05)
     True
     """
+
+    learned: ClassVar = {
+        "hidden_coef_": "float (n_features, n_hidden)",
+        "label_coef_": "float (n_hidden)",
+        "hidden_intercept_": "float (n_hidden)",
+        "output_coef_": "float (n_hidden)",
+        "_label_offsets": "float (n_labels, n_hidden)",
+    }
 
     float32_tolerance = 1e-2
     # Labels are numbered, and rounding errors grow during training.

@@ -1,7 +1,7 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize, sparse
@@ -109,6 +109,15 @@ class LSELDL(SampleWeightMixin, Learner):
     array([[1., 0.],
            [0., 1.]])
     """
+
+    learned: ClassVar = {
+        "encoding_": "float (n_features, n_latent)",
+        "latent_": "float (n_samples, n_latent)",
+        "theta_": "float (n_latent, n_labels)",
+        "feature_scores_": "float (n_features)",
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+    }
 
     # Every row has latent scores of its own, improved by a few steps that see a row twice as two.
     _capabilities = Capabilities(weight_equals_repetition=False)

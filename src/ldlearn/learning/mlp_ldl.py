@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -82,6 +82,14 @@ class MLPLDL(SampleWeightMixin, Learner):
     >>> bool(np.abs(P - D).max() < 0.1)
     True
     """
+
+    learned: ClassVar = {
+        "hidden_coef_": "float (n_networks, n_features, n_hidden)",
+        "hidden_intercept_": "float (n_networks, n_hidden)",
+        "output_coef_": "float (n_networks, n_hidden, n_labels)",
+        "output_intercept_": "float (n_networks, n_labels)",
+        "steps_converged_": "bool",
+    }
 
     float32_tolerance = 1e-2
     # Initial coefficients depend on the order of labels; a fit stopped early depends on rounding

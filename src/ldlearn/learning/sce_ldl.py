@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -101,6 +102,13 @@ class SCELDL(SampleWeightMixin, Learner):
            [0. , 1. ],
            [0.2, 0.8]])
     """
+
+    learned: ClassVar = {
+        "thresholds_": "float (n_labels, n_hidden)",
+        "intercept_": "float (n_labels)",
+        "hidden_coef_": "float (n_hidden, n_features)",
+        "hidden_intercept_": "float (n_hidden)",
+    }
 
     _capabilities = Capabilities(label_invariant=False)  # the random start depends on their order
     _test_params = ({"hidden_layer_sizes": (5,), "random_state": 0},)

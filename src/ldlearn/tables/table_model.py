@@ -4,7 +4,7 @@ on."""
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import clone
@@ -83,6 +83,23 @@ class TableModel:
        sea  mountain
     0  ...
     """
+
+    learned: ClassVar = {
+        "estimator": "any",
+        "preprocessing": "TablePreprocessing",
+        "numeric": "list of str",
+        "categorical": "list of str",
+        "labels": "names (n_labels)",
+        "id": "str | None",
+        "facts": "facts",
+        "dates": "dict of str",
+        "texts": "list of str",
+        "units": "dict of str",
+        "decimal": "str",
+        "groups": "str | None",
+        "classifier": "FromClassifier | None",
+        "training_keys": "int (n_training_keys) | None",
+    }
 
     estimator: Any
     preprocessing: TablePreprocessing
