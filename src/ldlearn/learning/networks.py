@@ -12,8 +12,8 @@ LayerSizes = PositiveInt | Annotated[Iterable[int], "array-like"]
 
 def check_layer_sizes(hidden_layer_sizes: int | Iterable[int]) -> list[int]:
     """Units of each hidden layer; an integer is a single layer."""
-    if isinstance(hidden_layer_sizes, Integral):
-        return [int(hidden_layer_sizes)]
+    if not isinstance(hidden_layer_sizes, Iterable):
+        return [hidden_layer_sizes]
     sizes = list(hidden_layer_sizes)
     if not sizes or any(not isinstance(size, Integral) or size < 1 for size in sizes):
         raise InputError(
