@@ -143,9 +143,9 @@ class TableModel:
             refused if it looks like an identifier.
         estimator : estimator, optional
             Anything of the library that predicts, unfitted; by default `DLDL`.
-        numeric, categorical, date, text, ignore : str or sequence, optional
+        numeric, categorical, datetime, text, ignore : str or sequence, optional
             Features to be taken for numbers, for categories (codes), for dates or for prose, or
-            left out, whatever they look like. ``date`` may be a mapping of columns to forms such as
+            left out, whatever they look like. ``datetime`` may be a mapping of columns to forms such as
             ``"%d/%m/%Y"``.
         embedding : transformer, optional
             What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which
