@@ -139,13 +139,13 @@ def _number_pattern(mark: str, thousands: str) -> re.Pattern[str]:
     )
 
 
-_COMMA_NUMBER = _number_pattern(",", ".")
+_AMOUNT_WITH_COMMA = _number_pattern(",", ".")
 
 
-def with_decimal_point(cell: str) -> str:
-    """A number with a decimal comma, written with a decimal point and without marks between
-    thousands."""
-    if (number := _COMMA_NUMBER.fullmatch(cell)) is None:
+def with_decimal_point(cell: Any) -> Any:
+    """A text of a number with a decimal comma, written with a point, without thousands marks."""
+    number = _AMOUNT_WITH_COMMA.fullmatch(cell) if isinstance(cell, str) else None
+    if number is None:
         return cell
     start, end = number.span("digits")
     return cell[:start] + re.sub(r"[^\d,]", "", number["digits"]).replace(",", ".") + cell[end:]
