@@ -25,7 +25,7 @@ from ldlearn.tables.columns import (
     is_number,
     mark_if_ambiguous,
 )
-from ldlearn.tables.files import Budget, OpenInput, Output
+from ldlearn.tables.files import Budget, OpenInput, TableOutput
 from ldlearn.tables.formats import DatasetContent, Format
 from ldlearn.tables.values import has_leading_zero, import_pandas, to_numbers
 
@@ -233,7 +233,7 @@ def _unquote(text: str) -> str:
     return text
 
 
-def _write_arff(output: Output, content: DatasetContent) -> None:
+def _write_arff(output: TableOutput, content: DatasetContent) -> None:
     """Write for MEKA: features, then the labels, counted by -C; degrees become numeric labels."""
     content.check_numbers_only()
     field, labels = next(iter(content.labels.items()))

@@ -23,7 +23,7 @@ from ldlearn._messages import normalize_name
 from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, Columns, mark_if_ambiguous
-from ldlearn.tables.files import PIPE, Budget, Input, OpenInput, Output
+from ldlearn.tables.files import PIPE, Budget, Input, OpenInput, TableOutput
 from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta
 from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
 
@@ -329,7 +329,7 @@ def _part_path(name: str, field: str) -> Path:
     return path.with_name(f"{path.stem.removesuffix('_X')}_{field}.npy")
 
 
-def _write_npz(output: Output, content: DatasetContent) -> None:
+def _write_npz(output: TableOutput, content: DatasetContent) -> None:
     """Write an archive: a data set with names and origin; of a table the degrees as ``D``."""
     arrays = to_arrays(content)
     X = content.X
@@ -346,7 +346,7 @@ def _write_npz(output: Output, content: DatasetContent) -> None:
     np.savez_compressed(output.file, **arrays)
 
 
-def _write_npy(output: Output, content: DatasetContent) -> None:
+def _write_npy(output: TableOutput, content: DatasetContent) -> None:
     """Write ``name_X.npy`` and ``name_D.npy`` (or ``_Y``, ``_counts``); degrees alone as one."""
     content.check_numbers_only()
     content.check_dense()
@@ -406,7 +406,7 @@ def _read_own_comment(path: Path) -> str:
     return ""
 
 
-def _write_libsvm(output: Output, content: DatasetContent) -> None:
+def _write_libsvm(output: TableOutput, content: DatasetContent) -> None:
     """Write features, with sixteen digits, and logical labels; a comment has names and origin."""
     from sklearn.datasets import dump_svmlight_file
 

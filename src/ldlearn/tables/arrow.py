@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import check_distinct, find_marked_labels
-from ldlearn.tables.files import STREAMED, Budget, OpenInput, Output
+from ldlearn.tables.files import STREAMED, Budget, OpenInput, TableOutput
 from ldlearn.tables.formats import META, Format, Table, parse_meta
 from ldlearn.tables.source import (
     ROW_BYTES,
@@ -349,7 +349,7 @@ def to_arrow_table(columns: Mapping[str, NDArray[Any]]) -> Any:
     return pyarrow.table(arrays)
 
 
-def _write_arrow(output: Output, tables: Iterator[Table], format: str) -> None:
+def _write_arrow(output: TableOutput, tables: Iterator[Table], format: str) -> None:
     """Write a column table; a data set keeps its origin in the metadata of the schema."""
     from pyarrow import ipc, parquet
 

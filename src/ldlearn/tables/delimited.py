@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import is_number
-from ldlearn.tables.files import BUFFER_BYTES, Input, OpenInput, Output
+from ldlearn.tables.files import BUFFER_BYTES, Input, OpenInput, TableOutput
 from ldlearn.tables.formats import Format, Table, map_texts
 from ldlearn.tables.formulas import guard, unguard, unguard_cells
 from ldlearn.tables.source import Kind, Source, make_frame, rows_per_chunk
@@ -415,7 +415,7 @@ def _detect_decimal(rows: list[list[str]], likely: str, list_column: str | None)
     return likely
 
 
-def _write_delimited(output: Output, tables: Iterator[Table], delimiter: str) -> None:
+def _write_delimited(output: TableOutput, tables: Iterator[Table], delimiter: str) -> None:
     """Write a text table, with enough digits to read the same numbers back."""
     from pyarrow import csv as arrow_csv
 

@@ -23,7 +23,7 @@ from ldlearn.tables.files import (
     Dialect,
     Input,
     OpenInput,
-    Output,
+    TableOutput,
     is_gzip,
     prefix_errors,
 )
@@ -171,7 +171,7 @@ class Format:
     source : callable
         Makes a `Source` of an `OpenInput`.
     write_rows : callable, optional
-        Writes tables of the same columns, one after the other, to an `Output`.
+        Writes tables of the same columns, one after the other, to an `TableOutput`.
     write_content : callable, optional
         Writes a `DatasetContent`: for formats that are written as a whole.
     is_text : bool
@@ -180,8 +180,8 @@ class Format:
 
     title: str
     source: Callable[[OpenInput], Source]
-    write_rows: Callable[[Output, Iterator[Table]], None] | None = None
-    write_content: Callable[[Output, DatasetContent], None] | None = None
+    write_rows: Callable[[TableOutput, Iterator[Table]], None] | None = None
+    write_content: Callable[[TableOutput, DatasetContent], None] | None = None
     is_text: bool = False
 
 
@@ -341,7 +341,9 @@ def write_table(
                 columns = map_texts(columns, escape_commands)
             yield columns
 
-    _write(Output(name, raw=raw), format, chunks(), lambda rows: _content_of_table(rows, labels))
+    _write(
+        TableOutput(name, raw=raw), format, chunks(), lambda rows: _content_of_table(rows, labels)
+    )
 
 
 def map_texts(table: Table, convert: Callable[[str], str]) -> dict[str, NDArray[Any]]:
@@ -358,11 +360,11 @@ def map_texts(table: Table, convert: Callable[[str], str]) -> dict[str, NDArray[
 def write_content(name: str, content: DatasetContent) -> None:
     """Write a data set as `write_table` writes a table."""
     with prefix_errors(name):
-        _write(Output(name, content.meta()), None, content.chunks(), lambda _: content)
+        _write(TableOutput(name, content.meta()), None, content.chunks(), lambda _: content)
 
 
 def _write(
-    output: Output,
+    output: TableOutput,
     format: str | None,
     rows: Iterator[Table],
     gather: Callable[[Iterator[Table]], DatasetContent],

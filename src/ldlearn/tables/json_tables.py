@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError
 from ldlearn.tables.annotation_formats import is_task
 from ldlearn.tables.columns import find_marked_labels
-from ldlearn.tables.files import Budget, OpenInput, Output
+from ldlearn.tables.files import Budget, OpenInput, TableOutput
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column, take_rows
 
@@ -95,7 +95,7 @@ def _parse_json(budget: Budget, text: bytes, what: str, row: int | None = None) 
         raise TableError(f"the {what} is no JSON ({reason}).", row=row) from None
 
 
-def _write_lines(output: Output, tables: Iterator[Table]) -> None:
+def _write_lines(output: TableOutput, tables: Iterator[Table]) -> None:
     """Write one JSON object a row; NaN becomes null."""
     for table in tables:
         columns = [column.tolist() for column in table.values()]

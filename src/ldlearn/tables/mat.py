@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
 from ldlearn.tables.arrays import open_arrays, to_arrays
-from ldlearn.tables.files import Budget, Output
+from ldlearn.tables.files import Budget, TableOutput
 from ldlearn.tables.formats import DatasetContent, Format
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -182,7 +182,7 @@ def read_mat(path: Path, budget: Budget) -> dict[str, Any]:
     return _read_mat73(path, budget) if is_version_7 else _read_mat5(path, budget)
 
 
-def _write_mat(output: Output, content: DatasetContent) -> None:
+def _write_mat(output: TableOutput, content: DatasetContent) -> None:
     """Write version 5."""
     content.check_numbers_only()
     size = content.X.data.nbytes if scipy.sparse.issparse(content.X) else content.X.nbytes
