@@ -253,7 +253,7 @@ def test_ambiguous_day_month_order_is_rejected():
         TableError, match="column 'when': its dates may begin with the day or with the month"
     ):
         TableModel.fit(table, LABELS, estimator=QUICK)
-    explicit = TableModel.fit(table, LABELS, estimator=QUICK, date={"when": "%d/%m/%Y"})
+    explicit = TableModel.fit(table, LABELS, estimator=QUICK, datetime={"when": "%d/%m/%Y"})
     assert explicit.dates == {"when": "%d/%m/%Y"}
     assert "when" not in TableModel.fit(table, LABELS, estimator=QUICK, ignore=["when"]).features
 
@@ -490,7 +490,7 @@ def test_column_type_options_of_fit(tmp_path, monkeypatch, capfd):
                 "code",
                 "--numeric",
                 "height",
-                "--date",
+                "--datetime",
                 "when",
                 "--text",
                 "place",
