@@ -60,7 +60,6 @@ class AAKNN(Learner):
            [0.3, 0.7]])
     """
 
-    _capabilities = Capabilities(sparse=True)
     _test_params = (
         {"n_neighbors": 1},
         {"n_neighbors": 3, "metric": "manhattan"},
@@ -70,6 +69,11 @@ class AAKNN(Learner):
     n_neighbors: PositiveInt = 10
     _: KW_ONLY
     metric: Literal["euclidean", "angle", "manhattan"] = "euclidean"
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, D: Array) -> None:
         n = X.shape[0]

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
@@ -18,7 +18,7 @@ _BLOCK_ENTRIES = (
 
 
 @estimator_dataclass
-class CPNN(SampleWeightMixin, Learner):
+class CPNN(Learner):
     r"""Conditional probability neural network (CPNN).
 
     A network with one hidden layer gets the features and the number of a label, and gives the
@@ -88,10 +88,6 @@ class CPNN(SampleWeightMixin, Learner):
     """
 
     float32_tolerance = 1e-2
-    # Labels are numbered, and rounding errors grow during training.
-    _capabilities = Capabilities(
-        order_invariant=False, label_invariant=False, weight_equals_repetition=False
-    )
     _test_params = ({"hidden_units": 4, "random_state": 0},)
 
     hidden_units: PositiveInt = 64
@@ -100,6 +96,14 @@ class CPNN(SampleWeightMixin, Learner):
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-4
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Labels are numbered, and rounding errors grow during training.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         weights = row_weights(D, sample_weight)

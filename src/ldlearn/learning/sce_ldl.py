@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
@@ -19,7 +19,7 @@ _BLOCK_ENTRIES = (
 
 
 @estimator_dataclass
-class SCELDL(SampleWeightMixin, Learner):
+class SCELDL(Learner):
     r"""Sparsity conditional energy model (SCE-LDL).
 
     A layer of binary hidden units, each a linear extractor :math:`\omega_r` shared by all labels
@@ -101,7 +101,6 @@ class SCELDL(SampleWeightMixin, Learner):
            [0.2, 0.8]])
     """
 
-    _capabilities = Capabilities(label_invariant=False)  # the random start depends on their order
     _test_params = ({"n_hidden": 5, "random_state": 0},)
 
     n_hidden: PositiveInt = 50
@@ -111,6 +110,11 @@ class SCELDL(SampleWeightMixin, Learner):
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-3
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.label_invariant = False  # the random start depends on their order
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight)

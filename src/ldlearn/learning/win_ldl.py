@@ -16,12 +16,15 @@ from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 class SimplexLearner(Learner):
     """A linear model projected onto the simplex, of degrees that may be missing."""
 
-    _capabilities = Capabilities(incomplete_degrees=True)
-
     _: KW_ONLY
     l2: NonNegative = 1.0
     tol: Positive = 1e-5
     max_iter: PositiveInt = 5000
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.incomplete_degrees = True
+        return tags
 
     def _fit(self, X: Array, D: Array) -> None:
         scaling = feature_scaling(X)
