@@ -26,8 +26,8 @@ from ldlearn.core.negative_labels import concentration, mean_positives, mix_with
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, normalize_rows
 from ldlearn.core.targets import count_positives, positive_rates
 from ldlearn.exceptions import InputError
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
 from ldlearn.solvers.folds import Fold, validation_folds
 
 
@@ -95,6 +95,16 @@ class FromClassifier(JointModel):
     >>> model.predict(data.X[:3]).shape
     (3, 5)
     """
+
+    learned: ClassVar = {
+        "kappa_": "float",
+        "n_votes_": "float",
+        "varied_": "int (n_varied)",
+        "shares_": "float (n_labels)",
+        "_smallest_probability": "float",
+        "_offsets": "float (n_features)",
+        "classifier_": "list of ValidatedLogisticRegression | list of LogisticRegression",
+    }
 
     is_baseline = True
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
@@ -253,6 +263,13 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression of one label, its penalty the one under which held-out labels are
     likeliest."""
 
+    learned: ClassVar = {
+        "coef_": "float (n_features)",
+        "intercept_": "float",
+        "C_": "float",
+        "classes_": "int (n_classes)",
+    }
+
     def fit(
         self,
         X: Any,
@@ -263,7 +280,7 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
         """Try penalties on folds that depend on the features alone, then fit with the best."""
         # In the unit of the penalty the scale of the features is near that of the intercept,
         # whatever it was.
-        features = Features(X, sample_weight=sample_weight)
+        features = CentredMatrix(X, sample_weight=sample_weight)
         unit = float(np.sqrt(default_gamma(features))) or 1.0
         w = np.ones(len(y)) if sample_weight is None else sample_weight
         varying = features.spread > 0.0

@@ -72,6 +72,11 @@ class FromDistributions(Learner):
     {'estimator__beta': 0.3}
     """
 
+    learned: ClassVar = {
+        "estimator_": "any",
+        "label_distributions_": "float (n_samples, n_labels)",
+    }
+
     # The inner estimator recovers the degrees of all rows, also of those that do not count.
     _omits_zero_weights = False
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (

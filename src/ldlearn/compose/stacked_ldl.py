@@ -33,8 +33,8 @@ from ldlearn.core.votes import (
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.learning import MLPLDL, SABFGS, BoostedLDL
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
 from ldlearn.solvers.folds import Fold, validation_folds
 from ldlearn.solvers.newton_simplex import newton_simplex
 
@@ -117,7 +117,7 @@ class StackedLDL(JointModel):
     >>> from ldlearn.datasets import make_label_distributions
     >>> from ldlearn.learning import MLPLDL, SABFGS
     >>> data = make_label_distributions(200, labels="votes", n_raters=20)
-    >>> members = [("linear", SABFGS()), ("networks", MLPLDL(8))]
+    >>> members = [("linear", SABFGS()), ("networks", MLPLDL(hidden_layer_sizes=8))]
     >>> model = StackedLDL(members, teacher=DLDL(beta=1.0, gamma=0.1)).fit(data.X, data.Y)
     >>> model.predict(data.X[:3]).shape
     (3, 5)
@@ -125,9 +125,21 @@ class StackedLDL(JointModel):
     ['linear', 'networks']
     """
 
+    learned: ClassVar = {
+        "members_": "any",
+        "member_weights_": "float (n_members)",
+        "beta_": "float",
+        "kappa_": "float",
+        "n_votes_": "float",
+        "selection_summary_": "str",
+    }
+
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {
-            "members": [("linear", SABFGS()), ("networks", MLPLDL(3, n_networks=1, max_iter=5))],
+            "members": [
+                ("linear", SABFGS()),
+                ("networks", MLPLDL(hidden_layer_sizes=3, n_networks=1, max_iter=5)),
+            ],
             "teacher": DLDL(beta=1.0, gamma=1.0, max_iter=2),
         },
     )
@@ -174,7 +186,10 @@ class StackedLDL(JointModel):
         self.beta_, self.n_votes_ = teacher.beta_, teacher.n_votes_
         self.kappa_ = concentration(self.zeros, self.n_votes_)
         folds = validation_folds(
-            Features(X, sample_weight=sample_weight), groups, max_rows=self.max_rows, min_folds=3
+            CentredMatrix(X, sample_weight=sample_weight),
+            groups,
+            max_rows=self.max_rows,
+            min_folds=3,
         )
         folds = folds or [
             Fold(np.arange(len(Y)), np.arange(len(Y)))
@@ -277,7 +292,7 @@ def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
     )  # distances have no mean, and sparse features stay sparse
     kernel = make_feature_map("rbf", scaler.fit_transform(X))
     feature_map = make_pipeline(scaler, kernel.set_params(n_components=min(200, X.shape[0])))
-    gamma = default_gamma(Features(feature_map.fit_transform(X)))
+    gamma = default_gamma(CentredMatrix(feature_map.fit_transform(X)))
     members: Members = [
         ("linear", SABFGS(l2=teacher.gamma_)),
         ("kernel", DLDL(beta=teacher.beta_, gamma=gamma, feature_map=feature_map)),

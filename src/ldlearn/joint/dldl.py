@@ -42,8 +42,10 @@ from ldlearn.joint.alternation import (
     alternate,
 )
 from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
-from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
 
@@ -55,7 +57,7 @@ class _SharedWork:
     graph: NeighborGraph | None = None
     feature_map: Any = None
     offsets: Array | None = None  # of the feature map
-    features: Features | None = None
+    features: CentredMatrix | None = None
     first_W: SoftmaxFit | None = (
         None  # the first W-step: the same for equal gamma, a warm start for others
     )
@@ -66,7 +68,7 @@ class _LocalSteps:
 
     def __init__(
         self,
-        features: Features,
+        features: CentredMatrix,
         rows: DegreeRows,
         D: Any,
         degree_terms: DegreeTerms,
@@ -259,6 +261,21 @@ class DLDL(IntervalMixin):
            [0.01, 0.99]])
     """
 
+    learned: ClassVar = {
+        "graph_": "csr (n_fitted, n_fitted) | None",
+        "sigma_": "float | None",
+        "_index": "NearestNeighbors | None",
+        "alpha_": "float",
+        "beta_": "float",
+        "gamma_": "float",
+        "selection_summary_": "str",
+        "ordered_": "float",
+        "steps_converged_": "bool",
+        "n_newton_": "list of int",
+        "gap_": "float (n_fitted)",
+        "coef_gap_": "float",
+    }
+
     path_params = ("alpha", "beta", "gamma")
     _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
@@ -428,11 +445,13 @@ class DLDL(IntervalMixin):
         self.graph_, self.sigma_, self._index, self._offsets = work.graph
         return self.alpha * laplacian(self.graph_)
 
-    def _fit_features(self, X: Any, work: _SharedWork, weights: SampleWeight | None) -> Features:
+    def _fit_features(
+        self, X: Any, work: _SharedWork, weights: SampleWeight | None
+    ) -> CentredMatrix:
         if work.features is None:
             work.feature_map, mapped = self._fit_feature_map(X)
             work.offsets = self._offsets
-            work.features = reduce_to_row_space(Features(mapped, self.fit_intercept, weights))
+            work.features = reduce_to_row_space(CentredMatrix(mapped, self.fit_intercept, weights))
         self.feature_map_ = work.feature_map
         self._offsets = self._offsets if work.offsets is None else work.offsets
         return work.features

@@ -1,7 +1,7 @@
 """AA-kNN: the mean distribution of the nearest training rows."""
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -59,6 +59,13 @@ class AAKNN(Learner):
     array([[0.7, 0.3],
            [0.3, 0.7]])
     """
+
+    learned: ClassVar = {
+        "_mean": "float (n_features)",
+        "_rows": "float (n_samples, n_features) | csr (n_samples, n_features)",
+        "_index": "NearestNeighbors",
+        "training_distributions_": "float (n_samples, n_labels)",
+    }
 
     _test_params = (
         {"n_neighbors": 1},
@@ -124,7 +131,7 @@ class AAKNN(Learner):
         """The k nearest rows of queries whose k-th neighbour, at distance ``radius``, is one of
         several."""
         chosen = np.empty((len(radius), self.n_neighbors), dtype=np.intp)
-        for block in row_batches(len(radius), self._rows.shape[0], 2**23):  # of 64 MB
+        for block in row_batches(len(radius), self._rows.shape[0]):
             distances = pairwise_distances(X[block], self._rows, metric=self._index.metric)
             away = distances - radius[block, None]
             # Strictly nearer rows, then rows at the radius, then the rest; each group in the order

@@ -1,14 +1,15 @@
 """SA-BFGS: softmax regression on label distributions."""
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import Array, SampleWeight
-from ldlearn.solvers.features import Features, linear_softmax
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import linear_softmax
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 
 
@@ -76,6 +77,12 @@ class SABFGS(Learner):
            [0.1, 0.9]])
     """
 
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+        "coef_gap_": "float",
+    }
+
     _test_params = ({}, {"solver": "lbfgs", "max_iter": 1000, "fit_intercept": False})
 
     l2: NonNegative = 1.0
@@ -93,7 +100,7 @@ class SABFGS(Learner):
         return tags
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        features = Features(X, self.fit_intercept, sample_weight)
+        features = CentredMatrix(X, self.fit_intercept, sample_weight)
         if self.solver == "lbfgs":
             self._fit_from_identity(features, D)
             return
@@ -105,7 +112,7 @@ class SABFGS(Learner):
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.converged
 
-    def _fit_from_identity(self, features: Features, D: Array) -> None:
+    def _fit_from_identity(self, features: CentredMatrix, D: Array) -> None:
         def loss(W: Array, b: Array) -> tuple[float, list[Array]]:
             value, *gradients = loss_and_gradient(features, D, self.l2, W, b)
             return value, gradients

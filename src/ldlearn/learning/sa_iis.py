@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
@@ -15,7 +15,6 @@ from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, 
 _NODES = (
     16  # of the interpolation over f#, the size of a row: exponentials of nodes instead of rows
 )
-_BLOCK_ENTRIES = 2**23
 
 
 @estimator_dataclass
@@ -92,6 +91,11 @@ class SAIIS(Learner):
            [0.1, 0.9]])
     """
 
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+    }
+
     _test_params = ({"tol": 0.01}, {"tol": 0.01, "fit_intercept": False})
 
     max_iter: PositiveInt = 1000
@@ -142,7 +146,7 @@ class _IterativeScaling:
         self.D = D * self.counts
         self.shape = (X.shape[1] + int(fit_intercept), D.shape[1])
         width = max(self.shape[0], self.shape[1] * _NODES)
-        self.slices = list(row_batches(len(D), width, _BLOCK_ENTRIES))
+        self.slices = list(row_batches(len(D), width))
         self.targets = np.zeros(self.shape)
         lengths = np.empty(len(D))
         for block, Z in self._blocks():

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # name that occurs twice.
 MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
 FEATURE_MARK = "X:"
-_TYPES = ("numeric", "categorical", "date", "text")
+_TYPES = ("numeric", "categorical", "datetime", "text")
 
 Columns = str | int | slice | Sequence[str | int | slice] | None
 
@@ -98,7 +98,7 @@ class TableColumns:
     ----------
     labels, features : list of str
     types : dict of str to list of str
-        Features whose type the user gives, by type: numeric, categorical, date, text. Of dates it
+        Features whose type the user gives, by type: numeric, categorical, datetime, text. Of dates it
         may be a mapping, to the format of each.
     id : str or None
     groups : str or None
@@ -122,7 +122,7 @@ class FeatureOptions(TypedDict, total=False):
     features: Columns
     numeric: Columns
     categorical: Columns
-    date: Columns | Mapping[str, str]
+    datetime: Columns | Mapping[str, str]
     text: Columns
     ignore: Columns
     id: str | None
@@ -165,10 +165,12 @@ def choose_columns(
         for i in set(found[option]).difference(features):
             raise TableError(f"{option} names {names[i]!r}, which is no feature.")
     if isinstance(
-        formats := wanted.get("date"), Mapping
+        formats := wanted.get("datetime"), Mapping
     ):  # a prefix may name several columns of one format
-        types["date"] = {
-            names[i]: form for choice, form in formats.items() for i in source.find(choice, "date")
+        types["datetime"] = {
+            names[i]: form
+            for choice, form in formats.items()
+            for i in source.find(choice, "datetime")
         }
     labelled, chosen = ([names[i] for i in part] for part in (found["labels"], features))
     id, groups = (names[found[option][0]] if found[option] else None for option in ("id", "groups"))

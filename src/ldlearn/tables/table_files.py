@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.utils import get_tags
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
-from ldlearn.core.row_groups import Groups, Keys, join_groups, row_keys
+from ldlearn.core.row_groups import Groups, Keys, hash_rows, join_groups
 from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_weights, profile_log_rate, vote_losses
 from ldlearn.exceptions import ParameterError, TableError
@@ -158,7 +158,7 @@ def enhance_table(
         The table to write; standard output by default.
     model : str or TableModel, optional
         The model, or its file. Without one, a method is fitted.
-    labels, features, numeric, categorical, date, text, ignore, method, params, zeros, separator
+    labels, features, numeric, categorical, datetime, text, ignore, method, params, zeros, separator
         As for `fit_table`; only without a model, which knows its own. Beside a model, ``labels``
         may be a NumPy file of the labels, if the table is one of features only.
     blank, empty_rows
@@ -176,8 +176,12 @@ def enhance_table(
         estimator = make_enhancer(method or DEFAULT_METHOD, params, zeros)
         table = read_labelled(data, labels, fitting, writer.keep)
         written = _enhance_by_fitting(table, estimator, writer)
-        if table.input.on_message is not None and zeros is None and "zeros" not in (params or {}):
-            table.labels.report_zeros(estimator, table.input.on_message)
+        if (
+            table.input.reading.on_message is not None
+            and zeros is None
+            and "zeros" not in (params or {})
+        ):
+            table.labels.report_zeros(estimator, table.input.reading.on_message)
         return written
     id, blank, empty_rows = (fitting.pop(name, None) for name in ("id", "blank", "empty_rows"))
     of_a_fit, reading = split_options(fitting, FitOptions, ReadingOptions)
@@ -258,7 +262,7 @@ def evaluate_table(
             if loaded.classifier is not None:
                 by_classifier.append(loaded.classifier.predict(X))
             rows.extend(frame.index)
-            key_chunks.append(row_keys(X))
+            key_chunks.append(hash_rows(X))
             named += [frame[name] for name in grouped]
         if not rows:
             raise TableError("the table has no rows.")

@@ -4,20 +4,20 @@ on."""
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from ldlearn.core.row_groups import Keys, row_keys
+from ldlearn.core.row_groups import Keys, hash_rows
 from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
 from ldlearn.solvers.default_gamma import ScaleWarning
 from ldlearn.tables.column_types import CellReport, ColumnTypes
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
-from ldlearn.tables.files import Input
+from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.label_lists import LabelList, with_label_columns
 from ldlearn.tables.labelled_table import FitOptions, LabelledTable, read_labelled
 from ldlearn.tables.source import as_frame
@@ -84,6 +84,23 @@ class TableModel:
     0  ...
     """
 
+    learned: ClassVar = {
+        "estimator": "any",
+        "preprocessing": "TablePreprocessing",
+        "numeric": "list of str",
+        "categorical": "list of str",
+        "labels": "names (n_labels)",
+        "id": "str | None",
+        "facts": "facts",
+        "dates": "dict of str",
+        "texts": "list of str",
+        "units": "dict of str",
+        "decimal": "str",
+        "groups": "str | None",
+        "classifier": "FromClassifier | None",
+        "training_keys": "int (n_training_keys) | None",
+    }
+
     estimator: Any
     preprocessing: TablePreprocessing
     numeric: tuple[str, ...]
@@ -126,9 +143,9 @@ class TableModel:
             refused if it looks like an identifier.
         estimator : estimator, optional
             Anything of the library that predicts, unfitted; by default `DLDL`.
-        numeric, categorical, date, text, ignore : str or sequence, optional
+        numeric, categorical, datetime, text, ignore : str or sequence, optional
             Features to be taken for numbers, for categories (codes), for dates or for prose, or
-            left out, whatever they look like. ``date`` may be a mapping of columns to forms such as
+            left out, whatever they look like. ``datetime`` may be a mapping of columns to forms such as
             ``"%d/%m/%Y"``.
         embedding : transformer, optional
             What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which
@@ -163,7 +180,7 @@ class TableModel:
             # purpose.
             warnings.simplefilter("ignore", ScaleWarning)
             model.estimator.fit(X, y, **row_data)
-        keys = row_keys(X)
+        keys = hash_rows(X)
         model.training_keys = sample_keys(keys)
         model.facts["repeated_rows"] = len(keys) - len(np.unique(keys))
         return model, X, targets
@@ -212,7 +229,7 @@ class TableModel:
             dict(types.dates),
             types.texts,
             dict(types.units or {}),
-            table.input.decimal or ".",
+            table.input.reading.dialect.decimal or ".",
         )
         return (
             cls(estimator, preprocessing, *names, facts, *formats, table.columns.groups),
@@ -338,10 +355,10 @@ class TableModel:
         check_columns(list(table.columns), self.labels, "label")
         return TableLabels.from_columns(table, self.labels, blank, kind)
 
-    def make_input(self, table: Any, **options: Any) -> Input:
-        """A table to apply the model to; ``options`` are those of `Input`."""
+    def make_input(self, table: Any, label_file: str | None = None, **options: Any) -> Input:
+        """A table to apply the model to; ``options`` are those of `ReadingOptions`."""
         list_column = None if self.label_list is None else self.label_list.column
-        return Input(table, **options, likely_decimal=self.decimal, list_column=list_column)
+        return Input(table, ReadingOptions(**options), self.decimal, label_file, list_column)
 
     @property
     def label_list(self) -> LabelList | None:
