@@ -26,8 +26,8 @@ from ldlearn.core.negative_labels import concentration, mean_positives, mix_with
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, normalize_rows
 from ldlearn.core.targets import count_positives, positive_rates
 from ldlearn.exceptions import InputError
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
 from ldlearn.solvers.folds import Fold, validation_folds
 
 
@@ -299,7 +299,7 @@ class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
         """Try penalties on folds that depend on the features alone, then fit with the best."""
         # In the unit of the penalty the scale of the features is near that of the intercept,
         # whatever it was.
-        features = Features(X, sample_weight=sample_weight)
+        features = CentredMatrix(X, sample_weight=sample_weight)
         unit = float(np.sqrt(default_gamma(features))) or 1.0
         w = np.ones(len(y)) if sample_weight is None else sample_weight
         varying = features.spread > 0.0

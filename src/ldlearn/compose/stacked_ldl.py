@@ -34,8 +34,8 @@ from ldlearn.core.votes import (
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.learning import MLPLDL, SABFGS, BoostedLDL
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
 from ldlearn.solvers.folds import Fold, validation_folds
 from ldlearn.solvers.newton_simplex import newton_simplex
 
@@ -208,7 +208,10 @@ class StackedLDL(SampleWeightMixin, JointModel):
         self.beta_, self.n_votes_ = teacher.beta_, teacher.n_votes_
         self.kappa_ = concentration(self.zeros, self.n_votes_)
         folds = validation_folds(
-            Features(X, sample_weight=sample_weight), groups, max_rows=self.max_rows, min_folds=3
+            CentredMatrix(X, sample_weight=sample_weight),
+            groups,
+            max_rows=self.max_rows,
+            min_folds=3,
         )
         folds = folds or [
             Fold(np.arange(len(Y)), np.arange(len(Y)))
@@ -311,7 +314,7 @@ def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
     )  # distances have no mean, and sparse features stay sparse
     kernel = make_feature_map("rbf", scaler.fit_transform(X))
     feature_map = make_pipeline(scaler, kernel.set_params(n_components=min(200, X.shape[0])))
-    gamma = default_gamma(Features(feature_map.fit_transform(X)))
+    gamma = default_gamma(CentredMatrix(feature_map.fit_transform(X)))
     members: Members = [
         ("linear", SABFGS(l2=teacher.gamma_)),
         ("kernel", DLDL(beta=teacher.beta_, gamma=gamma, feature_map=feature_map)),

@@ -25,7 +25,7 @@ from ldlearn.core.simplex import Array
 from ldlearn.core.targets import label_names
 from ldlearn.dask import training as tr
 from ldlearn.dask.cluster import BlockRunner, check_workers, current_client
-from ldlearn.dask.rows import BlockColumns
+from ldlearn.dask.rows import BlockMatrix
 from ldlearn.exceptions import InputError, ParameterError
 
 
@@ -237,10 +237,9 @@ class DaskJointModel(DaskEstimator):
         if self.feature_map is None:
             return training.X, training.sums
         if isinstance(self.feature_map, str):
-            self._offsets = BlockColumns(
-                training, training.X, training.sums, True, weighted=False
-            ).offsets
-        sample = tr.LazyFeatures(training, self._offsets)
+            columns = BlockMatrix(training, training.X, training.sums, True, weighted=False).columns
+            self._offsets = columns.offsets
+        sample = tr.LazyRows(training, training.X, training.m, self._offsets)
         unfitted = make_feature_map(self.feature_map, sample)
         if not isinstance(unfitted.random_state, Integral):  # used twice below
             unfitted.random_state = check_random_state(unfitted.random_state).randint(2**31 - 1)

@@ -43,8 +43,10 @@ from ldlearn.joint.alternation import (
     alternate,
 )
 from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
-from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
 
@@ -56,7 +58,7 @@ class _SharedWork:
     graph: NeighborGraph | None = None
     feature_map: Any = None
     offsets: Array | None = None  # of the feature map
-    features: Features | None = None
+    features: CentredMatrix | None = None
     first_W: SoftmaxFit | None = (
         None  # the first W-step: the same for equal gamma, a warm start for others
     )
@@ -67,7 +69,7 @@ class _LocalSteps:
 
     def __init__(
         self,
-        features: Features,
+        features: CentredMatrix,
         rows: DegreeRows,
         D: Any,
         degree_terms: DegreeTerms,
@@ -488,11 +490,13 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self.graph_, self.sigma_, self._index, self._offsets = work.graph
         return self.alpha * laplacian(self.graph_)
 
-    def _fit_features(self, X: Any, work: _SharedWork, weights: SampleWeight | None) -> Features:
+    def _fit_features(
+        self, X: Any, work: _SharedWork, weights: SampleWeight | None
+    ) -> CentredMatrix:
         if work.features is None:
             work.feature_map, mapped = self._fit_feature_map(X)
             work.offsets = self._offsets
-            work.features = reduce_to_row_space(Features(mapped, self.fit_intercept, weights))
+            work.features = reduce_to_row_space(CentredMatrix(mapped, self.fit_intercept, weights))
         self.feature_map_ = work.feature_map
         self._offsets = self._offsets if work.offsets is None else work.offsets
         return work.features

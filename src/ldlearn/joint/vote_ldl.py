@@ -21,8 +21,9 @@ from ldlearn.core.targets import RowTargets, count_positives
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import validate_vote_model, validation_splits
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features, reduce_to_row_space
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
 from ldlearn.uncertainty.vote_intervals import Bounds, find_concentration
@@ -284,7 +285,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
             np.average(offset, weights=None if n_raters is None else sample_weight)
         )
         self.feature_map_, mapped = self._fit_feature_map(X)
-        features = reduce_to_row_space(Features(mapped, self.fit_intercept, sample_weight))
+        features = reduce_to_row_space(CentredMatrix(mapped, self.fit_intercept, sample_weight))
         labels = RowTargets(Y, observed, sample_weight)
         self.gamma_ = (
             self._select_gamma(features, labels, groups)
@@ -310,7 +311,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self._posterior_state = TrainingRows(X, labels, offset, features, groups)
 
     def _select_gamma(
-        self, features: Features, labels: RowTargets, groups: Indices | None = None
+        self, features: CentredMatrix, labels: RowTargets, groups: Indices | None = None
     ) -> float:
         splits = validation_splits(features, labels, groups)
         return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)

@@ -127,7 +127,7 @@ class AAKNN(Learner):
         """The k nearest rows of queries whose k-th neighbour, at distance ``radius``, is one of
         several."""
         chosen = np.empty((len(radius), self.n_neighbors), dtype=np.intp)
-        for block in row_batches(len(radius), self._rows.shape[0], 2**23):  # of 64 MB
+        for block in row_batches(len(radius), self._rows.shape[0]):
             distances = pairwise_distances(X[block], self._rows, metric=self._index.metric)
             away = distances - radius[block, None]
             # Strictly nearer rows, then rows at the radius, then the rest; each group in the order

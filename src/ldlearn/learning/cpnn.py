@@ -10,13 +10,9 @@ from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
-from ldlearn.core.scaling import feature_scaling, row_batches
+from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
 from ldlearn.learning.networks import LayerSizes, check_single_layer
-
-_BLOCK_ENTRIES = (
-    100_000  # of the (rows, c, h) arrays worked on at a time, so that they stay in the cache
-)
 
 
 @estimator_dataclass
@@ -136,7 +132,7 @@ class CPNN(SampleWeightMixin, Learner):
 
 
 def _hidden_units(F: Array, offsets: Array) -> Iterator[tuple[slice, Array]]:
-    for rows in row_batches(len(F), offsets.size, _BLOCK_ENTRIES):
+    for rows in row_batches(len(F), offsets.size, CACHED_ENTRIES):
         yield rows, np.tanh(F[rows, None] + offsets)
 
 

@@ -11,7 +11,9 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimato
 from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, normalize_rows
 from ldlearn.learning.aa_knn import AAKNN
-from ldlearn.solvers.features import Features, linear_softmax, reduce_to_row_space
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import linear_softmax
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
 
 
@@ -112,7 +114,7 @@ class DFLDL(Learner):
             rows = D[:, i] >= D[:, j]
             if not rows.any():
                 return 0, True
-            features = reduce_to_row_space(Features(X[rows]))
+            features = reduce_to_row_space(CentredMatrix(X[rows]))
             fit = softmax_regression(
                 features, D[rows], l2=self.l2, tol=self.tol, max_iter=self.max_iter
             )

@@ -16,7 +16,8 @@ from ldlearn.core.simplex import (
     positive_or_one,
     row_weights,
 )
-from ldlearn.solvers.features import Features, linear_softmax
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import linear_softmax
 
 # Shapes: X (n, m), D, P and logits Z (n, c), W (m, c), b (c,), `times` (n, 1): how often each row
 # counts.
@@ -86,7 +87,7 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         """Learn W and b. ``others`` are starts and units of further arrays of the loss; those at
         the minimum return."""
         times = row_weights(D, sample_weight)[:, None]
-        features = Features(X, self.fit_intercept, sample_weight)
+        features = CentredMatrix(X, self.fit_intercept, sample_weight)
         c = D.shape[1]
         logits = mean_logits(D, sample_weight) if self.fit_intercept else np.zeros(c)
         # The solver sees every array in a unit of about its curvature, so that none slows the
@@ -102,8 +103,10 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
 
         def objective(*scaled: Array) -> tuple[float, list[Array]]:
             W, b, *arrays = unscale(scaled)
-            value, in_Z, *gradients = loss(times, features.times(W, b, exact=True), *arrays)
-            in_W, in_b = features.transpose_times(in_Z, exact=True)
+            value, in_Z, *gradients = loss(
+                times, features.linear_predictor(W, b, exact=True), *arrays
+            )
+            in_W, in_b = features.transpose_product(in_Z, exact=True)
             penalty, slope = self._penalty(W)
             return value + penalty, list(unscale([in_W + slope, in_b, *gradients]))
 

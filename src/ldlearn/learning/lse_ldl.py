@@ -13,7 +13,7 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimato
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
 from ldlearn.exceptions import InputError
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
@@ -234,7 +234,7 @@ class LatentProblem:
     def regress(self, state: LatentState) -> LatentState:
         """theta and b: softmax regression on V."""
         start = SoftmaxFit(state.theta, state.b, state.V @ state.theta + state.b)
-        features = Features(state.V, sample_weight=self.counts)
+        features = CentredMatrix(state.V, sample_weight=self.counts)
         fit = softmax_regression(features, self.D, l2=self.l2, start=start, tol=1e-8)
         return state._replace(theta=fit.coef, b=fit.intercept)
 

@@ -8,7 +8,8 @@ import numpy as np
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import Array, SampleWeight
-from ldlearn.solvers.features import Features, linear_softmax
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import linear_softmax
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 
 
@@ -97,7 +98,7 @@ class SABFGS(SampleWeightMixin, Learner):
         return super().capabilities()._replace(sparse=True, label_invariant=self.solver == "newton")
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        features = Features(X, self.fit_intercept, sample_weight)
+        features = CentredMatrix(X, self.fit_intercept, sample_weight)
         if self.solver == "lbfgs":
             self._fit_from_identity(features, D)
             return
@@ -109,7 +110,7 @@ class SABFGS(SampleWeightMixin, Learner):
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.converged
 
-    def _fit_from_identity(self, features: Features, D: Array) -> None:
+    def _fit_from_identity(self, features: CentredMatrix, D: Array) -> None:
         def loss(W: Array, b: Array) -> tuple[float, list[Array]]:
             value, *gradients = loss_and_gradient(features, D, self.l2, W, b)
             return value, gradients

@@ -15,7 +15,6 @@ from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, 
 _NODES = (
     16  # of the interpolation over f#, the size of a row: exponentials of nodes instead of rows
 )
-_BLOCK_ENTRIES = 2**23
 
 
 @estimator_dataclass
@@ -145,7 +144,7 @@ class _IterativeScaling:
         self.D = D * self.counts
         self.shape = (X.shape[1] + int(fit_intercept), D.shape[1])
         width = max(self.shape[0], self.shape[1] * _NODES)
-        self.slices = list(row_batches(len(D), width, _BLOCK_ENTRIES))
+        self.slices = list(row_batches(len(D), width))
         self.targets = np.zeros(self.shape)
         lengths = np.empty(len(D))
         for block, Z in self._blocks():

@@ -10,14 +10,11 @@ from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
-from ldlearn.core.scaling import feature_scaling, row_batches
+from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
 from ldlearn.learning.networks import LayerSizes, check_single_layer
 
 # Shapes: F (n, R), U and E rows (c, R), scores (n, c); R hidden units.
-_BLOCK_ENTRIES = (
-    100_000  # of the (rows, c, R) arrays worked on at a time, so that they stay in the cache
-)
 
 
 @estimator_dataclass
@@ -187,5 +184,5 @@ def _exponentials(F: Array, U: Array) -> Iterator[tuple[slice, Array]]:
     are the same for all labels and cancel in the softmax, as does their gradient.
     """
     exp_F, exp_U = (np.exp(np.clip(A, -300.0, 300.0)) for A in (F, U))  # whose product is finite
-    for rows in row_batches(len(F), U.size, _BLOCK_ENTRIES):
+    for rows in row_batches(len(F), U.size, CACHED_ENTRIES):
         yield rows, exp_F[rows, None, :] * exp_U

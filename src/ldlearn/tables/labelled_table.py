@@ -9,7 +9,7 @@ from typing import Any, Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.row_groups import Groups, join_groups, row_keys
+from ldlearn.core.row_groups import Groups, hash_rows, join_groups
 from ldlearn.exceptions import TableError
 from ldlearn.tables.column_types import (
     CellReport,
@@ -244,7 +244,7 @@ def find_groups(X: Any, named: Groups | None = None) -> tuple[Groups, int]:
 
     Also returns the number of rows that repeat an earlier row.
     """
-    keys = row_keys(X)
+    keys = hash_rows(X)
     n_repeated = len(keys) - len(np.unique(keys))
     return join_groups(keys, *([] if named is None else [named])), n_repeated
 

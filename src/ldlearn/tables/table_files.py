@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
-from ldlearn.core.row_groups import Groups, Keys, join_groups, row_keys
+from ldlearn.core.row_groups import Groups, Keys, hash_rows, join_groups
 from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_weights, profile_log_rate, vote_losses
 from ldlearn.exceptions import ParameterError, TableError
@@ -261,7 +261,7 @@ def evaluate_table(
             if loaded.classifier is not None:
                 by_classifier.append(loaded.classifier.predict(X))
             rows.extend(frame.index)
-            key_chunks.append(row_keys(X))
+            key_chunks.append(hash_rows(X))
             named += [frame[name] for name in grouped]
         if not rows:
             raise TableError("the table has no rows.")

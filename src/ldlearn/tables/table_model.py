@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from ldlearn.core.row_groups import Keys, row_keys
+from ldlearn.core.row_groups import Keys, hash_rows
 from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
 from ldlearn.solvers.default_gamma import ScaleWarning
@@ -180,7 +180,7 @@ class TableModel:
             # purpose.
             warnings.simplefilter("ignore", ScaleWarning)
             model.estimator.fit(X, y, **row_data)
-        keys = row_keys(X)
+        keys = hash_rows(X)
         model.training_keys = sample_keys(keys)
         model.facts["repeated_rows"] = len(keys) - len(np.unique(keys))
         return model, X, targets
