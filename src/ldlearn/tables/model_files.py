@@ -421,15 +421,17 @@ def _probe_predictions(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
 
 def _made_up_table(model: TableModel) -> Any:
     """Rows with missing, ordinary and unseen values in every column."""
-    columns: dict[str, list[Any]] = {}
+    others: dict[str, list[str | None]] = {}
     for name, type_ in model.types.columns.items():
         if type_ is not ColumnType.NUMERIC:
-            columns[name] = [None, "never seen", "0"]
+            others[name] = [None, "never seen", "0"]
         elif model.units.get(name) == "%":
-            columns[name] = [None, "0%", "100%"]
-        else:
-            columns[name] = [np.nan, 0.0, 1.0]
-    return import_pandas().DataFrame(columns)
+            others[name] = [None, "0%", "100%"]
+    names = [name for name in model.features if name not in others]
+    pandas = import_pandas()
+    # Thousands of columns are made at once.
+    numbers = pandas.DataFrame(np.tile([[np.nan], [0.0], [1.0]], len(names)), columns=names)
+    return numbers.join(pandas.DataFrame(others, dtype=object), how="outer")
 
 
 def _check_probe_predictions(model: Any, expected: Any, made_with: Any, path: Path) -> None:
