@@ -98,9 +98,6 @@ class GLESC(Enhancer):
 
     learned: ClassVar = {"representation_": "float (n_samples, n_samples)"}
 
-    _capabilities = Capabilities(
-        order_invariant=False
-    )  # a Fourier transform runs along the samples
     _test_params = ({}, {"beta": 0.1, "orientation": "released", "standardize": False})
 
     beta: Positive = 10.0
@@ -110,6 +107,11 @@ class GLESC(Enhancer):
     standardize: bool = True
     tol: Positive = 1e-6
     max_iter: PositiveInt = 100
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.order_invariant = False  # a Fourier transform runs along the samples
+        return tags
 
     def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)

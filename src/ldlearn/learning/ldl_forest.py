@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
@@ -25,7 +25,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 @estimator_dataclass
-class LDLForest(SampleWeightMixin, Learner):
+class LDLForest(Learner):
     r"""Label distribution learning forest (LDLFs, shallow form).
 
     Every split node n of a tree sends a row to the left with probability

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import (
     Array,
@@ -26,13 +26,8 @@ Loss = Callable[
 ]  # of times, Z and further arrays: the value, its gradients in Z and in these
 
 
-# Absolute differences are nearly flat at their kinks: where the solver stops depends on the order
-# of sums.
-KINKED = Capabilities(sparse=True, order_invariant=False, label_invariant=False)
-
-
 @estimator_dataclass
-class LinearSoftmaxLearner(SampleWeightMixin, Learner):
+class LinearSoftmaxLearner(Learner):
     """Minimises a loss of ``P = softmax(X W + b)`` and a penalty of W by L-BFGS, which starts at
     the mean distribution.
 
@@ -45,7 +40,6 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         "intercept_": "float (n_labels)",
     }
 
-    _capabilities = Capabilities(sparse=True)
     _fits_degrees = True  # whether the cross-entropy of D and P is part of the loss
 
     _: KW_ONLY
@@ -53,6 +47,11 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
     fit_intercept: bool = True
     tol: NonNegative = 1e-6
     max_iter: PositiveInt = 2000
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         self._minimize(X, D, sample_weight, lambda times, Z: self._loss(D, times, Z))

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
@@ -18,7 +18,7 @@ from ldlearn.learning.networks import LayerSizes, check_single_layer
 
 
 @estimator_dataclass
-class SCELDL(SampleWeightMixin, Learner):
+class SCELDL(Learner):
     r"""Sparsity conditional energy model (SCE-LDL).
 
     A layer of binary hidden units, each a linear extractor :math:`\omega_r` shared by all labels
@@ -107,7 +107,6 @@ class SCELDL(SampleWeightMixin, Learner):
         "hidden_intercept_": "float (n_hidden)",
     }
 
-    _capabilities = Capabilities(label_invariant=False)  # the random start depends on their order
     _test_params = ({"hidden_layer_sizes": (5,), "random_state": 0},)
 
     hidden_layer_sizes: LayerSizes = (50,)
@@ -117,6 +116,11 @@ class SCELDL(SampleWeightMixin, Learner):
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-3
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.label_invariant = False  # the random start depends on their order
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight)
