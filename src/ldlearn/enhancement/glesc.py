@@ -139,7 +139,7 @@ class GLESC(Enhancer):
         X = np.vstack([view.coordinates for view in views])
         s = np.concatenate([view.values for view in views])[:, None]
         cuts = [len(views[0].values)]
-        tensor = SpectralTensor([view.basis for view in views], X.shape[1])
+        tensor = _SpectralTensor([view.basis for view in views], X.shape[1])
         E = Y = GV = WV = np.zeros_like(X)  # GV, WV: of G and W / rho with the bases
         # As released; small penalties let the first iterations go far from the constraints.
         mu = rho = 1e-4
@@ -174,7 +174,7 @@ class GLESC(Enhancer):
 _BLOCK_ENTRIES = 250_000  # of the tensor at a time, so that they stay in the cache
 
 
-class SpectralTensor:
+class _SpectralTensor:
     """Two n x n matrices, stacked, after a Fourier transform along their rows.
 
     Parameters

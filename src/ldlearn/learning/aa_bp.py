@@ -21,7 +21,7 @@ from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import logit_gradient
 from ldlearn.learning.networks import LayerSizes, check_layer_sizes
 
-Layers = list[
+_Layers = list[
     Array
 ]  # weights (inputs, outputs) and biases of each layer in turn, the first layer first
 
@@ -161,7 +161,7 @@ class AABP(SampleWeightMixin, Learner):
         self.coefs_ = layers[::2]
         self.intercepts_ = layers[1::2]
 
-    def _descend(self, network: "_Network", layers: Layers) -> Layers:
+    def _descend(self, network: "_Network", layers: _Layers) -> _Layers:
         path: list[float] = []
         _, gradient = network.loss_and_gradient(*layers)
         while network.error > self.goal and len(path) < self.max_iter:
@@ -197,7 +197,7 @@ class _Network:
     l2: float
     error: float = np.inf  # mean squared error at the last weights asked for
 
-    def loss_and_gradient(self, *layers: Array) -> tuple[float, Layers]:
+    def loss_and_gradient(self, *layers: Array) -> tuple[float, _Layers]:
         weights = layers[::2]
         *hidden, Z = _activations(self.X, weights, layers[1::2])
         if self.is_softmax:
@@ -210,7 +210,7 @@ class _Network:
         if self.is_softmax:
             delta = logit_gradient(Z, delta)
         loss = self.error + self.l2 * sum(float(np.vdot(W, W)) for W in weights)
-        gradient: Layers = []
+        gradient: _Layers = []
         for W, inputs in zip(reversed(weights), reversed(hidden), strict=True):
             gradient = [inputs.T @ delta + 2.0 * self.l2 * W, delta.sum(axis=0), *gradient]
             if inputs is not self.X:
@@ -231,12 +231,12 @@ def _activations(X: Array, weights: Sequence[Array], biases: Sequence[Array]) ->
 
 def _initial_layers(
     X: Array, hidden: list[int], n_labels: int, rng: Any, is_softmax: bool
-) -> Layers:
+) -> _Layers:
     """Nguyen and Widrow's hidden layers; output weights uniform in [-1, 1] as in the published
     code."""
     low = X.min(axis=0)
     high = X.max(axis=0)
-    layers: Layers = []
+    layers: _Layers = []
     for size in hidden:
         layers += _nguyen_widrow(low, high, size, rng)
         high = np.ones(size)

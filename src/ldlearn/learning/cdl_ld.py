@@ -93,7 +93,7 @@ class CDLLD(SampleWeightMixin, Learner):
         scaling = feature_scaling(X, weights=sample_weight)
         Z = scaling.apply(X)
         start = [np.zeros((X.shape[1], D.shape[1])), np.zeros(D.shape[1])]
-        fit = self._minimize_lbfgs(partial(loss_and_gradient, Z, D, weights, self.l2), start)
+        fit = self._minimize_lbfgs(partial(_evidence_loss, Z, D, weights, self.l2), start)
         coef, self.intercept_ = scaling.undo(*fit.arrays)
         self.coef_ = coef.T
 
@@ -118,7 +118,7 @@ class CDLLD(SampleWeightMixin, Learner):
         return np.asarray(1.0 / (1.0 + evidence.mean(axis=1)))
 
 
-def loss_and_gradient(
+def _evidence_loss(
     Z: Array, D: Array, weights: SampleWeight, l2: float, W: Array, b: Array
 ) -> tuple[float, list[Array]]:
     """The objective of `CDLLD` with features Z and rows of these weights, and its gradient."""

@@ -124,10 +124,10 @@ class CPNN(SampleWeightMixin, Learner):
             rng.normal(size=h),
             rng.normal(size=h) / h,
         ]
-        loss = partial(loss_and_gradient, scaling.apply(X), D, weights / total, self.l2 / total)
+        loss = partial(_network_loss, scaling.apply(X), D, weights / total, self.l2 / total)
         V, self.label_coef_, a, self.output_coef_ = self._minimize_lbfgs(loss, start).arrays
         self.hidden_coef_, self.hidden_intercept_ = scaling.undo(V, a)
-        self._label_offsets = label_positions(D.shape[1])[:, None] * self.label_coef_
+        self._label_offsets = _label_positions(D.shape[1])[:, None] * self.label_coef_
 
     def _predict(self, X: Array) -> Array:
         F = X @ self.hidden_coef_ + self.hidden_intercept_
@@ -140,12 +140,12 @@ def _hidden_units(F: Array, offsets: Array) -> Iterator[tuple[slice, Array]]:
         yield rows, np.tanh(F[rows, None] + offsets)
 
 
-def label_positions(n_labels: int) -> Array:
+def _label_positions(n_labels: int) -> Array:
     """From -1 for the first label to 1 for the last."""
     return np.linspace(-1.0, 1.0, n_labels)
 
 
-def loss_and_gradient(
+def _network_loss(
     Z: Array,
     D: Array,
     weights: SampleWeight,
@@ -158,7 +158,7 @@ def loss_and_gradient(
     """Weighted cross-entropy of D and the prediction for features Z, plus the penalty, and the
     gradient."""
     m, h = V.shape
-    t = label_positions(D.shape[1])
+    t = _label_positions(D.shape[1])
     F = Z @ V + a
     loss = penalty * float(m * np.vdot(V, V) + u @ u + h * w @ w)
     gF = np.empty_like(F)

@@ -135,13 +135,13 @@ class LALOT(SampleWeightMixin, Learner):
         # Labels that occur together are near: the kernel of the label metric before anything is
         # learned.
         K0 = D.T @ (counts[:, None] * D)
-        unit = float(squared_distances(K0).max()) or 1.0  # a single label costs nothing
+        unit = float(_label_distances(K0).max()) or 1.0  # a single label costs nothing
         K = K0
         path = [np.inf]
         is_solved = False
         while self._should_iterate(path) or not (is_solved or self.n_iter_ == self.max_iter):
-            loss = TransportLoss(
-                Z, D, squared_distances(K) / unit, counts, self.lam, self.l2, self.fit_intercept
+            loss = _TransportLoss(
+                Z, D, _label_distances(K) / unit, counts, self.lam, self.l2, self.fit_intercept
             )
             fit = minimize_lbfgs(loss, [theta, theta0], max_iter=self.steps, tol=0.1 * self.tol)
             theta, theta0 = fit.arrays
@@ -149,11 +149,11 @@ class LALOT(SampleWeightMixin, Learner):
             # Costs are divided by unit, and so is the price of leaving K0: the minimum over K does
             # not move.
             path.append(fit.loss + 0.5 * self.C / unit * float(np.sum((K - K0) ** 2)))
-            K = metric_step(loss.total_plan(theta, theta0), K0, self.C)
+            K = _metric_step(loss.total_plan(theta, theta0), K0, self.C)
         coef, self.intercept_ = scaling.undo(theta, theta0)
         self.coef_ = coef.T
         self.K_ = K
-        self.cost_ = squared_distances(K) / unit
+        self.cost_ = _label_distances(K) / unit
         self.converged_ = self.converged_ and is_solved
 
     def _predict(self, X: Array) -> Array:
@@ -161,7 +161,7 @@ class LALOT(SampleWeightMixin, Learner):
 
 
 @dataclass
-class TransportLoss:
+class _TransportLoss:
     """``sum_i w_i W(softmax(z_i theta + theta0), d_i; M) + l2 |theta|^2`` and its gradient.
 
     Each call starts from the last one's plans.
@@ -203,7 +203,7 @@ class TransportLoss:
         return H, plan
 
 
-def squared_distances(K: Array) -> Array:
+def _label_distances(K: Array) -> Array:
     """``K_aa + K_bb - 2 K_ab``: squared distances between labels under the kernel K."""
     diagonal = np.diag(K)
     M = np.maximum(diagonal[:, None] + diagonal - K - K.T, 0.0)
@@ -211,10 +211,10 @@ def squared_distances(K: Array) -> Array:
     return np.asarray(M)
 
 
-def metric_step(plan: Array, K0: Array, C: float) -> Array:
-    """The K that minimises ``<plan, squared_distances(K)> + C/2 |K - K0|^2`` over positive
+def _metric_step(plan: Array, K0: Array, C: float) -> Array:
+    """The K that minimises ``<plan, _label_distances(K)> + C/2 |K - K0|^2`` over positive
     semi-definite matrices."""
-    # The gradient of <plan, squared_distances(K)>, which is linear in K: the minimum is one
+    # The gradient of <plan, _label_distances(K)>, which is linear in K: the minimum is one
     # projected step.
     slope = np.diag(plan.sum(axis=0) + plan.sum(axis=1)) - plan - plan.T
     values, vectors = np.linalg.eigh(K0 - slope / C)

@@ -155,11 +155,13 @@ class LDLForest(SampleWeightMixin, Learner):
         theta = rng.normal(scale=1.0 / np.sqrt(Z.shape[1]), size=(Z.shape[1], self.n_outputs))
         theta0 = np.zeros(self.n_outputs)
         uniform = np.full((self.n_estimators, n_leaves, D.shape[1]), 1.0 / D.shape[1])
-        leaves, loss = update_leaves(Z @ theta + theta0, D, self.nodes_, uniform, self.leaf_updates)
+        leaves, loss = _update_leaves(
+            Z @ theta + theta0, D, self.nodes_, uniform, self.leaf_updates
+        )
         path = [loss]
 
         def loss_and_gradient(theta: Array, theta0: Array) -> tuple[float, list[Array]]:
-            loss, gF = forest_loss_and_gradient(Z @ theta + theta0, D, self.nodes_, leaves)
+            loss, gF = _forest_loss(Z @ theta + theta0, D, self.nodes_, leaves)
             return loss, [Z.T @ gF, self.fit_intercept * gF.sum(axis=0)]
 
         while self._should_iterate(path):
@@ -168,7 +170,7 @@ class LDLForest(SampleWeightMixin, Learner):
                 loss_and_gradient, [theta, theta0], max_iter=self.split_steps, tol=0.0
             )
             theta, theta0 = splits.arrays
-            leaves, loss = update_leaves(
+            leaves, loss = _update_leaves(
                 Z @ theta + theta0, D, self.nodes_, leaves, self.leaf_updates
             )
             path.append(loss)
@@ -182,7 +184,7 @@ class LDLForest(SampleWeightMixin, Learner):
         for rows in row_batches(len(F), self.leaves_.shape[1], _BLOCK_ENTRIES):
             S = _left_probabilities(F[rows])
             for nodes, q in zip(self.nodes_, self.leaves_, strict=True):
-                P[rows] += leaf_probabilities(S[nodes]).T @ q
+                P[rows] += _leaf_probabilities(S[nodes]).T @ q
         return np.asarray(P / P.sum(axis=1, keepdims=True))
 
 
@@ -191,7 +193,7 @@ def _left_probabilities(F: Array) -> Array:
     return np.ascontiguousarray(expit(F).T)
 
 
-def leaf_probabilities(S: Array) -> Array:
+def _leaf_probabilities(S: Array) -> Array:
     """Probabilities (leaves, n) of reaching each leaf, from those of going left (leaves - 1, n) in
     heap order."""
     n_splits, n = S.shape
@@ -202,9 +204,7 @@ def leaf_probabilities(S: Array) -> Array:
     return R
 
 
-def forest_loss_and_gradient(
-    F: Array, D: Array, nodes: Indices, leaves: Array
-) -> tuple[float, Array]:
+def _forest_loss(F: Array, D: Array, nodes: Indices, leaves: Array) -> tuple[float, Array]:
     """Loss of the forest with split logits F, and its gradient in F."""
     scale = 1.0 / (len(F) * len(nodes))
     loss = 0.0
@@ -214,16 +214,16 @@ def forest_loss_and_gradient(
         S = _left_probabilities(F[rows])
         gS = np.zeros_like(S)
         for columns, q in zip(nodes, leaves, strict=True):
-            R = leaf_probabilities(S[columns])
+            R = _leaf_probabilities(S[columns])
             g = np.maximum(q.T @ R, _TINY)
             loss -= scale * float(np.sum(d * np.log(g)))
             R *= q @ (d / g)  # the share of each leaf in what is explained of a row
-            gS[columns] += _split_gradient(S[columns], R)
+            gS[columns] += _node_gradient(S[columns], R)
         gradient[rows] = scale * gS.T
     return loss, gradient
 
 
-def _split_gradient(S: Array, shares: Array) -> Array:
+def _node_gradient(S: Array, shares: Array) -> Array:
     """``s * (share of the right subtree) - (1 - s) * (share of the left)`` of every node, from the
     leaves up."""
     gradient = np.empty_like(S)
@@ -237,7 +237,7 @@ def _split_gradient(S: Array, shares: Array) -> Array:
     return gradient
 
 
-def update_leaves(
+def _update_leaves(
     F: Array, D: Array, nodes: Indices, leaves: Array, n_updates: int
 ) -> tuple[Array, float]:
     """Updates ``q_lj <- sum_i D_ij R_li q_lj / g_ij``, normalised, of the leaves, and the loss
@@ -247,7 +247,7 @@ def update_leaves(
     S = _left_probabilities(F)
     d = np.ascontiguousarray(D.T)
     for tree, columns in enumerate(nodes):
-        R = leaf_probabilities(S[columns])
+        R = _leaf_probabilities(S[columns])
         q = updated[tree]
         for _ in range(n_updates):
             # The step of expectation and maximisation for a mixture: how much of every degree each

@@ -132,7 +132,7 @@ class LDLSF(SampleWeightMixin, Learner):
     standardize: bool = True
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        B = np.eye(D.shape[1]) + 2.0 * self.lam3 * label_coupling(
+        B = np.eye(D.shape[1]) + 2.0 * self.lam3 * _label_coupling(
             D, self.correlation, sample_weight
         )
         smallest = float(np.linalg.eigvalsh(B)[0])
@@ -157,7 +157,7 @@ class LDLSF(SampleWeightMixin, Learner):
             offset = towards + (1.0 - towards.sum()) / along.sum() * along
             deviation = float(offset @ B @ offset - 2.0 * offset @ d_mean + d_mean @ d_mean)
             constant = 0.5 * float(np.vdot(root, root)) * deviation
-        w_step = WStep(root * scaling.apply(X), root * (D - d_mean), B)
+        w_step = _WStep(root * scaling.apply(X), root * (D - d_mean), B)
         S, C, path = self._admm(w_step, self.lam1 / units[:, None], self.lam2 / units[:, None])
         self.objective_path_ = np.array(path) + constant
         self.objective_ = float(self.objective_path_[-1])
@@ -167,7 +167,7 @@ class LDLSF(SampleWeightMixin, Learner):
         coef, self.intercept_ = scaling.undo(S + C, offset)
         self.coef_ = coef.T
 
-    def _admm(self, w_step: "WStep", box: Array, ball: Array) -> tuple[Array, Array, list[float]]:
+    def _admm(self, w_step: "_WStep", box: Array, ball: Array) -> tuple[Array, Array, list[float]]:
         """S, C and the objective after each iteration; ``box`` and ``ball`` penalise each row of S
         and of C."""
         rho = float(self.rho)
@@ -176,7 +176,7 @@ class LDLSF(SampleWeightMixin, Learner):
         path: list[float] = []
         for n_iter in self._iterations():
             W = w_step.solve(rho * N - V, rho)
-            S, C = split_coefficients(W + V / rho, box / rho, ball / rho)
+            S, C = _split_coefficients(W + V / rho, box / rho, ball / rho)
             before, N = N, S + C
             V = V + rho * (W - N)
             penalty = np.sum(box * np.abs(S)) + ball[:, 0] @ linalg.norm(C, axis=1)
@@ -198,7 +198,7 @@ class LDLSF(SampleWeightMixin, Learner):
         return normalize_rows(np.maximum(X @ self.coef_.T + self.intercept_, 0.0))
 
 
-def label_coupling(D: Array, correlation: str, weights: SampleWeight | None = None) -> Array:
+def _label_coupling(D: Array, correlation: str, weights: SampleWeight | None = None) -> Array:
     """Q, from the correlations R of the columns of D; a constant column correlates with none."""
     centred = D - np.average(D, axis=0, weights=weights)
     if weights is not None:
@@ -212,7 +212,7 @@ def label_coupling(D: Array, correlation: str, weights: SampleWeight | None = No
     return np.asarray(sums - R if correlation == "laplacian" else sums + R)
 
 
-class WStep:
+class _WStep:
     """The step of ADMM in W, factorised once for all iterations and all rho."""
 
     def __init__(self, X: Array, D: Array, B: Array) -> None:
@@ -250,7 +250,7 @@ class WStep:
         return np.asarray(W)
 
 
-def split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
+def _split_coefficients(R: Array, box: Array, ball: Array) -> tuple[Array, Array]:
     """Minimise ``|R - S - C|^2 / 2 + box |S|_1 + ball |C|_{2,1}`` over S and C together.
 
     What is left, ``Y = R - S - C``, is each row of R projected onto ``|y_j| <= box, |y| <= ball``:

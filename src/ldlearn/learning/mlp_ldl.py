@@ -114,7 +114,7 @@ class MLPLDL(SampleWeightMixin, Learner):
         scaling = feature_scaling(X, weights=sample_weight)
         # Single precision takes half the time, and early stopping needs no more.
         standardised = scaling.apply(X).astype(np.float32)
-        loss = partial(loss_and_gradient, standardised, D, weights, self.l2 / total)
+        loss = partial(_ensemble_loss, standardised, D, weights, self.l2 / total)
         rng = check_random_state(self.random_state)
         starts = [self._initial_layers(X.shape[1], D, weights, rng) for _ in range(self.n_networks)]
         fits = [
@@ -154,7 +154,7 @@ class MLPLDL(SampleWeightMixin, Learner):
         return np.asarray(np.mean(networks, axis=0))
 
 
-def loss_and_gradient(
+def _ensemble_loss(
     X: Array,
     D: Array,
     weights: SampleWeight,

@@ -130,7 +130,7 @@ class SCELDL(SampleWeightMixin, Learner):
         W = rng.normal(scale=spread / np.sqrt(X.shape[1]), size=(X.shape[1], n_hidden))
         U = rng.normal(scale=spread, size=(D.shape[1], n_hidden))
         b = mean_logits(D, sample_weight)  # the hidden units need not learn the mean distribution
-        loss = partial(loss_and_gradient, Z, D, self.lam, l2=self.l2, counts=sample_weight)
+        loss = partial(_energy_loss, Z, D, self.lam, l2=self.l2, counts=sample_weight)
         fit = self._minimize_lbfgs(loss, [W, U, b])
         W, self.thresholds_, self.intercept_ = fit.arrays
         coef, self.hidden_intercept_ = scaling.undo(W, np.zeros(n_hidden))
@@ -143,7 +143,7 @@ class SCELDL(SampleWeightMixin, Learner):
         return softmax(np.concatenate(blocks) + self.intercept_)
 
 
-def loss_and_gradient(
+def _energy_loss(
     Z: Array,
     D: Array,
     lam: float,
