@@ -198,7 +198,7 @@ class _SpectralTensor:
     def mean_matrix(self) -> Array:
         """Mean of the two matrices."""
         spectrum = self.slices.mean(axis=1) / self.root_weights
-        return np.asarray(fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True))
+        return fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True)
 
     def threshold_singular_values(
         self, change: list[Array], tau: float
@@ -222,9 +222,9 @@ class _SpectralTensor:
             # frequencies at once.
             values, vectors = np.linalg.eigh(slices @ slices.conj().transpose(0, 2, 1))
             lengths = np.sqrt(np.maximum(values, 0.0))
-            squares += float(np.sum(np.minimum(lengths, taus[rows]) ** 2))
+            squares += np.sum(np.minimum(lengths, taus[rows]) ** 2)
             kept = vectors * shrinkage(lengths, taus[rows])[:, None, :]
             slices[:] = (kept @ vectors.conj().transpose(0, 2, 1)) @ slices
             for v, product in enumerate(products):
                 product += (self.bases[v][rows].conj().T @ slices[:, v]).real
-        return products, float(np.sqrt(squares))
+        return products, np.sqrt(squares)

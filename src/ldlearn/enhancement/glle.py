@@ -218,7 +218,7 @@ class GLLE(Enhancer):
         loss = partial(_loss_and_gradient, K=K, Y=Y, lam=self.lam, G=G)
         # The released L-BFGS keeps 20 pairs.
         (W,) = self._minimize_lbfgs(loss, [start], memory=20).arrays
-        return np.asarray(K @ W[:-1] + W[-1])
+        return K @ W[:-1] + W[-1]
 
     def _fit_correlations(self, X: Any, Y: Array, G: sparse.csr_array) -> None:
         """Minimise over the correlations and D in turn; the objective never rises."""
@@ -240,7 +240,7 @@ class GLLE(Enhancer):
             D = self._solve_jointly(Y, G, R, members)
             path.append(
                 _objective(D, Y, self.lam, G)
-                + self.correlation_penalty * float(np.sum(R * _grams(D, members)))
+                + self.correlation_penalty * np.sum(R * _grams(D, members))
             )
         self.scores_ = D
         self.label_correlations_ = R
@@ -277,7 +277,7 @@ class GLLE(Enhancer):
 
 
 def _objective(D: Array, Y: Array, lam: float, G: sparse.csr_array) -> float:
-    return float(np.sum((D - Y) ** 2) + lam * np.vdot(D, G @ D))
+    return np.sum((D - Y) ** 2) + lam * np.vdot(D, G @ D)
 
 
 def _loss_and_gradient(

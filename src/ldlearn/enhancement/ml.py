@@ -165,11 +165,11 @@ def _minimize_signed_quadratic(
     inverse = sparse.diags_array(1.0 / root)
     scaled = sparse.csr_array(inverse @ A @ inverse)
     # Below 2 / (largest eigenvalue), where a projected step lowers the objective.
-    step = 1.9 / float(abs(scaled).sum(axis=1).max())
-    lower, goal = root[:, None], tol * float(np.linalg.norm(root))
+    step = 1.9 / abs(scaled).sum(axis=1).max()
+    lower, goal = root[:, None], tol * np.linalg.norm(root)
 
     def gradient(V: Array) -> Array:
-        return np.asarray(signs * (scaled @ (signs * V)))
+        return signs * (scaled @ (signs * V))
 
     V, n_iter = np.repeat(lower, signs.shape[1], axis=1), 0
     G = gradient(V)
@@ -218,4 +218,4 @@ def _free_and_chopped(V: Array, G: Array, lower: Array) -> tuple[Array, Array]:
 
 def _column_dots(A: Array, B: Array) -> Array:
     """Inner products of the columns."""
-    return np.asarray(np.einsum("ij,ij->j", A, B))
+    return np.einsum("ij,ij->j", A, B)

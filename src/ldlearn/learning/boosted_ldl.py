@@ -242,7 +242,7 @@ class BoostedLDL(SampleWeightMixin, Learner):
             )
             self.n_estimators_ = booster.best_iteration
             self.trees_ = Trees.from_lightgbm(booster)
-        self.lambda_ = loss.rate
+        self.lambda_ = float(loss.rate)
 
     def _lightgbm_params(self, loss: _DegreeLoss | _VoteLoss, seed: int) -> dict[str, Any]:
         return {
@@ -337,7 +337,7 @@ class _VoteLoss:
 
     @property
     def rate(self) -> float:
-        return float(np.exp(self.log_rate))
+        return np.exp(self.log_rate)
 
     def derivatives(self, Z: Array) -> tuple[Array, Array]:
         """First derivatives and the diagonal of Gauss and Newton's matrix.

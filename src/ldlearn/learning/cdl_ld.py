@@ -99,7 +99,7 @@ class CDLLD(SampleWeightMixin, Learner):
 
     def _predict(self, X: Array) -> Array:
         alpha = 1.0 + np.logaddexp(0.0, X @ self.coef_.T + self.intercept_)
-        return np.asarray(alpha / alpha.sum(axis=1, keepdims=True))
+        return alpha / alpha.sum(axis=1, keepdims=True)
 
     def predict_background(self, X: Any) -> Array:
         """Background concentrations of new rows.
@@ -115,7 +115,7 @@ class CDLLD(SampleWeightMixin, Learner):
         """
         check_is_fitted(self)
         evidence = np.logaddexp(0.0, self._validate_features(X) @ self.coef_.T + self.intercept_)
-        return np.asarray(1.0 / (1.0 + evidence.mean(axis=1)))
+        return 1.0 / (1.0 + evidence.mean(axis=1))
 
 
 def _evidence_loss(

@@ -113,7 +113,7 @@ class CPNN(SampleWeightMixin, Learner):
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         weights = row_weights(D, sample_weight)
-        total = float(weights.sum())
+        total = weights.sum()
         scaling = feature_scaling(X, weights=sample_weight)
         rng = check_random_state(self.random_state)
         m = X.shape[1]
@@ -167,7 +167,7 @@ def _network_loss(
     for rows, H in _hidden_units(F, t[:, None] * u):
         log_P = log_softmax(H @ w)
         times = weights[rows, None]
-        loss -= float(np.vdot(times * D[rows], log_P))
+        loss -= np.vdot(times * D[rows], log_P)
         delta = times * (np.exp(log_P) - D[rows])
         gw += np.tensordot(delta, H, axes=2)
         G = delta[:, :, None] * (1.0 - H * H) * w  # the derivative of tanh

@@ -148,7 +148,7 @@ class LALOT(SampleWeightMixin, Learner):
             is_solved = fit.converged
             # Costs are divided by unit, and so is the price of leaving K0: the minimum over K does
             # not move.
-            path.append(fit.loss + 0.5 * self.C / unit * float(np.sum((K - K0) ** 2)))
+            path.append(fit.loss + 0.5 * self.C / unit * np.sum((K - K0) ** 2))
             K = _metric_step(loss.total_plan(theta, theta0), K0, self.C)
         coef, self.intercept_ = scaling.undo(theta, theta0)
         self.coef_ = coef.T
@@ -183,8 +183,8 @@ class _TransportLoss:
         # removes.
         a = plan.log_u / self.lam
         G = self.counts[:, None] * H * (a - np.sum(H * a, axis=1, keepdims=True))
-        loss = float(self.counts @ transport_cost(plan, H, self.D, self.lam)) + self.l2 * float(
-            np.vdot(theta, theta)
+        loss = float(self.counts @ transport_cost(plan, H, self.D, self.lam)) + self.l2 * np.vdot(
+            theta, theta
         )
         return loss, [self.Z.T @ G + 2.0 * self.l2 * theta, self.fit_intercept * G.sum(axis=0)]
 
@@ -208,7 +208,7 @@ def _label_distances(K: Array) -> Array:
     diagonal = np.diag(K)
     M = np.maximum(diagonal[:, None] + diagonal - K - K.T, 0.0)
     np.fill_diagonal(M, 0.0)
-    return np.asarray(M)
+    return M
 
 
 def _metric_step(plan: Array, K0: Array, C: float) -> Array:
@@ -218,4 +218,4 @@ def _metric_step(plan: Array, K0: Array, C: float) -> Array:
     # projected step.
     slope = np.diag(plan.sum(axis=0) + plan.sum(axis=1)) - plan - plan.T
     values, vectors = np.linalg.eigh(K0 - slope / C)
-    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
+    return (vectors * np.maximum(values, 0.0)) @ vectors.T

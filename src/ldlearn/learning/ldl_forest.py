@@ -185,7 +185,7 @@ class LDLForest(SampleWeightMixin, Learner):
             S = _left_probabilities(F[rows])
             for nodes, q in zip(self.nodes_, self.leaves_, strict=True):
                 P[rows] += _leaf_probabilities(S[nodes]).T @ q
-        return np.asarray(P / P.sum(axis=1, keepdims=True))
+        return P / P.sum(axis=1, keepdims=True)
 
 
 def _left_probabilities(F: Array) -> Array:
@@ -216,7 +216,7 @@ def _forest_loss(F: Array, D: Array, nodes: Indices, leaves: Array) -> tuple[flo
         for columns, q in zip(nodes, leaves, strict=True):
             R = _leaf_probabilities(S[columns])
             g = np.maximum(q.T @ R, _TINY)
-            loss -= scale * float(np.sum(d * np.log(g)))
+            loss -= scale * np.sum(d * np.log(g))
             R *= q @ (d / g)  # the share of each leaf in what is explained of a row
             gS[columns] += _node_gradient(S[columns], R)
         gradient[rows] = scale * gS.T
@@ -257,5 +257,5 @@ def _update_leaves(
             mass = new.sum(axis=1, keepdims=True)
             q = np.where(mass > _TINY, new / np.maximum(mass, _TINY), q)
         updated[tree] = q
-        loss -= float(np.vdot(d, np.log(np.maximum(q.T @ R, _TINY)))) / (len(F) * len(nodes))
+        loss -= np.vdot(d, np.log(np.maximum(q.T @ R, _TINY))) / (len(F) * len(nodes))
     return updated, loss

@@ -62,7 +62,7 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         if self._fits_degrees:
             losses = losses - np.sum(D * log_P, axis=1)
             in_Z = in_Z + P - D
-        return losses @ times[:, 0], times * in_Z
+        return np.vdot(times, losses), times * in_Z
 
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
         """What each row adds to the loss beside its cross-entropy, and the gradient of this in P."""
@@ -101,7 +101,7 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
             in_W, in_b = features.transpose_times(in_Z, exact=True)
             penalty, slope = self._penalty(W)
             gradients = [in_W + slope, in_b, *gradients]
-            return float(value + penalty), list(map(np.divide, gradients, units))
+            return value + penalty, list(map(np.divide, gradients, units))
 
         fit = self._minimize_lbfgs(objective, [array * unit for array, unit in starts])
         W, b, *arrays = map(np.divide, fit.arrays, units)

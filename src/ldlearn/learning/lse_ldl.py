@@ -229,7 +229,7 @@ class _LatentProblem:
         lengths = linalg.norm(state.W, axis=1)
         rounded = 0.5 * (lengths**2 / _HUBER_LENGTH + _HUBER_LENGTH)
         penalty = np.where(lengths > _HUBER_LENGTH, lengths, rounded).sum()
-        return float(fit + self.gamma * penalty + self.l2 * np.sum(state.theta**2))
+        return fit + self.gamma * penalty + self.l2 * np.sum(state.theta**2)
 
     def regress(self, state: _LatentState) -> _LatentState:
         """theta and b: softmax regression on V."""
@@ -242,11 +242,9 @@ class _LatentProblem:
         """``W, V, theta -> t W, t V, theta / t`` leaves the predictions alone; take the t of least
         penalty."""
         off = self.root * (self.X @ state.W - state.V)
-        quadratic = float(
-            self.alpha * np.sum(off**2) + self.beta * np.sum(state.V * (self.L @ state.V))
-        )
-        linear = self.gamma * float(linalg.norm(state.W, axis=1).sum())
-        inverse = self.l2 * float(np.sum(state.theta**2))
+        quadratic = self.alpha * np.sum(off**2) + self.beta * np.sum(state.V * (self.L @ state.V))
+        linear = self.gamma * linalg.norm(state.W, axis=1).sum()
+        inverse = self.l2 * np.sum(state.theta**2)
         if inverse == 0.0 or quadratic + linear == 0.0:
             return state
         # The penalties are quadratic t^2 + linear t + inverse / t^2. Their derivative, times t^3,
@@ -281,7 +279,7 @@ class _LatentProblem:
             self.times * ((np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off)
             + 2.0 * self.beta * LV
         )
-        return float(loss), [gradient]
+        return loss, [gradient]
 
     def encode(self, state: _LatentState) -> _LatentState:
         """W by one step of iteratively reweighted least squares."""

@@ -109,7 +109,7 @@ class MLPLDL(SampleWeightMixin, Learner):
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         counts = row_weights(D, sample_weight)
-        total = float(counts.sum())
+        total = counts.sum()
         weights = counts / total
         scaling = feature_scaling(X, weights=sample_weight)
         # Single precision takes half the time, and early stopping needs no more.
@@ -151,7 +151,7 @@ class MLPLDL(SampleWeightMixin, Learner):
             self.output_intercept_,
         )
         networks = [softmax(np.tanh(X @ V + a) @ W + b) for V, a, W, b in zip(*layers, strict=True)]
-        return np.asarray(np.mean(networks, axis=0))
+        return np.mean(networks, axis=0)
 
 
 def _ensemble_loss(
@@ -186,7 +186,7 @@ def _ensemble_loss(
     delta = (weights[:, None] * (np.exp(logP) - D)).astype(X.dtype)
     hidden_delta = delta @ W.T
     hidden_delta *= 1.0 - H * H  # the derivative of tanh
-    squares = m * float(np.vdot(V, V)) + h * float(np.vdot(exact_W, exact_W))
+    squares = m * np.vdot(V, V) + h * np.vdot(exact_W, exact_W)
     loss = penalty * squares - float(weights @ np.einsum("ij,ij->i", D, logP))
     gV = X.T @ hidden_delta + 2.0 * penalty * m * V
     gW = H.T @ delta + 2.0 * penalty * h * exact_W

@@ -158,7 +158,7 @@ def _energy_loss(
     rows' weights."""
     times = row_weights(D, counts)[:, None]
     F = Z @ W
-    loss = l2 * float(np.vdot(W, W))
+    loss = l2 * np.vdot(W, W)
     gF = np.empty_like(F)
     gU = np.zeros_like(U)
     gb = np.zeros_like(b)
@@ -170,8 +170,8 @@ def _energy_loss(
         scores -= scores.max(axis=1, keepdims=True)
         on = E / one_plus  # S = sigmoid(F + U)
         off = 1.0 - on
-        loss += float(np.vdot(w[:, 0], np.log(np.exp(scores).sum(axis=1))) - np.vdot(d, scores))
-        loss -= lam * float(np.vdot(d, off.sum(axis=2)))
+        loss += np.vdot(w[:, 0], np.log(np.exp(scores).sum(axis=1))) - np.vdot(d, scores)
+        loss -= lam * np.vdot(d, off.sum(axis=2))
         G = w * softmax(scores) - d
         Q = on * ((lam * d)[:, :, None] * off + G[:, :, None])  # G S + lam d S (1 - S)
         gF[rows] = Q.sum(axis=1)
