@@ -33,11 +33,11 @@ def flat_loss(Z, D, lam, n_hidden, l2):
         return W.reshape(m, n_hidden), U.reshape(c, n_hidden), b
 
     def value(flat):
-        return _energy_loss(Z, D, lam, *unpack(flat), l2=l2)[0]
+        return _energy_loss(Z, D, np.ones(len(D)), lam, l2, *unpack(flat))[0]
 
     def gradient(flat):
         return np.concatenate(
-            [part.ravel() for part in _energy_loss(Z, D, lam, *unpack(flat), l2=l2)[1]]
+            [part.ravel() for part in _energy_loss(Z, D, np.ones(len(D)), lam, l2, *unpack(flat))[1]]
         )
 
     return value, gradient, cuts[-1] + c
@@ -95,7 +95,9 @@ def test_gradient_vanishes_at_convergence():
     _, gradient = _energy_loss(
         X,
         D,
+        np.ones(len(D)),
         0.05,
+        0.0,
         model.hidden_coef_.T,
         model.thresholds_ + model.hidden_intercept_,
         model.intercept_,

@@ -14,9 +14,8 @@ from ldlearn.core.scaling import feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
 from ldlearn.learning.networks import LayerSizes, check_single_layer
 
-_BLOCK_ENTRIES = (
-    100_000  # of the (rows, c, h) arrays worked on at a time, so that they stay in the cache
-)
+# Of the (rows, c, h) arrays worked on at a time, so that they stay in the cache.
+_BLOCK_ENTRIES = 100_000
 
 
 @estimator_dataclass
@@ -155,12 +154,11 @@ def _network_loss(
     a: Array,
     w: Array,
 ) -> tuple[float, list[Array]]:
-    """Weighted cross-entropy of D and the prediction for features Z, plus the penalty, and the
-    gradient."""
+    """Weighted cross-entropy of D and the prediction for features Z plus the penalty; gradient."""
     m, h = V.shape
     t = _label_positions(D.shape[1])
     F = Z @ V + a
-    loss = penalty * float(m * np.vdot(V, V) + u @ u + h * w @ w)
+    loss = penalty * (m * np.vdot(V, V) + u @ u + h * w @ w)
     gF = np.empty_like(F)
     gu = 2.0 * penalty * u
     gw = 2.0 * penalty * h * w
@@ -173,4 +171,5 @@ def _network_loss(
         G = delta[:, :, None] * (1.0 - H * H) * w  # the derivative of tanh
         gF[rows] = G.sum(axis=1)
         gu += t @ G.sum(axis=0)
-    return loss, [Z.T @ gF + 2.0 * penalty * m * V, gu, gF.sum(axis=0), gw]
+    gV = Z.T @ gF + 2.0 * penalty * m * V
+    return loss, [gV, gu, gF.sum(axis=0), gw]
