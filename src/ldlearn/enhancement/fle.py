@@ -145,4 +145,4 @@ class FLE(Enhancer):
             + self.beta * np.sum((P - S) ** 2, axis=1)
             + self.lam * (P.sum(axis=1) - 1.0) ** 2
         )
-        return float(weights @ rows + self.gamma * np.sum(Q**2) / X.shape[1])
+        return weights @ rows + self.gamma * np.sum(Q**2) / X.shape[1]

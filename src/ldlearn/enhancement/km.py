@@ -117,4 +117,4 @@ class KM(Enhancer):
             1.0  # a label without rows has no centre, and its distances are not used
         )
         within = np.einsum("il,il->l", Y, KY) / counts**2
-        return np.asarray(np.maximum(1.0 - 2.0 * KY / counts + within, 0.0))
+        return np.maximum(1.0 - 2.0 * KY / counts + within, 0.0)

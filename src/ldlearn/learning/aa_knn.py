@@ -113,7 +113,7 @@ class AAKNN(Learner):
             tied = np.flatnonzero(distances[:, self.n_neighbors] - radius <= tolerance)
             if len(tied):
                 chosen[tied] = self._break_ties(X[tied], radius[tied], tolerance[tied])
-        return np.asarray(self.training_distributions_[chosen].mean(axis=1))
+        return self.training_distributions_[chosen].mean(axis=1)
 
     def _centred(self, X: Any) -> Any:
         """Distances stay, but their rounding errors no longer grow with the distance of the data

@@ -159,10 +159,10 @@ class PTSVM(Learner):
 
     def _kernel_width(self, X: Array, weights: SampleWeight | None) -> float:
         if not isinstance(self.gamma, str):
-            return float(self.gamma)
+            return self.gamma
         total = 0.0
         if self.gamma == "scale":
-            total = float(np.average(X**2, axis=0, weights=weights).sum())
+            total = np.average(X**2, axis=0, weights=weights).sum()
         return 1.0 / (total or X.shape[1])
 
     def _train_machines(
@@ -218,7 +218,7 @@ class PTSVM(Learner):
         machine.fit(examples, 1 - column, sample_weight=counts[row, column].astype(np.float64))
         # A row may have been drawn with both labels: its two coefficients add up.
         np.add.at(beta, row[machine.support_], machine.dual_coef_[0])
-        return beta, float(machine.intercept_[0])
+        return beta, machine.intercept_[0]
 
     def _decisions(self, X: Array, centres: Array, dual_coef: Array, intercept: Array) -> Array:
         """Scores of all machines, whose kernel is evaluated once: shape (n, *intercept.shape)."""

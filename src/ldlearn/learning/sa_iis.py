@@ -239,4 +239,4 @@ def _increasing_root(function: Any, shape: tuple[int, ...], cap: float) -> Array
         before, x = x, np.where(inside, newton, (low + high) / 2)
         if np.abs(x - before).max() <= 1e-12 * cap:
             break
-    return np.asarray(x)
+    return x

@@ -131,6 +131,6 @@ class WInLDL(SimplexLearner):
             return A / (1.0 + 2.0 * t * ratios)
 
         fit = simplex_regression(factors, D, weights, shrink, tol=self.tol, max_iter=self.max_iter)
-        squares = float(np.nansum(weights * (fit.fitted - D) ** 2))
-        self.objective_ = 0.5 * squares + float(np.sum(ratios * fit.V**2))
+        squares = np.nansum(weights * (fit.fitted - D) ** 2)
+        self.objective_ = 0.5 * squares + np.sum(ratios * fit.V**2)
         return fit
