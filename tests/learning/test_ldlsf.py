@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ldlearn.learning import LDLSF
-from ldlearn.learning.ldlsf import _WStep, _label_coupling, _split_coefficients
+from ldlearn.learning.ldlsf import _label_coupling, _split_coefficients, _WStep
 
 
 def make_problem(n=30, m=6, c=4, seed=0):
