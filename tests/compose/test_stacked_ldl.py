@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import check_grad, minimize
 from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.linear_model import Ridge
+from sklearn.utils import get_tags
 
 from ldlearn import DLDL, MLPLDL, SABFGS, BoostedLDL, StackedLDL, VoteLDL
 from ldlearn.compose import stacked_ldl
@@ -231,12 +232,14 @@ def test_zeros_that_mean_less_mix_recovery_and_prediction(data, inner):
         np.testing.assert_allclose(model.label_distributions_[i], expected, atol=1e-4)
         expected = (1.0 - w) * d_step(predicted[i], Y[i], 0.7) + w * predicted[i]
         np.testing.assert_allclose(enhanced[i], expected, atol=1e-4)
-    assert not model.capabilities().keeps_zeros
-    assert none.capabilities().keeps_zeros
+    assert not get_tags(model).keeps_zeros
+    assert get_tags(none).keeps_zeros
 
 
 def test_zeros_that_mean_less_do_not_change_the_default_members(data, monkeypatch):
-    monkeypatch.setattr(stacked_ldl, "MLPLDL", lambda: MLPLDL(2, max_iter=2, random_state=0))
+    monkeypatch.setattr(
+        stacked_ldl, "MLPLDL", lambda: MLPLDL(hidden_layer_sizes=2, max_iter=2, random_state=0)
+    )
     monkeypatch.setattr(stacked_ldl, "find_spec", lambda name: None)
     none, less = (StackedLDL(zeros=zeros).fit(data.X, data.Y) for zeros in ("none", "less"))
     np.testing.assert_array_equal(less.predict(data.X), none.predict(data.X))
@@ -312,7 +315,7 @@ def test_invalid_members_raise(data, members):
 
 def test_default_members_with_and_without_lightgbm(data, monkeypatch):
     pytest.importorskip("lightgbm")
-    monkeypatch.setattr(stacked_ldl, "MLPLDL", lambda: MLPLDL(2, max_iter=2))
+    monkeypatch.setattr(stacked_ldl, "MLPLDL", lambda: MLPLDL(hidden_layer_sizes=2, max_iter=2))
     monkeypatch.setattr(stacked_ldl, "BoostedLDL", SmallBoosted)
     model = StackedLDL(teacher=TEACHER).fit(data.X, data.Y)
     assert list(model.members_) == ["linear", "kernel", "networks", "votes", "boosted votes"]
@@ -388,7 +391,7 @@ def test_only_conformal_intervals(data):
 def test_model_file_restores_all_default_members(data, tmp_path):
     pytest.importorskip("lightgbm")
     small = [
-        ("networks", MLPLDL(2, max_iter=2)),
+        ("networks", MLPLDL(hidden_layer_sizes=2, max_iter=2)),
         ("boosted", BoostedLDL("votes", n_estimators=2, min_samples_leaf=2)),
     ]
     kernel = ("kernel", StackedLDL(teacher=TEACHER).fit(data.X, data.Y).members_["kernel"][0])

@@ -6,7 +6,7 @@ from scipy.optimize import check_grad
 
 from ldlearn.learning import CPNN, MeanLDL
 from ldlearn.learning import cpnn as module
-from ldlearn.learning.cpnn import loss_and_gradient
+from ldlearn.learning.cpnn import _network_loss
 
 
 def make_problem(n=40, m=3, c=6, seed=0):
@@ -19,7 +19,7 @@ def make_problem(n=40, m=3, c=6, seed=0):
 
 @pytest.mark.parametrize("block", [1, 100_000])
 def test_gradient_by_differences(block, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", block)
+    monkeypatch.setattr(module, "CACHED_ENTRIES", block)
     X, D = make_problem(n=8)
     shapes, weights = [(3, 4), (4,), (4,), (4,)], np.linspace(0.5, 2.0, 8)
     cuts = np.cumsum([12, 4, 4])
@@ -28,7 +28,7 @@ def test_gradient_by_differences(block, monkeypatch):
         arrays = [
             part.reshape(shape) for part, shape in zip(np.split(flat, cuts), shapes, strict=True)
         ]
-        return loss_and_gradient(X, D, weights, 0.3, *arrays)
+        return _network_loss(X, D, weights, 0.3, *arrays)
 
     flat = np.random.default_rng(1).normal(size=24)
     gradient = np.concatenate([part.ravel() for part in at(flat)[1]])
@@ -40,7 +40,7 @@ def test_gradient_by_differences(block, monkeypatch):
 
 def test_prediction_is_a_network_of_row_and_label():
     X, D = make_problem()
-    model = CPNN(5, random_state=0).fit(X, D)
+    model = CPNN(hidden_layer_sizes=5, random_state=0).fit(X, D)
     P = model.predict(X)
     positions = [-1.0, -0.6, -0.2, 0.2, 0.6, 1.0]
     for i in (0, 7):
@@ -59,7 +59,7 @@ def test_interactions_are_learned():
     X, D = make_problem(n=300)
     train, test = slice(0, 200), slice(200, 300)
     constant = MeanLDL().fit(X[train], D[train]).score(X[test], D[test])
-    model = CPNN(16, random_state=0).fit(X[train], D[train])
+    model = CPNN(hidden_layer_sizes=16, random_state=0).fit(X[train], D[train])
     assert model.score(X[test], D[test]) > constant + 0.1
-    again = CPNN(16, random_state=0).fit(X[train], D[train])
+    again = CPNN(hidden_layer_sizes=16, random_state=0).fit(X[train], D[train])
     np.testing.assert_array_equal(model.predict(X), again.predict(X))

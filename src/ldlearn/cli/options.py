@@ -117,7 +117,7 @@ class FeatureOptions:
         str | None, Option(metavar="COLS", help="Numeric features; malformed cells are missing.")
     ] = None
     categorical: Annotated[str | None, Option(metavar="COLS", help="Categorical features.")] = None
-    date: Annotated[str | None, Option(metavar="COLS", help="Datetime features.")] = None
+    datetime: Annotated[str | None, Option(metavar="COLS", help="Datetime features.")] = None
     text: Annotated[
         str | None, Option(metavar="COLS", help="Text features: TF-IDF, or an embedding.")
     ] = None

@@ -2,10 +2,11 @@
 degrees."""
 
 from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import numpy as np
 
-from ldlearn.base import Enhancer, SampleWeightMixin
+from ldlearn.base import Enhancer
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.reconstruction import nonnegative_quadratic
@@ -14,7 +15,7 @@ from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, row_
 
 
 @estimator_dataclass
-class FLE(SampleWeightMixin, Enhancer):
+class FLE(Enhancer):
     r"""Fast label enhancement (FLE, a reconstruction).
 
     Assumes that a sample is a mixture of one prototype per label and that the shares of the mixture
@@ -92,6 +93,11 @@ class FLE(SampleWeightMixin, Enhancer):
            [0.26, 0.74]])
     """
 
+    learned: ClassVar = {
+        "prototypes_": "float (n_labels, n_features)",
+        "coefficients_": "float (n_samples, n_labels)",
+    }
+
     _test_params = ({}, {"alpha": 0.1, "beta": 5.0, "standardize": False, "tol": 1e-3})
 
     alpha: Positive = 1.0
@@ -141,4 +147,4 @@ class FLE(SampleWeightMixin, Enhancer):
             + self.beta * np.sum((P - S) ** 2, axis=1)
             + self.lam * (P.sum(axis=1) - 1.0) ** 2
         )
-        return float(weights @ rows + self.gamma * np.sum(Q**2) / X.shape[1])
+        return weights @ rows + self.gamma * np.sum(Q**2) / X.shape[1]

@@ -1,16 +1,15 @@
 """gLESC: sample correlations from features and labels together, by a tensor of low rank."""
 
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import fft
-from sklearn.utils import gen_batches
 
 from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.resources import require_memory
-from ldlearn.core.scaling import feature_scaling
+from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, Mask, softmax
 from ldlearn.solvers.low_rank import ThinFactors, shrinkage, smooth_by_representation, thin_factors
 
@@ -97,9 +96,8 @@ class GLESC(Enhancer):
            [0.26, 0.74]])
     """
 
-    _capabilities = Capabilities(
-        order_invariant=False
-    )  # a Fourier transform runs along the samples
+    learned: ClassVar = {"representation_": "float (n_samples, n_samples)"}
+
     _test_params = ({}, {"beta": 0.1, "orientation": "released", "standardize": False})
 
     beta: Positive = 10.0
@@ -109,6 +107,11 @@ class GLESC(Enhancer):
     standardize: bool = True
     tol: Positive = 1e-6
     max_iter: PositiveInt = 100
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.order_invariant = False  # a Fourier transform runs along the samples
+        return tags
 
     def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)
@@ -137,7 +140,7 @@ class GLESC(Enhancer):
         X = np.vstack([view.coordinates for view in views])
         s = np.concatenate([view.values for view in views])[:, None]
         cuts = [len(views[0].values)]
-        tensor = SpectralTensor([view.basis for view in views], X.shape[1])
+        tensor = _SpectralTensor([view.basis for view in views], X.shape[1])
         E = Y = GV = WV = np.zeros_like(X)  # GV, WV: of G and W / rho with the bases
         # As released; small penalties let the first iterations go far from the constraints.
         mu = rho = 1e-4
@@ -169,10 +172,7 @@ class GLESC(Enhancer):
         return tensor.mean_matrix()
 
 
-_BLOCK_ENTRIES = 250_000  # of the tensor at a time, so that they stay in the cache
-
-
-class SpectralTensor:
+class _SpectralTensor:
     """Two n x n matrices, stacked, after a Fourier transform along their rows.
 
     Parameters
@@ -196,7 +196,7 @@ class SpectralTensor:
     def mean_matrix(self) -> Array:
         """Mean of the two matrices."""
         spectrum = self.slices.mean(axis=1) / self.root_weights
-        return np.asarray(fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True))
+        return fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True)
 
     def threshold_singular_values(
         self, change: list[Array], tau: float
@@ -208,11 +208,10 @@ class SpectralTensor:
         """
         products = [np.zeros_like(part) for part in change]
         squares = 0.0
-        size = max(1, _BLOCK_ENTRIES // (4 * self.n))
         # The tensor's norm is the mean of the nuclear norms of the slices of a plain transform, and
         # tau is their threshold; stored slices are scaled, and their thresholds alike.
         taus = tau * self.root_weights / np.sqrt(self.n)
-        for rows in gen_batches(self.n // 2 + 1, size):
+        for rows in row_batches(self.n // 2 + 1, 4 * self.n, CACHED_ENTRIES):
             slices = self.slices[rows]
             for v, part in enumerate(change):
                 slices[:, v] += self.bases[v][rows] @ part
@@ -220,9 +219,9 @@ class SpectralTensor:
             # frequencies at once.
             values, vectors = np.linalg.eigh(slices @ slices.conj().transpose(0, 2, 1))
             lengths = np.sqrt(np.maximum(values, 0.0))
-            squares += float(np.sum(np.minimum(lengths, taus[rows]) ** 2))
+            squares += np.sum(np.minimum(lengths, taus[rows]) ** 2)
             kept = vectors * shrinkage(lengths, taus[rows])[:, None, :]
             slices[:] = (kept @ vectors.conj().transpose(0, 2, 1)) @ slices
             for v, product in enumerate(products):
                 product += (self.bases[v][rows].conj().T @ slices[:, v]).real
-        return products, float(np.sqrt(squares))
+        return products, np.sqrt(squares)

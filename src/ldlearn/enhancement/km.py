@@ -1,18 +1,18 @@
 """KM: the kernel method, degrees from the distance to a label's centre in feature space."""
 
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import OutputMap, Positive, estimator_dataclass
 from ldlearn.core.kernels import mean_distance, rbf_blocks
 from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, to_distributions
 
 
 @estimator_dataclass
-class KM(SampleWeightMixin, Enhancer):
+class KM(Enhancer):
     r"""Kernel method (KM): a label describes a row the better, the nearer the row is to the label's
     centre.
 
@@ -74,6 +74,11 @@ class KM(SampleWeightMixin, Enhancer):
            [0.43, 0.57]])
     """
 
+    learned: ClassVar = {
+        "radii_": "float (n_labels)",
+        "scores_": "float (n_samples, n_labels)",
+    }
+
     _test_params = ({}, {"sigma": 1.5, "delta": 0.1, "normalize": "softmax"})
 
     _: KW_ONLY
@@ -81,9 +86,11 @@ class KM(SampleWeightMixin, Enhancer):
     delta: Positive = 1e-7
     normalize: OutputMap = "l1"
 
-    def capabilities(self) -> Capabilities:
-        """Only ``normalize="l1"`` keeps the degree of negative labels at 0."""
-        return super().capabilities()._replace(keeps_zeros=self.normalize == "l1")
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Only ``normalize="l1"`` keeps the degree of negative labels at 0.
+        tags.keeps_zeros = self.normalize == "l1"
+        return tags
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         counted = Y * row_weights(Y, sample_weight)[:, None]
@@ -112,4 +119,4 @@ class KM(SampleWeightMixin, Enhancer):
             1.0  # a label without rows has no centre, and its distances are not used
         )
         within = np.einsum("il,il->l", Y, KY) / counts**2
-        return np.asarray(np.maximum(1.0 - 2.0 * KY / counts + within, 0.0))
+        return np.maximum(1.0 - 2.0 * KY / counts + within, 0.0)

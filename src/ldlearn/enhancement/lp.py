@@ -1,7 +1,7 @@
 """LP: label propagation along a similarity graph."""
 
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -78,6 +78,8 @@ class LP(Enhancer):
            [0.333, 0.667]])
     """
 
+    learned: ClassVar = {"scores_": "float (n_samples, n_labels)"}
+
     _test_params = ({}, {"alpha": 0.8, "n_neighbors": 3, "sigma": "mean", "normalize": "softmax"})
 
     _: KW_ONLY
@@ -123,4 +125,4 @@ def _inverse_root(degrees: Array) -> Array:
     """``degrees ** -0.5``, and 0 for a row without neighbours."""
     # So far from all others that every similarity underflows: P has a row of zeros there, and the
     # labels just stay.
-    return np.asarray((degrees > 0) / np.sqrt(positive_or_one(degrees)))
+    return (degrees > 0) / np.sqrt(positive_or_one(degrees))

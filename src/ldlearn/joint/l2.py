@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, JointModel, SampleWeightMixin
+from ldlearn.base import Capabilities, JointModel
 from ldlearn.base.parameters import (
     NonNegative,
     Positive,
@@ -31,7 +31,7 @@ from ldlearn.solvers.spd import solve_operator
 
 
 @estimator_dataclass
-class L2(SampleWeightMixin, JointModel):
+class L2(JointModel):
     r"""Unified framework for learning with label distributions (L2).
 
     Assumes that samples which rebuild each other's features also rebuild each other's degrees, and
@@ -138,6 +138,13 @@ class L2(SampleWeightMixin, JointModel):
            [0.07, 0.93]])
     """
 
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+        "scores_": "float (n_fitted, n_labels)",
+        "weights_": "csr (n_fitted, n_fitted)",
+    }
+
     can_enhance = False  # its degrees of new rows ignore the graph
     _test_params = (
         {"n_neighbors": 4, "tol": 0.02},
@@ -162,14 +169,12 @@ class L2(SampleWeightMixin, JointModel):
     max_iter: PositiveInt = 200
     random_state: RandomState = None
 
-    def capabilities(self) -> Capabilities:
-        """A random start depends on the order of labels; in a graph a row given twice is its own
-        neighbour."""
-        inherited, starts_fixed = super().capabilities(), self.init == "zeros"
-        repeats = self.alpha == 0  # in a graph a row given twice is its own neighbour
-        return inherited._replace(
-            unknown_labels=True, label_invariant=starts_fixed, weight_equals_repetition=repeats
-        )
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.label_invariant = self.init == "zeros"  # a random start depends on their order
+        # In a graph a row given twice is its own neighbour.
+        tags.weight_equals_repetition = self.alpha == 0
+        return tags
 
     def _fit(
         self,

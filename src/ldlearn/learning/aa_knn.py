@@ -1,7 +1,7 @@
 """AA-kNN: the mean distribution of the nearest training rows."""
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -60,7 +60,13 @@ class AAKNN(Learner):
            [0.3, 0.7]])
     """
 
-    _capabilities = Capabilities(sparse=True)
+    learned: ClassVar = {
+        "_mean": "float (n_features)",
+        "_rows": "float (n_samples, n_features) | csr (n_samples, n_features)",
+        "_index": "NearestNeighbors",
+        "training_distributions_": "float (n_samples, n_labels)",
+    }
+
     _test_params = (
         {"n_neighbors": 1},
         {"n_neighbors": 3, "metric": "manhattan"},
@@ -70,6 +76,11 @@ class AAKNN(Learner):
     n_neighbors: PositiveInt = 10
     _: KW_ONLY
     metric: Literal["euclidean", "angle", "manhattan"] = "euclidean"
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, D: Array) -> None:
         n = X.shape[0]
@@ -104,7 +115,7 @@ class AAKNN(Learner):
             tied = np.flatnonzero(distances[:, self.n_neighbors] - radius <= tolerance)
             if len(tied):
                 chosen[tied] = self._break_ties(X[tied], radius[tied], tolerance[tied])
-        return np.asarray(self.training_distributions_[chosen].mean(axis=1))
+        return self.training_distributions_[chosen].mean(axis=1)
 
     def _centred(self, X: Any) -> Any:
         """Distances stay, but their rounding errors no longer grow with the distance of the data
@@ -120,7 +131,7 @@ class AAKNN(Learner):
         """The k nearest rows of queries whose k-th neighbour, at distance ``radius``, is one of
         several."""
         chosen = np.empty((len(radius), self.n_neighbors), dtype=np.intp)
-        for block in row_batches(len(radius), self._rows.shape[0], 2**23):  # of 64 MB
+        for block in row_batches(len(radius), self._rows.shape[0]):
             distances = pairwise_distances(X[block], self._rows, metric=self._index.metric)
             away = distances - radius[block, None]
             # Strictly nearer rows, then rows at the radius, then the rest; each group in the order

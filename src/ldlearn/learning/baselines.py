@@ -1,14 +1,14 @@
 """The baseline of prediction: a constant."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.core.simplex import Array, SampleWeight
 
 
-class MeanLDL(SampleWeightMixin, Learner):
+class MeanLDL(Learner):
     """The mean of the training distributions, for every row.
 
     A baseline: a predictor that does worse has learned nothing.
@@ -28,8 +28,14 @@ class MeanLDL(SampleWeightMixin, Learner):
     array([[0.75, 0.25]])
     """
 
+    learned: ClassVar = {"mean_distribution_": "float (n_labels)"}
+
     is_baseline = True
-    _capabilities = Capabilities(sparse=True)
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         self.mean_distribution_ = np.average(D, axis=0, weights=sample_weight)

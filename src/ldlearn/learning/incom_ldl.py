@@ -1,5 +1,7 @@
 """IncomLDL: low-rank linear regression on incomplete label distributions."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from ldlearn.base.parameters import NonNegative, estimator_dataclass
@@ -81,6 +83,8 @@ class IncomLDL(SimplexLearner):
            [0.5, 0.2, 0.3]])
     """
 
+    learned: ClassVar = {"alpha_": "float"}
+
     _test_params = ({}, {"alpha": 0.01, "l2": 0.0})
 
     alpha: NonNegative | None = None
@@ -101,6 +105,6 @@ class IncomLDL(SimplexLearner):
         fit = simplex_regression(
             factors, D, weights, shrink, ridge=penalty, tol=self.tol, max_iter=self.max_iter
         )
-        squares = float(np.nansum((fit.fitted - D) ** 2))
+        squares = np.nansum((fit.fitted - D) ** 2)
         self.objective_ = 0.5 * squares + self.alpha_ * nuclear_norm(fit.V)
         return fit

@@ -1,19 +1,19 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize, sparse
 from scipy.special import xlogy
 from sklearn.linear_model import ridge_regression
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
 from ldlearn.exceptions import InputError
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
@@ -23,7 +23,7 @@ _HUBER_LENGTH = 1e-6
 
 
 @estimator_dataclass
-class LSELDL(SampleWeightMixin, Learner):
+class LSELDL(Learner):
     r"""Latent semantics encoding (LSE-LDL), reconstructed.
 
     Features are encoded linearly into a few latent ones, which are free to deviate from the
@@ -35,7 +35,7 @@ class LSELDL(SampleWeightMixin, Learner):
     .. math::
 
         \min_{W, V, \Theta, b}\; KL(D, softmax(V \Theta + b)) + \alpha |X W - V|_F^2 + \beta\, tr(V^T L V)
-        + \gamma |W|_{2,1} + \delta |\Theta|_F^2
+        + \gamma |W|_{2,1} + l_2 |\Theta|_F^2
 
     X is centred, L is the Laplacian of the graph of nearest neighbours, :math:`|W|_{2,1}` the sum
     of the lengths of the rows of W. New rows are predicted by :math:`softmax(x^T W \Theta + b)`.
@@ -48,8 +48,8 @@ class LSELDL(SampleWeightMixin, Learner):
         Weight of the graph. 0 makes no graph.
     gamma : float, default=1.0
         The larger, the fewer features are used. Stands against a sum over rows.
-    delta : float, default=0.01
-        Without it V and W could shrink to nothing while :math:`\Theta` grows.
+    l2 : float, default=0.01
+        Penalty of :math:`\Theta`; without it V and W could shrink to nothing while :math:`\Theta` grows.
     n_latent : int, default=None
         K; c if None. More than c would change nothing.
     n_kept : int, default=None
@@ -87,7 +87,7 @@ class LSELDL(SampleWeightMixin, Learner):
     Departures from the paper: a reconstruction from what its abstract says (encoding by regression,
     selection by the 2,1-norm, consistent local geometry, empirical risk on latent features,
     alternation, ranking of features); terms, coefficients and normalisation may differ from the
-    paper. Of ours are the intercept, the term in delta, and an exact rescaling of (W, V) against
+    paper. Of ours are the intercept, the term in ``l2``, and an exact rescaling of (W, V) against
     :math:`\Theta` in every round. Confidence: reconstructed.
 
     References
@@ -110,8 +110,15 @@ class LSELDL(SampleWeightMixin, Learner):
            [0., 1.]])
     """
 
-    # Every row has latent scores of its own, improved by a few steps that see a row twice as two.
-    _capabilities = Capabilities(weight_equals_repetition=False)
+    learned: ClassVar = {
+        "encoding_": "float (n_features, n_latent)",
+        "latent_": "float (n_samples, n_latent)",
+        "theta_": "float (n_latent, n_labels)",
+        "feature_scores_": "float (n_features)",
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+    }
+
     _test_params = (
         {"n_neighbors": 3, "tol": 0.01},
         {"beta": 0.0, "n_latent": 2, "n_kept": 2, "tol": 0.01},
@@ -120,7 +127,7 @@ class LSELDL(SampleWeightMixin, Learner):
     alpha: Positive = 1.0
     beta: NonNegative = 0.01
     gamma: Positive = 1.0
-    delta: Positive = 0.01
+    l2: Positive = 0.01
     _: KW_ONLY
     n_latent: PositiveInt | None = None
     n_kept: PositiveInt | None = None
@@ -128,16 +135,22 @@ class LSELDL(SampleWeightMixin, Learner):
     max_iter: PositiveInt = 50
     tol: NonNegative = 1e-3
 
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Every row has latent scores of its own, improved by a few steps that see a row twice as two.
+        tags.weight_equals_repetition = False
+        return tags
+
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
-        problem = LatentProblem(
+        problem = _LatentProblem(
             X - mean,
             D,
             self._graph(X),
             self.alpha,
             self.beta,
             self.gamma,
-            self.delta,
+            self.l2,
             sample_weight,
         )
         state = problem.initial_state(min(self.n_latent or D.shape[1], D.shape[1]))
@@ -168,7 +181,7 @@ class LSELDL(SampleWeightMixin, Learner):
         return softmax(X @ self.coef_.T + self.intercept_)
 
 
-class LatentState(NamedTuple):
+class _LatentState(NamedTuple):
     """The four unknowns."""
 
     W: Array
@@ -178,7 +191,7 @@ class LatentState(NamedTuple):
 
 
 @dataclass
-class LatentProblem:
+class _LatentProblem:
     """The objective of `LSELDL` and the steps that lower it."""
 
     X: Array
@@ -187,7 +200,7 @@ class LatentProblem:
     alpha: float
     beta: float
     gamma: float
-    delta: float
+    l2: float
     counts: SampleWeight | None = None
 
     def __post_init__(self) -> None:
@@ -197,7 +210,7 @@ class LatentProblem:
         )  # squared errors count rows by their weights if multiplied by the roots
         self.entropy = float(np.sum(self.times * xlogy(self.D, self.D)))
 
-    def initial_state(self, n_latent: int) -> LatentState:
+    def initial_state(self, n_latent: int) -> _LatentState:
         """Ridge regression on the degrees, reduced to its leading directions."""
         W = self._reweighted_solve(
             self.D - np.average(self.D, axis=0, weights=self.counts), np.ones(self.X.shape[1])
@@ -207,37 +220,35 @@ class LatentProblem:
         # rotation.
         W = left[:, :n_latent] * lengths[:n_latent]
         c = self.D.shape[1]
-        return self.regress(LatentState(W, self.X @ W, np.zeros((W.shape[1], c)), np.zeros(c)))
+        return self.regress(_LatentState(W, self.X @ W, np.zeros((W.shape[1], c)), np.zeros(c)))
 
-    def improve(self, state: LatentState) -> LatentState:
+    def improve(self, state: _LatentState) -> _LatentState:
         """Each of the unknowns in turn; none of the steps raises the objective."""
         return self.regress(self.encode(self.improve_latent(self.rescale(state))))
 
-    def objective(self, state: LatentState) -> float:
+    def objective(self, state: _LatentState) -> float:
         """What all steps lower."""
         fit, _ = self.latent_loss(state.V, self.X @ state.W, state.theta, state.b)
         # Huber's penalty: length and square meet at _HUBER_LENGTH with the same value and slope.
         lengths = linalg.norm(state.W, axis=1)
         rounded = 0.5 * (lengths**2 / _HUBER_LENGTH + _HUBER_LENGTH)
         penalty = np.where(lengths > _HUBER_LENGTH, lengths, rounded).sum()
-        return float(fit + self.gamma * penalty + self.delta * np.sum(state.theta**2))
+        return fit + self.gamma * penalty + self.l2 * np.sum(state.theta**2)
 
-    def regress(self, state: LatentState) -> LatentState:
+    def regress(self, state: _LatentState) -> _LatentState:
         """theta and b: softmax regression on V."""
         start = SoftmaxFit(state.theta, state.b, state.V @ state.theta + state.b)
-        features = Features(state.V, sample_weight=self.counts)
-        fit = softmax_regression(features, self.D, l2=self.delta, start=start, tol=1e-8)
+        features = CentredMatrix(state.V, sample_weight=self.counts)
+        fit = softmax_regression(features, self.D, l2=self.l2, start=start, tol=1e-8)
         return state._replace(theta=fit.coef, b=fit.intercept)
 
-    def rescale(self, state: LatentState) -> LatentState:
+    def rescale(self, state: _LatentState) -> _LatentState:
         """``W, V, theta -> t W, t V, theta / t`` leaves the predictions alone; take the t of least
         penalty."""
         off = self.root * (self.X @ state.W - state.V)
-        quadratic = float(
-            self.alpha * np.sum(off**2) + self.beta * np.sum(state.V * (self.L @ state.V))
-        )
-        linear = self.gamma * float(linalg.norm(state.W, axis=1).sum())
-        inverse = self.delta * float(np.sum(state.theta**2))
+        quadratic = self.alpha * np.sum(off**2) + self.beta * np.sum(state.V * (self.L @ state.V))
+        linear = self.gamma * linalg.norm(state.W, axis=1).sum()
+        inverse = self.l2 * np.sum(state.theta**2)
         if inverse == 0.0 or quadratic + linear == 0.0:
             return state
         # The penalties are quadratic t^2 + linear t + inverse / t^2. Their derivative, times t^3,
@@ -251,7 +262,7 @@ class LatentProblem:
         scaled = state._replace(W=t * state.W, V=t * state.V, theta=state.theta / t)
         return scaled if self.objective(scaled) <= self.objective(state) else state
 
-    def improve_latent(self, state: LatentState) -> LatentState:
+    def improve_latent(self, state: _LatentState) -> _LatentState:
         """A few steps of L-BFGS on V."""
         encoded = self.X @ state.W
         fit = minimize_lbfgs(
@@ -272,9 +283,9 @@ class LatentProblem:
             self.times * ((np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off)
             + 2.0 * self.beta * LV
         )
-        return float(loss), [gradient]
+        return loss, [gradient]
 
-    def encode(self, state: LatentState) -> LatentState:
+    def encode(self, state: _LatentState) -> _LatentState:
         """W by one step of iteratively reweighted least squares."""
         # |w| <= (|w|^2 / l + l) / 2 with equality at l = |w|: the weighted square lies above the
         # penalty and touches it at the present W, so that its minimum cannot raise the objective.

@@ -1,6 +1,7 @@
 """WInLDL: weighted linear regression on incomplete label distributions."""
 
 from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,12 +17,20 @@ from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 class SimplexLearner(Learner):
     """A linear model projected onto the simplex, of degrees that may be missing."""
 
-    _capabilities = Capabilities(incomplete_degrees=True)
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+    }
 
     _: KW_ONLY
     l2: NonNegative = 1.0
     tol: Positive = 1e-5
     max_iter: PositiveInt = 5000
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.incomplete_degrees = True
+        return tags
 
     def _fit(self, X: Array, D: Array) -> None:
         scaling = feature_scaling(X)
@@ -124,6 +133,6 @@ class WInLDL(SimplexLearner):
             return A / (1.0 + 2.0 * t * ratios)
 
         fit = simplex_regression(factors, D, weights, shrink, tol=self.tol, max_iter=self.max_iter)
-        squares = float(np.nansum(weights * (fit.fitted - D) ** 2))
-        self.objective_ = 0.5 * squares + float(np.sum(ratios * fit.V**2))
+        squares = np.nansum(weights * (fit.fitted - D) ** 2)
+        self.objective_ = 0.5 * squares + np.sum(ratios * fit.V**2)
         return fit

@@ -17,6 +17,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 # name that occurs twice.
 MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
 FEATURE_MARK = "X:"
-_TYPES = ("numeric", "categorical", "date", "text")
 
 Columns = str | int | slice | Sequence[str | int | slice] | None
 
@@ -90,6 +90,15 @@ def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
     return f"{quoted}," if quoted in names else quoted  # a name may hold the quotes themselves
 
 
+class ColumnType(StrEnum):
+    """What a feature column is taken for; `ldlearn.tables.features` says what is done with each."""
+
+    NUMERIC = "numeric"
+    CATEGORICAL = "categorical"
+    DATETIME = "datetime"
+    TEXT = "text"
+
+
 @dataclass(frozen=True)
 class TableColumns:
     """Columns by name.
@@ -98,7 +107,7 @@ class TableColumns:
     ----------
     labels, features : list of str
     types : dict of str to list of str
-        Features whose type the user gives, by type: numeric, categorical, date, text. Of dates it
+        Features whose type the user gives, by type: numeric, categorical, datetime, text. Of dates it
         may be a mapping, to the format of each.
     id : str or None
     groups : str or None
@@ -122,7 +131,7 @@ class FeatureOptions(TypedDict, total=False):
     features: Columns
     numeric: Columns
     categorical: Columns
-    date: Columns | Mapping[str, str]
+    datetime: Columns | Mapping[str, str]
     text: Columns
     ignore: Columns
     id: str | None
@@ -153,22 +162,24 @@ def choose_columns(
     _check_disjoint(names, found, ("labels", "id", "features"))
     _check_disjoint(names, found, ("labels", "groups", "features"))
     _check_disjoint(names, found, ("labels", "ignore"))
-    _check_disjoint(names, found, _TYPES)
+    _check_disjoint(names, found, tuple(ColumnType))
     ignored = set(found.get("ignore", ()))
     features = [i for i in features if i not in ignored]
     if not features:
         raise TableError("no column is left for the features.")
     types: dict[str, Any] = {
-        option: [names[i] for i in found[option]] for option in _TYPES if option in found
+        option: [names[i] for i in found[option]] for option in ColumnType if option in found
     }
     for option in types:
         for i in set(found[option]).difference(features):
             raise TableError(f"{option} names {names[i]!r}, which is no feature.")
     if isinstance(
-        formats := wanted.get("date"), Mapping
+        formats := wanted.get("datetime"), Mapping
     ):  # a prefix may name several columns of one format
-        types["date"] = {
-            names[i]: form for choice, form in formats.items() for i in source.find(choice, "date")
+        types["datetime"] = {
+            names[i]: form
+            for choice, form in formats.items()
+            for i in source.find(choice, "datetime")
         }
     labelled, chosen = ([names[i] for i in part] for part in (found["labels"], features))
     id, groups = (names[found[option][0]] if found[option] else None for option in ("id", "groups"))

@@ -12,6 +12,7 @@ from ldlearn.metrics import CONVENTIONS, METRICS, score_all
 from ldlearn.metrics.against_baselines import wants_all
 from ldlearn.tables.columns import Columns, check_columns
 from ldlearn.tables.files import Input
+from ldlearn.tables.files import ReadingOptions as InputOptions
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.labelled_table import ReadingOptions
 from ldlearn.tables.table_labels import TableLabels
@@ -69,7 +70,9 @@ def compare_tables(
         As for `fit_table`.
     """
     check_choice("convention", convention, CONVENTIONS)
-    D, P = (_read_degrees(Input(file, **reading), labels, id) for file in (truth, other))
+    D, P = (
+        _read_degrees(Input(file, InputOptions(**reading)), labels, id) for file in (truth, other)
+    )
     if len(unmatched := D.columns.symmetric_difference(P.columns)):
         owner = truth if unmatched[0] in D.columns else other
         raise TableError(

@@ -1,6 +1,7 @@
 """Tables with their labels: read from a file or a frame, checked and cleaned, before anything is
 learned."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypedDict, Unpack
@@ -8,7 +9,7 @@ from typing import Any, Self, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.row_groups import Groups, join_groups, row_keys
+from ldlearn.core.row_groups import Groups, hash_rows, join_groups
 from ldlearn.exceptions import TableError
 from ldlearn.tables.column_types import (
     CellReport,
@@ -20,13 +21,24 @@ from ldlearn.tables.column_types import (
 )
 from ldlearn.tables.columns import (
     Columns,
+    ColumnType,
     FeatureOptions,
     TableColumns,
     choose_columns,
     find_columns_to_keep,
 )
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
-from ldlearn.tables.files import Dialect, Input, OnMessage, Progress, prefix_errors, report_nothing
+from ldlearn.tables.files import (
+    Budget,
+    Dialect,
+    Input,
+    OnMessage,
+    Progress,
+    find_label_file,
+    prefix_errors,
+    report_nothing,
+)
+from ldlearn.tables.files import ReadingOptions as InputOptions
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.source import Kind, SparseTable
@@ -40,7 +52,7 @@ class ReadingOptions(TypedDict, total=False):
     """How a table is read, and where messages and progress are reported: see `fit_table`."""
 
     format: str | None
-    dialect: Dialect | None
+    dialect: Dialect
     on_message: OnMessage | None
     progress: Progress
 
@@ -109,7 +121,7 @@ class LabelledTable:
         ``types`` are inferred unless they are given; the result is a frame unless it may be
         ``sparse``, and that pays.
         """
-        table, report = self.frame, CellReport(self.input.decimal)
+        table, report = self.frame, CellReport(self.input.reading.dialect.decimal)
         # Before types are inferred, which differs for sparse columns.
         if isinstance(table, SparseTable) and not (sparse and table.density < SPARSE_BELOW):
             table = table.to_frame()
@@ -119,7 +131,7 @@ class LabelledTable:
             frame = table.frame if isinstance(table, SparseTable) else table
             inferred = [
                 name
-                for name in types.numeric
+                for name in types.select(ColumnType.NUMERIC)
                 if name in frame and name not in given.get("numeric", ())
             ]
             report.columns |= describe_doubtful_numbers(frame, inferred)
@@ -127,7 +139,7 @@ class LabelledTable:
             why = "; ".join(describe_types(types.left_out))
             raise TableError(f"no column is left for the features ({why}).")
         cleaned = clean_features(table, types, report)
-        check_categories(cleaned, types.categorical)
+        check_categories(cleaned, types.select(ColumnType.CATEGORICAL))
         if types.units is None:
             types = replace(
                 types, units={name: unit for name, unit in report.units.items() if unit}
@@ -142,17 +154,22 @@ def read_labelled(
     wanted, cells, reading = split_options(options, FeatureOptions, LabelOptions, ReadingOptions)
     only = labels[0] if isinstance(labels, list | tuple) and len(labels) == 1 else labels
     list_column = only if isinstance(only, str) else None
-    with open_table(Input(table, **reading, list_column=list_column), "reading") as source:
-        dialect = replace(source.input.dialect or Dialect(), decimal=source.decimal)
-        input = replace(source.input, dialect=dialect)
-        columns = choose_columns(source, labels, **wanted)
+    label_file = find_label_file(labels)
+    given = Input(table, InputOptions(**reading), label_file=label_file, list_column=list_column)
+    with open_table(given, "reading") as source:
+        dialect = replace(given.reading.dialect, decimal=source.decimal)
+        input = replace(given, reading=replace(given.reading, dialect=dialect))
+        columns = choose_columns(source, label_file or labels, **wanted)
         named = (
             columns.labels if len(columns.labels) > 1 else []
         )  # a column of lists gives its name to no degrees
         columns = replace(columns, kept=find_columns_to_keep(source, keep, columns.id, named))
         # As text: codes keep leading zeros, and dates their form.
         as_text = [
-            name for kind in ("categorical", "date", "text") for name in columns.types.get(kind, ())
+            name
+            for type_, names in columns.types.items()
+            for name in names
+            if type_ != ColumnType.NUMERIC
         ]
         as_text += [name for name in (columns.id, columns.groups) if name is not None]
         # The last one counts: a kept column that is a feature is read as a feature, and id and
@@ -161,7 +178,11 @@ def read_labelled(
         kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
         table = source.read(kinds | dict.fromkeys(as_text, "text"), sparse=True)
         found = _read_labels(
-            _reread_mixed_columns(table, columns.features, input), columns, input, **cells
+            _reread_mixed_columns(table, columns.features, input),
+            columns,
+            input,
+            source.budget,
+            **cells,
         )
     if found.label_list is not None:
         input.log(found.label_list.describe(found.columns.labels))
@@ -180,9 +201,12 @@ def _reread_mixed_columns(table: Any, features: Sequence[str], input: Input) -> 
     mixed = [
         name for name in features if name in of_objects and _mixes_numbers_and_texts(frame[name])
     ]
-    if not mixed or not (input.has_path and input.path.is_file()):  # a pipe is read only once
+    if not mixed or not (
+        input.has_path and os.path.isfile(input.table)
+    ):  # a pipe is read only once
         return table
-    with open_table(replace(input, on_message=report_nothing), "reading") as source:
+    silent = replace(input.reading, on_message=report_nothing)
+    with open_table(replace(input, reading=silent), "reading") as source:
         return table.assign(**source.read(dict.fromkeys(mixed, "text")))
 
 
@@ -196,6 +220,7 @@ def _read_labels(
     frame: Any,
     columns: TableColumns,
     input: Input,
+    budget: Budget,
     kind: str = "auto",
     separator: str | None = None,
     blank: float | None = None,
@@ -204,7 +229,7 @@ def _read_labels(
     """Only a single label column can hold lists, which become a column for each label."""
     expanded, names, listed = frame, columns.labels, None
     if len(names) == 1 or separator is not None:
-        expanded, names, listed = expand_label_list(frame, names, separator, input.budget)
+        expanded, names, listed = expand_label_list(frame, names, separator, budget)
     # The 0/1 columns have taken its place.
     if listed is not None and listed.column in columns.kept:
         expanded = expanded.assign(**{listed.column: frame[listed.column]})
@@ -219,7 +244,7 @@ def find_groups(X: Any, named: Groups | None = None) -> tuple[Groups, int]:
 
     Also returns the number of rows that repeat an earlier row.
     """
-    keys = row_keys(X)
+    keys = hash_rows(X)
     n_repeated = len(keys) - len(np.unique(keys))
     return join_groups(keys, *([] if named is None else [named])), n_repeated
 
@@ -309,7 +334,7 @@ def prepare_table(
     ----------
     data : str
         The table.
-    labels, blank, empty_rows, features, numeric, categorical, date, text, ignore, id, groups,
+    labels, blank, empty_rows, features, numeric, categorical, datetime, text, ignore, id, groups,
     dialect, on_message
         As for `fit_table`.
     kind : {"auto", "distribution", "votes", "logical"}, default="auto"

@@ -9,16 +9,17 @@ from typing import Any, TypeGuard, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
-from ldlearn.core.row_groups import Groups, Keys, join_groups, row_keys
+from ldlearn.core.row_groups import Groups, Keys, hash_rows, join_groups
 from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_weights, profile_log_rate, vote_losses
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.columns import Columns, check_columns, find_columns_to_keep
+from ldlearn.tables.columns import Columns, ColumnType, check_columns, find_columns_to_keep
 from ldlearn.tables.files import PIPE, Input, prefix_errors
 from ldlearn.tables.formats import check_output, open_table, write_table
 from ldlearn.tables.labelled_table import (
@@ -157,7 +158,7 @@ def enhance_table(
         The table to write; standard output by default.
     model : str or TableModel, optional
         The model, or its file. Without one, a method is fitted.
-    labels, features, numeric, categorical, date, text, ignore, method, params, zeros, separator
+    labels, features, numeric, categorical, datetime, text, ignore, method, params, zeros, separator
         As for `fit_table`; only without a model, which knows its own. Beside a model, ``labels``
         may be a NumPy file of the labels, if the table is one of features only.
     blank, empty_rows
@@ -175,8 +176,12 @@ def enhance_table(
         estimator = make_enhancer(method or DEFAULT_METHOD, params, zeros)
         table = read_labelled(data, labels, fitting, writer.keep)
         written = _enhance_by_fitting(table, estimator, writer)
-        if table.input.on_message is not None and zeros is None and "zeros" not in (params or {}):
-            table.labels.report_zeros(estimator, table.input.on_message)
+        if (
+            table.input.reading.on_message is not None
+            and zeros is None
+            and "zeros" not in (params or {})
+        ):
+            table.labels.report_zeros(estimator, table.input.reading.on_message)
         return written
     id, blank, empty_rows = (fitting.pop(name, None) for name in ("id", "blank", "empty_rows"))
     of_a_fit, reading = split_options(fitting, FitOptions, ReadingOptions)
@@ -257,7 +262,7 @@ def evaluate_table(
             if loaded.classifier is not None:
                 by_classifier.append(loaded.classifier.predict(X))
             rows.extend(frame.index)
-            key_chunks.append(row_keys(X))
+            key_chunks.append(hash_rows(X))
             named += [frame[name] for name in grouped]
         if not rows:
             raise TableError("the table has no rows.")
@@ -399,8 +404,9 @@ def columns_to_read(
         labels = (model.label_list.column,)
     check_columns(source.names, labels, "label")
     kinds: dict[str, Kind] = {name: "text" for name in (id, *kept) if name is not None}
-    kinds |= dict.fromkeys((*model.categorical, *model.dates, *model.texts), "text")
-    return kinds | dict.fromkeys((*model.numeric, *labels), "any")
+    for name, type_ in model.types.columns.items():
+        kinds[name] = "any" if type_ is ColumnType.NUMERIC else "text"
+    return kinds | dict.fromkeys(labels, "any")
 
 
 def find_id_column(source: Source, model: TableModel, id: str | None) -> str | None:
@@ -526,7 +532,7 @@ def read_model_rows(
                 degrees = truth
             elif hasattr(model.estimator, "enhance"):
                 recovered = (labels == 1).any(axis=1)
-                if not model.estimator.capabilities().unknown_labels:
+                if not get_tags(model.estimator).unknown_labels:
                     recovered &= ~np.isnan(labels).any(axis=1)
                 degrees = np.full(labels.shape, np.nan)
                 if recovered.any():

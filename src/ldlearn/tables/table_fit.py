@@ -9,6 +9,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 
 from ldlearn._messages import format_list
 from ldlearn.base.discovery import installed_versions
@@ -65,7 +66,7 @@ def fit_table(
         The model file to write.
     features : str or sequence, optional
         Feature columns; by default all others.
-    numeric, categorical, date, text, ignore : str or sequence, optional
+    numeric, categorical, datetime, text, ignore : str or sequence, optional
         Those among them to be taken for numbers, categories (codes), dates or prose, or left out,
         whatever they look like; see `TableModel.fit`.
     embedding : transformer, optional
@@ -144,12 +145,16 @@ def fit_table(
     if intervals:
         check_gives_intervals(estimator)
     table = read_labelled(data, labels, options)
-    with prefix_errors(table.input.where), table.input.progress("fitting", None):
+    with prefix_errors(table.input.where), table.input.reading.progress("fitting", None):
         estimator = make_estimator(table.labels.is_logical)
         model = _fit_and_validate(table, estimator, embedding, holdout, seed)
     model.facts["source"] = describe_origin(table.input.where)
-    if table.input.on_message is not None and zeros is None and "zeros" not in (params or {}):
-        table.labels.report_zeros(estimator, table.input.on_message)
+    if (
+        table.input.reading.on_message is not None
+        and zeros is None
+        and "zeros" not in (params or {})
+    ):
+        table.labels.report_zeros(estimator, table.input.reading.on_message)
     if output is not None:
         save_model(model, output, intervals=intervals)
     return model
@@ -225,7 +230,9 @@ def _score_held_out(
             part, X, _ = TableModel.fit_labelled(
                 table.take(train), model.estimator, embedding, model.types
             )
-            X_test = part.transform(table.frame.iloc[test], CellReport(table.input.decimal))
+            X_test = part.transform(
+                table.frame.iloc[test], CellReport(table.input.reading.dialect.decimal)
+            )
             P = np.asarray(part.estimator.predict(X_test))
     # Such as a label that is unknown in all remaining rows: then there is no check, but still a
     # model.
@@ -252,7 +259,7 @@ def _fit_classifier(
     None if it is the method itself, would be slow (numbers times labels above ``max_size``) or
     fails: validation does not depend on it.
     """
-    zeros: Literal["none", "less"] = "none" if estimator.capabilities().keeps_zeros else "less"
+    zeros: Literal["none", "less"] = "none" if get_tags(estimator).keeps_zeros else "less"
     # A classifier refuses rows without a positive label.
     rows = np.nansum(T, axis=1) > 0
     if isinstance(estimator, FromClassifier) or rows.sum() * X.shape[1] * T.shape[1] > max_size:
