@@ -1,6 +1,5 @@
 """FLE: fast label enhancement; the degrees are coefficients of the features."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -103,7 +102,6 @@ class FLE(Enhancer):
     beta: NonNegative = 1.0
     lam: NonNegative = 1.0
     gamma: Positive = 1.0
-    _: KW_ONLY
     standardize: bool = True
     tol: Positive = 1e-6
     max_iter: PositiveInt = 500
