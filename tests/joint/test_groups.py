@@ -7,7 +7,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from ldlearn import DLDL, FromClassifier, StackedLDL, VoteLDL
-from ldlearn.base.estimator import validate_groups
+from ldlearn.base.row_data import validate_groups
 from ldlearn.exceptions import InputError
 from ldlearn.learning import SABFGS, MeanLDL
 from ldlearn.solvers.centred_matrix import CentredMatrix

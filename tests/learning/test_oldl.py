@@ -20,7 +20,7 @@ def make_problem(n=80, m=3, c=5, seed=0):
 
 @LOSSES
 def test_loss_is_the_metric(loss, monkeypatch):
-    monkeypatch.setattr(ldl_hr, "_ROUNDING", 0.0)
+    monkeypatch.setattr(ldl_hr, "_KINK_WIDTH", 0.0)
     _, D = make_problem(seed=0)
     _, P = make_problem(seed=1)
     D[0] = [0.0, 0.0, 1.0, 0.0, 0.0]

@@ -10,7 +10,7 @@ from ldlearn.core.negative_labels import concentration, mean_positives
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import RowTargets, positive_rates
 from ldlearn.core.votes import label_weights
-from ldlearn.dask.estimator import DaskJointModel
+from ldlearn.dask.estimator import DaskJointModel, refuse_row_data
 from ldlearn.dask.rows import BlockMatrix
 from ldlearn.dask.training import TrainingBlocks
 from ldlearn.solvers.centred_matrix import CentredMatrix, ColumnStatistics
@@ -61,8 +61,7 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         n_raters : None
             Only supported by `ldlearn.VoteLDL`.
         """
-        if n_raters is not None:
-            self._check_row_data("n_raters", n_raters, X)
+        refuse_row_data(n_raters=n_raters)
         return super().enhance(X, y)
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy import linalg
 
-from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import (
     NonNegative,
     OutputMap,
@@ -20,7 +20,7 @@ from ldlearn.solvers.spd import solve_semidefinite
 
 
 @estimator_dataclass
-class BDLE(SampleWeightMixin, Enhancer):
+class BDLE(Enhancer):
     r"""Bidirectional label enhancement (BD-LE, a reconstruction): labels from features and features
     from labels.
 
@@ -112,9 +112,11 @@ class BDLE(SampleWeightMixin, Enhancer):
     fit_intercept: bool = True
     normalize: OutputMap = "softmax"
 
-    def capabilities(self) -> Capabilities:
-        """In a graph a row given twice is its own neighbour."""
-        return super().capabilities()._replace(weight_equals_repetition=self.lam == 0)
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # In a graph a row given twice is its own neighbour.
+        tags.weight_equals_repetition = self.lam == 0
+        return tags
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         features = np.asarray(X, dtype=np.float64)
@@ -148,7 +150,7 @@ class BDLE(SampleWeightMixin, Enhancer):
         solved if m > n."""
         if X.shape[1] > len(X):
             basis = linalg.qr(X.T, mode="economic")[0]
-            return np.asarray(basis @ self._solve_sylvester(X @ basis, Y, smoothed @ basis))
+            return basis @ self._solve_sylvester(X @ basis, Y, smoothed @ basis)
         gram = X.T @ smoothed
         # Symmetric but for rounding, which the solver of semi-definite systems would not forgive.
         gram = (gram + gram.T) / 2.0
@@ -161,4 +163,4 @@ class BDLE(SampleWeightMixin, Enhancer):
 
         systems = (gram + ridge * np.eye(len(gram)) for ridge in ridges)  # made one by one
         columns = map(solve_semidefinite, systems, targets.T)
-        return np.asarray(np.column_stack(list(columns)) @ V.T)
+        return np.column_stack(list(columns)) @ V.T

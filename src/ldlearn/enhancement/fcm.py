@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import (
     AboveOne,
     NonNegative,
@@ -28,7 +28,7 @@ from ldlearn.core.simplex import (
 
 
 @estimator_dataclass
-class FCM(SampleWeightMixin, Enhancer):
+class FCM(Enhancer):
     r"""Fuzzy c-means (FCM): a row inherits the labels that go with the clusters it belongs to.
 
     Assumes that rows form clusters and that a label is tied to some of them; negative labels get a
@@ -113,8 +113,6 @@ class FCM(SampleWeightMixin, Enhancer):
         "scores_": "float (n_samples, n_labels)",
     }
 
-    # The random memberships depend on the order of rows, and differ between a row and its copy.
-    _capabilities = Capabilities(order_invariant=False, weight_equals_repetition=False)
     _test_params = (
         {"n_clusters": 3, "b": 1.5, "random_state": 0},
         {"n_clusters": 2, "b": 1.2, "normalize": "softmax", "random_state": 0},
@@ -127,6 +125,13 @@ class FCM(SampleWeightMixin, Enhancer):
     max_iter: PositiveInt = 1000
     normalize: OutputMap = "l1"
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # The random memberships depend on the order of rows, and differ between a row and its copy.
+        tags.order_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         w = row_weights(Y, sample_weight)
@@ -168,7 +173,7 @@ class FCM(SampleWeightMixin, Enhancer):
             squares = squared_distances(centred, centres)
             before, U = U, _memberships(squares, self.b)
             weights = counts * U**self.b
-            path.append(float(np.vdot(weights, squares)))
+            path.append(np.vdot(weights, squares))
             self.converged_ = bool(np.abs(U - before).max() <= self.tol)
         self.memberships_ = U
         if not counted.all():
@@ -177,7 +182,7 @@ class FCM(SampleWeightMixin, Enhancer):
         self.objective_path_ = np.array(path)
         self.objective_ = path[-1]
 
-        largest = float(U.max())
+        largest = U.max()
         # Collapsed: no membership is even twice the uniform 1 / p (half way to 1 where p is 2 or
         # less).
         if self.objective_ > 0 and largest < min(2.0, (p + 1) / 2.0) / p:
@@ -197,4 +202,4 @@ def _memberships(squares: Array, b: float) -> Array:
     # limit is taken.
     ratio = np.where(nearest == 0, squares == 0, nearest / positive_or_one(squares))
     U = ratio ** (1.0 / (b - 1.0))
-    return np.asarray(U / U.sum(axis=1, keepdims=True))
+    return U / U.sum(axis=1, keepdims=True)

@@ -98,9 +98,6 @@ class GLESC(Enhancer):
 
     learned: ClassVar = {"representation_": "float (n_samples, n_samples)"}
 
-    _capabilities = Capabilities(
-        order_invariant=False
-    )  # a Fourier transform runs along the samples
     _test_params = ({}, {"beta": 0.1, "orientation": "released", "standardize": False})
 
     beta: Positive = 10.0
@@ -110,6 +107,11 @@ class GLESC(Enhancer):
     standardize: bool = True
     tol: Positive = 1e-6
     max_iter: PositiveInt = 100
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.order_invariant = False  # a Fourier transform runs along the samples
+        return tags
 
     def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)
@@ -138,7 +140,7 @@ class GLESC(Enhancer):
         X = np.vstack([view.coordinates for view in views])
         s = np.concatenate([view.values for view in views])[:, None]
         cuts = [len(views[0].values)]
-        tensor = SpectralTensor([view.basis for view in views], X.shape[1])
+        tensor = _SpectralTensor([view.basis for view in views], X.shape[1])
         E = Y = GV = WV = np.zeros_like(X)  # GV, WV: of G and W / rho with the bases
         # As released; small penalties let the first iterations go far from the constraints.
         mu = rho = 1e-4
@@ -170,7 +172,7 @@ class GLESC(Enhancer):
         return tensor.mean_matrix()
 
 
-class SpectralTensor:
+class _SpectralTensor:
     """Two n x n matrices, stacked, after a Fourier transform along their rows.
 
     Parameters
@@ -194,7 +196,7 @@ class SpectralTensor:
     def mean_matrix(self) -> Array:
         """Mean of the two matrices."""
         spectrum = self.slices.mean(axis=1) / self.root_weights
-        return np.asarray(fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True))
+        return fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True)
 
     def threshold_singular_values(
         self, change: list[Array], tau: float
@@ -217,9 +219,9 @@ class SpectralTensor:
             # frequencies at once.
             values, vectors = np.linalg.eigh(slices @ slices.conj().transpose(0, 2, 1))
             lengths = np.sqrt(np.maximum(values, 0.0))
-            squares += float(np.sum(np.minimum(lengths, taus[rows]) ** 2))
+            squares += np.sum(np.minimum(lengths, taus[rows]) ** 2)
             kept = vectors * shrinkage(lengths, taus[rows])[:, None, :]
             slices[:] = (kept @ vectors.conj().transpose(0, 2, 1)) @ slices
             for v, product in enumerate(products):
                 product += (self.bases[v][rows].conj().T @ slices[:, v]).real
-        return products, float(np.sqrt(squares))
+        return products, np.sqrt(squares)

@@ -125,4 +125,4 @@ def _inverse_root(degrees: Array) -> Array:
     """``degrees ** -0.5``, and 0 for a row without neighbours."""
     # So far from all others that every similarity underflows: P has a row of zeros there, and the
     # labels just stay.
-    return np.asarray((degrees > 0) / np.sqrt(positive_or_one(degrees)))
+    return (degrees > 0) / np.sqrt(positive_or_one(degrees))

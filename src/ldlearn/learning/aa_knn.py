@@ -67,7 +67,6 @@ class AAKNN(Learner):
         "training_distributions_": "float (n_samples, n_labels)",
     }
 
-    _capabilities = Capabilities(sparse=True)
     _test_params = (
         {"n_neighbors": 1},
         {"n_neighbors": 3, "metric": "manhattan"},
@@ -77,6 +76,11 @@ class AAKNN(Learner):
     n_neighbors: PositiveInt = 10
     _: KW_ONLY
     metric: Literal["euclidean", "angle", "manhattan"] = "euclidean"
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, D: Array) -> None:
         n = X.shape[0]
@@ -111,7 +115,7 @@ class AAKNN(Learner):
             tied = np.flatnonzero(distances[:, self.n_neighbors] - radius <= tolerance)
             if len(tied):
                 chosen[tied] = self._break_ties(X[tied], radius[tied], tolerance[tied])
-        return np.asarray(self.training_distributions_[chosen].mean(axis=1))
+        return self.training_distributions_[chosen].mean(axis=1)
 
     def _centred(self, X: Any) -> Any:
         """Distances stay, but their rounding errors no longer grow with the distance of the data

@@ -94,7 +94,6 @@ class DFLDL(Learner):
         "neighbors_": "AAKNN",
     }
 
-    _capabilities = Capabilities(sparse=True)
     _test_params = ({"n_neighbors": 3, "max_iter": 200},)
 
     l2: NonNegative = 1.0
@@ -102,6 +101,11 @@ class DFLDL(Learner):
     n_neighbors: PositiveInt = 10
     tol: Positive = 1e-6
     max_iter: PositiveInt = 100
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, D: Array) -> None:
         c = D.shape[1]

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.kernels import rbf_blocks, rbf_kernel
 from ldlearn.core.simplex import (
@@ -21,7 +21,7 @@ from ldlearn.core.simplex import (
 
 
 @estimator_dataclass
-class LDSVR(SampleWeightMixin, Learner):
+class LDSVR(Learner):
     r"""Label distribution support vector regressor (LDSVR).
 
     A kernel machine regresses the logits of all degrees at once: rows whose vector of errors is
@@ -128,7 +128,7 @@ class LDSVR(SampleWeightMixin, Learner):
             excess = np.maximum(u - self.epsilon, 0.0)
             slopes = (self.C * weights * excess / (8.0 * positive_or_one(u)))[:, None] * errors
             value = 0.5 * np.vdot(theta, theta) + self.C * np.vdot(weights, excess**2)
-            return float(value), [theta + basis.T @ slopes, slopes.sum(axis=0)]
+            return value, [theta + basis.T @ slopes, slopes.sum(axis=0)]
 
         start = [np.zeros((len(root), c)), np.average(targets, axis=0, weights=weights)]
         theta, self.intercept_ = self._minimize_lbfgs(loss, start).arrays

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import Positive, RandomState, estimator_dataclass
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.scaling import feature_scaling
@@ -15,7 +15,7 @@ from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, row_weights,
 
 
 @estimator_dataclass
-class PTBayes(SampleWeightMixin, Learner):
+class PTBayes(Learner):
     r"""One Gaussian per label; the degrees are the posterior probabilities of the labels
     (PT-Bayes).
 
@@ -98,15 +98,13 @@ class PTBayes(SampleWeightMixin, Learner):
     log_domain: bool = True
     random_state: RandomState = None
 
-    def capabilities(self) -> Capabilities:
-        """Draws depend on the order of rows and labels, and are another sample for other rows."""
-        fixed = not self.resample
-        return Capabilities(
-            sample_weight=True,
-            order_invariant=fixed,
-            label_invariant=fixed,
-            weight_equals_repetition=fixed,
-        )
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Draws depend on the order of rows and labels, and are another sample for other rows.
+        tags.order_invariant = not self.resample
+        tags.label_invariant = not self.resample
+        tags.weight_equals_repetition = not self.resample
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         X = X.astype(np.float64)
@@ -151,16 +149,14 @@ class PTBayes(SampleWeightMixin, Learner):
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.exp(log_scores)
             P = scores / scores.sum(axis=1, keepdims=True)
-        return np.asarray(
-            np.nan_to_num(P, nan=0.0)
-        )  # all of a failed row, which the baseline makes uniform
+        return np.nan_to_num(P, nan=0.0)  # all of a failed row, which the baseline makes uniform
 
 
 def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
     """Weighted mean and covariance; ``unbiased`` divides by one less than the number of draws."""
     used = weights > 0
     X, weights = X[used], weights[used]
-    total = float(weights.sum())
+    total = weights.sum()
     mean = weights @ X / total
     # Deviations first, then squares: E[x x'] - mean mean' would lose digits to an offset of the
     # features.
@@ -174,5 +170,5 @@ def _whitener(S: Array, ridge: Array) -> tuple[Array, float]:
     units = np.sqrt(ridge)
     values, vectors = linalg.eigh(S / np.outer(units, units))
     values = np.maximum(values, 1.0)  # smaller by rounding only: the ridge adds 1 to all
-    log_determinant = float(np.log(values).sum()) + float(np.log(ridge).sum())
+    log_determinant = np.log(values).sum() + np.log(ridge).sum()
     return vectors / (units[:, None] * np.sqrt(values)), log_determinant

@@ -22,12 +22,15 @@ class SimplexLearner(Learner):
         "intercept_": "float (n_labels)",
     }
 
-    _capabilities = Capabilities(incomplete_degrees=True)
-
     _: KW_ONLY
     l2: NonNegative = 1.0
     tol: Positive = 1e-5
     max_iter: PositiveInt = 5000
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.incomplete_degrees = True
+        return tags
 
     def _fit(self, X: Array, D: Array) -> None:
         scaling = feature_scaling(X)
@@ -130,6 +133,6 @@ class WInLDL(SimplexLearner):
             return A / (1.0 + 2.0 * t * ratios)
 
         fit = simplex_regression(factors, D, weights, shrink, tol=self.tol, max_iter=self.max_iter)
-        squares = float(np.nansum(weights * (fit.fitted - D) ** 2))
-        self.objective_ = 0.5 * squares + float(np.sum(ratios * fit.V**2))
+        squares = np.nansum(weights * (fit.fitted - D) ** 2)
+        self.objective_ = 0.5 * squares + np.sum(ratios * fit.V**2)
         return fit
