@@ -11,7 +11,7 @@ from scipy import sparse
 
 from ldlearn.core.resources import sum_in_threads
 from ldlearn.core.scaling import row_batches, to_dense
-from ldlearn.core.simplex import Array, row_weights
+from ldlearn.core.simplex import Array
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.spd import reciprocal
 
@@ -236,8 +236,8 @@ class SparseObjective(SoftmaxObjective):
 
     def __init__(self, features: CentredMatrix, D: sparse.csr_array) -> None:
         super().__init__(features)
-        weights = row_weights(features.X, features.sample_weight)
-        self.D = sparse.csr_array(D.multiply(weights[:, None]))
+        weights = features.apply_weights(np.ones((features.n, 1)))
+        self.D = sparse.csr_array(D.multiply(weights))
         self.degree_sums = np.asarray(self.D.sum(axis=0), dtype=np.float64).ravel()
         # Single precision suffices for centred columns, not for columns far from zero or of extreme
         # scales.
