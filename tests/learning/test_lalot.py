@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ldlearn.learning import LALOT, MeanLDL
-from ldlearn.learning.lalot import _TransportLoss, _metric_step, _label_distances
+from ldlearn.learning.lalot import _label_distances, _metric_step, _TransportLoss
 
 
 def make_problem(n=25, m=3, c=4, seed=0):

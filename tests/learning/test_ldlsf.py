@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from ldlearn.learning import LDLSF
-from ldlearn.learning.ldlsf import _WStep, _label_coupling, _split_coefficients
+from ldlearn.learning.ldlsf import _label_coupling, _split_coefficients, _WStep
 
 
 def make_problem(n=30, m=6, c=4, seed=0):
@@ -58,7 +58,7 @@ def solve_by_cvxpy(model, X, D):
 def test_limit_is_the_minimum_of_the_stated_problem(shape, standardize, correlation, fit_intercept):
     X, D = make_problem(*shape)
     form = {"correlation": correlation, "fit_intercept": fit_intercept, "standardize": standardize}
-    model = LDLSF(0.3, 0.5, 0.05, **form, tol=1e-7, max_iter=5000).fit(X, D)
+    model = LDLSF(lam1=0.3, lam2=0.5, lam3=0.05, **form, tol=1e-7, max_iter=5000).fit(X, D)
     value, W = solve_by_cvxpy(model, X, D)
     assert objective(model, X, D) == pytest.approx(value, rel=1e-5)
     assert model.objective_ == pytest.approx(objective(model, X, D), rel=1e-9)
@@ -125,16 +125,16 @@ def test_unpenalised_part_takes_everything(box, ball):
 
 def test_penalties_determine_the_used_part():
     X, D = make_problem()
-    assert not LDLSF(0.1, 0.201).fit(X, D).common_.any()  # sqrt(c) is 2
-    assert not LDLSF(0.1, 0.099).fit(X, D).specific_.any()
-    between = LDLSF(0.1, 0.15).fit(X, D)
+    assert not LDLSF(lam1=0.1, lam2=0.201).fit(X, D).common_.any()  # sqrt(c) is 2
+    assert not LDLSF(lam1=0.1, lam2=0.099).fit(X, D).specific_.any()
+    between = LDLSF(lam1=0.1, lam2=0.15).fit(X, D)
     assert between.common_.any()
     assert between.specific_.any()
 
 
 def test_without_penalties_it_is_least_squares():
     X, D = make_problem()
-    model = LDLSF(0.0, 0.0, 0.0, tol=1e-8).fit(X, D)
+    model = LDLSF(lam1=0.0, lam2=0.0, lam3=0.0, tol=1e-8).fit(X, D)
     ones = np.column_stack([X, np.ones(len(X))])
     expected = np.linalg.lstsq(ones, D, rcond=None)[0]
     np.testing.assert_allclose(model.coef_.T, expected[:-1], atol=1e-5)
@@ -147,7 +147,9 @@ def test_difference_of_nearly_equal_features_is_used():
     common, difference = rng.normal(size=(2, 200))
     X = np.column_stack([common, common + 1e-3 * difference])
     share = 0.5 + 0.1 * np.clip(difference, -2.0, 2.0)
-    model = LDLSF(0.0, 0.0, 0.0, tol=1e-8).fit(X, np.column_stack([share, 1.0 - share]))
+    model = LDLSF(lam1=0.0, lam2=0.0, lam3=0.0, tol=1e-8).fit(
+        X, np.column_stack([share, 1.0 - share])
+    )
     assert np.abs(model.predict(X)[:, 0] - share).mean() < 0.02
 
 
@@ -155,8 +157,8 @@ def test_difference_of_nearly_equal_features_is_used():
 def test_solution_does_not_depend_on_the_initial_rho(rho):
     """With a large rho steps are short, which a residual without rho would take for convergence."""
     X, D = make_problem()
-    reference = LDLSF(0.3, 0.4, 0.01, tol=1e-8, max_iter=20_000).fit(X, D)
-    model = LDLSF(0.3, 0.4, 0.01, rho=rho, max_iter=20_000).fit(X, D)
+    reference = LDLSF(lam1=0.3, lam2=0.4, lam3=0.01, tol=1e-8, max_iter=20_000).fit(X, D)
+    model = LDLSF(lam1=0.3, lam2=0.4, lam3=0.01, rho=rho, max_iter=20_000).fit(X, D)
     assert model.converged_
     np.testing.assert_allclose(model.predict(X), reference.predict(X), atol=2e-3)
 
@@ -178,7 +180,7 @@ def test_time_stamps_and_large_offsets(standardize):
 
 def test_large_penalties_give_the_mean():
     X, D = make_problem()
-    model = LDLSF(1e3, 1e3, 0.0).fit(X, D)
+    model = LDLSF(lam1=1e3, lam2=1e3, lam3=0.0).fit(X, D)
     assert not model.coef_.any()
     assert model.n_iter_ < 200
     np.testing.assert_allclose(model.predict(X), np.tile(D.mean(axis=0), (len(X), 1)), atol=1e-12)
@@ -186,7 +188,7 @@ def test_large_penalties_give_the_mean():
 
 def test_rows_sum_to_one_before_clipping():
     X, D = make_problem()
-    model = LDLSF(0.3, 0.5, 0.05, tol=1e-8, max_iter=5000).fit(X, D)
+    model = LDLSF(lam1=0.3, lam2=0.5, lam3=0.05, tol=1e-8, max_iter=5000).fit(X, D)
     np.testing.assert_allclose((X @ model.coef_.T + model.intercept_).sum(axis=1), 1.0, atol=1e-6)
 
 
@@ -236,7 +238,7 @@ def test_informative_features_are_selected():
         + X[:, [0, 0, 0]] * [0.05, -0.05, 0.0]
         + X[:, [1, 1, 1]] * [0.03, 0.03, -0.06]
     )
-    model = LDLSF(1.0, 1.5, 0.0).fit(
+    model = LDLSF(lam1=1.0, lam2=1.5, lam3=0.0).fit(
         X, np.clip(D, 0, 1) / np.clip(D, 0, 1).sum(axis=1, keepdims=True)
     )
     used = np.flatnonzero(np.abs(model.coef_).sum(axis=0) > 1e-3)

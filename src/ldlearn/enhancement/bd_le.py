@@ -1,6 +1,5 @@
 """BD-LE: a bidirectional linear map between features and labels."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -104,7 +103,6 @@ class BDLE(Enhancer):
         {"alpha": 0.5, "lam": 0.0, "fit_intercept": False, "normalize": "shift_l1"},
     )
 
-    _: KW_ONLY
     alpha: NonNegative = 1e-3
     lam: NonNegative = 1e-2
     n_neighbors: PositiveInt = 20

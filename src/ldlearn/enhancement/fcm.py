@@ -1,7 +1,6 @@
 """FCM: degrees from fuzzy clusters of the features."""
 
 import warnings
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -118,7 +117,6 @@ class FCM(Enhancer):
         {"n_clusters": 2, "b": 1.2, "normalize": "softmax", "random_state": 0},
     )
 
-    _: KW_ONLY
     n_clusters: PositiveInt | None = None
     b: AboveOne = 2.0
     tol: NonNegative = 1e-4

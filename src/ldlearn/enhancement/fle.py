@@ -1,7 +1,6 @@
 """FLE: fast label enhancement, a factorisation of the features whose coefficients are the
 degrees."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -104,7 +103,6 @@ class FLE(Enhancer):
     beta: NonNegative = 1.0
     lam: NonNegative = 1.0
     gamma: Positive = 1.0
-    _: KW_ONLY
     standardize: bool = True
     tol: Positive = 1e-6
     max_iter: PositiveInt = 500

@@ -1,6 +1,5 @@
 """gLESC: sample correlations from features and labels together, by a tensor of low rank."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -102,7 +101,6 @@ class GLESC(Enhancer):
 
     beta: Positive = 10.0
     lam: NonNegative = 10.0
-    _: KW_ONLY
     orientation: Literal["stated", "released"] = "stated"
     standardize: bool = True
     tol: Positive = 1e-6

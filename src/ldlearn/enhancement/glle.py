@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -158,7 +157,6 @@ class GLLE(Enhancer):
         },
     )
 
-    _: KW_ONLY
     lam: NonNegative = 0.01
     n_neighbors: PositiveInt = 20
     sigma: Literal["mean", "median"] | Positive = 10.0

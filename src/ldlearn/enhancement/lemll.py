@@ -1,6 +1,5 @@
 """LEMLL: numerical labels and a kernel regressor that predicts them, learned together."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -125,7 +124,6 @@ class LEMLL(Enhancer):
     C: NonNegative = 1.0
     reconstruction_penalty: NonNegative = 1.0
     label_penalty: Positive = 1.0
-    _: KW_ONLY
     eps: NonNegative = 0.2
     n_neighbors: PositiveInt = 10
     tol: Positive = 1e-6

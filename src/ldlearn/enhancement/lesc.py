@@ -1,6 +1,5 @@
 """LESC: label enhancement with sample correlations from a low-rank representation."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -141,7 +140,6 @@ class LESC(Enhancer):
 
     beta: Positive = 0.001
     gamma: NonNegative = 1.0
-    _: KW_ONLY
     orientation: Literal["stated", "released"] = "stated"
     standardize: bool = True
     mu: Positive = 1e-6

@@ -1,6 +1,5 @@
 """ML: the label manifold, labels rebuilt like the features from the same neighbours."""
 
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -94,7 +93,6 @@ class ML(Enhancer):
         {"lam": 0.5, "n_neighbors": 3, "reg": 1e-2, "normalize": "softmax"},
     )
 
-    _: KW_ONLY
     lam: Positive = 1.0
     n_neighbors: PositiveInt | None = None
     reg: Positive = 1e-3

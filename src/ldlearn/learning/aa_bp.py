@@ -1,7 +1,7 @@
 """AA-BP: a neural network that outputs label distributions."""
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -124,7 +124,6 @@ class AABP(Learner):
     )
 
     hidden_layer_sizes: LayerSizes = (60,)
-    _: KW_ONLY
     output: Literal["softmax", "linear-abs"] = "softmax"
     solver: Literal["lbfgs", "gd"] = "lbfgs"
     l2: NonNegative = 3e-4

@@ -1,6 +1,5 @@
 """AA-kNN: the mean distribution of the nearest training rows."""
 
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -74,7 +73,6 @@ class AAKNN(Learner):
     )
 
     n_neighbors: PositiveInt = 10
-    _: KW_ONLY
     metric: Literal["euclidean", "angle", "manhattan"] = "euclidean"
 
     def __sklearn_tags__(self) -> Capabilities:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -123,7 +122,6 @@ class BoostedLDL(Learner):
     _test_params = ({"n_estimators": 3, "min_samples_leaf": 2, "l2": 0.1, "max_features": 1.0},)
 
     target: Literal["degrees", "votes"] = "degrees"
-    _: KW_ONLY
     n_estimators: PositiveInt = 200
     learning_rate: Positive = 0.15
     max_leaf_nodes: Annotated[int, Interval(Integral, 2, None, closed="left")] = 8

@@ -1,6 +1,5 @@
 """CDL-LD: degrees together with a background concentration."""
 
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar
 
@@ -84,7 +83,6 @@ class CDLLD(Learner):
     }
 
     l2: NonNegative = 0.01
-    _: KW_ONLY
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-6
 

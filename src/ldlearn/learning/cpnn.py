@@ -1,7 +1,6 @@
 """CPNN: a neural network whose input is a row together with a label."""
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import ClassVar
 
@@ -97,7 +96,6 @@ class CPNN(Learner):
     _test_params = ({"hidden_layer_sizes": (4,), "random_state": 0},)
 
     hidden_layer_sizes: LayerSizes = (64,)
-    _: KW_ONLY
     l2: NonNegative = 0.03
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-4

@@ -1,6 +1,6 @@
 """LALOT (LDLOT): optimal transport loss with a learned ground metric between labels."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -118,7 +118,6 @@ class LALOT(Learner):
 
     lam: Positive = 20.0
     C: Positive = 200.0
-    _: KW_ONLY
     l2: NonNegative = 3.0
     steps: PositiveInt = 50
     max_iter: PositiveInt = 50

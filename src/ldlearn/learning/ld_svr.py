@@ -1,6 +1,5 @@
 """LDSVR: support vector regression of all labels at once through a sigmoid."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -99,7 +98,6 @@ class LDSVR(Learner):
     }
 
     C: Positive = 1.0
-    _: KW_ONLY
     epsilon: NonNegative = 0.1
     sigma: Positive | None = None
     tol: NonNegative = 1e-8

@@ -1,6 +1,5 @@
 """LDLFs: forests of differentiable trees with distributions at their leaves."""
 
-from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Annotated, ClassVar
 
@@ -122,7 +121,6 @@ class LDLForest(Learner):
     n_estimators: PositiveInt = 5
     max_depth: Annotated[int, Interval(Integral, 2, 20, closed="both")] = 7
     n_outputs: PositiveInt = 64
-    _: KW_ONLY
     leaf_updates: PositiveInt = 20
     split_steps: PositiveInt = 5
     tol: NonNegative = 1e-2

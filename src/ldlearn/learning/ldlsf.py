@@ -1,6 +1,5 @@
 """LDLSF: label-specific and common features, learned together."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -122,7 +121,6 @@ class LDLSF(Learner):
     lam1: NonNegative = 1.0
     lam2: NonNegative = 1.4
     lam3: NonNegative = 1e-3
-    _: KW_ONLY
     rho: Positive = 1e-3
     correlation: Literal["laplacian", "code"] = "laplacian"
     max_iter: PositiveInt = 1000

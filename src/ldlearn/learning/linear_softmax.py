@@ -1,7 +1,6 @@
 """What learners of linear softmax models share: their losses and penalties differ."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar
 
@@ -42,7 +41,6 @@ class LinearSoftmaxLearner(Learner):
 
     _fits_degrees = True  # whether the cross-entropy of D and P is part of the loss
 
-    _: KW_ONLY
     l2: NonNegative = 1.0
     fit_intercept: bool = True
     tol: NonNegative = 1e-6

@@ -1,6 +1,6 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -128,7 +128,6 @@ class LSELDL(Learner):
     beta: NonNegative = 0.01
     gamma: Positive = 1.0
     l2: Positive = 0.01
-    _: KW_ONLY
     n_latent: PositiveInt | None = None
     n_kept: PositiveInt | None = None
     n_neighbors: PositiveInt = 10

@@ -1,6 +1,5 @@
 """MLPLDL: an ensemble of small softmax networks trained on label distributions."""
 
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar
 
@@ -95,7 +94,6 @@ class MLPLDL(Learner):
     _test_params = ({"hidden_layer_sizes": (3,), "max_iter": 5},)
 
     hidden_layer_sizes: LayerSizes = (64,)
-    _: KW_ONLY
     n_networks: PositiveInt = 2
     l2: NonNegative = 0.03
     max_iter: PositiveInt = 80

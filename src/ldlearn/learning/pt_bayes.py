@@ -1,6 +1,5 @@
 """PT-Bayes: one Gaussian per label, Bayes' rule for the degrees."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -92,7 +91,6 @@ class PTBayes(Learner):
     _test_params = ({}, {"resample": True, "random_state": 0}, {"log_domain": False})
 
     ridge: Positive = 0.3
-    _: KW_ONLY
     relative: bool = True
     resample: bool = False
     log_domain: bool = True

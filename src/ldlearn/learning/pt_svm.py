@@ -1,6 +1,5 @@
 """PT-SVM: support vector machines between pairs of labels, coupled to distributions."""
 
-from dataclasses import KW_ONLY
 from itertools import combinations
 from math import isqrt
 from numbers import Integral
@@ -119,7 +118,6 @@ class PTSVM(Learner):
     _test_params = ({"random_state": 0, "cv": 2, "n_draws": 60},)
 
     C: Positive = 1.0
-    _: KW_ONLY
     gamma: Literal["scale", "auto"] | Positive = "scale"
     n_draws: PositiveInt | None = None
     cv: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5

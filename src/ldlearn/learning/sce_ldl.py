@@ -1,7 +1,6 @@
 """SCE-LDL: an energy model with sparse binary hidden units."""
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import ClassVar
 
@@ -111,7 +110,6 @@ class SCELDL(Learner):
 
     hidden_layer_sizes: LayerSizes = (50,)
     lam: NonNegative = 5e-3
-    _: KW_ONLY
     l2: NonNegative = 10.0
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-3

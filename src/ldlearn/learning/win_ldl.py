@@ -1,6 +1,5 @@
 """WInLDL: weighted linear regression on incomplete label distributions."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +21,6 @@ class SimplexLearner(Learner):
         "intercept_": "float (n_labels)",
     }
 
-    _: KW_ONLY
     l2: NonNegative = 1.0
     tol: Positive = 1e-5
     max_iter: PositiveInt = 5000
