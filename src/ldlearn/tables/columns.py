@@ -17,6 +17,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 # name that occurs twice.
 MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
 FEATURE_MARK = "X:"
-_TYPES = ("numeric", "categorical", "datetime", "text")
 
 Columns = str | int | slice | Sequence[str | int | slice] | None
 
@@ -88,6 +88,15 @@ def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
             return choice
     quoted = ",".join('"' + names[i].replace('"', '""') + '"' for i in positions)
     return f"{quoted}," if quoted in names else quoted  # a name may hold the quotes themselves
+
+
+class ColumnType(StrEnum):
+    """What a feature column is taken for; `ldlearn.tables.features` says what is done with each."""
+
+    NUMERIC = "numeric"
+    CATEGORICAL = "categorical"
+    DATETIME = "datetime"
+    TEXT = "text"
 
 
 @dataclass(frozen=True)
@@ -153,13 +162,13 @@ def choose_columns(
     _check_disjoint(names, found, ("labels", "id", "features"))
     _check_disjoint(names, found, ("labels", "groups", "features"))
     _check_disjoint(names, found, ("labels", "ignore"))
-    _check_disjoint(names, found, _TYPES)
+    _check_disjoint(names, found, tuple(ColumnType))
     ignored = set(found.get("ignore", ()))
     features = [i for i in features if i not in ignored]
     if not features:
         raise TableError("no column is left for the features.")
     types: dict[str, Any] = {
-        option: [names[i] for i in found[option]] for option in _TYPES if option in found
+        option: [names[i] for i in found[option]] for option in ColumnType if option in found
     }
     for option in types:
         for i in set(found[option]).difference(features):

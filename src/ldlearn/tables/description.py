@@ -17,7 +17,8 @@ from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import softmax
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.column_types import CellReport, columns_by_type
-from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
+from ldlearn.tables.columns import ColumnType
+from ldlearn.tables.features import HANDLERS, TfidfEncoder
 from ldlearn.tables.files import sha256_of, write_file
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.labelled_table import ReadingOptions
@@ -46,7 +47,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "labels": list(model.labels),
         "id": model.id,
         "groups": model.groups,
-        "preprocessing": list(PREPROCESSING_STEPS),
+        "preprocessing": [f"{type_}: {HANDLERS[type_].description}" for type_ in ColumnType],
         "strongest_features": strongest_features(model),
         "degrees": training_degrees(model),
         "data": {key: value for key, value in model.facts.items() if key not in _OWN_SECTIONS},

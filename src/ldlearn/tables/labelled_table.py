@@ -21,6 +21,7 @@ from ldlearn.tables.column_types import (
 )
 from ldlearn.tables.columns import (
     Columns,
+    ColumnType,
     FeatureOptions,
     TableColumns,
     choose_columns,
@@ -130,7 +131,7 @@ class LabelledTable:
             frame = table.frame if isinstance(table, SparseTable) else table
             inferred = [
                 name
-                for name in types.numeric
+                for name in types.select(ColumnType.NUMERIC)
                 if name in frame and name not in given.get("numeric", ())
             ]
             report.columns |= describe_doubtful_numbers(frame, inferred)
@@ -138,7 +139,7 @@ class LabelledTable:
             why = "; ".join(describe_types(types.left_out))
             raise TableError(f"no column is left for the features ({why}).")
         cleaned = clean_features(table, types, report)
-        check_categories(cleaned, types.categorical)
+        check_categories(cleaned, types.select(ColumnType.CATEGORICAL))
         if types.units is None:
             types = replace(
                 types, units={name: unit for name, unit in report.units.items() if unit}
@@ -166,8 +167,9 @@ def read_labelled(
         # As text: codes keep leading zeros, and dates their form.
         as_text = [
             name
-            for kind in ("categorical", "datetime", "text")
-            for name in columns.types.get(kind, ())
+            for type_, names in columns.types.items()
+            for name in names
+            if type_ != ColumnType.NUMERIC
         ]
         as_text += [name for name in (columns.id, columns.groups) if name is not None]
         # The last one counts: a kept column that is a feature is read as a feature, and id and

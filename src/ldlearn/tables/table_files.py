@@ -9,6 +9,7 @@ from typing import Any, TypeGuard, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import get_tags
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
 from ldlearn.core.row_groups import Groups, Keys, hash_rows, join_groups
@@ -18,7 +19,7 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.columns import Columns, check_columns, find_columns_to_keep
+from ldlearn.tables.columns import Columns, ColumnType, check_columns, find_columns_to_keep
 from ldlearn.tables.files import PIPE, Input, prefix_errors
 from ldlearn.tables.formats import check_output, open_table, write_table
 from ldlearn.tables.labelled_table import (
@@ -403,8 +404,9 @@ def columns_to_read(
         labels = (model.label_list.column,)
     check_columns(source.names, labels, "label")
     kinds: dict[str, Kind] = {name: "text" for name in (id, *kept) if name is not None}
-    kinds |= dict.fromkeys((*model.categorical, *model.dates, *model.texts), "text")
-    return kinds | dict.fromkeys((*model.numeric, *labels), "any")
+    for name, type_ in model.types.columns.items():
+        kinds[name] = "any" if type_ is ColumnType.NUMERIC else "text"
+    return kinds | dict.fromkeys(labels, "any")
 
 
 def find_id_column(source: Source, model: TableModel, id: str | None) -> str | None:
@@ -530,7 +532,7 @@ def read_model_rows(
                 degrees = truth
             elif hasattr(model.estimator, "enhance"):
                 recovered = (labels == 1).any(axis=1)
-                if not model.estimator.capabilities().unknown_labels:
+                if not get_tags(model.estimator).unknown_labels:
                     recovered &= ~np.isnan(labels).any(axis=1)
                 degrees = np.full(labels.shape, np.nan)
                 if recovered.any():

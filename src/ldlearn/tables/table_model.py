@@ -15,7 +15,7 @@ from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
 from ldlearn.solvers.default_gamma import ScaleWarning
 from ldlearn.tables.column_types import CellReport, ColumnTypes
-from ldlearn.tables.columns import Columns, check_columns
+from ldlearn.tables.columns import Columns, ColumnType, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
 from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.label_lists import LabelList, with_label_columns
@@ -173,7 +173,7 @@ class TableModel:
         # A frame gives the estimator the names of the labels.
         y = import_pandas().DataFrame(targets.y, columns=list(model.labels))
         row_data = dict(targets.row_data)
-        if table.columns.groups is not None and model.estimator.capabilities().groups:
+        if table.columns.groups is not None and get_tags(model.estimator).groups:
             row_data["groups"] = table.named_groups
         with warnings.catch_warnings():
             # Numbers are standardised; words, categories and embeddings have another scale on
@@ -198,19 +198,21 @@ class TableModel:
         estimator = DLDL() if estimator is None else clone(estimator)
         sparse = bool(get_tags(estimator).input_tags.sparse)
         cleaned, types, report = table.clean(types, sparse=sparse)
-        if embedding is not None and not types.texts:
+        if embedding is not None and not types.select(ColumnType.TEXT):
             raise TableError(
                 "no column is prose, which an embedding needs; name one with --text (text=...)."
             )
-        targets, labels = table.labels.for_estimator(estimator), tuple(table.labels.names)
+        targets = table.labels.for_estimator(estimator)
+        labels = tuple(table.labels.names)
         preprocessing, X = TablePreprocessing.fit(
             cleaned, types, sparse=sparse, embedding=embedding
         )
-        T, columns = targets.truth, summarize_columns(cleaned, types, report)
-        ids = table.columns.id
-        repeated = (
-            [] if ids in (None, table.columns.groups) else describe_repeated(table.frame[ids])
-        )
+        T = targets.truth
+        columns = summarize_columns(cleaned, types, report)
+        messages = [*targets.messages, *columns["warnings"]]
+        id = table.columns.id
+        if id is not None and id != table.columns.groups:
+            messages += describe_repeated(table.frame[id])
         facts = {
             "rows": len(T),
             "transformed_features": X.shape[1],
@@ -220,32 +222,39 @@ class TableModel:
             "mean_distribution": mean_distribution(T).tolist(),
             "holdout": None,
             **columns,
-            "warnings": [*targets.messages, *columns["warnings"], *repeated],
+            "warnings": messages,
         }
         if table.label_list is not None:
             facts["label_list"] = table.label_list._asdict()
-        names = (types.numeric, types.categorical, labels, table.columns.id)
-        formats = (
-            dict(types.dates),
-            types.texts,
-            dict(types.units or {}),
-            table.input.reading.dialect.decimal or ".",
+        model = cls(
+            estimator,
+            preprocessing,
+            types.select(ColumnType.NUMERIC),
+            types.select(ColumnType.CATEGORICAL),
+            labels,
+            id,
+            facts,
+            dates=dict(types.formats),
+            texts=types.select(ColumnType.TEXT),
+            units=dict(types.units or {}),
+            decimal=table.input.reading.dialect.decimal or ".",
+            groups=table.columns.groups,
         )
-        return (
-            cls(estimator, preprocessing, *names, facts, *formats, table.columns.groups),
-            X,
-            targets,
-        )
+        return model, X, targets
 
     @property
     def features(self) -> tuple[str, ...]:
         """The feature columns, numbers first."""
-        return (*self.numeric, *self.categorical, *self.dates, *self.texts)
+        return tuple(self.types.columns)
 
     @property
     def types(self) -> ColumnTypes:
         """What the feature columns are taken for."""
-        return ColumnTypes(self.numeric, self.categorical, self.dates, self.texts, units=self.units)
+        columns = dict.fromkeys(self.numeric, ColumnType.NUMERIC)
+        columns |= dict.fromkeys(self.categorical, ColumnType.CATEGORICAL)
+        columns |= dict.fromkeys(self.dates, ColumnType.DATETIME)
+        columns |= dict.fromkeys(self.texts, ColumnType.TEXT)
+        return ColumnTypes(columns, self.dates, units=self.units)
 
     def check_can_enhance(self) -> None:
         """Refuse a model that cannot give degrees to new rows with 0/1 labels."""
