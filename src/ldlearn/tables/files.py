@@ -449,7 +449,7 @@ class TableOutput:
             return file
         # without a date, so that the same table is the same file
         packed: Any = gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0)
-        return self.stack.enter_context(packed)  # type: ignore[no-any-return]
+        return self.stack.enter_context(packed)
 
     def open_sibling(self, path: Path) -> IO[bytes]:
         """A further file of the same table."""

@@ -91,7 +91,7 @@ class _ElementReader:
 
 def _read_mat5(path: Path, budget: Budget) -> dict[str, Any]:
     """Numeric matrices (and texts, as str) of a file of version 5."""
-    arrays = {}
+    arrays: dict[str, Any] = {}
     with path.open("rb") as file:
         endian = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:])
         if endian is None:

@@ -117,7 +117,7 @@ class Source:
         return table.to_frame() if isinstance(table, SparseTable) and not sparse else table
 
     def _read_tables(self, kinds: Mapping[str, Kind], times: int = 1) -> Iterator[Any]:
-        positions = {}
+        positions: dict[str, int] = {}
         for i, name in enumerate(self.names):
             positions.setdefault(name, i)  # of two columns of one name the first is taken
         wanted = {positions[name]: kind for name, kind in kinds.items()}
