@@ -7,7 +7,7 @@ from ldlearn.datasets import (
     artificial_picture,
     make_artificial,
 )
-from ldlearn.datasets.artificial import decorrelation_matrix
+from ldlearn.datasets.artificial import _decorrelation_matrix
 
 
 def test_formula_matches_reference_values():
@@ -50,7 +50,7 @@ def test_threshold_rule_warns_that_all_labels_are_positive():
 def test_decorrelation_keeps_mean_and_variance():
     rng = np.random.default_rng(0)
     Z = rng.standard_normal((1000, 3)) @ rng.standard_normal((3, 3)) * 0.01 + 0.5
-    out = Z.mean(axis=0) + (Z - Z.mean(axis=0)) @ decorrelation_matrix(Z)
+    out = Z.mean(axis=0) + (Z - Z.mean(axis=0)) @ _decorrelation_matrix(Z)
     np.testing.assert_allclose(np.corrcoef(out.T), np.eye(3), atol=1e-8)
     np.testing.assert_allclose(out.mean(axis=0), Z.mean(axis=0))
     np.testing.assert_allclose(out.std(axis=0), Z.std(axis=0))
@@ -58,7 +58,7 @@ def test_decorrelation_keeps_mean_and_variance():
 
 def test_decorrelation_of_distributions_has_rank_two():
     D = make_artificial("manifold").D
-    standard = (D - D.mean(axis=0)) @ decorrelation_matrix(D) / D.std(axis=0)
+    standard = (D - D.mean(axis=0)) @ _decorrelation_matrix(D) / D.std(axis=0)
     np.testing.assert_allclose(
         np.linalg.eigvalsh(standard.T @ standard / len(D)), [0, 1, 1], atol=1e-8
     )

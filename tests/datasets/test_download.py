@@ -11,7 +11,7 @@ import scipy.io
 from ldlearn.cli import library
 from ldlearn.datasets import DatasetError, check_mirrors, dataset_info, fetch_dataset
 from ldlearn.datasets import fetch as fetching
-from ldlearn.datasets.catalogue import Checksum, catalogue, git_blob_id
+from ldlearn.datasets.catalogue import Checksum, _git_blob_id, catalogue
 from ldlearn.datasets.fetch import download
 from ldlearn.exceptions import FileError
 
@@ -121,9 +121,9 @@ def files_in(folder):
 def test_git_blob_id_matches_git(tmp_path):
     path = tmp_path / "greeting"
     path.write_bytes(b"hello\n")
-    assert git_blob_id(path) == "ce013625030ba8dba906f756967f9e9ca394464a"  # git hash-object
+    assert _git_blob_id(path) == "ce013625030ba8dba906f756967f9e9ca394464a"  # git hash-object
     path.write_bytes(b"")
-    assert git_blob_id(path) == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+    assert _git_blob_id(path) == "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ldlearn.datasets import (
     list_datasets,
     write_dataset,
 )
-from ldlearn.datasets.catalogue import Checksum, catalogue, git_blob_id
+from ldlearn.datasets.catalogue import Checksum, _git_blob_id, catalogue
 from ldlearn.tables.files import sha256_of
 
 PYLDL = ("SpriteMisaka/PyLDL", "082937638e075b35d349a2e69e36219d52512dc8")
@@ -138,7 +138,7 @@ def test_real_files_match_checksums_and_shapes(
     checksum = catalogue()[name].files[0].checksum
     content = path.read_bytes()
     assert checksum.sha256 == hashlib.sha256(content).hexdigest()
-    assert checksum.git == git_blob_id(path)
+    assert checksum.git == _git_blob_id(path)
     assert checksum.size == len(content)
     monkeypatch.setenv("LDLEARN_DATA", str(path.parent))
     assert dataset_info(name).state == "cached"

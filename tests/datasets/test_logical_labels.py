@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from ldlearn.core import normalize_rows
 from ldlearn.datasets import DatasetError, make_label_distributions, make_logical_labels
-from ldlearn.datasets.generated import LABEL_MODES, LabelSampler
+from ldlearn.datasets.generated import _LABEL_MODES, LabelSampler
 
-ANY_MODE = pytest.mark.parametrize("mode", LABEL_MODES)
+ANY_MODE = pytest.mark.parametrize("mode", _LABEL_MODES)
 
 
 @settings(deadline=None, max_examples=40)
 @given(
-    st.sampled_from(LABEL_MODES),
+    st.sampled_from(_LABEL_MODES),
     st.integers(1, 6),
     st.floats(0, 1),
     st.floats(0, 3),

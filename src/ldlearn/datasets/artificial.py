@@ -42,9 +42,8 @@ def artificial_distribution(X: ArrayLike) -> Array:
     T = X + 0.5 * X**2 + 0.2 * X**3 + 1
     psi = np.zeros_like(X)
     for j, coefficients in enumerate(([4.0, 2.0, 1.0], [1.0, 2.0, 4.0], [1.0, 4.0, 2.0])):
-        psi[:, j] = (
-            T @ np.array(coefficients) + 0.01 * psi[:, j - 1]
-        ) ** 2  # at j = 0 the last column is still 0
+        # At j = 0 the last column is still 0.
+        psi[:, j] = (T @ np.array(coefficients) + 0.01 * psi[:, j - 1]) ** 2
     return psi / psi.sum(axis=1, keepdims=True)
 
 
@@ -102,19 +101,20 @@ def make_artificial(
         source="generated",
         licence="none needed",
         citation="X. Geng. Label distribution learning. IEEE TKDE 28, 2016.",
-        description='Every degree exceeds 0.01: take logical labels by .logical(rule="cumulative").',
+        description="Every degree exceeds 0.01: take logical labels by "
+        '.logical(rule="cumulative").',
     )
 
 
 def _manifold_points() -> Array:
     axis = np.linspace(-1.0, 1.0, _SIDE)
-    x1, x2 = (grid.ravel() for grid in np.meshgrid(axis, axis, indexing="ij"))
+    x1 = np.repeat(axis, _SIDE)
+    x2 = np.tile(axis, _SIDE)
     return np.column_stack([x1, x2, np.sin((x1 + x2) * np.pi)])
 
 
-def decorrelation_matrix(Z: Array) -> Array:
-    """The map of centred colours that removes the correlation of their channels and keeps their
-    spread.
+def _decorrelation_matrix(Z: Array) -> Array:
+    """The map of centred colours that removes correlations of their channels, not their spread.
 
     With standard deviations s and correlation matrix V L V', it is diag(s) V L^(-1/2) V' diag(1/s),
     transposed.
@@ -157,7 +157,7 @@ def artificial_picture(D: ArrayLike) -> Array:
         )
     truth = artificial_distribution(_manifold_points())
     mean = truth.mean(axis=0)
-    matrix = decorrelation_matrix(truth)
+    matrix = _decorrelation_matrix(truth)
     low, high = np.quantile((truth - mean) @ matrix, [0.01, 0.99], axis=0)
     stretched = ((colours - mean) @ matrix - low) / (high - low)
     return np.clip(stretched, 0.0, 1.0).reshape(_SIDE, _SIDE, 3)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,13 @@ from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.tables.files import sha256_of
 
 
-def git_blob_id(path: Path) -> str:
+def _git_blob_id(path: Path) -> str:
     r"""Id under which git stores a file: SHA-1 of ``b"blob <size>\0"`` followed by the content."""
     header = f"blob {path.stat().st_size}\0".encode()
     with path.open("rb") as file:
         # usedforsecurity: systems under FIPS refuse SHA-1 otherwise.
-        return hashlib.file_digest(
-            file, lambda: hashlib.sha1(header, usedforsecurity=False)
-        ).hexdigest()
+        digest = hashlib.file_digest(file, lambda: hashlib.sha1(header, usedforsecurity=False))
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Checksum:
             return f"it has {size:,} bytes instead of {self.size:,}"
         if self.sha256 and (found := sha256_of(path)) != self.sha256:
             return f"its SHA-256 is {found} instead of {self.sha256}"
-        if self.git and not self.sha256 and (found := git_blob_id(path)) != self.git:
+        if self.git and not self.sha256 and (found := _git_blob_id(path)) != self.git:
             return f"its git blob id is {found} instead of {self.git}"
         return ""
 
@@ -115,26 +115,23 @@ class DatasetInfo:
 
     def dataset(self, **fields: Any) -> LabelDataset:
         """A `LabelDataset` of these arrays, with names and origin from the catalogue."""
-        copied = ("name", "label_names", "source", "citation", "checksum", "description")
-        return LabelDataset(
-            **{key: getattr(self, key) for key in copied} | fields, licence=self.terms
-        )
+        for key in ("name", "label_names", "source", "citation", "checksum", "description"):
+            fields.setdefault(key, getattr(self, key))
+        return LabelDataset(**fields, licence=self.terms)
 
 
 @cache
 def catalogue() -> dict[str, DatasetInfo]:
-    """Every data set available by name: first those that come with the package, then those in files
-    elsewhere."""
-    content = tomllib.loads(
-        files("ldlearn.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
-    )
+    """Every data set available by name; those that come with the package first."""
+    text = files("ldlearn.datasets").joinpath("catalogue.toml").read_text(encoding="utf-8")
+    content = tomllib.loads(text)
     found = {record["name"]: DatasetInfo(**record) for record in content["embedded"]}
     for record in content["dataset"]:
         parts = [_parse_file(part, content) for part in record.pop("file")]
-        mirrors = [address for part in parts for address in part.mirrors]
-        found[record["name"]] = DatasetInfo(
-            **record, files=parts, mirrors=mirrors, checksum=str(parts[0].checksum)
-        )
+        record["files"] = parts
+        record["mirrors"] = list(chain.from_iterable(part.mirrors for part in parts))
+        record["checksum"] = str(parts[0].checksum)
+        found[record["name"]] = DatasetInfo(**record)
     return found
 
 

@@ -1,5 +1,4 @@
-"""The one shape of all data sets: features, label distributions or logical labels, names,
-origin."""
+"""The one shape of all data sets: features, distributions or logical labels, names, origin."""
 
 import dataclasses
 import warnings
@@ -79,24 +78,21 @@ class LabelDataset:
         self._set("X", _as_matrix(self.X, "X"))
         for field in self._label_fields():
             matrix = _as_matrix(getattr(self, field), field)
-            if len(matrix) != self.n_samples:
-                raise DatasetError(
-                    f"X has {self.n_samples} rows but {field} has {len(matrix)}; they must match."
-                )
+            self._check_length(f"{field} has {len(matrix)}", matrix)
             self._set(field, matrix)
-        if len(self.texts) not in (0, self.n_samples):
-            raise DatasetError(
-                f"X has {self.n_samples} rows but there are {len(self.texts)} texts; they must match."
-            )
+        if self.texts:
+            self._check_length(f"there are {len(self.texts)} texts", self.texts)
         default_features = [f"x{i}" for i in range(self.n_features)]
         default_labels = default_label_names(self._label_shape()[1])
-        self._set("feature_names", _check_names(self.feature_names, default_features, "feature"))
-        self._set("label_names", _check_names(self.label_names, default_labels, "label"))
+        self._set("feature_names", _as_names(self.feature_names, default_features, "feature"))
+        self._set("label_names", _as_names(self.label_names, default_labels, "label"))
         rows = range(self.n_samples)
         try:
             if self.D is not None:
-                advice = "correct these rows (counted from 0), or divide by the row sums first if they are votes."
-                TableLabels(self.label_names, self.D, rows).check_rows(advice)
+                TableLabels(self.label_names, self.D, rows).check_rows(
+                    "correct these rows (counted from 0), or divide by the row sums first if they "
+                    "are votes."
+                )
             if self.Y is not None:
                 labels = TableLabels(self.label_names, self.Y, rows)
                 labels.check_all_known()
@@ -105,9 +101,12 @@ class LabelDataset:
             raise DatasetError(f"{self.name!r}: {error}") from None
 
     def _set(self, field: str, value: Any) -> None:
-        object.__setattr__(
-            self, field, value
-        )  # a frozen dataclass offers no other way to tidy its input
+        # A frozen dataclass offers no other way to tidy its input.
+        object.__setattr__(self, field, value)
+
+    def _check_length(self, given: str, rows: Any) -> None:
+        if len(rows) != self.n_samples:
+            raise DatasetError(f"X has {self.n_samples} rows but {given}; they must match.")
 
     def _label_fields(self) -> list[str]:
         return [field for field in ("D", "Y", "counts") if getattr(self, field) is not None]
@@ -174,15 +173,14 @@ class LabelDataset:
         positive = Y.mean() if Y.size else 0.0
         # A single label is positive in every row by nature.
         if self.n_labels > 1 and positive >= 0.99 and rule == "threshold":
-            problem = f"under degree > {delta:g}, {positive:.2%} of the labels of {self.name!r} are positive"
-            warnings.warn(
-                f'Little information: {problem}; use rule="cumulative".', UserWarning, stacklevel=2
-            )
+            problem = f"under degree > {delta:g}, {positive:.2%} of the labels of {self.name!r}"
+            advice = 'use rule="cumulative".'
+            message = f"Little information: {problem} are positive; {advice}"
+            warnings.warn(message, UserWarning, stacklevel=2)
         return Y
 
     def take(self, rows: Any) -> Self:
-        """Return the data set of these rows (indices, a slice or a boolean mask), names and origin
-        kept."""
+        """Return the data set of these rows: indices, a slice or a boolean mask."""
         parts: dict[str, Any] = {
             field: getattr(self, field)[rows] for field in ("X", *self._label_fields())
         }
@@ -212,13 +210,10 @@ class LabelDataset:
         >>> [part.n_samples for part in data.split("60/20/20", seed=1)]
         [6, 2, 2]
         """
-        return tuple(
-            self.take(rows) for rows in split_rows(self.n_samples, parse_shares(shares), seed)
-        )
+        return tuple(map(self.take, split_rows(self.n_samples, parse_shares(shares), seed)))
 
     def describe(self, delta: float = 0.01) -> dict[str, Any]:
-        """Figures of the set: sizes, positives per row, sparsity, entropy, one-hot rows,
-        duplicates.
+        """Figures of the set: sizes, positives per row, sparsity, entropy, equal rows.
 
         Parameters
         ----------
@@ -235,38 +230,50 @@ class LabelDataset:
             all mass on one label, or with one positive label); ``duplicate_rows`` (rows whose
             features repeat an earlier row).
         """
-        degrees = self.Y if self.D is None else self.D
-        figures = {key: getattr(self, key) for key in ("n_samples", "n_features", "n_labels")}
+        figures: dict[str, Any] = {
+            "n_samples": self.n_samples,
+            "n_features": self.n_features,
+            "n_labels": self.n_labels,
+        }
         if self.n_samples == 0:
             return figures
-        positives = (self.Y if self.D is None else binarize(self.D, delta=delta)).sum(
-            axis=1, dtype=np.int64
-        )
-        figures |= {
-            f"positives_{name}": getattr(positives, name)().item()
-            for name in ("mean", "min", "max")
-        }
-        figures["sparsity"] = float((degrees == 0).mean())
+        degrees = self.Y
+        Y = self.Y
+        entropies = {}
         if self.D is not None:
-            figures["entropy"] = float(entr(self.D.astype(np.float64)).sum(axis=1).mean())
-            figures["relative_entropy"] = (
-                figures["entropy"] / np.log(max(self.n_labels, 2)).item()
-            )  # 0 for one label
+            degrees = self.D
+            Y = binarize(self.D, delta=delta)
+            entropy = float(entr(self.D.astype(np.float64)).sum(axis=1).mean())
+            entropies["entropy"] = entropy
+            # 0 for one label
+            entropies["relative_entropy"] = entropy / np.log(max(self.n_labels, 2)).item()
+        positives = Y.sum(axis=1, dtype=np.int64)
+        figures["positives_mean"] = positives.mean().item()
+        figures["positives_min"] = positives.min().item()
+        figures["positives_max"] = positives.max().item()
+        figures["sparsity"] = float((degrees == 0).mean())
+        figures |= entropies
         figures["one_hot_share"] = float(((degrees != 0).sum(axis=1) == 1).mean())
-        figures["duplicate_rows"] = count_duplicates(self.X)
+        figures["duplicate_rows"] = _count_duplicates(self.X)
         return figures
 
     def __repr__(self) -> str:
-        kinds = [("distributions", self.D), ("votes", self.counts), ("logical", self.Y)]
-        has = ", ".join(word for word, matrix in kinds if matrix is not None)
+        kinds = {"distributions": self.D, "votes": self.counts, "logical": self.Y}
+        has = ", ".join(word for word, matrix in kinds.items() if matrix is not None)
         counts = {"row": self.n_samples, "feature": self.n_features, "label": self.n_labels}
-        sizes = ", ".join(
-            f"{count:,} {noun}{'' if count == 1 else 's'}" for noun, count in counts.items()
-        )
-        shown = ", ".join(self.label_names[:10]) + (", ..." if self.n_labels > 10 else "")
-        lines = [f"LabelDataset {self.name!r}: {sizes} ({has})", f"  labels: {shown}"]
-        lines += [f"  {f}: {getattr(self, f)}" for f in ("source", "licence") if getattr(self, f)]
-        return "\n".join(lines)
+        sizes = []
+        for noun, count in counts.items():
+            plural = "" if count == 1 else "s"
+            sizes.append(f"{count:,} {noun}{plural}")
+        shown = ", ".join(self.label_names[:10])
+        if self.n_labels > 10:
+            shown += ", ..."
+        text = f"LabelDataset {self.name!r}: {', '.join(sizes)} ({has})\n  labels: {shown}"
+        if self.source:
+            text += f"\n  source: {self.source}"
+        if self.licence:
+            text += f"\n  licence: {self.licence}"
+        return text
 
 
 def _column_names(matrix: Any) -> tuple[str, ...]:
@@ -276,16 +283,15 @@ def _column_names(matrix: Any) -> tuple[str, ...]:
 
 def _as_matrix(given: Any, field: str) -> Any:
     # CSR alone gives rows quickly; labels are never sparse here.
-    matrix = given.tocsr() if scipy.sparse.issparse(given) and field == "X" else np.asarray(given)
+    is_sparse = scipy.sparse.issparse(given) and field == "X"
+    matrix = given.tocsr() if is_sparse else np.asarray(given)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiub":
-        got = f"{matrix.ndim} dimension(s) of {matrix.dtype}"
-        raise DatasetError(
-            f"{field} must be a 2-D array of numbers with a row per sample, got {got}."
-        )
+        needed = f"{field} must be a 2-D array of numbers with a row per sample"
+        raise DatasetError(f"{needed}, got {matrix.ndim} dimension(s) of {matrix.dtype}.")
     return matrix
 
 
-def _check_names(given: Sequence[str], default: Sequence[str], what: str) -> tuple[str, ...]:
+def _as_names(given: Sequence[str], default: Sequence[str], what: str) -> tuple[str, ...]:
     names = tuple(str(name) for name in given or default)
     if len(names) != len(default):
         raise DatasetError(f"{len(names)} {what} names were given for {len(default)} {what}s.")
@@ -293,34 +299,32 @@ def _check_names(given: Sequence[str], default: Sequence[str], what: str) -> tup
 
 
 def parse_shares(shares: Sequence[float] | str) -> tuple[float, ...]:
-    """Fractions that sum to 1, from numbers that sum to 1 or to 100, or from text such as
-    ``"60/20/20"``."""
-    fractions = np.array(shares.split("/") if isinstance(shares, str) else shares, dtype=np.float64)
+    """Fractions that sum to 1, from numbers that sum to 1 or to 100, or text (``"60/20/20"``)."""
+    numbers = shares.split("/") if isinstance(shares, str) else shares
+    fractions = np.array(numbers, dtype=np.float64)
     if fractions.ndim == 1 and np.isclose(fractions.sum(), 100):
         fractions = fractions / 100
     if fractions.ndim != 1 or (fractions < 0).any() or not np.isclose(fractions.sum(), 1):
-        raise DatasetError(
-            f"Shares of a split must be non-negative and sum to 1 or to 100, got {shares!r}."
-        )
+        needed = "Shares of a split must be non-negative and sum to 1 or to 100"
+        raise DatasetError(f"{needed}, got {shares!r}.")
     return tuple(fractions.tolist())
 
 
 def split_rows(
     n_rows: int, shares: Sequence[float], seed: int | Sequence[int] | None
 ) -> list[NDArray[np.intp]]:
-    """Row numbers, shuffled by ``np.random.default_rng(seed)`` and cut into parts of the given
-    shares."""
+    """Row numbers, shuffled by ``np.random.default_rng(seed)`` and cut into parts."""
     # The small number undoes rounding: 0.6 + 0.2 of 10 rows are 8, not 7.
     cuts = np.floor(np.cumsum(shares)[:-1] * n_rows + 1e-6).astype(np.intp)
     return np.split(np.random.default_rng(seed).permutation(n_rows), cuts)
 
 
-def count_duplicates(X: Any) -> int:
+def _count_duplicates(X: Any) -> int:
     """Count rows that repeat an earlier row.
 
     Examples
     --------
-    >>> count_duplicates(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0], [0.0, 1.0]]))
+    >>> _count_duplicates(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0], [0.0, 1.0]]))
     2
     """
     return int(X.shape[0] - len(np.unique(hash_rows(X))))

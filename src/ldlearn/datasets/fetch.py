@@ -20,9 +20,9 @@ from ldlearn.datasets.files import read_dataset
 from ldlearn.exceptions import DatasetError, MissingDependencyError
 from ldlearn.tables.files import OnMessage, atomic_write, convert_os_errors
 
-Progress = Callable[[int, int | None], None]
+OnDownload = Callable[[int, int | None], None]
 
-_MAX_BYTES = 1 << 31  # of a file whose size is unknown
+_LARGEST_DOWNLOAD = 1 << 31  # of a file whose size is unknown
 _RETRIED = frozenset({408, 425, 429, 500, 502, 503, 504})  # temporary failures of a server
 
 
@@ -68,7 +68,7 @@ def dataset_info(name: str) -> DatasetInfo:
 def fetch_dataset(
     name: str,
     *,
-    progress: bool | Progress = False,
+    progress: bool | OnDownload = False,
     timeout: float = 30.0,
     retries: int = 4,
     on_message: OnMessage | None = None,
@@ -119,8 +119,8 @@ def fetch_dataset(
     found = _find_file(entry)
     if found is None and not download:
         how = entry.manual or (
-            f"Fetch it once with ldlearn.datasets.fetch_dataset({entry.name!r}), or put its file into the folder that "
-            "the environment variable LDLEARN_DATA names."
+            f"Fetch it once with ldlearn.datasets.fetch_dataset({entry.name!r}), or put its file "
+            "into the folder that the environment variable LDLEARN_DATA names."
         )
         raise DatasetNotHereError(f"{entry.title} is not on this machine. {how}")
     if found is None:
@@ -128,19 +128,17 @@ def fetch_dataset(
         found = _download_first(
             entry, on_message, progress=progress, timeout=timeout, retries=retries
         )
-    return _read_file(entry, *found)
+    return _read_catalogued(entry, *found)
 
 
 def dataset_name(name: str) -> str:
-    """The name of a data set, given in any spelling; an error with a suggestion if there is none of
-    that name."""
+    """The name of a data set, given in any spelling."""
     known = catalogue()
     given = normalize_name(name)
-    spellings = {
-        normalize_name(s): key
-        for key, info in known.items()
-        for s in (key, info.title, *info.aliases)
-    }
+    spellings: dict[str, str] = {}
+    for key, info in known.items():
+        for spelling in (key, info.title, *info.aliases):
+            spellings[normalize_name(spelling)] = key
     if given in spellings:
         return spellings[given]
     near = dict.fromkeys(spellings[word] for word in nearest_names(given, spellings))
@@ -170,7 +168,7 @@ def check_mirrors(names: Iterable[str] = (), *, timeout: float = 30.0) -> Iterat
     ------
     check : MirrorCheck
     """
-    for name in [dataset_name(name) for name in names] or catalogue():
+    for name in list(map(dataset_name, names)) or catalogue():
         for file, mirror in _mirrors(catalogue()[name]):
             problem = ""
             with TemporaryDirectory() as folder:
@@ -197,7 +195,7 @@ def download(
     timeout: float = 30.0,
     retries: int = 4,
     pause: float = 0.5,
-    progress: bool | Progress = False,
+    progress: bool | OnDownload = False,
 ) -> Path:
     """Download a file into a folder, under a name that it gets only once it is whole and verified.
 
@@ -225,11 +223,9 @@ def download(
     """
     target = folder / file_name
     reason = ""
-    report = (
-        partial(_print_progress, file_name)
-        if progress is True
-        else progress or (lambda done, total: None)
-    )
+    report = progress or (lambda done, total: None)
+    if report is True:
+        report = partial(_print_progress, file_name)
     with convert_os_errors(folder, "written"):
         folder.mkdir(parents=True, exist_ok=True)
         for attempt in range(retries + 1):
@@ -240,15 +236,13 @@ def download(
                     _receive(url, file, expected, timeout, report)
                     file.flush()
                     if problem := expected.find_problem(Path(file.name)):
-                        raise _FailedAttempt(
-                            f"what arrived is not the file that was meant ({problem})"
-                        )
+                        finding = "what arrived is not the file that was meant"
+                        raise _FailedAttempt(f"{finding} ({problem})")
                 return target
             except _FailedAttempt as error:
                 reason = str(error)
-    raise DatasetError(
-        f"{url} could not be downloaded in {retries + 1} attempts; the last error: {reason}. Try again later."
-    )
+    problem = f"{url} could not be downloaded in {retries + 1} attempts"
+    raise DatasetError(f"{problem}; the last error: {reason}. Try again later.")
 
 
 class _FailedAttempt(Exception):
@@ -256,7 +250,7 @@ class _FailedAttempt(Exception):
 
 
 def _receive(
-    url: str, file: IO[bytes], expected: Checksum, timeout: float, report: Progress
+    url: str, file: IO[bytes], expected: Checksum, timeout: float, report: OnDownload
 ) -> None:
     requests = import_optional("requests", "datasets", "Downloads")
     try:
@@ -269,7 +263,7 @@ def _receive(
             for chunk in response.iter_content(1 << 16):
                 file.write(chunk)
                 # Checked while it arrives: an endless response would fill the disk.
-                if file.tell() > (expected.size or _MAX_BYTES):
+                if file.tell() > (expected.size or _LARGEST_DOWNLOAD):
                     raise _FailedAttempt("the server sent more bytes than the file has")
                 report(file.tell(), expected.size)
     except requests.RequestException as error:
@@ -277,8 +271,11 @@ def _receive(
 
 
 def _print_progress(file_name: str, done: int, total: int | None) -> None:
-    share = f"{done / total:4.0%} of {total / 1e6:.1f} MB" if total else f"{done / 1e6:.1f} MB"
-    print(f"\r{file_name}: {share}", end="\n" if done == total else "", file=sys.stderr, flush=True)
+    share = f"{done / 1e6:.1f} MB"
+    if total:
+        share = f"{done / total:4.0%} of {total / 1e6:.1f} MB"
+    end = "\n" if done == total else ""
+    print(f"\r{file_name}: {share}", end=end, file=sys.stderr, flush=True)
 
 
 def _cache_folder() -> Path:
@@ -288,8 +285,7 @@ def _cache_folder() -> Path:
 
 
 def _find_file(entry: DatasetInfo) -> tuple[CatalogueFile, Path] | None:
-    """The right file of an entry, if it is here: in the user's own folder, where a wrong one is an
-    error, or cached."""
+    """The right file of an entry: the user's own, where a wrong one is an error, or cached."""
     own = os.environ.get("LDLEARN_DATA", "")
     if own and (found := _find_file_in(Path(own).expanduser(), entry, strict=True)):
         return found
@@ -312,9 +308,8 @@ def _find_file_in(
             # Of several versions with one file name the preferred one, which is first, is compared.
             wrong.setdefault(path, f"{path} is not the {entry.title} of the catalogue: {problem}")
     if strict and wrong:
-        raise DatasetError(
-            f"{'; '.join(wrong.values())}. Replace or remove it, or unset LDLEARN_DATA."
-        )
+        problems = "; ".join(wrong.values())
+        raise DatasetError(f"{problems}. Replace or remove it, or unset LDLEARN_DATA.")
     return None
 
 
@@ -328,14 +323,12 @@ def _download_first(
 ) -> tuple[CatalogueFile, Path]:
     """Download from the first mirror that delivers."""
     if entry.manual:
-        raise DatasetError(
-            f"{entry.title} cannot be downloaded ({entry.terms}: {entry.terms_note}) {entry.manual}"
-        )
+        problem = f"cannot be downloaded ({entry.terms}: {entry.terms_note})"
+        raise DatasetError(f"{entry.title} {problem} {entry.manual}")
     folder = _cache_folder()
     # Before the first byte, while one can still think better of it.
-    on_message(
-        f"{entry.title}: terms of use: {entry.terms}. {entry.terms_note} Please cite: {entry.citation}"
-    )
+    terms = f"terms of use: {entry.terms}. {entry.terms_note}"
+    on_message(f"{entry.title}: {terms} Please cite: {entry.citation}")
     failures = []
     for file, mirror in _mirrors(entry):
         try:
@@ -345,7 +338,7 @@ def _download_first(
     raise DatasetError(" ".join(failures))
 
 
-def _read_file(entry: DatasetInfo, file: CatalogueFile, path: Path) -> LabelDataset:
+def _read_catalogued(entry: DatasetInfo, file: CatalogueFile, path: Path) -> LabelDataset:
     known = str(file.checksum)
     data = read_dataset(
         path, file.X, file.D, kind="distribution", normalise=file.normalise, checksum=known
@@ -354,6 +347,8 @@ def _read_file(entry: DatasetInfo, file: CatalogueFile, path: Path) -> LabelData
         raise DatasetError(f"{path}: {file.D!r} must have {entry.n_labels} columns, one per label.")
     # The stored labels need not follow from the degrees by any rule, as those of Natural Scene do
     # not.
-    Y = read_dataset(path, file.X, file.Y, kind="logical", checksum=known).Y if file.Y else None
+    Y = None
+    if file.Y:
+        Y = read_dataset(path, file.X, file.Y, kind="logical", checksum=known).Y
     source = file.mirrors[0] if file.mirrors else str(path)
     return entry.dataset(X=data.X, D=data.D, Y=Y, source=source, checksum=known)

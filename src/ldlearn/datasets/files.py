@@ -1,6 +1,7 @@
 """Data sets from files, and to files."""
 
 import os
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -116,43 +117,46 @@ def read_dataset(
         # twice.
         table = open_table(input, by_name=False)
         with table as source, source.opened.convert_errors():
-            parts = _select_columns(source, features, label_file or labels)
+            parts = _choose_features_and_labels(source, features, label_file or labels)
             if separator is not None:
                 X, labels_read, label_names = _read_lists(source, parts, separator)
             else:
                 X, labels_read, label_names = _read_matrices(source, parts, kind, normalise)
-            texts = {key: text for key, text in source.texts.items() if text}
+            if not checksum:
+                checksum = f"sha256:{sha256_of(path)}" if path.is_file() else ""
+            # The argument comes first, then the file's own texts, then its name.
+            texts = {"source": str(path), "name": path.stem}
+            texts |= {key: text for key, text in source.texts.items() if text}
+            if name:
+                texts["name"] = name
             return LabelDataset(
                 X=_as_features(X),
                 **labels_read,
                 feature_names=_names_in_file(source, "X", parts["X"]),
                 label_names=label_names,
-                checksum=checksum or (f"sha256:{sha256_of(path)}" if path.is_file() else ""),
-                # The argument comes first, then the file's own texts, then its name.
-                **{"source": str(path), "name": path.stem}
-                | texts
-                | ({"name": name} if name else {}),
+                checksum=checksum,
+                **texts,
             )
     except TableError as error:
         raise DatasetError(str(error)) from error
 
 
-def _select_columns(source: Source, features: Columns, labels: Columns) -> dict[str, list[int]]:
+def _choose_features_and_labels(
+    source: Source, features: Columns, labels: Columns
+) -> dict[str, list[int]]:
     """Positions of the features ("X") and of the labels, by field."""
     by_field = dict(source.labels) if labels is None else {"auto": source.find(labels, "labels")}
     if not by_field:
-        raise TableError(
-            f"name the labels, e.g. labels='emotion_*'; the columns are {format_list(source.names, 12)}."
-        )
-    taken = {i for positions in by_field.values() for i in positions}
-    selected = (
-        source.default_features(taken) if features is None else source.find(features, "features")
-    )
-    both = taken.intersection(selected)
-    if both:
-        raise TableError(
-            f"the column {source.names[min(both)]!r} was selected as a feature and as a label."
-        )
+        names = format_list(source.names, 12)
+        raise TableError(f"name the labels, e.g. labels='emotion_*'; the columns are {names}.")
+    taken = set(chain(*by_field.values()))
+    if features is None:
+        selected = source.default_features(taken)
+    else:
+        selected = source.find(features, "features")
+    for i in sorted(taken.intersection(selected)):
+        problem = "was selected as a feature and as a label."
+        raise TableError(f"the column {source.names[i]!r} {problem}")
     if not selected:
         raise TableError("no column is left for the features.")
     return {"X": selected, **by_field}
@@ -161,16 +165,12 @@ def _select_columns(source: Source, features: Columns, labels: Columns) -> dict[
 def _read_lists(
     source: Source, parts: dict[str, list[int]], separator: str
 ) -> tuple[Any, dict[str, Any], list[str]]:
-    """Features, fields of 0/1 labels and their names, of a table whose labels stand in one
-    column."""
+    """Features, fields of 0/1 labels and their names, of a table with a column of lists."""
     features, listed = ([source.names[i] for i in positions] for positions in parts.values())
     frame = source.read(dict.fromkeys([*features, *listed], "any"))
     table, labels, _ = expand_label_list(frame[listed], listed, separator, source.budget)
-    return (
-        to_matrix(frame[features], features),
-        {"Y": table[labels].to_numpy().astype(np.int8)},
-        labels,
-    )
+    fields = {"Y": table[labels].to_numpy().astype(np.int8)}
+    return to_matrix(frame[features], features), fields, labels
 
 
 def _read_matrices(
@@ -180,11 +180,12 @@ def _read_matrices(
     label_field = next(field for field in parts if field != "X")
     label_names = _names_in_file(source, label_field, parts[label_field])
     matrices = source.read_matrices(parts)
-    X, fields = matrices.pop("X"), dict[str, Any]()
+    X = matrices.pop("X")
+    fields: dict[str, Any] = {}
     for field, matrix in matrices.items():
         # A file may state what its matrices contain: one-hot degrees must not be taken for 0/1
         # labels.
-        kind_of_field = kind if kind != "auto" else _KIND_OF_FIELD.get(field, "auto")
+        kind_of_field = _KIND_OF_FIELD.get(field, "auto") if kind == "auto" else kind
         rows = range(source.first_row, source.first_row + len(matrix))
         fields |= to_dataset_fields(matrix, kind_of_field, label_names, rows, normalise=normalise)
     return X, fields, label_names

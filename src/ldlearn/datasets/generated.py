@@ -1,5 +1,4 @@
-"""Synthetic label distributions with controlled difficulty, of any size, and 0/1 labels as they may
-come about."""
+"""Synthetic label distributions with controlled difficulty, and 0/1 labels as they may arise."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import InitVar, dataclass
@@ -16,11 +15,11 @@ from ldlearn.core.simplex import Array, Mask, normalize_rows, softmax
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError
 
-Labels = NDArray[np.int8]
+LogicalLabels = NDArray[np.int8]
 
 BLOCK_ROWS = 2048  # part of what a seed means: another number would draw other rows
-DEGREE_MODES = ("threshold", "votes", "top-k")
-LABEL_MODES = (*DEGREE_MODES, "presence")
+_DEGREE_MODES = ("threshold", "votes", "top-k")
+_LABEL_MODES = (*_DEGREE_MODES, "presence")
 
 
 def _check_rules(settings: object, rules: Mapping[str, bool]) -> None:
@@ -41,7 +40,7 @@ class LabelSampler:
     k: int = 2
     missing: float = 0.0
 
-    def check(self, n_labels: int, modes: tuple[str, ...] = LABEL_MODES) -> None:
+    def check(self, n_labels: int, modes: tuple[str, ...] = _LABEL_MODES) -> None:
         """Raise one sentence about what is not allowed."""
         if self.mode not in modes:
             raise DatasetError(
@@ -58,30 +57,27 @@ class LabelSampler:
         }
         _check_rules(self, rules)
 
-    def draw_from_degrees(self, D: Array, rng: np.random.Generator) -> Labels:
+    def draw_from_degrees(self, D: Array, rng: np.random.Generator) -> LogicalLabels:
         """Labels of these distributions."""
         if self.mode == "votes":
-            Y: Array = (rng.multinomial(self.n_raters, self._vote_shares(D, rng)) > 0).astype(
-                np.int8
-            )
+            votes = rng.multinomial(self.n_raters, self._vote_shares(D, rng))
+            Y: Array = (votes > 0).astype(np.int8)
         elif self.mode == "top-k":
             Y = binarize(D, "top-k", k=self.k)
         else:
-            Y = binarize(D, delta=self.threshold) | binarize(
-                D, "top-k", k=1
-            )  # the largest counts in any case
+            # The largest counts in any case.
+            Y = binarize(D, delta=self.threshold) | binarize(D, "top-k", k=1)
         return self.drop_positives(Y, rng)
 
-    def draw_presence(self, logits: Array, rng: np.random.Generator) -> Labels:
+    def draw_presence(self, logits: Array, rng: np.random.Generator) -> LogicalLabels:
         """Each label by itself with the odds ``exp(logit)``, given that there is at least one."""
         chance = expit(logits)
         # The probability that this label or a later one is present.
         later = -np.expm1(np.cumsum(np.log1p(-chance)[:, ::-1], axis=1)[:, ::-1])
         Y = np.zeros(logits.shape, dtype=np.int8)
         for j in range(logits.shape[1]):
-            Y[:, j] = rng.random(len(Y)) < np.where(
-                Y.any(axis=1), chance[:, j], chance[:, j] / later[:, j]
-            )
+            needed = chance[:, j] / later[:, j]
+            Y[:, j] = rng.random(len(Y)) < np.where(Y.any(axis=1), chance[:, j], needed)
         return Y
 
     def _vote_shares(self, D: Array, rng: np.random.Generator) -> Array:
@@ -93,7 +89,7 @@ class LabelSampler:
         # multinomial refuses shares whose sum exceeds 1, be it by rounding
         return normalize_rows(D)
 
-    def drop_positives(self, Y: Labels, rng: np.random.Generator) -> Labels:
+    def drop_positives(self, Y: LogicalLabels, rng: np.random.Generator) -> LogicalLabels:
         """Each positive is lost with probability `missing`, but the last of a row stays."""
         if self.missing == 0:
             return Y
@@ -113,7 +109,7 @@ def make_logical_labels(
     k: int = 2,
     missing: float = 0.0,
     random_state: int = 0,
-) -> Labels:
+) -> LogicalLabels:
     """0/1 labels as they may come about from label distributions; every row has a positive one.
 
     Parameters
@@ -151,14 +147,13 @@ def make_logical_labels(
     if degrees.ndim != 2:
         raise DatasetError(f"D must be 2-D (rows x labels), got {degrees.ndim} dimension(s).")
     sampler = LabelSampler(labels, threshold, n_raters, concentration, k, missing)
-    sampler.check(degrees.shape[1], DEGREE_MODES)
+    sampler.check(degrees.shape[1], _DEGREE_MODES)
     return sampler.draw_from_degrees(degrees, np.random.default_rng(random_state))
 
 
 @dataclass
 class SyntheticRows:
-    """Generated rows of a seed, in blocks of a fixed size: block i depends on the settings, the
-    seed and i alone."""
+    """Generated rows in blocks of a fixed size; block i depends on settings, seed and i alone."""
 
     n_samples: int
     n_features: int
@@ -187,9 +182,8 @@ class SyntheticRows:
         }
         _check_rules(self, rules)
         self.seed = _as_seed(random_state)
-        rng = np.random.default_rng(
-            [self.seed, 0]
-        )  # what all blocks share; [seed, 1, i] draws the rows of block i
+        # What all blocks share; [seed, 1, i] draws the rows of block i.
+        rng = np.random.default_rng([self.seed, 0])
         n_latent = self.manifold_dim or self.n_features
         self.weights = _unit_columns(rng.standard_normal((n_latent, self.n_labels)))
         self.frequencies = rng.standard_normal((n_latent, self.n_features)) / np.sqrt(n_latent)
@@ -220,11 +214,8 @@ class SyntheticRows:
         rng = np.random.default_rng([self.seed, 2, index])  # labels leave X and D as they are
         if self.sampler.mode == "presence":
             present = self.sampler.draw_presence(logits, rng)
-            return (
-                X,
-                normalize_rows(present.astype(float)),
-                self.sampler.drop_positives(present, rng),
-            )
+            shares = normalize_rows(present.astype(float))
+            return X, shares, self.sampler.drop_positives(present, rng)
         return X, D, self.sampler.draw_from_degrees(D, rng)
 
     def _draw_logits(self, latent: Array, rng: np.random.Generator) -> Array:
@@ -237,16 +228,14 @@ class SyntheticRows:
 
 
 def _unit_columns(W: Array) -> Array:
-    """Columns of length 1, orthogonal if they can be: no label is then favoured by its relation to
-    others."""
+    """Columns of length 1, orthogonal if they can be, so that no label is favoured."""
     if W.shape[0] >= W.shape[1]:
         return np.linalg.qr(W)[0]
     return W / np.linalg.norm(W, axis=0)
 
 
 def _draw_support(logits: Array, sparsity: float, rng: np.random.Generator) -> Mask:
-    """The largest logits of each row, as many as keep the expected fraction of zeros at
-    `sparsity`."""
+    """The largest logits of each row; the expected fraction of zeros is `sparsity`."""
     n_rows, n_labels = logits.shape
     # One label is always there; each of the others has this chance, so that zeros make up
     # `sparsity` on average.
@@ -281,9 +270,8 @@ def iter_label_distributions(
     >>> [len(X) for X, D in iter_label_distributions(5000)]
     [2048, 2048, 904]
     """
-    return (
-        (X, D) for X, D in SyntheticRows(n_samples, n_features, n_labels, **settings).blocks(dtype)
-    )
+    rows = SyntheticRows(n_samples, n_features, n_labels, **settings)
+    return ((X, D) for X, D in rows.blocks(dtype))
 
 
 def make_label_distributions(
@@ -305,8 +293,7 @@ def make_label_distributions(
     random_state: Any = 0,
     dtype: DTypeLike = np.float64,
 ) -> LabelDataset:
-    r"""Synthetic features and label distributions with controlled difficulty, and 0/1 labels as
-    they may come about.
+    r"""Synthetic features, label distributions and 0/1 labels, with controlled difficulty.
 
     The logits of a row are ``sharpness`` times (signal + noise), of variance 1 together, plus an
     offset per label; the distribution is their softmax over the support of the row. Without a
