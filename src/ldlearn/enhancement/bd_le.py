@@ -14,7 +14,13 @@ from ldlearn.base.parameters import (
     estimator_dataclass,
 )
 from ldlearn.core.graph import knn_graph, laplacian
-from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, to_distributions
+from ldlearn.core.simplex import (
+    Array,
+    Mask,
+    SampleWeight,
+    row_weights,
+    to_distributions,
+)
 from ldlearn.solvers.spd import solve_semidefinite
 
 

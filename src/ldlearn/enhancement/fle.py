@@ -5,11 +5,22 @@ from typing import ClassVar
 import numpy as np
 
 from ldlearn.base import Enhancer
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.reconstruction import nonnegative_quadratic
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, row_weights
+from ldlearn.core.simplex import (
+    Array,
+    Mask,
+    SampleWeight,
+    normalize_rows,
+    row_weights,
+)
 
 
 @estimator_dataclass

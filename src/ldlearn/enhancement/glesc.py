@@ -6,11 +6,21 @@ import numpy as np
 from scipy import fft
 
 from ldlearn.base import Capabilities, Enhancer
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.resources import require_memory
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, Mask, softmax
-from ldlearn.solvers.low_rank import ThinFactors, shrinkage, smooth_by_representation, thin_factors
+from ldlearn.solvers.low_rank import (
+    ThinFactors,
+    shrinkage,
+    smooth_by_representation,
+    thin_factors,
+)
 
 
 @estimator_dataclass

@@ -24,7 +24,13 @@ from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.kernels import mean_distance, rbf_kernel
 from ldlearn.core.resources import require_memory
 from ldlearn.core.scaling import to_dense
-from ldlearn.core.simplex import Array, Indices, Mask, positive_or_one, to_distributions
+from ldlearn.core.simplex import (
+    Array,
+    Indices,
+    Mask,
+    positive_or_one,
+    to_distributions,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.spd import solve_operator, solve_spd
 

@@ -6,9 +6,19 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn.base import Enhancer
-from ldlearn.base.parameters import OutputMap, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    OutputMap,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.reconstruction import reconstruction_laplacian, reconstruction_weights
-from ldlearn.core.simplex import Array, Mask, positive_or_one, to_distributions
+from ldlearn.core.simplex import (
+    Array,
+    Mask,
+    positive_or_one,
+    to_distributions,
+)
 
 _RIDGE = 1e-8  # makes the minimiser unique: M has the constants in its null space
 

@@ -16,7 +16,13 @@ from ldlearn.base.parameters import (
     estimator_dataclass,
 )
 from ldlearn.core.scaling import Scaling, feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    normalize_rows,
+    row_weights,
+    softmax,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import logit_gradient
 from ldlearn.learning.networks import LayerSizes, check_layer_sizes

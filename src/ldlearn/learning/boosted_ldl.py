@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, Literal
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+)
 
 import numpy as np
 from scipy import sparse

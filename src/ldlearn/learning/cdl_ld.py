@@ -10,7 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    normalize_rows,
+    row_weights,
+)
 
 
 @estimator_dataclass

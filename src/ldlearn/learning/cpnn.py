@@ -8,9 +8,20 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+    row_weights,
+    softmax,
+)
 from ldlearn.learning.networks import LayerSizes, check_single_layer
 
 

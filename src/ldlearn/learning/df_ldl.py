@@ -6,7 +6,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, normalize_rows
 from ldlearn.learning.aa_knn import AAKNN

@@ -6,12 +6,28 @@ from typing import ClassVar
 import numpy as np
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    mean_logits,
+    row_weights,
+    softmax,
+)
 from ldlearn.learning.linear_softmax import logit_gradient
 from ldlearn.solvers.lbfgs import minimize_lbfgs
-from ldlearn.solvers.sinkhorn import Transport, sinkhorn, total_plan, transport_cost
+from ldlearn.solvers.sinkhorn import (
+    Transport,
+    sinkhorn,
+    total_plan,
+    transport_cost,
+)
 
 
 @estimator_dataclass

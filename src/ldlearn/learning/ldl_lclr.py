@@ -8,7 +8,12 @@ from scipy import linalg
 from scipy.spatial.distance import cdist
 
 from ldlearn.base.parameters import NonNegative, Positive, estimator_dataclass
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+    row_weights,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner, logit_gradient
 

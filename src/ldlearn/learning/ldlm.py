@@ -5,7 +5,12 @@ import numpy as np
 from ldlearn.base import Capabilities
 from ldlearn.base.parameters import NonNegative, estimator_dataclass
 from ldlearn.core.simplex import Array
-from ldlearn.learning.ldl_hr import highest_labels, margin_losses, rounded_abs, rounded_hinge
+from ldlearn.learning.ldl_hr import (
+    highest_labels,
+    margin_losses,
+    rounded_abs,
+    rounded_hinge,
+)
 from ldlearn.learning.linear_softmax import LinearSoftmaxLearner
 
 

@@ -6,9 +6,20 @@ import numpy as np
 from scipy import linalg
 
 from ldlearn.base import Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import TINY, Array, SampleWeight, normalize_rows, row_weights
+from ldlearn.core.simplex import (
+    TINY,
+    Array,
+    SampleWeight,
+    normalize_rows,
+    row_weights,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.low_rank import thin_factors
 

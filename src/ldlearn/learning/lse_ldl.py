@@ -10,9 +10,20 @@ from scipy.special import xlogy
 from sklearn.linear_model import ridge_regression
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.graph import knn_graph, laplacian
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+    row_weights,
+    softmax,
+)
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.lbfgs import minimize_lbfgs

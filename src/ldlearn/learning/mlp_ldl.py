@@ -7,9 +7,21 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    log_softmax,
+    mean_logits,
+    row_weights,
+    softmax,
+)
 from ldlearn.learning.networks import LayerSizes, check_single_layer
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 

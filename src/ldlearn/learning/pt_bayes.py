@@ -10,7 +10,13 @@ from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import Positive, RandomState, estimator_dataclass
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.scaling import feature_scaling
-from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, row_weights, softmax
+from ldlearn.core.simplex import (
+    Array,
+    SampleWeight,
+    clip_degrees,
+    row_weights,
+    softmax,
+)
 
 
 @estimator_dataclass

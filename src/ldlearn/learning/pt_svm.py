@@ -3,7 +3,12 @@
 from itertools import combinations
 from math import isqrt
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, Literal
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+)
 
 import numpy as np
 from scipy.special import expit
@@ -14,11 +19,22 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import Positive, PositiveInt, RandomState, estimator_dataclass
+from ldlearn.base.parameters import (
+    Positive,
+    PositiveInt,
+    RandomState,
+    estimator_dataclass,
+)
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.kernels import rbf_blocks
 from ldlearn.core.logical import draw_labels
-from ldlearn.core.simplex import Array, Indices, SampleWeight, clip_degrees, row_weights
+from ldlearn.core.simplex import (
+    Array,
+    Indices,
+    SampleWeight,
+    clip_degrees,
+    row_weights,
+)
 from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
 
 

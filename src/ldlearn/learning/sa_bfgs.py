@@ -5,7 +5,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.simplex import Array, SampleWeight
 from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.linear_predictor import linear_softmax

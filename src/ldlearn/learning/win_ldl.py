@@ -5,7 +5,12 @@ from typing import ClassVar
 import numpy as np
 
 from ldlearn.base import Capabilities, Learner
-from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
+from ldlearn.base.parameters import (
+    NonNegative,
+    Positive,
+    PositiveInt,
+    estimator_dataclass,
+)
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, clip_degrees, project_simplex
 from ldlearn.solvers.low_rank import ThinFactors, thin_factors
