@@ -37,8 +37,10 @@ class GLESC(Enhancer):
 
     .. math::
 
-        \min_{Z, E}\; |(Z_1, Z_2)|_{tnn} + \beta |(E_1; E_2)|_{2,1} \;\; \text{with} \;\; X_v^T = X_v^T Z_v + E_v,
-        \qquad \min_F\; |F - Y|^2 + \lambda |F - C^T F|^2, \;\; C = (Z_1 + Z_2) / 2, \qquad D = softmax(F)
+        \min_{Z, E}\; |(Z_1, Z_2)|_{tnn} + \beta |(E_1; E_2)|_{2,1}
+        \;\; \text{with} \;\; X_v^T = X_v^T Z_v + E_v,
+        \qquad \min_F\; |F - Y|^2 + \lambda |F - C^T F|^2, \;\; C = (Z_1 + Z_2) / 2,
+        \qquad D = softmax(F)
 
     :math:`X_1` holds the standardised features, :math:`X_2 = Y`; :math:`|.|_{tnn}` is the mean over
     frequencies of the nuclear norms of the tensor's slices after a Fourier transform along the

@@ -25,8 +25,7 @@ _RIDGE = 1e-8  # makes the minimiser unique: M has the constants in its null spa
 
 @estimator_dataclass
 class ML(Enhancer):
-    r"""Multi-label manifold (ML): real labels that neighbours rebuild with the weights that rebuild
-    the features.
+    r"""Multi-label manifold (ML): neighbours rebuild real labels with the weights of the features.
 
     Assumes that features and labels live on manifolds of the same local shape. Recovers real
     numbers which keep the signs of the logical labels, at least ``lam`` from zero, and are

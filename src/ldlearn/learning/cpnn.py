@@ -133,7 +133,8 @@ class CPNN(Learner):
             rng.normal(size=h),
             rng.normal(size=h) / h,
         ]
-        loss = partial(_network_loss, scaling.apply(X), D, weights / total, self.l2 / total)
+        Z = scaling.apply(X)
+        loss = partial(_network_loss, Z, D, weights / total, self.l2 / total)
         V, self.label_coef_, a, self.output_coef_ = self._minimize_lbfgs(loss, start).arrays
         self.hidden_coef_, self.hidden_intercept_ = scaling.undo(V, a)
         self._label_offsets = _label_positions(D.shape[1])[:, None] * self.label_coef_
@@ -168,7 +169,8 @@ def _network_loss(
     m, h = V.shape
     t = _label_positions(D.shape[1])
     F = Z @ V + a
-    loss = penalty * (m * np.vdot(V, V) + u @ u + h * w @ w)
+    squares = m * np.vdot(V, V) + u @ u + h * w @ w
+    loss = penalty * squares
     gF = np.empty_like(F)
     gu = 2.0 * penalty * u
     gw = 2.0 * penalty * h * w

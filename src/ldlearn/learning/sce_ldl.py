@@ -40,7 +40,8 @@ class SCELDL(Learner):
 
     .. math::
 
-        \min_{\omega, u, b}\; -\sum_{ij} D_{ij} \Big[ \ln P_{ij} + \lambda \sum_{r=1}^{R} \sigma(-a_{ijr}) \Big]
+        \min_{\omega, u, b}\; -\sum_{ij} D_{ij} \Big[ \ln P_{ij}
+        + \lambda \sum_{r=1}^{R} \sigma(-a_{ijr}) \Big]
         + l_2 \sum_r |\omega_r|^2,
         \qquad P_{ij} \propto \exp\Big( b_j + \sum_{r=1}^{R} \ln(1 + e^{a_{ijr}}) \Big),
         \quad a_{ijr} = \omega_r^T x_i + u_{jr}
@@ -183,7 +184,9 @@ def _energy_loss(
         log_P = log_softmax(np.log(one_plus).sum(axis=2) + b)
         loss -= np.vdot(d, log_P + lam * off.sum(axis=2))
         G = w * np.exp(log_P) - d
-        Q = on * ((lam * d)[:, :, None] * off + G[:, :, None])  # G S + lam d S (1 - S)
+        # G S + lam d S (1 - S).
+        rewards = (lam * d)[:, :, None] * off
+        Q = on * (rewards + G[:, :, None])
         gF[rows] = Q.sum(axis=1)
         gU += Q.sum(axis=0)
         gb += G.sum(axis=0)
