@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
 from ldlearn.exceptions import FileError, LDLearnError, ParameterError, TableError
+from ldlearn.tables.options import option
 
 PIPE = "-"
 BUFFER_BYTES = 4 << 20  # of a file that is read: what can be looked at before it is parsed
@@ -175,9 +176,9 @@ class Dialect:
         Any name that Python knows, such as "utf-8" or "cp1252".
     """
 
-    delimiter: str | None = None
-    decimal: str | None = None
-    encoding: str | None = None
+    delimiter: str | None = option("CHAR", "Column separator; default: detected.")
+    decimal: str | None = option("CHAR", "Decimal mark, . or ,; default: detected.")
+    encoding: str | None = option("NAME", "Text encoding; default: detected.")
 
     def __post_init__(self) -> None:
         delimiter = _SEPARATOR_NAMES.get(self.delimiter or "", self.delimiter)
@@ -194,6 +195,32 @@ class Dialect:
         except LookupError:
             advice = "usual ones are utf-8, cp1252, utf-16."
             raise ParameterError(f"There is no encoding {self.encoding!r}; {advice}") from None
+
+
+@dataclass(frozen=True)
+class ReadingOptions:
+    """How a table is read, and where messages and progress are reported.
+
+    Attributes
+    ----------
+    format : str, optional
+        Format of the file, if it cannot be inferred from its name.
+    dialect : Dialect
+        Separator, decimal mark and encoding of a text table; they are detected if not given.
+    on_message : callable, optional
+        Called with messages about anything unusual in the file; by default they become warnings.
+    progress : callable
+        Reports the progress of reading; see `Progress`.
+    max_bytes : int, optional
+        The largest number of bytes that the table may take; by default it follows from the size of
+        the file.
+    """
+
+    format: str | None = option("FMT", "Format of standard input; default csv.", None, "--from")
+    dialect: Dialect = Dialect()
+    on_message: OnMessage | None = None
+    progress: Progress = no_progress
+    max_bytes: int | None = None
 
 
 @dataclass
