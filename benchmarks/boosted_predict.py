@@ -85,7 +85,8 @@ def compare(name: str, model: BoostedLDL, booster: Any) -> None:
 
 def main() -> None:
     print(
-        f"{'case':<24} {'trees':>6} {'LightGBM s':>11} {'ldlearn s':>10} {'ratio':>6} {'difference':>11}"
+        f"{'case':<24} {'trees':>6} {'LightGBM s':>11} {'ldlearn s':>10} {'ratio':>6} "
+        f"{'difference':>11}"
     )
     compare("default, 6 labels", *fit(20, 0, 6, n_estimators=60))
     compare("5 categorical features", *fit(20, 5, 6, n_estimators=60))

@@ -70,7 +70,8 @@ def main() -> None:
             write_table(path, options.rows, options.features, 5, rows_per_group)
             ratio, seconds = measure(path, warm)
             print(
-                f"{options.rows:,} x {options.features} parquet, row groups of {rows_per_group:,}: peak memory "
+                f"{options.rows:,} x {options.features} parquet, row groups of {rows_per_group:,}: "
+                f"peak memory "
                 f"{ratio:.2f} times X (at most 2), {seconds:.1f} s"
             )
 

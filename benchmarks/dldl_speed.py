@@ -79,7 +79,8 @@ def growth() -> None:
     ]
     exponent = np.polyfit(np.log(sizes), np.log(times), 1)[0]
     print(
-        f"growth of fit time from {sizes[0]} to {sizes[-1]} rows: n^{exponent:.2f}   (target: at most n^1.15)"
+        f"growth of fit time from {sizes[0]} to {sizes[-1]} rows: n^{exponent:.2f}   (target: at "
+        f"most n^1.15)"
     )
     print("  " + ", ".join(f"{n}: {t:.2f} s" for n, t in zip(sizes, times, strict=True)))
 
@@ -106,7 +107,8 @@ def memory(alpha: float) -> None:
     watcher.join()
     ratio = (peak - before) / X.nbytes
     print(
-        f"peak extra memory at 40000 x 100, alpha={alpha:g}: {ratio:.1f} times X   (target: at most 6)"
+        f"peak extra memory at 40000 x 100, alpha={alpha:g}: {ratio:.1f} times X   "
+        "(target: at most 6)"
     )
 
 
@@ -120,7 +122,8 @@ def whole_grid(X: np.ndarray, D: np.ndarray) -> None:
         f"the paper's grid, {len(models)} points, {len(steps)} D-steps: {wall:.0f} s in one process"
     )
     print(
-        f"  Newton iterations: worst {steps.max()}, median {np.median(steps):g}; not converged: {failures}"
+        f"  Newton iterations: worst {steps.max()}, median {np.median(steps):g}; not converged: "
+        f"{failures}"
     )
 
 

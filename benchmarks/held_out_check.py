@@ -113,7 +113,8 @@ def main() -> int:
             counts = [sum(case[name] for case in some) for name in ("slope", "likelihood")]
             print(f"| {way} | {title} | {len(some)} | {counts[0]} | {counts[1]} |")
     print(
-        "\n| simulated votes, 300 rows | simulations | slope warns | likelihood warns | standard error |"
+        "\n| simulated votes, 300 rows | simulations "
+        "| slope warns | likelihood warns | standard error |"
     )
     print("|---|---|---|---|---|")
     for title, parameters in SIMULATIONS.items():

@@ -93,7 +93,8 @@ def compare(
         no_duplicates = len(read_records(killed, history=True)) == len(METHODS) * repeats
     summary = (
         f"{len(METHODS) * repeats} cells, {seconds:.1f} s uninterrupted with {jobs} job(s)\n"
-        f"{hits} of {kills} kills hit a running process; {truncated} left a truncated line; {before} cells were kept\n"
+        f"{hits} of {kills} kills hit a running process; {truncated} left a truncated line; "
+        f"{before} cells were kept\n"
         f"records identical to the uninterrupted run's: {same}; no duplicate cells: {no_duplicates}"
     )
     return bool(same and hits and no_duplicates), summary

@@ -192,7 +192,10 @@ def cost_model(shrink: int) -> dict[str, Any]:
 
 def machine() -> str:
     gigabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / GIGABYTE
-    return f"{os.cpu_count()} cores, {gigabytes:.0f} GB, Python {platform.python_version()}, Dask {dask.__version__}"
+    return (
+        f"{os.cpu_count()} cores, {gigabytes:.0f} GB, Python {platform.python_version()}, Dask "
+        f"{dask.__version__}"
+    )
 
 
 def table(heads: list[str], rows: list[list[str]]) -> list[str]:
@@ -214,7 +217,8 @@ def page(stored: dict[str, Any]) -> str:
             else f"beta={WEIGHTS['beta']:g}, gamma={WEIGHTS['gamma']:g}"
         )
         lines += [
-            f"## {run['rows']:,} x {run['features']} x {run['labels']}, float32 ({gigabytes:.2g} GB)",
+            f"## {run['rows']:,} x {run['features']} x {run['labels']}, "
+            f"float32 ({gigabytes:.2g} GB)",
             "",
         ]
         where = f"{run['workers']} workers of {run['memory']}, blocks of {run['block']:,} rows"
@@ -253,7 +257,10 @@ def model_page(model: dict[str, Any]) -> list[str]:
         ],
     )
     each = f"A round {1e3 * k['round']:.3g} ms, a task {1e3 * k['task']:.3g} ms"
-    row = f"a feature of a row {1e9 * k['feature']:.3g} ns, a label of a row {1e9 * k['label']:.3g} ns"
+    row = (
+        f"a feature of a row {1e9 * k['feature']:.3g} ns, a label of a row "
+        f"{1e9 * k['label']:.3g} ns"
+    )
     size = f"{far['rows']:,} x {far['features']} x {far['labels']} on {far['workers']} such workers"
     how = f"blocks of {far['block']:,} rows, {far['rounds']} rounds"
     predicted = f"Predicted for {size}, {how}: {far['seconds'] / 60:.0f} minutes. Not measured."

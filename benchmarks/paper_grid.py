@@ -66,7 +66,8 @@ def main() -> None:
         record = run_plan(work, folder, jobs=options.jobs).records[0]
         seconds = time.perf_counter() - started
     print(
-        f"{record['dataset']}: {len(record['grid'])} points in {seconds:.1f} s with {options.jobs} job(s)"
+        f"{record['dataset']}: {len(record['grid'])} points in "
+        f"{seconds:.1f} s with {options.jobs} job(s)"
     )
     print(f"separate fits in one process: {separate_fits(work) / seconds:.1f} times as long")
 

@@ -80,7 +80,8 @@ PAIRS = (
         "FCM",
         "FCM",
         "enhancer",
-        "same iteration, two products with X a step in both: no factor of 5 unless stopped earlier, as ours is by "
+        "same iteration, two products with X a step in both: no factor of 5 unless stopped "
+        "earlier, as ours is by "
         "default; the peer does not normalise the associations",
         lambda c: {"n_clusters": 50, "max_iter": 10_000, "normalize": "softmax"},
         seeded=True,
@@ -110,14 +111,16 @@ PAIRS = (
         "GLLE",
         "GLLE",
         "enhancer",
-        "other objective: the peer adds correlations of rows within clusters and stops after 50 steps",
+        "other objective: the peer adds "
+        "correlations of rows within clusters and stops after 50 steps",
         lambda c: {"n_neighbors": c + 1, "sigma": 1.0},
     ),
     Pair(
         "SA_BFGS",
         "SABFGS",
         "learner",
-        "same objective; few products with X reach its minimum on well-conditioned features: no factor of 5 there",
+        "same objective; few products with X reach its minimum on well-conditioned features: no "
+        "factor of 5 there",
         lambda c: {"l2": 0.0, "fit_intercept": False},
         max_entropy=True,
     ),
@@ -168,7 +171,8 @@ PAIRS = (
         "LDLSF",
         "LDLSF",
         "learner",
-        "same objective, solved further; without an intercept it asks in vain for rows that sum to one",
+        "same objective, solved further; "
+        "without an intercept it asks in vain for rows that sum to one",
         lambda c: {"fit_intercept": False},
         compiles=True,
     ),
@@ -183,7 +187,8 @@ PAIRS = (
         "LALOT",
         "LALOT",
         "learner",
-        "same objective; the peer descends in steps of 0.0001 and stops once the divergence, not its objective, rises",
+        "same objective; the peer descends in steps of 0.0001 and stops once the divergence, not "
+        "its objective, rises",
         lambda c: {"lam": 0.2},
     ),
 )
@@ -416,7 +421,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def versions(python: Path) -> str:
-    code = "from importlib.metadata import version as v; print(*(p + ' ' + v(p) for p in {}), sep=', ')"
+    code = (
+        "from importlib.metadata import version as v; print(*(p + ' ' + v(p) for p in {}), "
+        "sep=', ')"
+    )
     names = ["python-ldl", "numpy", "scipy", "scikit-learn", "keras", "torch"]
     theirs = subprocess.run(
         [python, "-c", code.format(names)], capture_output=True, text=True, check=True

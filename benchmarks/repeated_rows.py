@@ -61,7 +61,8 @@ def main() -> None:
         error = np.sqrt(rate * (1 - rate) / n)
         verdict = "meets" if rate <= BAR else "misses"
         print(
-            f"{kind:>9} rows: {rate:.3f} ± {error:.3f} of {n} tables are called informative ({verdict} {BAR:.0%})"
+            f"{kind:>9} rows: {rate:.3f} ± {error:.3f} of {n} tables are called informative "
+            f"({verdict} {BAR:.0%})"
         )
 
 

@@ -25,15 +25,22 @@ import pandas as pd
 
 LABELS = ["l0", "l1", "l2", "l3"]
 FIT = "model = ldlearn.tables.fit_table(data, 'l0:l3', folder + '/model.ldl', holdout=0)"
-ARRAYS = "table = pd.read_csv(data); X, Y = model.transform(table), table[['l0', 'l1', 'l2', 'l3']].to_numpy()"
+ARRAYS = (
+    "table = pd.read_csv(data); X, Y = model.transform(table), table[['l0', 'l1', 'l2', "
+    "'l3']].to_numpy()"
+)
 # name: rows, columns, limit of the ratio, what is done before, the step, the bare step
 CASES = {
     "wide": (
-        1000, 10_000, 1.5, [FIT, ARRAYS],
-        "ldlearn.tables.predict_table(data, folder + '/model.ldl', folder + '/out.csv')", "model.estimator.predict(X)",
+        1000,
+        10_000,
+        1.5,
+        [FIT, ARRAYS],
+        "ldlearn.tables.predict_table(data, folder + '/model.ldl', folder + '/out.csv')",
+        "model.estimator.predict(X)",
     ),
     "tall": (200_000, 20, 2.0, [FIT, ARRAYS], FIT, "DLDL().fit(X, Y)"),
-}  # fmt: skip
+}
 
 
 def write_table(path: Path, n_rows: int, n_columns: int) -> None:

@@ -37,8 +37,10 @@ def violations(page: Any) -> list[str]:
             files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
         )
     found = page.evaluate(
-        "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations.map("
-        "(rule) => [rule.id, rule.help, rule.nodes.slice(0, 3).map((node) => String(node.target[0]))]))"
+        "axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => "
+        "violations.map("
+        "(rule) => [rule.id, rule.help, rule.nodes.slice(0, 3).map((node) => "
+        "String(node.target[0]))]))"
     )
     return [f"{rule}: {what}: {', '.join(where)}" for rule, what, where in found]
 

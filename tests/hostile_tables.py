@@ -181,7 +181,10 @@ def growing_chunk(file):
     file["D"] = np.full((2, 3), 0.5)
 
 
-SHEET = '<worksheet xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{}</sheetData></worksheet>'
+SHEET = (
+    "<worksheet "
+    'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><sheetData>{}</sheetData></worksheet>'
+)
 BOOK = (
     '<workbook xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main" '
     'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><sheets>{}</sheets></workbook>'
@@ -190,7 +193,8 @@ RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships
 LINKS = (
     '<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">'
     f'<Relationship Id="r1" Type="{RELATIONS}/worksheet" Target="worksheets/sheet1.xml"/>'
-    f'<Relationship Id="r2" Type="{RELATIONS}/sharedStrings" Target="sharedStrings.xml"/></Relationships>'
+    f'<Relationship Id="r2" Type="{RELATIONS}/sharedStrings" '
+    f'Target="sharedStrings.xml"/></Relationships>'
 )
 
 
@@ -312,7 +316,8 @@ CASES = {
     "links7.mat": hdf5(many_links),
     "growing7.mat": hdf5(growing_chunk),
     "far.xlsx": workbook(
-        '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c r="XFD1048576"><v>1</v></c></row>'
+        '<row r="1"><c r="A1"><v>1</v></c></row><row r="1048576"><c '
+        'r="XFD1048576"><v>1</v></c></row>'
     ),
     "wide.xlsx": workbook(lambda: "<row>" + "<c/>" * 10_000 + "</row>" + "<row/>" * 200_000),
     "shared.xlsx": workbook(
@@ -348,11 +353,27 @@ CASES = {
     ),
 }
 DEFAULT = (
-    "text.parquet", "runs.feather", "nulls.feather", "index.svm", "names.npz", "keys.jsonl", "attributes.arff",
-    "empty_end.csv", "long_name.npz", "zero_rows.npy", "fixed.feather", "labels.parquet", "views.feather",
-    "shape7.mat", "far.xlsx", "shared.xlsx", "tasks.import.json", "lists.json", "zeros.csv.gz",
+    "text.parquet",
+    "runs.feather",
+    "nulls.feather",
+    "index.svm",
+    "names.npz",
+    "keys.jsonl",
+    "attributes.arff",
+    "empty_end.csv",
+    "long_name.npz",
+    "zero_rows.npy",
+    "fixed.feather",
+    "labels.parquet",
+    "views.feather",
+    "shape7.mat",
+    "far.xlsx",
+    "shared.xlsx",
+    "tasks.import.json",
+    "lists.json",
+    "zeros.csv.gz",
     "labels.csv",
-)  # fmt: skip
+)
 
 
 def command(path):

@@ -33,7 +33,7 @@ from sklearn.preprocessing import (
 
 from ldlearn import DLDL, FromClassifier, StackedLDL, VoteLDL
 from ldlearn.tables import TableModel, save_model
-from ldlearn.tables.model_schema import _schema_tables
+from ldlearn.tables.model_schema import _RECORDS, find_schema
 
 MEGABYTES = 200
 SECONDS = 5
@@ -45,7 +45,8 @@ from ldlearn.tables import TableModel, load_model
 from ldlearn.tables.description import describe_model
 
 def megabytes(field):
-    return int(re.search(rf"{field}:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1]) / 1024
+    status = Path("/proc/self/status").read_text()
+    return int(re.search(rf"{field}:\\s+(\\d+) kB", status)[1]) / 1024
 
 def load(path):
     model = load_model(path)
@@ -68,7 +69,8 @@ for path in paths:
         outcome = str(error)
     except Exception as error:
         outcome = f"UNEXPECTED {error!r}"
-    print(json.dumps([outcome, time.process_time() - start, megabytes("VmHWM") - before]), flush=True)
+    seconds = time.process_time() - start
+    print(json.dumps([outcome, seconds, megabytes("VmHWM") - before]), flush=True)
 """
 
 
@@ -102,18 +104,16 @@ class ModelFile:
 
     def objects(self) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
         """Types and values of the attributes of each object, and of the stored predictions."""
-        tables = _schema_tables()
 
         def search(value: Any) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
             if isinstance(value, dict) and "class" in value:
-                table = tables[value["class"]]
-                yield table if "module" in table else tables["estimator"] | table, value["state"]
+                yield find_schema(value["class"]).attributes, value["state"]
             for child in value.values() if isinstance(value, dict) else value:
                 if isinstance(child, dict | list):
                     yield from search(child)
 
         yield from search(self.content["model"])
-        yield tables["probe"], self.content["probe"]["dict"]
+        yield _RECORDS["probe"], self.content["probe"]["dict"]
 
     def dimensions(self) -> Iterator[tuple[Any, Any, list[tuple[str, int]]]]:
         """Values that have lengths: where they are, and the names and values of their lengths."""

@@ -54,7 +54,9 @@ body { background: #888; color: #000; }
 </style><main><h1>Looks</h1>
 <p id="light">one</p><p id="dark">two</p><p id="narrow">three</p><p id="redrawn">four</p></main>
 <script>
-matchMedia("(max-width: 40rem)").onchange = () => { document.querySelector("#redrawn").style.color = "#999"; };
+matchMedia("(max-width: 40rem)").onchange = () => {
+    document.querySelector("#redrawn").style.color = "#999";
+};
 </script></html>"""
 
 

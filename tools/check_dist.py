@@ -24,7 +24,8 @@ import numpy as np, pandas as pd
 rng = np.random.default_rng(0)
 X = rng.normal(size=(60, 3))
 D = np.exp(X @ rng.normal(size=(3, 3))); D /= D.sum(axis=1, keepdims=True)
-table = pd.DataFrame(X, columns=["a", "b", "c"]).join(pd.DataFrame((D > 0.2).astype(int), columns=["x", "y", "z"]))
+labels = pd.DataFrame((D > 0.2).astype(int), columns=["x", "y", "z"])
+table = pd.DataFrame(X, columns=["a", "b", "c"]).join(labels)
 table.to_csv("table.csv", index=False)
 """
 COMMANDS = (
@@ -66,7 +67,8 @@ def check_tag(wheel: Path) -> None:
     version, tag = wheel.name.split("-")[1], os.environ.get("GITHUB_REF_NAME", "")
     if os.environ.get("GITHUB_REF_TYPE") == "tag" and tag != f"v{version}":
         raise SystemExit(
-            f"The tag is {tag}, but the version is {version}: set it in pyproject.toml and CITATION.cff"
+            f"The tag is {tag}, but the version is {version}: set it in pyproject.toml and "
+            f"CITATION.cff"
         )
 
 

@@ -71,7 +71,10 @@ def draw(
         ]
     height = TOP + STEP * len(LABELS)
     font = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="{font}" role="img">'
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        f'font-family="{font}" role="img">'
+    )
     title = (
         "<title>A text, its 0/1 labels, the degrees that ldlearn recovers, and the votes</title>"
     )
@@ -79,7 +82,10 @@ def draw(
 
 
 def write(x: float, y: float, text: str, colour: str, size: float, weight: int = 400) -> str:
-    return f'<text x="{x}" y="{y}" fill="{colour}" font-size="{size}" font-weight="{weight or 400}">{escape(text)}</text>'
+    return (
+        f'<text x="{x}" y="{y}" fill="{colour}" font-size="{size}" '
+        f'font-weight="{weight or 400}">{escape(text)}</text>'
+    )
 
 
 def bar(x: float, y: float, degree: float, colour: str, ink: str) -> list[str]:
@@ -104,10 +110,12 @@ def main() -> None:
         )
     equal = UniformLE().fit_enhance(X, Y)
     print(
-        f"{text!r}: overlap {intersection(D[[ROW]], degrees[[ROW]]):.3f}, {tweets.counts[ROW].sum()} votes"
+        f"{text!r}: overlap {intersection(D[[ROW]], degrees[[ROW]]):.3f}, "
+        f"{tweets.counts[ROW].sum()} votes"
     )
     print(
-        f"all rows: {intersection(D, degrees):.3f}; equal degrees of the positive labels: {intersection(D, equal):.3f}"
+        f"all rows: {intersection(D, degrees):.3f}; equal degrees of the positive labels: "
+        f"{intersection(D, equal):.3f}"
     )
 
 

@@ -177,7 +177,8 @@ def main() -> int:
         tasks = [(mutation, mutation.tests, options.seconds) for mutation in mutations]
         for mutation, test in zip(mutations, pool.imap(detecting_test, tasks), strict=True):
             print(
-                f"{mutation.file}: {mutation.breaks}: {f'noticed by {test}' if test else 'SURVIVED'}",
+                f"{mutation.file}: {mutation.breaks}: "
+                f"{f'noticed by {test}' if test else 'SURVIVED'}",
                 flush=True,
             )
             survivors += [] if test else [mutation]
@@ -185,7 +186,8 @@ def main() -> int:
     for mutation in survivors:
         reason = mutation.equivalent or "no test notices it"
         print(
-            f"  {mutation.file}: {mutation.old.strip()} -> {mutation.new.strip()} ({mutation.breaks}): {reason}"
+            f"  {mutation.file}: {mutation.old.strip()} -> {mutation.new.strip()} "
+            f"({mutation.breaks}): {reason}"
         )
     return exit_code(survivors)
 

@@ -168,7 +168,8 @@ def main(action: str, name: str, archive: str) -> None:
     if action == "write":
         np.savez_compressed(target, **arrays)
         print(
-            f"wrote {target.name}: {', '.join(f'{key} {value.shape}' for key, value in arrays.items())}"
+            f"wrote {target.name}: "
+            f"{', '.join(f'{key} {value.shape}' for key, value in arrays.items())}"
         )
         return
     with np.load(target, allow_pickle=False) as embedded:

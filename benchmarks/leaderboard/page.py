@@ -147,8 +147,10 @@ def first_page(boards: Boards, records: list[Record]) -> Iterator[str]:
     yield from (
         "# Leaderboard: which method should I use?",
         "",
-        "It depends on your labels. The answers are for methods with their default hyperparameters. Scores are mean",
-        "intersections with the true degrees: 1 is perfect. [All tables](tables.md) has every method and data set.",
+        "It depends on your labels. The answers are for methods with their default "
+        "hyperparameters. Scores are mean",
+        "intersections with the true degrees: 1 is perfect. [All tables](tables.md) has every "
+        "method and data set.",
         "",
     )
     for case in CASES:
@@ -165,8 +167,10 @@ def first_page(boards: Boards, records: list[Record]) -> Iterator[str]:
     yield from (
         "## Which method is best on data like mine?",
         "",
-        "The best method on each data set, with its mean and standard deviation over repeats. ▲ marks a significant",
-        "difference to the baseline with the best average rank; baselines are in *italics*. Where a cell is empty,",
+        "The best method on each data set, with its mean and standard deviation over repeats. ▲ "
+        "marks a significant",
+        "difference to the baseline with the best average rank; baselines are in *italics*. Where "
+        "a cell is empty,",
         "every label is constant. Sizes are the numbers of training rows, features and labels.",
         "",
     )
@@ -196,7 +200,8 @@ def advise(board: Board) -> str:
         if (rank := board.score(chosen, name).rank) is not None
     ]
     place = (
-        f"average rank {board.table.average_ranks[chosen]:.1f} of {len(board.table.ranked)} methods, "
+        f"average rank {board.table.average_ranks[chosen]:.1f} of {len(board.table.ranked)} "
+        f"methods, "
         f"{min(ranks):g} to {max(ranks):g} on single data sets"
     )
     if baseline is None:
@@ -207,11 +212,15 @@ def advise(board: Board) -> str:
             return f"use **{chosen}**, a baseline ({place}). No method ranks before it."
         before = enumerate_names(ranked[: ranked.index(chosen)])
         reason = "is significantly better on more data sets than it is significantly worse"
-        return f"use **{chosen}**, a baseline ({place}). No method that ranks before it ({before}) {reason}."
+        return (
+            f"use **{chosen}**, a baseline ({place}). No method that ranks before it "
+            f"({before}) {reason}."
+        )
     better, clearly, worse = board.counts(chosen)
     return (
         f"use **{chosen}** ({place}). Against the best baseline, {baseline} (average rank "
-        f"{board.table.average_ranks[baseline]:.1f}), it is better on {better} of {len(board.table.datasets)} data "
+        f"{board.table.average_ranks[baseline]:.1f}), it is better on {better} of "
+        f"{len(board.table.datasets)} data "
         f"sets, significantly on {clearly}, and significantly worse on {worse}."
     )
 
@@ -239,7 +248,10 @@ def describe_selection(case: str, task: Task, boards: Boards) -> str:
     ]
     if not parts:
         return ""
-    return f"To its mean, {board.mean(best):.3f}, hyperparameters from {POINTS} grid points add {' and '.join(parts)}."
+    return (
+        f"To its mean, {board.mean(best):.3f}, hyperparameters from {POINTS} grid points add "
+        f"{' and '.join(parts)}."
+    )
 
 
 def describe_run(records: list[Record]) -> Iterator[str]:
@@ -255,18 +267,20 @@ def describe_run(records: list[Record]) -> Iterator[str]:
         for r in records
         if r.sizes
     ]
-    repeats = {setting.title: setting.repeats for setting in SETTINGS.values()}
+    splits = ", ".join(f"{setting.title} {setting.repeats}" for setting in SETTINGS.values())
     seconds = format_duration(sum(record.seconds.get("total", 0.0) for record in records))
     yield f"""## How it was run
 
-{len(records):,} cells took {seconds} on one core. Of each data set at most {max(rows, default=0)} rows were drawn, and
-shuffled into 60 % training, 20 % validation and 20 % test rows; features are standardised on the training rows.
-Number of shuffled splits by hyperparameters: {", ".join(f"{title} {n}" for title, n in repeats.items())}.
+{len(records):,} cells took {seconds} on one core. Of each data set at most {max(rows, default=0)}
+rows were drawn, and shuffled into 60 % training, 20 % validation and 20 % test rows; features are
+standardised on the training rows.
+Number of shuffled splits by hyperparameters: {splits}.
 Versions: {", ".join(versions)}.
 
-`make leaderboard` computes the cells without a record in `benchmarks/leaderboard/records`, such as those of a new
-method, and writes these pages. Data sets that are not embedded come from the cache of downloads or from the folder that
-the environment variable `LDLEARN_DATA` names; the records of data sets that are in neither are kept.
+`make leaderboard` computes the cells without a record in `benchmarks/leaderboard/records`, such as
+those of a new method, and writes these pages. Data sets that are not embedded come from the cache
+of downloads or from the folder that the environment variable `LDLEARN_DATA` names; the records of
+data sets that are in neither are kept.
 """
     for name, reason in LEFT_OUT.items():
         yield from (f"Left out: {name} ({reason}).", "")
@@ -278,14 +292,16 @@ def tables_page(boards: Boards) -> Iterator[str]:
     """Every method on every data set."""
     yield f"""# Leaderboard: all tables
 
-Methods are sorted by their average rank over data sets. *Baselines* (italics) ignore the features or are a plain
-classifier of each label. **Bold** is the best of a column. ▲ (▼) marks a method that is significantly better (worse)
-than the baseline with the best average rank: the 95 % confidence interval of the difference over repeats, corrected for
-shared rows, excludes zero. There is no correction for the number of methods, so some marks are due to chance.
+Methods are sorted by their average rank over data sets. *Baselines* (italics) ignore the features
+or are a plain classifier of each label. **Bold** is the best of a column. ▲ (▼) marks a method that
+is significantly better (worse) than the baseline with the best average rank: the 95 % confidence
+interval of the difference over repeats, corrected for shared rows, excludes zero. There is no
+correction for the number of methods, so some marks are due to chance.
 
-“Gain” is what selecting hyperparameters from {POINTS} grid points adds to the mean. It is empty for methods without a
-grid, which have no hyperparameter or select it themselves. True degrees are not available from 0/1 labels: that column
-shows what a better selection could gain. CPU time is that of one fit, on one thread.
+“Gain” is what selecting hyperparameters from {POINTS} grid points adds to the mean. It is empty for
+methods without a grid, which have no hyperparameter or select it themselves. True degrees are not
+available from 0/1 labels: that column shows what a better selection could gain. CPU time is that of
+one fit, on one thread.
 """
     for case, task in (
         (case, task) for case in CASES for task in TASKS if (case, "defaults", task) in boards
@@ -296,7 +312,8 @@ shows what a better selection could gain. CPU time is that of one fit, on one th
         if board.uninformative:
             names = enumerate_names(board.uninformative)
             yield from (
-                f"Left out: {names}, where every label is constant and 0/1 labels carry no information.",
+                f"Left out: {names}, where every label is constant and 0/1 labels carry no "
+                f"information.",
                 "",
             )
         unranked = [

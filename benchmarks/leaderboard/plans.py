@@ -51,7 +51,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
     "LDLSCL": {"l2": [1.0, 10.0, 100.0, 1000.0]},
     "LDLSF": {"lam1": [0.1, 1.0], "lam2": [1.4, 14.0]},
     "LDSVR": {"C": [0.1, 1.0, 10.0, 100.0]},
-    "LEMLL": {"l2": [0.1, 1.0, 10.0, 100.0]},
+    "LEMLL": {"reconstruction_penalty": [0.1, 1.0, 10.0, 100.0]},
     "LESC": {"beta": [0.001, 0.1], "gamma": [1.0, 10.0]},
     "LP": {"alpha": [0.2, 0.5, 0.8, 0.95]},
     "LSELDL": {"alpha": [0.1, 1.0], "beta": [0.01, 1.0]},
@@ -89,7 +89,8 @@ CASES = {
     "votes": Case(
         "0/1 labels come from a few votes",
         "five votes",
-        "Here each of five raters names one label, drawn by the true degrees; labels with a vote are 1. So few votes "
+        "Here each of five raters names one label, drawn by the true degrees; labels with a vote "
+        "are 1. So few votes "
         'miss labels that apply: “, less” marks methods with `zeros="less"`.',
         {"rule": "votes", "k": 5},
         zeros=("none", "less"),
@@ -97,7 +98,8 @@ CASES = {
     "largest": Case(
         "0/1 labels mark only the main labels: 0 means less",
         "two largest",
-        'Here the two largest degrees are 1. Methods with the parameter `zeros` have `zeros="less"`.',
+        "Here the two largest degrees are 1. Methods with the parameter `zeros` have "
+        '`zeros="less"`.',
         {"rule": "top-k", "k": 2},
         zeros=("less",),
     ),

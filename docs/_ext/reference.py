@@ -34,7 +34,8 @@ KINDS = {
 _MEMBERS = [
     "   :members:",
     "   :inherited-members: BaseEstimator, tuple, Exception, ValueError, UserWarning",
-    "   :exclude-members: set_fit_request, set_predict_request, set_score_request, get_metadata_routing",
+    "   :exclude-members: set_fit_request, set_predict_request, set_score_request, "
+    "get_metadata_routing",
     "   :show-inheritance:",
 ]
 

@@ -50,10 +50,10 @@ def audit_paper(
     --------
     >>> from research.paper import audit_paper
     >>> for finding in audit_paper(["first-places", "backwards"]):
-    ...     print(finding.id, "|", finding.truth)
-    backwards/Clark-Twitter | The whole column is ranked with the worst first; DLDL is number 7 of 7.
-    first-places/2 | It is first in 20 of 24, 83.3 % (first 20, second 3, last 1).
-    first-places/S5 | It is first in 15 of 24, 62.5 % (first 15, second 5, last 1).
+    ...     print(finding.id, finding.truth, sep=": ")
+    backwards/Clark-Twitter: The whole column is ranked with the worst first; DLDL is number 7 of 7.
+    first-places/2: It is first in 20 of 24, 83.3 % (first 20, second 3, last 1).
+    first-places/S5: It is first in 15 of 24, 62.5 % (first 15, second 5, last 1).
     """
     wanted = set(CHECKS if only is None else only)
     topics = {name.partition("/")[0]: name for name in wanted}

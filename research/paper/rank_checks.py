@@ -99,15 +99,16 @@ def check_significance(cells: Sequence[PrintedCell]) -> Iterator[Finding]:
         not_significant = "; ".join(
             f"{metric}: {', '.join(names) or 'none'}" for metric, names in alike.items()
         )
-        averages = [
-            f"{metric}: {', '.join(f'{method} {test.average_ranks[method]:.2f}' for method in test.methods_by_rank)}"
-            for metric, test in tests.items()
-        ]
+        averages = [f"{metric}: {_average_ranks(test)}" for metric, test in tests.items()]
         yield Finding.of(
             "significance/all-metrics",
             {"alike": not_significant, "tables": " and ".join(_TESTED)},
             averages,
         )
+
+
+def _average_ranks(test: PostHocResult) -> str:
+    return ", ".join(f"{name} {test.average_ranks[name]:.2f}" for name in test.methods_by_rank)
 
 
 def _by_table(cells: Sequence[PrintedCell]) -> dict[str, list[RankedTable]]:
@@ -139,7 +140,10 @@ def _check_tables(
 
 def _wrong_ranks(of: RankedTable) -> Iterator[str]:
     for cell, right in of.wrong():
-        yield f"{of.metric}, {cell.dataset}: {cell.method} {cell.mean}, printed {cell.rank}, right {right}"
+        yield (
+            f"{of.metric}, {cell.dataset}: {cell.method} {cell.mean}, printed {cell.rank}, "
+            f"right {right}"
+        )
 
 
 def _wrong_averages(of: RankedTable) -> Iterator[str]:

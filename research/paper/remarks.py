@@ -40,7 +40,10 @@ def _with_remarks(block: Block, cell: PrintedCell) -> PrintedCell:
     for table in block.tables:
         if wrong := _wrong_ranks().get((table, *place.values())):
             printed, right = wrong
-            note = f"Table {table} prints another rank than its values give; the right one stands after the arrow."
+            note = (
+                f"Table {table} prints another rank than its values give; the right one stands "
+                f"after the arrow."
+            )
             return cell._replace(rank=printed, right_rank=right, remarks=(note, *remarks))
     return cell._replace(remarks=remarks)
 

@@ -171,7 +171,8 @@ def _impossible(printed: Mapping[str, PrintedCell], n_labels: int) -> Iterator[t
         ):
             yield (
                 metric,
-                f"With that mean, values between {low:g} and {high:.4f} deviate by at most {largest:.4f}.",
+                f"With that mean, values between {low:g} and {high:.4f} deviate by at most "
+                f"{largest:.4f}.",
             )
     if {"Chebyshev", "Intersection"} <= printed.keys():
         # 1 - intersection is the sum of the excesses, and of the deficits. Of one kind there are at
@@ -184,7 +185,10 @@ def _impossible(printed: Mapping[str, PrintedCell], n_labels: int) -> Iterator[t
         lowest, highest = 1 - pairs * distance, 1 - distance
         # Both numbers are rounded, and the distance counts once for each pair.
         if not lowest - (1 + pairs) * _HALF_DIGIT <= common <= highest + 2 * _HALF_DIGIT:
-            problem = f"With a Chebyshev distance of {distance:.4f} it lies between {lowest:.4f} and {highest:.4f}."
+            problem = (
+                f"With a Chebyshev distance of {distance:.4f} it lies between {lowest:.4f} "
+                f"and {highest:.4f}."
+            )
             yield "Intersection", problem
 
 

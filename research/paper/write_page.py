@@ -40,67 +40,75 @@ INTRODUCTION = """# The paper's experiment on two of its data sets
 
 {first}
 
-The plan `paper` on Natural Scene and SCUT-FBP, the two data sets of the paper that we have: {repeats} repeats of
-shuffled 60/20/20 splits, labels positive above 0.01, features standardised on the training part. Recovery is scored on
-the training part, prediction on the test part. {chosen} {counts} The other four data sets are listed as missing in the
-records.
+The plan `paper` on Natural Scene and SCUT-FBP, the two data sets of the paper that we have:
+{repeats} repeats of shuffled 60/20/20 splits, labels positive above 0.01, features standardised on
+the training part. Recovery is scored on the training part, prediction on the test part. {chosen}
+{counts} The other four data sets are listed as missing in the records.
 
     LDLEARN_DATA=... make paper
 
-writes this page, on which no result is typed, and [report.md](report.md), the summary; `ldlearn report
-research/paper/run` writes the whole report. {versions}
+writes this page, on which no result is typed, and [report.md](report.md), the summary; `ldlearn
+report research/paper/run` writes the whole report. {versions}
 
 What to keep in mind:
 
-- "Paper's setting" is what the paper states: no intercept, its grids, a fixed setting where it gives one. The steps of
-  DLDL are solved exactly, which its released code does not do. L2 stops after five iterations, because its defaults
-  take hours; FLE, GLLE, LEMLL, LESC and FCM are as stated.
-- "Ours" has an intercept and a grid to choose from, under the same budget for all; only LESC keeps its stated setting,
-  because tuning it takes as long as everything else together.
-- "Labels alone" is DLDL with its defaults: its penalties are selected by the 0/1 labels of the training rows. All other
-  hyperparameters on this page were selected by true distributions.
-- The files are public copies; the authors' own may have exact zeros where these have tiny degrees, which Clark and the
-  one-error notice. Splits differ. The paper does not say by which metric it selects.
+- "Paper's setting" is what the paper states: no intercept, its grids, a fixed setting where it
+  gives one. The steps of DLDL are solved exactly, which its released code does not do. L2 stops
+  after five iterations, because its defaults take hours; FLE, GLLE, LEMLL, LESC and FCM are as
+  stated.
+- "Ours" has an intercept and a grid to choose from, under the same budget for all; only LESC keeps
+  its stated setting, because tuning it takes as long as everything else together.
+- "Labels alone" is DLDL with its defaults: its penalties are selected by the 0/1 labels of the
+  training rows. All other hyperparameters on this page were selected by true distributions.
+- The files are public copies; the authors' own may have exact zeros where these have tiny degrees,
+  which Clark and the one-error notice. Splits differ. The paper does not say by which metric it
+  selects.
 - Scores in the tables beside print treat zeros as the paper's code does.
 """
 
 FIRST = """## DLDL against tuned baselines with an intercept
 
-Mean over the repeats; in brackets in how many of them DLDL is better (half a point for a tie). A baseline uses no
-features: equal degrees of the positive labels, or one of two ways to distribute the label frequencies over them; for
-prediction SA-BFGS (tuned like DLDL) or a constant is fitted to it. FromClassifier is a baseline too: one logistic
-regression for each label, its probabilities, or the votes they imply, normalised; it uses no true distributions.
-The last column is SA-BFGS trained on the true distributions, tuned. No p-values: the repeats share rows, which the
-intervals above allow for.
+Mean over the repeats; in brackets in how many of them DLDL is better (half a point for a tie). A
+baseline uses no features: equal degrees of the positive labels, or one of two ways to distribute
+the label frequencies over them; for prediction SA-BFGS (tuned like DLDL) or a constant is fitted to
+it. FromClassifier is a baseline too: one logistic regression for each label, its probabilities, or
+the votes they imply, normalised; it uses no true distributions. The last column is SA-BFGS trained
+on the true distributions, tuned. No p-values: the repeats share rows, which the intervals above
+allow for.
 
-| Data set | Task | Metric | DLDL | labels alone | best baseline | best baseline | DLDL is | on truth |
+| Data set | Task | Metric | DLDL | labels alone | best baseline | best baseline | DLDL is \
+| on truth |
 |---|---|---|---|---|---|---|---|---|
 """
 
 EQUAL_SHARES = (
-    "The true degrees of Natural Scene are nearly equal shares of the positive labels (see UniformLE), so there is"
+    "The true degrees of Natural Scene are nearly equal shares of the positive labels (see "
+    "UniformLE), so there is"
     " little to gain over teaching with those."
 )
 
 ARTEFACTS = """## Why Clark and the one-error say little here
 
-A label whose true degree d is tiny adds (d - p)² / (d + p)² to the square of Clark: nearly one, unless p is tiny in the
-same way. Both files have such degrees where a label was not chosen: about 2e-4 in Natural Scene, and in SCUT-FBP always
-1e-6. Exact zeros, the right answer to a 0/1 label, pay one for each, and so does any ordinary softmax; a method gains
-by hitting the order of magnitude that a file happens to write. So Clark mostly counts these labels. The one-error
-(share of labels on the wrong side of 0.01) is the same number for every method that is positive everywhere, and zero
+A label whose true degree d is tiny adds (d - p)² / (d + p)² to the square of Clark: nearly one,
+unless p is tiny in the same way. Both files have such degrees where a label was not chosen: about
+2e-4 in Natural Scene, and in SCUT-FBP always 1e-6. Exact zeros, the right answer to a 0/1 label,
+pay one for each, and so does any ordinary softmax; a method gains by hitting the order of magnitude
+that a file happens to write. So Clark mostly counts these labels. The one-error (share of labels on
+the wrong side of 0.01) is the same number for every method that is positive everywhere, and zero
 for equal shares of the positive labels. Of the training labels, by data set:
 """
 
 POSITIVE_CLARK = """
-Clark over the positive labels alone, on the {rows} training rows that the records of each method keep:
+Clark over the positive labels alone, on the {rows} training rows that the records of each method
+keep:
 """
 
 IMPOSSIBLE = """## Where the paper cannot be right
 
-Remarks on cells of these two data sets, as numbered in the tables' last column. A dagger marks a printed value that is
-worse than the best baseline of this run: a method that looks at no feature, for prediction a constant ("MeanLDL on
-truth" is the mean of the true training distributions), or a classifier for each label (FromClassifier).
+Remarks on cells of these two data sets, as numbered in the tables' last column. A dagger marks a
+printed value that is worse than the best baseline of this run: a method that looks at no feature,
+for prediction a constant ("MeanLDL on truth" is the mean of the true training distributions), or a
+classifier for each label (FromClassifier).
 """
 
 
@@ -120,7 +128,8 @@ def readme(results: Results) -> str:
     ]
     tables.insert(
         0,
-        "## Print beside ours\n\nMean and standard deviation over the repeats; printed ranks in brackets.",
+        "## Print beside ours\n\nMean and standard deviation over the repeats; printed ranks in "
+        "brackets.",
     )
     parts = [
         introduction(results),
@@ -140,7 +149,8 @@ def introduction(results: Results) -> str:
         repeats=run.repeats,
         chosen=" ".join(describe_selection(results)),
         counts=f"{run.n_ok} cells finished, {run.n_failed} failed.",
-        versions=f"Made with {', '.join(f'{name} {version}' for name, version in versions.items())}.",
+        versions=f"Made with "
+        f"{', '.join(f'{name} {version}' for name, version in versions.items())}.",
     )
 
 
@@ -162,14 +172,22 @@ def who_is_first(results: Results) -> str:
     behind = [row for row in ROWS if scores[row].place(OURS) > 1]
     sound = [row for row in ROWS if row[2] not in ("clark", "threshold_error")]
     paragraph = (
-        f"Of {len(ROWS)} comparisons (two data sets, recovery and prediction, four metrics) DLDL is first, alone or"
-        f" tied to four digits, in {len(ROWS) - len(behind)}, and in {sum(row not in behind for row in sound)} of the"
+        f"Of {len(ROWS)} comparisons (two data sets, recovery and prediction, four metrics) DLDL "
+        f"is first, alone or"
+        f" tied to four digits, in {len(ROWS) - len(behind)}, and in "
+        f"{sum(row not in behind for row in sound)} of the"
         f" {len(sound)} where tiny degrees do not decide (see below)."
     )
     if behind:
-        paragraph += f" **It is not first** in {'; '.join(beaten(results, row, scores[row]) for row in behind)}."
+        paragraph += (
+            f" **It is not first** in "
+            f"{'; '.join(beaten(results, row, scores[row]) for row in behind)}."
+        )
     blind = sum(scores[row].place(BLIND) == 1 for row in ROWS)
-    return f"{paragraph} Without any truth to choose by, as it comes, it is first in {blind}. {EQUAL_SHARES}"
+    return (
+        f"{paragraph} Without any truth to choose by, as it comes, it is first in {blind}. "
+        f"{EQUAL_SHARES}"
+    )
 
 
 def beaten(results: Results, row: Row, scores: Scores) -> str:
@@ -327,7 +345,9 @@ def printed_text(cell: PairedScore | None) -> str:
         if printed.rank
         else ""
     )
-    return f"{printed.mean}{f' ± {printed.std}' if printed.std else ''}{rank}{' †' if cell.below_baseline else ''}"
+    spread = f" ± {printed.std}" if printed.std else ""
+    dagger = " †" if cell.below_baseline else ""
+    return f"{printed.mean}{spread}{rank}{dagger}"
 
 
 def spread(rows: Sequence[Mapping[str, PairedScore]], dataset: str) -> str:
@@ -360,9 +380,12 @@ def artefacts(results: Results) -> str:
         labels = next(d.sizes["n_labels"] for d in results.present_datasets if d.name == dataset)
         values = [clarks.average(name) for name in clarks.values]
         lines.append(
-            f"- {title}: a share of {share:.4f} is not positive, {share * labels:.2f} of {labels} a row, whose square"
-            f" root is {math.sqrt(share * labels):.2f}. For recovery, Clark lies between {min(values):.2f} and"
-            f" {max(values):.2f}, and {len(constant)} of {len(errors.values)} methods have just that one-error."
+            f"- {title}: a share of {share:.4f} is not positive, {share * labels:.2f} of {labels} "
+            f"a row, whose square"
+            f" root is {math.sqrt(share * labels):.2f}. For recovery, Clark lies between "
+            f"{min(values):.2f} and"
+            f" {max(values):.2f}, and {len(constant)} of {len(errors.values)} methods have just "
+            f"that one-error."
         )
     rows, table = positive_clark(results)
     return "\n".join([*lines, POSITIVE_CLARK.format(rows=rows).rstrip(), *table])
@@ -447,7 +470,8 @@ def contradictions(results: Results) -> list[str]:
                 found.append(f"- {block.title}, {DATASETS[dataset]}, {name}: {far} and {shared}.")
     if not found:
         return [
-            "Chebyshev and Intersection bound each other; no printed pair on these data sets breaks the bounds."
+            "Chebyshev and Intersection bound each other; no printed pair on these data sets "
+            "breaks the bounds."
         ]
     return ["Pairs of Chebyshev and Intersection that no distributions can have:", "", *found]
 

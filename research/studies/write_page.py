@@ -32,15 +32,16 @@ PRINTED = {"natural_scene": "NS", "scut_fbp": "SCUT"}
 
 HEAD = """# What each part of DLDL is worth
 
-**Conclusion.** The graph term helps nowhere significantly. The term with beta and the intercept help on some data
-sets and make no other worse; the joint fit beats two steps on most. Few iterations suffice with beta, and k,
-sigma and init hardly matter.
+**Conclusion.** The graph term helps nowhere significantly. The term with beta and the intercept
+help on some data sets and make no other worse; the joint fit beats two steps on most. Few
+iterations suffice with beta, and k, sigma and init hardly matter.
 
-All differences are paired over {repeats} shuffled 60/20/20 splits of {rows} rows of each data set (tweets are
-vader_tweets, Natural Scene and SCUT-FBP are the paper's; {few} splits where iterations are counted), with 95 %
-intervals that allow for the rows that splits share ({{py:obj}}`~ldlearn.evaluation.difference`). A positive
-difference means better; it is clear, and bold, if its interval excludes zero. Where penalties are tuned, the true
-distributions of the validation rows select them, for each metric and for all variants alike.
+All differences are paired over {repeats} shuffled 60/20/20 splits of {rows} rows of each data set
+(tweets are vader_tweets, Natural Scene and SCUT-FBP are the paper's; {few} splits where iterations
+are counted), with 95 % intervals that allow for the rows that splits share
+({{py:obj}}`~ldlearn.evaluation.difference`). A positive difference means better; it is clear, and
+bold, if its interval excludes zero. Where penalties are tuned, the true distributions of the
+validation rows select them, for each metric and for all variants alike.
 
 <!-- not run: takes minutes, and two of the data sets are not part of the project -->
 ```console
@@ -54,14 +55,16 @@ and likewise `iterations` and `graph_settings`, write this page from the records
 
 COLLAPSE = """## Why does beta = 0 collapse toward one label?
 
-Without alpha and beta the D-step gives the row i the degrees d ∝ y p, and the least KL(d, p) is -ln Σ p_j over its
-positive labels: the objective sees only how much mass p puts on the positive labels *together*. Take a gamma so
-large that p is the same for all rows. Then p maximises the concave f(p) = Σ_i ln s_i with s_i = Σ_j y_ij p_j, and
-at the maximum ∂f/∂p_j = Σ 1 / s_i over the rows with label j is at most n, and is n wherever p_j > 0. If label k is
-positive in every row in which j is, and in others too, then ∂f/∂p_j < ∂f/∂p_k ≤ n, hence p_j = 0: a label that
-never comes without another ends with no degree at all. One outer iteration multiplies p_j by (∂f/∂p_j) / n, so p_j
-/ p_k falls geometrically; five iterations stop on the way. The term beta |d|² has its minimum at equal shares and
-prevents the collapse. `tests/joint/test_dldl_collapse.py` checks every step of this.
+Without alpha and beta the D-step gives the row i the degrees d ∝ y p, and the least KL(d, p) is -ln
+Σ p_j over its positive labels: the objective sees only how much mass p puts on the positive labels
+*together*. Take a gamma so large that p is the same for all rows. Then p maximises the concave f(p)
+= Σ_i ln s_i with s_i = Σ_j y_ij p_j, and at the maximum ∂f/∂p_j = Σ 1 / s_i over the rows with
+label j is at most n, and is n wherever p_j > 0. If label k is positive in every row in which j is,
+and in others too, then ∂f/∂p_j < ∂f/∂p_k ≤ n, hence p_j = 0: a label that never comes without
+another ends with no degree at all. One outer iteration multiplies p_j by (∂f/∂p_j) / n, so p_j /
+p_k falls geometrically; five iterations stop on the way. The term beta |d|² has its minimum at
+equal shares and prevents the collapse. `tests/joint/test_dldl_collapse.py` checks every step of
+this.
 
 The largest degree of a row, on average over the rows that the records keep (1 is collapse):
 """
@@ -173,7 +176,8 @@ def comparison_sentence(subject: str, other: str, found: Sequence[Difference]) -
     better, worse = count_clear_differences(found)
     least, most = (extreme(gap.mean for gap in found) for extreme in (min, max))
     return (
-        f"{subject} is clearly better than {other} in {better} of {len(found)} comparisons and clearly worse in"
+        f"{subject} is clearly better than {other} in {better} of {len(found)} comparisons and "
+        f"clearly worse in"
         f" {worse}; the differences lie between {least:+.4f} and {most:+.4f}."
     )
 
@@ -272,7 +276,8 @@ def objective_sentence(results: Results) -> str:
         for setting, counts in needed.items()
     ]
     return (
-        "Of the fall of the objective from the first iteration to the hundredth, 99 % is made after a median of"
+        "Of the fall of the objective from the first iteration to the hundredth, 99 % is made "
+        "after a median of"
         f" {'; '.join(parts)} iterations, with gamma = 0.1 m."
     )
 
@@ -284,10 +289,10 @@ def recovery_sentence(results: Results) -> str:
         for g in gaps(results, "recovery", f"{setting}: 100", f"{setting}: 5").values()
     ]
     free = list(gaps(results, "recovery", f"{SETTINGS[0]}: 100", f"{SETTINGS[0]}: 5").values())
-    return (
-        f"{comparison_sentence('Recovery after 100 iterations with beta = 1 or 10', 'after 5', held)}"
-        f" {comparison_sentence('Without beta recovery after 100', 'after 5', free)}"
-    )
+    subject = "Recovery after 100 iterations with beta = 1 or 10"
+    with_beta = comparison_sentence(subject, "after 5", held)
+    without_beta = comparison_sentence("Without beta recovery after 100", "after 5", free)
+    return f"{with_beta} {without_beta}"
 
 
 def longest(results: Results, setting: str) -> list[Record]:
@@ -296,9 +301,8 @@ def longest(results: Results, setting: str) -> list[Record]:
 
 def iterations_to(record: Record, share: float = 0.99) -> int:
     assert record.convergence is not None
-    path = np.array(
-        record.convergence.objective[1::2]
-    )  # after the D-steps, which end the iterations
+    # After the D-steps, which end the iterations
+    path = np.array(record.convergence.objective[1::2])
     left = (path - path[-1]) / max(path[0] - path[-1], 1e-300)
     return int(np.argmax(left <= 1 - share)) + 1
 
@@ -311,20 +315,19 @@ def largest_degrees(results: Results) -> str:
         ]
     )
     for count in COUNTS:
-        cells = [
-            f"{np.mean([largest(record) for record in results.finished_records(name, f'{setting}: {count}')]):.3f}"
-            for setting in SETTINGS[:2]
-            for name in DATASETS
-        ]
-        lines.append(row([str(count), *cells]))
+        cells = [str(count)]
+        for setting in SETTINGS[:2]:
+            for name in DATASETS:
+                records = results.finished_records(name, f"{setting}: {count}")
+                cells.append(f"{np.mean([largest(record) for record in records]):.3f}")
+        lines.append(row(cells))
     return "\n".join(lines)
 
 
 def largest(record: Record) -> float:
     assert record.samples is not None
-    several = (
-        np.sum(record.samples.logical, axis=1) > 1
-    )  # rows with one label have degree 1 by themselves
+    # Rows with one label have degree 1 by themselves
+    several = np.sum(record.samples.logical, axis=1) > 1
     return float(np.max(record.samples.recovered, axis=1)[several].mean())
 
 
@@ -339,10 +342,8 @@ def graph_settings(results: Results) -> str:
     chance = f"About {0.05 * len(known):.0f} of them would be clear by chance."
     titles = [f"{task}: {title}" for task in TASKS for title in DATASETS.values()]
     lines = ["## Do k, sigma and init matter?", ""]
-    lines += [
-        f"{comparison_sentence('Another setting', 'k = 20, sigma = median, init = uniform', known)} {chance}",
-        "",
-    ]
+    default = "k = 20, sigma = median, init = uniform"
+    lines += [f"{comparison_sentence('Another setting', default, known)} {chance}", ""]
     lines += head(["Against that, intersection", *titles])
     for name in others:
         lines.append(
@@ -361,7 +362,8 @@ def table_three(results: Results) -> str:
     variants = ("", "alpha = 0", "beta = 0", "gamma = 0")
     lines = ["## Table 3 with and without an intercept", "", intercept_sentence(results), ""]
     lines += [
-        "Chebyshev distances, smaller is better; printed values are those of the paper's splits of all rows.",
+        "Chebyshev distances, smaller is better; printed values are those of the paper's splits of "
+        "all rows.",
         "",
     ]
     titles = [f"{task}: {title}" for task in TASKS for title in DATASETS.values()]

@@ -120,7 +120,8 @@ def corrected_bound(
     squares = np.sum(X**2, axis=1)
     if x_bound is not None and squares.max(initial=0.0) > x_bound**2:
         raise InputError(
-            f"x_bound={x_bound:g} must hold for every row, but one has length {np.sqrt(squares.max()):g}; give a bound "
+            f"x_bound={x_bound:g} must hold for every row, but one has length "
+            f"{np.sqrt(squares.max()):g}; give a bound "
             "that is known to hold, or none."
         )
     if intercept is not None:

@@ -47,13 +47,27 @@ class Special(Example):
 
 
 VALID = [
-    {"penalty": 0}, {"penalty": None}, {"scale": 0.5}, {"scale": "median"}, {"n_jobs": -1}, {"anything": print},
-    {"inner": Example()}, {"random_state": 3},
-]  # fmt: skip
+    {"penalty": 0},
+    {"penalty": None},
+    {"scale": 0.5},
+    {"scale": "median"},
+    {"n_jobs": -1},
+    {"anything": print},
+    {"inner": Example()},
+    {"random_state": 3},
+]
 INVALID = [
-    {"penalty": -1.0}, {"scale": 0.0}, {"scale": "mode"}, {"scale": None}, {"max_iter": 0}, {"max_iter": 1.5},
-    {"centred": "yes"}, {"n_jobs": 0.5}, {"inner": 3}, {"random_state": "seed"},
-]  # fmt: skip
+    {"penalty": -1.0},
+    {"scale": 0.0},
+    {"scale": "mode"},
+    {"scale": None},
+    {"max_iter": 0},
+    {"max_iter": 1.5},
+    {"centred": "yes"},
+    {"n_jobs": 0.5},
+    {"inner": 3},
+    {"random_state": "seed"},
+]
 
 
 @pytest.mark.parametrize("params", VALID, ids=str)

@@ -55,69 +55,148 @@ UNCHANGED = lambda: None  # noqa: E731
 TABLES = {
     "no such file": (lambda: os.remove("data.csv"), FIT, ["data.csv: there is no such file"]),
     "a folder": (lambda: None, ("fit", ".", *FIT[2:]), [".: it is a folder, not a table"]),
-    "a folder named .csv": (lambda: os.mkdir("d.csv"), ("fit", "d.csv", *FIT[2:]), ["d.csv: it is a folder"]),
-    "unknown suffix": (UNCHANGED, ("fit", "data.xls", *FIT[2:]), ["data.xls", "'.xls' is not supported", ".parquet"]),
+    "a folder named .csv": (
+        lambda: os.mkdir("d.csv"),
+        ("fit", "d.csv", *FIT[2:]),
+        ["d.csv: it is a folder"],
+    ),
+    "unknown suffix": (
+        UNCHANGED,
+        ("fit", "data.xls", *FIT[2:]),
+        ["data.xls", "'.xls' is not supported", ".parquet"],
+    ),
     "empty file": (lambda: write(""), FIT, ["data.csv: the file is empty", "header"]),
     "header only": (frame(lambda t: t[:0]), FIT, ["data.csv: the table has no rows"]),
-    "delimiter of two": (UNCHANGED, (*FIT, "--delimiter", ";;"), ["delimiter must be one character"]),
+    "delimiter of two": (
+        UNCHANGED,
+        (*FIT, "--delimiter", ";;"),
+        ["delimiter must be one character"],
+    ),
     "no such encoding": (UNCHANGED, (*FIT, "--encoding", "klingon"), ["no encoding 'klingon'"]),
-    "wrong delimiter": (UNCHANGED, (*FIT, "--delimiter", ";"), ["labels: there is no column 'sky'"]),
+    "wrong delimiter": (
+        UNCHANGED,
+        (*FIT, "--delimiter", ";"),
+        ["labels: there is no column 'sky'"],
+    ),
     "a row too long": (
-        text(lambda s: s.replace("\nr6,", "\nr6,9,")), FIT, ["data.csv, row 8: it has 8 values for 7 columns"],
+        text(lambda s: s.replace("\nr6,", "\nr6,9,")),
+        FIT,
+        ["data.csv, row 8: it has 8 values for 7 columns"],
     ),
     "not UTF-8": (
-        text(lambda s: s.encode().replace(b"inland", b"inl\xe4nd", 1)), (*FIT, "--encoding", "utf-8"),
+        text(lambda s: s.encode().replace(b"inland", b"inl\xe4nd", 1)),
+        (*FIT, "--encoding", "utf-8"),
         ["data.csv: its text is not utf-8", "encoding"],
     ),
     "header not UTF-8": (
-        text(lambda s: b"h\xe4" + s.encode()), (*FIT, "--encoding", "utf-8"), ["data.csv: the header is not utf-8"],
+        text(lambda s: b"h\xe4" + s.encode()),
+        (*FIT, "--encoding", "utf-8"),
+        ["data.csv: the header is not utf-8"],
     ),
     "binary": (lambda: write(b"PK\x03\x04" + bytes(50)), FIT, ["data.csv: it is not a text table"]),
-    "two columns of one name": (text(lambda s: s.replace("wet", "height", 1)), FIT, ["'height'", "two columns"]),
-    "no such label": (UNCHANGED, ("fit", "data.csv", "-l", "sky,montain", "-o", "o.ldl"),
-        ["data.csv: labels: there is no column 'montain'", "did you mean mountain?"]),
-    "label twice": (UNCHANGED, ("fit", "data.csv", "-l", "sky,sky", "-o", "o.ldl"), ["labels", "'sky' twice"]),
-    "label ignored": (UNCHANGED, (*FIT, "--ignore", "sky"), ["labels and ignore both name 'sky'"]),
-    "no label": (UNCHANGED, ("fit", "data.csv", "-l", ",", "-o", "o.ldl"), ["labels names no column"]),
-    "prefix of nothing": (UNCHANGED, ("fit", "data.csv", "-l", "emo_*", "-o", "o.ldl"), ["begins with 'emo_'"]),
-    "range backwards": (
-        UNCHANGED, ("fit", "data.csv", "-l", "sea:sky", "-o", "o.ldl"), ["'sea:sky'", "comes after the last"],
+    "two columns of one name": (
+        text(lambda s: s.replace("wet", "height", 1)),
+        FIT,
+        ["'height'", "two columns"],
     ),
-    "feature is a label": (UNCHANGED, (*FIT, "--features", "wet,sea"), ["labels and features both name 'sea'"]),
-    "id is a label": (UNCHANGED, ("fit", "data.csv", "-l", "sky,sea", "--id", "sea", "-o", "o.ldl"), ["'sea'", "id"]),
-    "no feature left": (UNCHANGED, ("fit", "data.csv", "-l", "0:6", "-o", "o.ldl"), ["no column is left"]),
-    "categorical no feature": (UNCHANGED, (*FIT, "--categorical", "key"), ["categorical names 'key'"]),
+    "no such label": (
+        UNCHANGED,
+        ("fit", "data.csv", "-l", "sky,montain", "-o", "o.ldl"),
+        ["data.csv: labels: there is no column 'montain'", "did you mean mountain?"],
+    ),
+    "label twice": (
+        UNCHANGED,
+        ("fit", "data.csv", "-l", "sky,sky", "-o", "o.ldl"),
+        ["labels", "'sky' twice"],
+    ),
+    "label ignored": (UNCHANGED, (*FIT, "--ignore", "sky"), ["labels and ignore both name 'sky'"]),
+    "no label": (
+        UNCHANGED,
+        ("fit", "data.csv", "-l", ",", "-o", "o.ldl"),
+        ["labels names no column"],
+    ),
+    "prefix of nothing": (
+        UNCHANGED,
+        ("fit", "data.csv", "-l", "emo_*", "-o", "o.ldl"),
+        ["begins with 'emo_'"],
+    ),
+    "range backwards": (
+        UNCHANGED,
+        ("fit", "data.csv", "-l", "sea:sky", "-o", "o.ldl"),
+        ["'sea:sky'", "comes after the last"],
+    ),
+    "feature is a label": (
+        UNCHANGED,
+        (*FIT, "--features", "wet,sea"),
+        ["labels and features both name 'sea'"],
+    ),
+    "id is a label": (
+        UNCHANGED,
+        ("fit", "data.csv", "-l", "sky,sea", "--id", "sea", "-o", "o.ldl"),
+        ["'sea'", "id"],
+    ),
+    "no feature left": (
+        UNCHANGED,
+        ("fit", "data.csv", "-l", "0:6", "-o", "o.ldl"),
+        ["no column is left"],
+    ),
+    "categorical no feature": (
+        UNCHANGED,
+        (*FIT, "--categorical", "key"),
+        ["categorical names 'key'"],
+    ),
     "label 2": (cell(4, "sea", "2"), FIT, ["data.csv, row 4, column 'sea': 2 is neither 0 nor 1"]),
     "label missing": (
-        cell(9, "sky", ""), (*FIT, "--method", "GLLE+SABFGS"), ["data.csv, row 9, column 'sky': the label is missing"],
+        cell(9, "sky", ""),
+        (*FIT, "--method", "GLLE+SABFGS"),
+        ["data.csv, row 9, column 'sky': the label is missing"],
     ),
-    "label a word": (cell(2, "sky", "maybe"), FIT, ["column 'sky': 'maybe' is not a finite number; write 0 or 1"]),
+    "label a word": (
+        cell(2, "sky", "maybe"),
+        FIT,
+        ["column 'sky': 'maybe' is not a finite number; write 0 or 1"],
+    ),
     "no positive label": (
-        frame(lambda t: t.assign(sky=0, sea=0)), FIT, ["data.csv: rows 2,", "more): no label is 1", "--empty-rows"],
+        frame(lambda t: t.assign(sky=0, sea=0)),
+        FIT,
+        ["data.csv: rows 2,", "more): no label is 1", "--empty-rows"],
     ),
     "degrees for DLDL": (
-        frame(lambda t: t.assign(sky=0.5, mountain=0.25, sea=0.25)), FIT, ["row 2", "0.5 is neither", "SABFGS"],
+        frame(lambda t: t.assign(sky=0.5, mountain=0.25, sea=0.25)),
+        FIT,
+        ["row 2", "0.5 is neither", "SABFGS"],
     ),
     "degrees off": (
-        frame(lambda t: t.assign(sky=0.5, mountain=0.25, sea=0.5)), (*FIT, "--method", "SABFGS"),
+        frame(lambda t: t.assign(sky=0.5, mountain=0.25, sea=0.5)),
+        (*FIT, "--method", "SABFGS"),
         ["data.csv: rows 2, 3", "sum to 1, first 1.25"],
     ),
     "negative degree": (
-        frame(lambda t: t.assign(sky=1.5, mountain=-0.5, sea=0.0)), (*FIT, "--method", "SABFGS"),
+        frame(lambda t: t.assign(sky=1.5, mountain=-0.5, sea=0.0)),
+        (*FIT, "--method", "SABFGS"),
         ["rows 2, 3", "negative degree, first -0.5 of label 'mountain'"],
     ),
     "one label": (
-        lambda: None, ("fit", "data.csv", "-l", "sky", "--id", "key", "-o", "o.ldl"), ["'sky'", "name at least two"],
+        lambda: None,
+        ("fit", "data.csv", "-l", "sky", "--id", "key", "-o", "o.ldl"),
+        ["'sky'", "name at least two"],
     ),
-    "infinite feature": (cell(6, "height", "inf"), FIT, ["data.csv, row 6, column 'height': inf is not a finite"]),
+    "infinite feature": (
+        cell(6, "height", "inf"),
+        FIT,
+        ["data.csv, row 6, column 'height': inf is not a finite"],
+    ),
     "number too large": (
-        cell(6, "height", "1e308"), FIT, ["data.csv, row 6, column 'height': 1e+308 is too large to compute with"],
+        cell(6, "height", "1e308"),
+        FIT,
+        ["data.csv, row 6, column 'height': 1e+308 is too large to compute with"],
     ),
     "identifier as feature": (
         frame(lambda t: pd.concat([t] * 14).assign(key=[f"r{i}" for i in range(14 * len(t))])),
-        ("fit", "data.csv", "-l", "sky,mountain,sea", "-o", "o.ldl"), ["column 'key': 1,120 different texts"],
+        ("fit", "data.csv", "-l", "sky,mountain,sea", "-o", "o.ldl"),
+        ["column 'key': 1,120 different texts"],
     ),
-}  # fmt: skip
+}
 
 USAGE = {
     "no output": (("fit", "data.csv", "-l", "sky"), ["Missing option", "--output"]),
@@ -214,36 +293,63 @@ USAGE = {
 
 PREDICTING = {
     "missing column": (
-        frame(lambda t: t.drop(columns="wet")), PREDICT, ["data.csv: 1 feature column is missing: 'wet'"],
+        frame(lambda t: t.drop(columns="wet")),
+        PREDICT,
+        ["data.csv: 1 feature column is missing: 'wet'"],
     ),
     "renamed column": (
-        frame(lambda t: t.rename(columns={"wet": "Wett"})), PREDICT, ["missing: 'wet'; is 'Wett' the column 'wet'?"],
+        frame(lambda t: t.rename(columns={"wet": "Wett"})),
+        PREDICT,
+        ["missing: 'wet'; is 'Wett' the column 'wet'?"],
     ),
     "texts for numbers": (
-        frame(lambda t: t.assign(wet="moist")), PREDICT,
+        frame(lambda t: t.assign(wet="moist")),
+        PREDICT,
         ["data.csv, row 2, column 'wet': 80 of 80 values do not have the type", "('moist')"],
     ),
-    "infinite number": (cell(12, "wet", "-inf"), PREDICT, ["row 12, column 'wet': -inf is not a finite number"]),
+    "infinite number": (
+        cell(12, "wet", "-inf"),
+        PREDICT,
+        ["row 12, column 'wet': -inf is not a finite number"],
+    ),
     "no such id": (lambda: None, (*PREDICT, "--id", "name"), ["1 id column is missing: 'name'"]),
-    "id is a label": (lambda: None, (*PREDICT, "--id", "sea"), ["'sea' is a label and cannot be the id"]),
+    "id is a label": (
+        lambda: None,
+        (*PREDICT, "--id", "sea"),
+        ["'sea' is a label and cannot be the id"],
+    ),
     "enhance without labels": (
-        frame(lambda t: t.drop(columns="sea")), ("enhance", "data.csv", "-m", "model.ldl"), ["label column", "'sea'"],
+        frame(lambda t: t.drop(columns="sea")),
+        ("enhance", "data.csv", "-m", "model.ldl"),
+        ["label column", "'sea'"],
     ),
     "enhance degrees": (
-        frame(lambda t: t.assign(sea=0.5)), ("enhance", "data.csv", "-m", "model.ldl"), ["row 2, column 'sea'", "0.5"],
+        frame(lambda t: t.assign(sea=0.5)),
+        ("enhance", "data.csv", "-m", "model.ldl"),
+        ["row 2, column 'sea'", "0.5"],
     ),
     "enhance an empty row": (
-        frame(lambda t: t.assign(sky=0, sea=0, mountain=0)), ("enhance", "data.csv", "-m", "model.ldl"), ["no label"],
+        frame(lambda t: t.assign(sky=0, sea=0, mountain=0)),
+        ("enhance", "data.csv", "-m", "model.ldl"),
+        ["no label"],
     ),
     "evaluate votes": (
-        frame(lambda t: t.assign(sea=7)), ("evaluate", "data.csv", "-m", "model.ldl"), ["data.csv: rows 2, 3", "sum"],
+        frame(lambda t: t.assign(sea=7)),
+        ("evaluate", "data.csv", "-m", "model.ldl"),
+        ["data.csv: rows 2, 3", "sum"],
     ),
     "metric of degrees on labels": (
-        UNCHANGED, ("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosine"), ["cosine needs true degrees"],
+        UNCHANGED,
+        ("evaluate", "data.csv", "-m", "model.ldl", "--metrics", "cosine"),
+        ["cosine needs true degrees"],
     ),
-    "evaluate nothing": (frame(lambda t: t[:0]), ("evaluate", "data.csv", "-m", "model.ldl"), ["has no rows"]),
+    "evaluate nothing": (
+        frame(lambda t: t[:0]),
+        ("evaluate", "data.csv", "-m", "model.ldl"),
+        ["has no rows"],
+    ),
     "a row too short": (text(lambda s: s + "r99,1\n"), PREDICT, ["row 82: it has 2 values"]),
-}  # fmt: skip
+}
 
 
 def check_error(result, key_terms: list[str]) -> None:

@@ -247,7 +247,8 @@ def test_plan_sets_column_options(run, files):
 def test_default_metrics_of_a_plan_with_logical_labels(run, files):
     (files / "plan.toml").write_text(
         '[methods.VoteLDL]\n[protocol]\nrepeats = 1\n[selection]\nmode = "logical"\n'
-        '[datasets.mine]\npath = "logical.csv"\nlabels = "sky:sun"\nid = "photo"\npreprocess = true\n'
+        '[datasets.mine]\npath = "logical.csv"\nlabels = "sky:sun"\n'
+        'id = "photo"\npreprocess = true\n'
     )
     found = run("run", "plan.toml", "-o", "out", "--log")
     assert found.code == 0, found.err

@@ -59,7 +59,10 @@ def test_start_up_imports_no_heavy_packages(statement):
 
 
 def test_without_typer_the_error_names_the_packages():
-    program = "import sys; sys.modules['typer'] = None; from ldlearn.cli.main import main; main(['methods'])"
+    program = (
+        "import sys; sys.modules['typer'] = None; from ldlearn.cli.main import main; "
+        "main(['methods'])"
+    )
     found = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )

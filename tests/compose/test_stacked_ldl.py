@@ -236,7 +236,9 @@ def test_zeros_that_mean_less_mix_recovery_and_prediction(data, inner):
 
 
 def test_zeros_that_mean_less_do_not_change_the_default_members(data, monkeypatch):
-    monkeypatch.setattr(stacked_ldl, "MLPLDL", lambda: MLPLDL(2, max_iter=2, random_state=0))
+    monkeypatch.setattr(
+        stacked_ldl, "MLPLDL", lambda: MLPLDL(hidden_layer_sizes=2, max_iter=2, random_state=0)
+    )
     monkeypatch.setattr(stacked_ldl, "find_spec", lambda name: None)
     none, less = (StackedLDL(zeros=zeros).fit(data.X, data.Y) for zeros in ("none", "less"))
     np.testing.assert_array_equal(less.predict(data.X), none.predict(data.X))
@@ -312,7 +314,7 @@ def test_invalid_members_raise(data, members):
 
 def test_default_members_with_and_without_lightgbm(data, monkeypatch):
     pytest.importorskip("lightgbm")
-    monkeypatch.setattr(stacked_ldl, "MLPLDL", lambda: MLPLDL(2, max_iter=2))
+    monkeypatch.setattr(stacked_ldl, "MLPLDL", lambda: MLPLDL(hidden_layer_sizes=2, max_iter=2))
     monkeypatch.setattr(stacked_ldl, "BoostedLDL", SmallBoosted)
     model = StackedLDL(teacher=TEACHER).fit(data.X, data.Y)
     assert list(model.members_) == ["linear", "kernel", "networks", "votes", "boosted votes"]
@@ -388,7 +390,7 @@ def test_only_conformal_intervals(data):
 def test_model_file_restores_all_default_members(data, tmp_path):
     pytest.importorskip("lightgbm")
     small = [
-        ("networks", MLPLDL(2, max_iter=2)),
+        ("networks", MLPLDL(hidden_layer_sizes=2, max_iter=2)),
         ("boosted", BoostedLDL("votes", n_estimators=2, min_samples_leaf=2)),
     ]
     kernel = ("kernel", StackedLDL(teacher=TEACHER).fit(data.X, data.Y).members_["kernel"][0])

@@ -392,7 +392,10 @@ def test_arff_of_mulan(tmp_path):
 
 @pytest.mark.parametrize(("count", "labels"), [("2", ["a", "b"]), ("-2", ["b", "c"])])
 def test_arff_of_meka(tmp_path, count, labels):
-    text = f"@RELATION 'Music: -C {count}'\n@ATTRIBUTE a {{0,1}}\n@attribute b {{0,1}}\n@attribute c {{0,1}}\n@DATA\n"
+    text = (
+        f"@RELATION 'Music: -C {count}'\n@ATTRIBUTE a {{0,1}}\n@attribute b "
+        f"{{0,1}}\n@attribute c {{0,1}}\n@DATA\n"
+    )
     data = read_dataset(write(tmp_path, text + "1,0,1\n", "music.arff"))
     assert list(data.label_names) == labels
     assert data.name == "Music"

@@ -20,9 +20,15 @@ ROOT = Path(__file__).resolve().parents[2]
 if not (ROOT / "docs").is_dir():
     pytest.skip("the documents are not part of this copy of the project", allow_module_level=True)
 SHOWN = (
-    "index", "tutorial", "which_method", "guide/metrics", "guide/commands", "auto_examples/index", "api/estimators",
+    "index",
+    "tutorial",
+    "which_method",
+    "guide/metrics",
+    "guide/commands",
+    "auto_examples/index",
+    "api/estimators",
     "api/generated/ldlearn.DLDL",
-)  # fmt: skip
+)
 CHECKED = ("index", "guide/commands", "api/estimators")  # by axe-core
 NEEDED = (
     "sphinx",
@@ -130,8 +136,9 @@ def dead_links(site: Path) -> list[str]:
 
 
 # Pictures and names in the contents that are wider than their column
-CUT = """[...document.querySelectorAll("article img, nav.page-toc code")].some((part) =>
-    part.getBoundingClientRect().right > part.closest("article, nav").getBoundingClientRect().right + 1)"""
+CUT = """[...document.querySelectorAll("article img, nav.page-toc code")].some(
+    (part) => part.getBoundingClientRect().right
+        > part.closest("article, nav").getBoundingClientRect().right + 1)"""
 
 
 def is_external(url: str) -> bool:

@@ -117,7 +117,7 @@ def test_early_stopping_matches_the_released_code(monkeypatch):
 
 def test_label_correlations_solve_their_system():
     X, _, Y = make_problem(n=60)
-    model = GLLE(lam=0.3, l2=0.5, n_groups=3, random_state=0, **SMALL).fit(X, Y)
+    model = GLLE(lam=0.3, correlation_penalty=0.5, n_groups=3, random_state=0, **SMALL).fit(X, Y)
     R, D = model.label_correlations_, model.scores_
     assert R.shape == (3, 5, 5)
     np.testing.assert_allclose(np.einsum("gjj->gj", R), 1.0)
@@ -131,7 +131,9 @@ def test_label_correlations_solve_their_system():
 @pytest.mark.parametrize("tol", [1e-3, 1e-6])
 def test_correlation_rounds_stop_at_the_first_decrease_below_tol(tol):
     X, _, Y = make_problem(n=60)
-    model = GLLE(lam=0.3, l2=0.5, n_groups=3, random_state=0, tol=tol, **SMALL).fit(X, Y)
+    model = GLLE(
+        lam=0.3, correlation_penalty=0.5, n_groups=3, random_state=0, tol=tol, **SMALL
+    ).fit(X, Y)
     path = model.objective_path_
     assert model.n_iter_ == len(path) > 2
     falls = -np.diff(path) / path[1:]
@@ -142,7 +144,7 @@ def test_correlation_rounds_stop_at_the_first_decrease_below_tol(tol):
 
 def test_default_tolerance_is_sufficient():
     X, _, Y = make_problem(n=60)
-    model = GLLE(lam=0.3, l2=0.5, n_groups=3, random_state=0, **SMALL)
+    model = GLLE(lam=0.3, correlation_penalty=0.5, n_groups=3, random_state=0, **SMALL)
     default = model.fit(X, Y).objective_
     assert default <= model.set_params(tol=1e-12, max_iter=5000).fit(X, Y).objective_ * (1.0 + 1e-4)
 
@@ -150,7 +152,7 @@ def test_default_tolerance_is_sufficient():
 def test_zero_correlations_give_the_conference_version():
     X, _, Y = make_problem()
     plain = GLLE(lam=0.3, **SMALL).fit(X, Y)
-    coupled = GLLE(lam=0.3, l2=1e-9, random_state=0, **SMALL).fit(X, Y)
+    coupled = GLLE(lam=0.3, correlation_penalty=1e-9, random_state=0, **SMALL).fit(X, Y)
     assert not hasattr(plain, "groups_")
     assert len(np.unique(coupled.groups_)) == len(X) // 10
     np.testing.assert_allclose(coupled.scores_, plain.scores_, atol=1e-7)
@@ -159,9 +161,9 @@ def test_zero_correlations_give_the_conference_version():
 def test_invalid_settings_raise():
     X, _, Y = make_problem()
     with pytest.raises(ValueError, match="need solver='exact'"):
-        GLLE(l2=0.1, solver="lbfgs", **SMALL).fit(X, Y)
+        GLLE(correlation_penalty=0.1, solver="lbfgs", **SMALL).fit(X, Y)
     with pytest.raises(ValueError, match="n_groups=41 and n_samples=40"):
-        GLLE(l2=0.1, n_groups=41, **SMALL).fit(X, Y)
+        GLLE(correlation_penalty=0.1, n_groups=41, **SMALL).fit(X, Y)
     with pytest.raises(ValueError, match="n_neighbors=40 and n_samples=40"):
         GLLE(n_neighbors=40).fit(X, Y)
 

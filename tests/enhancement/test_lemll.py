@@ -29,9 +29,9 @@ def objective(model, X, Y, k=5):
     error = np.linalg.norm(U - K @ B - model.intercept_, axis=1)
     return (
         0.5 * np.sum(B * (K @ B))
-        + model.l1 * np.sum(np.maximum(error - model.eps, 0.0) ** 2)
-        + model.l2 * np.sum(U * (M @ U))
-        + model.l3 * np.sum((U - (2.0 * Y - 1.0)) ** 2)
+        + model.C * np.sum(np.maximum(error - model.eps, 0.0) ** 2)
+        + model.reconstruction_penalty * np.sum(U * (M @ U))
+        + model.label_penalty * np.sum((U - (2.0 * Y - 1.0)) ** 2)
     )
 
 
@@ -123,11 +123,11 @@ def test_limits():
     X, _, Y = make_problem()
     signs = 2.0 * Y - 1.0
     _, M = pieces(X)
-    faithful = LEMLL(l3=1e6, n_neighbors=5).fit(X, Y)
+    faithful = LEMLL(label_penalty=1e6, n_neighbors=5).fit(X, Y)
     np.testing.assert_allclose(faithful.numerical_labels_, signs, atol=1e-4)
-    plain = LEMLL(l1=0.0, l2=0.0, n_neighbors=5).fit(X, Y)
+    plain = LEMLL(C=0.0, reconstruction_penalty=0.0, n_neighbors=5).fit(X, Y)
     np.testing.assert_allclose(plain.numerical_labels_, signs, atol=1e-9)
-    smooth = LEMLL(l1=0.0, l2=3.0, l3=2.0, n_neighbors=5).fit(X, Y)
+    smooth = LEMLL(C=0.0, reconstruction_penalty=3.0, label_penalty=2.0, n_neighbors=5).fit(X, Y)
     expected = np.linalg.solve(2.0 * np.eye(len(X)) + 3.0 * M, 2.0 * signs)
     np.testing.assert_allclose(smooth.numerical_labels_, expected, atol=1e-7)
     assert smooth.objective_ == pytest.approx(objective(smooth, X, Y))

@@ -124,7 +124,10 @@ def test_too_few_validation_rows_for_the_neighbours_are_reported(tmp_path):
         "on training rows": {"estimator": "GLLE", "params": {"n_neighbors": 15}},
     }
     some, none, no_choice, _ = run_plan(plan_with_one_repeat(methods=methods), tmp_path).records
-    too_few = "12 validation rows give no score: n_neighbors must be at least 1 and less than the number of"
+    too_few = (
+        "12 validation rows give no score: n_neighbors must be at least 1 and less than the "
+        "number of"
+    )
     assert some.status == "ok"
     assert some.selected["recovery"]["n_neighbors"] == 5
     assert some.message.startswith(f"2 grid points failed, the first with {too_few}")

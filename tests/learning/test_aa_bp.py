@@ -8,7 +8,7 @@ from estimator_cases import make_problem
 from scipy.optimize import approx_fprime
 
 from ldlearn.core.simplex import row_weights
-from ldlearn.learning import AABP, SABFGS, MeanLDL
+from ldlearn.learning import AABP, CPNN, MLPLDL, SABFGS, SCELDL, MeanLDL
 from ldlearn.learning.aa_bp import _initial_layers, _Network, _nguyen_widrow
 
 PUBLISHED = {
@@ -156,4 +156,19 @@ def test_divergence_raises():
 @pytest.mark.parametrize("sizes", [(), (0,), (2.5,)])
 def test_invalid_layer_sizes_raise(sizes):
     with pytest.raises(ValueError, match="hidden_layer_sizes must hold one or more integers"):
-        AABP(sizes).fit(np.zeros((3, 1)), np.ones((3, 1)))
+        AABP(hidden_layer_sizes=sizes).fit(np.zeros((3, 1)), np.ones((3, 1)))
+
+
+@STOPPED_EARLY
+@pytest.mark.parametrize("network", [AABP, CPNN, MLPLDL, SCELDL])
+def test_one_layer_is_an_integer_or_a_sequence(network):
+    X, D, _ = make_problem()
+    models = [network(hidden_layer_sizes=size, max_iter=2, random_state=0) for size in (3, [3])]
+    plain, sequence = (model.fit(X, D).predict(X) for model in models)
+    np.testing.assert_array_equal(plain, sequence)
+
+
+@pytest.mark.parametrize("network", [CPNN, MLPLDL, SCELDL])
+def test_second_hidden_layer_raises(network):
+    with pytest.raises(ValueError, match=r"must hold one integer, got \[3, 4\]"):
+        network(hidden_layer_sizes=(3, 4)).fit(np.zeros((3, 1)), np.ones((3, 1)))

@@ -40,7 +40,7 @@ def test_gradient_by_differences(block, monkeypatch):
 
 def test_prediction_is_a_network_of_row_and_label():
     X, D = make_problem()
-    model = CPNN(5, random_state=0).fit(X, D)
+    model = CPNN(hidden_layer_sizes=5, random_state=0).fit(X, D)
     P = model.predict(X)
     positions = [-1.0, -0.6, -0.2, 0.2, 0.6, 1.0]
     for i in (0, 7):
@@ -59,7 +59,7 @@ def test_interactions_are_learned():
     X, D = make_problem(n=300)
     train, test = slice(0, 200), slice(200, 300)
     constant = MeanLDL().fit(X[train], D[train]).score(X[test], D[test])
-    model = CPNN(16, random_state=0).fit(X[train], D[train])
+    model = CPNN(hidden_layer_sizes=16, random_state=0).fit(X[train], D[train])
     assert model.score(X[test], D[test]) > constant + 0.1
-    again = CPNN(16, random_state=0).fit(X[train], D[train])
+    again = CPNN(hidden_layer_sizes=16, random_state=0).fit(X[train], D[train])
     np.testing.assert_array_equal(model.predict(X), again.predict(X))

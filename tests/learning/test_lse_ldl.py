@@ -175,7 +175,7 @@ def test_tight_encoding_without_penalties_is_softmax_regression():
     """With alpha large V is X W, and with the other weights small what remains is the regression on
     X."""
     X, D = make_problem(n=60, m=3)
-    model = LSELDL(alpha=100.0, beta=0.0, gamma=1e-5, delta=1e-5, max_iter=200, tol=1e-9).fit(X, D)
+    model = LSELDL(alpha=100.0, beta=0.0, gamma=1e-5, l2=1e-5, max_iter=200, tol=1e-9).fit(X, D)
     np.testing.assert_allclose(model.predict(X), SABFGS(l2=1e-6).fit(X, D).predict(X), atol=1e-3)
 
 

@@ -38,7 +38,7 @@ def test_gradient_agrees_with_finite_differences():
 
 def test_objective_is_the_documented_one():
     X, D, _ = make_problem()
-    model = MLPLDL(4, n_networks=1, l2=0.1, max_iter=3).fit(X, D)
+    model = MLPLDL(hidden_layer_sizes=4, n_networks=1, l2=0.1, max_iter=3).fit(X, D)
     scale = X.std(axis=0)
     V, W = model.hidden_coef_[0] * scale[:, None], model.output_coef_[0]
     penalty = 0.1 * (X.shape[1] * np.sum(V**2) + 4 * np.sum(W**2))
@@ -48,7 +48,7 @@ def test_objective_is_the_documented_one():
 
 def test_prediction_is_the_mean_of_the_networks():
     X, D, _ = make_problem()
-    model = MLPLDL(3, n_networks=2, max_iter=4).fit(X, D)
+    model = MLPLDL(hidden_layer_sizes=3, n_networks=2, max_iter=4).fit(X, D)
     layers = (
         model.hidden_coef_,
         model.hidden_intercept_,
@@ -78,7 +78,10 @@ def test_learns_nonlinear_relations():
 def test_invariant_to_feature_units():
     X, D, _ = make_problem()
     units = np.array([1e-3, 1.0, 1e3, 7.0])
-    plain, scaled = MLPLDL(3, max_iter=5).fit(X, D), MLPLDL(3, max_iter=5).fit(X * units + 5.0, D)
+    plain, scaled = (
+        MLPLDL(hidden_layer_sizes=3, max_iter=5).fit(X, D),
+        MLPLDL(hidden_layer_sizes=3, max_iter=5).fit(X * units + 5.0, D),
+    )
     np.testing.assert_allclose(plain.predict(X), scaled.predict(X * units + 5.0), atol=1e-4)
 
 

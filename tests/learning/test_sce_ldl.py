@@ -56,7 +56,7 @@ def test_gradient_by_differences(lam, block, monkeypatch):
 def test_prediction_is_the_energy_model_with_hidden_units_summed_out():
     """p(y | x) is the sum over all 2^R states of exp(-E), E = -sum_r h_r (w_r x + u_jr) - b_j."""
     X, D = make_problem()
-    model = SCELDL(n_hidden=4, random_state=0).fit(X, D)
+    model = SCELDL(hidden_layer_sizes=4, random_state=0).fit(X, D)
     A = (X @ model.hidden_coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
     states = np.array(list(product([0, 1], repeat=4)))
     mass = np.exp(A @ states.T).sum(axis=2) * np.exp(model.intercept_)
@@ -65,7 +65,7 @@ def test_prediction_is_the_energy_model_with_hidden_units_summed_out():
 
 def test_loss_is_the_stated_objective():
     X, D = make_problem()
-    model = SCELDL(n_hidden=4, lam=0.2, l2=0.7, random_state=0).fit(X, D)
+    model = SCELDL(hidden_layer_sizes=4, lam=0.2, l2=0.7, random_state=0).fit(X, D)
     A = (X @ model.hidden_coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
     off = (1.0 / (1.0 + np.exp(A))).sum(axis=2)
     standardised = (model.hidden_coef_ * X.std(axis=0)).T
@@ -80,8 +80,8 @@ def test_sparsity_term_turns_units_off():
         A = (X @ model.hidden_coef_.T + model.hidden_intercept_)[:, None, :] + model.thresholds_
         return (D[:, :, None] / (1.0 + np.exp(A))).sum()
 
-    plain = SCELDL(n_hidden=6, lam=0.0, l2=0.0, tol=1e-4, random_state=0).fit(X, D)
-    sparse = SCELDL(n_hidden=6, lam=1.0, l2=0.0, tol=1e-4, random_state=0).fit(X, D)
+    plain = SCELDL(hidden_layer_sizes=6, lam=0.0, l2=0.0, tol=1e-4, random_state=0).fit(X, D)
+    sparse = SCELDL(hidden_layer_sizes=6, lam=1.0, l2=0.0, tol=1e-4, random_state=0).fit(X, D)
     assert plain.objective_ == pytest.approx(-(D * np.log(plain.predict(X))).sum(), rel=1e-10)
     assert off(sparse) > off(plain)
 
@@ -89,7 +89,9 @@ def test_sparsity_term_turns_units_off():
 @STOPPED_EARLY
 def test_gradient_vanishes_at_convergence():
     X, D = make_problem(n=15)
-    model = SCELDL(n_hidden=2, lam=0.05, l2=0.0, max_iter=5000, tol=1e-15, random_state=0).fit(X, D)
+    model = SCELDL(
+        hidden_layer_sizes=2, lam=0.05, l2=0.0, max_iter=5000, tol=1e-15, random_state=0
+    ).fit(X, D)
     _, gradient = loss_and_gradient(
         X,
         D,
@@ -105,7 +107,7 @@ def test_gradient_vanishes_at_convergence():
 def test_loss_never_increases():
     X, D = make_problem()
     losses = [
-        SCELDL(n_hidden=5, max_iter=k, tol=0, random_state=0).fit(X, D).objective_
+        SCELDL(hidden_layer_sizes=5, max_iter=k, tol=0, random_state=0).fit(X, D).objective_
         for k in (1, 3, 10, 30)
     ]
     assert np.all(np.diff(losses) < 0)
@@ -113,15 +115,15 @@ def test_loss_never_increases():
 
 def test_invariant_to_feature_units():
     X, D = make_problem()
-    plain = SCELDL(n_hidden=5, random_state=0).fit(X, D)
+    plain = SCELDL(hidden_layer_sizes=5, random_state=0).fit(X, D)
     scale, shift = np.array([1e3, 1e-3, 7.0]), np.array([5.0, 0.0, -40.0])
-    other = SCELDL(n_hidden=5, random_state=0).fit(X * scale + shift, D)
+    other = SCELDL(hidden_layer_sizes=5, random_state=0).fit(X * scale + shift, D)
     np.testing.assert_allclose(plain.predict(X), other.predict(X * scale + shift), atol=1e-5)
 
 
 def test_extreme_rows_stay_finite():
     X, D = make_problem()
-    model = SCELDL(n_hidden=5, random_state=0).fit(X, D)
+    model = SCELDL(hidden_layer_sizes=5, random_state=0).fit(X, D)
     P = model.predict(1e6 * X)
     np.testing.assert_allclose(P.sum(axis=1), 1.0)
     # There the units are fully on or off: the logistic terms become linear, as computed in
@@ -143,7 +145,7 @@ def test_learns_nonlinear_relations():
     linear = SABFGS().fit(X, D).score(X, D)
     assert linear < MeanLDL().fit(X, D).score(X, D) + 0.02 < 0.8
     scores = [
-        SCELDL(n_hidden=10, l2=0.1, tol=1e-5, random_state=seed).fit(X, D).score(X, D)
+        SCELDL(hidden_layer_sizes=10, l2=0.1, tol=1e-5, random_state=seed).fit(X, D).score(X, D)
         for seed in range(5)
     ]
     assert np.median(scores) > 0.95, scores  # some starts end on a plateau, depending on rounding
@@ -152,7 +154,7 @@ def test_learns_nonlinear_relations():
 def test_result_depends_on_the_seed():
     X, D = make_problem()
     first, second, other = (
-        SCELDL(n_hidden=5, random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1)
+        SCELDL(hidden_layer_sizes=5, random_state=seed).fit(X, D).predict(X) for seed in (0, 0, 1)
     )
     np.testing.assert_array_equal(first, second)
     assert np.abs(first - other).max() > 1e-6

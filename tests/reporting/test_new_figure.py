@@ -24,7 +24,8 @@ class RepeatsDisplay(Display):
     @classmethod
     def from_records(cls, records, dataset, *, ax=None):
         results = Results.from_records(records)
-        return cls({name: len(results.finished_records(dataset, name)) for name in results.methods}).plot(ax=ax)
+        counts = {name: len(results.finished_records(dataset, name)) for name in results.methods}
+        return cls(counts).plot(ax=ax)
 
     def _draw(self, ax):
         self.bars_ = ax.barh(list(self.counts), list(self.counts.values()))

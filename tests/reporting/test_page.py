@@ -254,7 +254,10 @@ def test_duality_gap_is_listed_with_its_ratio_to_the_objective(html):
         entry for entry in summarize_convergence(Results(RECORDS)) if entry.gap is not None
     )
     gap, objective = entry.gap.mean, entry.objective.mean
-    displayed = f'<td data-v="{gap}">{gap:.3g}</td><td data-v="{abs(gap / objective)}">{abs(gap / objective):.3g}</td>'
+    displayed = (
+        f'<td data-v="{gap}">{gap:.3g}</td><td '
+        f'data-v="{abs(gap / objective)}">{abs(gap / objective):.3g}</td>'
+    )
     assert displayed in html
 
 

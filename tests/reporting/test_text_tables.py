@@ -161,7 +161,10 @@ def test_display_names_come_from_the_catalogue_and_from_the_plan():
 def test_every_table_compiles(tmp_path):
     report = Report(make_records(repeats=3, failed=[("yeast", "FCM")]))
     tables = [text for name, text in report.text_files().items() if name.endswith(".tex")]
-    packages = "\\usepackage[landscape,margin=1cm]{geometry}\\usepackage{booktabs,longtable}\\usepackage[table]{xcolor}"
+    packages = (
+        "\\usepackage[landscape,margin=1cm]{geometry}"
+        "\\usepackage{booktabs,longtable}\\usepackage[table]{xcolor}"
+    )
     body = "\n\\clearpage\n".join(tables) + "\nSee Table~\\ref{tab:recovery-combined}.\n"
     document = f"\\documentclass{{article}}{packages}\\begin{{document}}\n{body}\\end{{document}}\n"
     (tmp_path / "all.tex").write_text(document, encoding="utf-8")

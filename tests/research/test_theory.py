@@ -47,8 +47,8 @@ def test_corrected_bound_holds_on_heavy_tails():
     """x is 1, or with probability 1e-4 it is -1e6: most samples miss the largest loss.
 
     The empirical minimiser is evaluated by the true risk. A bound of the unclipped loss that takes
-    the largest
-    |x| of the sample for that of the distribution fails in most draws; the clipped one in at most delta.
+    the largest |x| of the sample for that of the distribution fails in most draws; the clipped one
+    in at most delta.
     """
     rng = np.random.default_rng(0)
     n, rare, far, delta, draws = 2000, 1e-4, -1e6, 0.05, 200

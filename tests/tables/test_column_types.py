@@ -59,11 +59,27 @@ def sample_dates(date_format: str = "%Y-%m-%d", seed: int = 0) -> list[str]:
 
 @pytest.mark.parametrize(
     ("cell", "number"),
-    [("1,234.5", 1234.5), ("1,234,567", 1234567), ("12%", 0.12), ("12.5 %", 0.125), ("$1,000", 1000), ("5.50 €", 5.5),
-     ("(1,200.00)", -1200), ("-$3", -3), ("−7", -7), ("1'234", 1234), ("1\u202f234.5", 1234.5), (" 4 ", 4),
-     ("EUR 3", 3), ("1 234,5", 1234.5), ("1.234,56 €", 1234.56), ("12,5", 12.5), ("0,126", 0.126),
-     ("1,2345", 1.2345)],
-)  # fmt: skip
+    [
+        ("1,234.5", 1234.5),
+        ("1,234,567", 1234567),
+        ("12%", 0.12),
+        ("12.5 %", 0.125),
+        ("$1,000", 1000),
+        ("5.50 €", 5.5),
+        ("(1,200.00)", -1200),
+        ("-$3", -3),
+        ("−7", -7),
+        ("1'234", 1234),
+        ("1\u202f234.5", 1234.5),
+        (" 4 ", 4),
+        ("EUR 3", 3),
+        ("1 234,5", 1234.5),
+        ("1.234,56 €", 1234.56),
+        ("12,5", 12.5),
+        ("0,126", 0.126),
+        ("1,2345", 1.2345),
+    ],
+)
 def test_decorated_numbers_are_parsed(cell, number):
     numbers, malformed, *_ = read_numbers(column([cell, "2"]))
     assert numbers.tolist() == [number, 2]
@@ -237,7 +253,7 @@ def test_ambiguous_day_month_order_is_rejected():
         TableError, match="column 'when': its dates may begin with the day or with the month"
     ):
         TableModel.fit(table, LABELS, estimator=QUICK)
-    explicit = TableModel.fit(table, LABELS, estimator=QUICK, date={"when": "%d/%m/%Y"})
+    explicit = TableModel.fit(table, LABELS, estimator=QUICK, datetime={"when": "%d/%m/%Y"})
     assert explicit.dates == {"when": "%d/%m/%Y"}
     assert "when" not in TableModel.fit(table, LABELS, estimator=QUICK, ignore=["when"]).features
 
@@ -246,7 +262,8 @@ def test_ambiguous_dates_in_other_formats_than_in_training_are_rejected():
     model = TableModel.fit(with_columns(when=sample_dates("%d.%m.%Y")), LABELS, estimator=QUICK)
     with pytest.raises(
         TableError,
-        match=r"column 'when': .* \('\d\d/\d\d/\d{4}'\); dates were written as 31.03.2024 in training",
+        match=r"column 'when': .* \('\d\d/\d\d/\d{4}'\); dates were written as 31.03.2024 in "
+        r"training",
     ):
         model.predict(with_columns(when=sample_dates("%m/%d/%Y")))
     iso = model.predict(with_columns(when=sample_dates()))
@@ -473,7 +490,7 @@ def test_column_type_options_of_fit(tmp_path, monkeypatch, capfd):
                 "code",
                 "--numeric",
                 "height",
-                "--date",
+                "--datetime",
                 "when",
                 "--text",
                 "place",

@@ -227,7 +227,10 @@ def test_every_command_reads_semicolons_and_decimal_commas(tmp_path, monkeypatch
     arguments = ("-l", ",".join(LABELS), "--id", "key", "-o")
     ldlearn(capsys, "fit", "plain.csv", *arguments, "plain.ldl")
     messages = ldlearn(capsys, "fit", "german.csv", *arguments, "german.ldl")
-    found = "note: german.csv: its columns are separated by semicolons, and its numbers have decimal commas.\n"
+    found = (
+        "note: german.csv: its columns are separated by semicolons, and its numbers have "
+        "decimal commas.\n"
+    )
     assert found in messages
     dialect_options = ("--delimiter", ";", "--decimal", ",", "--encoding", "cp1252")
     assert "note:" not in ldlearn(

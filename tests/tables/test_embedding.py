@@ -157,7 +157,8 @@ class SentenceTransformer:
     def __init__(self, model_name_or_path=None, *, modules=None, device=None, cache_folder=None):
         if model_name_or_path != "mini":
             raise OSError(
-                "We couldn't connect to 'https://huggingface.co' to load the files,\nand found none here."
+                "We couldn't connect to 'https://huggingface.co' to load the files,\nand found "
+                "none here."
             )
 
     def encode(self, sentences, *, batch_size=32, show_progress_bar=None, convert_to_numpy=True):

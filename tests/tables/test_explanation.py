@@ -25,7 +25,9 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    return TableModel.fit(table, LABELS, estimator=DLDL(**FAST), id="key", date="when", text="note")
+    return TableModel.fit(
+        table, LABELS, estimator=DLDL(**FAST), id="key", datetime="when", text="note"
+    )
 
 
 def centred_logs(degrees):

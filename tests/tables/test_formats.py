@@ -119,7 +119,8 @@ def test_new_format_in_every_command(toy, monkeypatch):
     ldlearn("datasets", "fetch", "uk_budget_shares", "-o", "b.toy")
     assert (toy / "b.toy").read_text().startswith("total_expenditure|income|age|children|food|")
     (toy / "plan.toml").write_text(
-        '[datasets.budget]\npath = "b.toy"\nlabels = "food:other"\n[methods.PriorLE]\n[protocol]\nrepeats = 1\n'
+        '[datasets.budget]\npath = "b.toy"\nlabels = '
+        '"food:other"\n[methods.PriorLE]\n[protocol]\nrepeats = 1\n'
     )
     ldlearn("run", "plan.toml", "-o", "run")
     assert '"status": "ok"' in (toy / "run" / "records.jsonl").read_text()

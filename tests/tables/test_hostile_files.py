@@ -209,19 +209,43 @@ def edit(path: str, value: Callable[[Any], Any]) -> Callable[[bytes], bytes]:
 
 ENCODER = "preprocessing.encoders.dict.key"
 CRAFTED = {
-    "a vocabulary of positions": (edit(f"{ENCODER}.vocabulary", lambda old: {"dict": {"r1": 10**9}}), "is not"),
-    "a longer vocabulary": (edit(f"{ENCODER}.vocabulary", lambda old: [*old, "more"]), "TfidfEncoder.idf is not"),
-    "a slow pattern": (edit(f"{ENCODER}.token_pattern", lambda old: "(a+)+$"), "token_pattern is not"),
-    "a random generator": (edit("estimator._random", lambda old: {"RandomState": {"pos": 10**9}}), "unknown type"),
-    "features beyond all measure": (edit("estimator.n_features_in_", lambda old: 10**12), "cannot predict"),
-    "labels of another width": (edit("estimator.label_names_", lambda old: {"names": ["a"]}), "DLDL.* is not"),
-    "a set": (edit("facts", lambda old: {"set": [k * (2**61 - 1) for k in range(1000)]}), "unknown type"),
-    "an object in place of a number": (edit("estimator.beta_", lambda old: {"array": 0}), "beta_ is not"),
+    "a vocabulary of positions": (
+        edit(f"{ENCODER}.vocabulary", lambda old: {"dict": {"r1": 10**9}}),
+        "is not",
+    ),
+    "a longer vocabulary": (
+        edit(f"{ENCODER}.vocabulary", lambda old: [*old, "more"]),
+        "TfidfEncoder.idf is not",
+    ),
+    "a slow pattern": (
+        edit(f"{ENCODER}.token_pattern", lambda old: "(a+)+$"),
+        "token_pattern is not",
+    ),
+    "a random generator": (
+        edit("estimator._random", lambda old: {"RandomState": {"pos": 10**9}}),
+        "unknown type",
+    ),
+    "features beyond all measure": (
+        edit("estimator.n_features_in_", lambda old: 10**12),
+        "cannot predict",
+    ),
+    "labels of another width": (
+        edit("estimator.label_names_", lambda old: {"names": ["a"]}),
+        "DLDL.* is not",
+    ),
+    "a set": (
+        edit("facts", lambda old: {"set": [k * (2**61 - 1) for k in range(1000)]}),
+        "unknown type",
+    ),
+    "an object in place of a number": (
+        edit("estimator.beta_", lambda old: {"array": 0}),
+        "beta_ is not",
+    ),
     "a sparse matrix with indices beyond its columns": (
         edit("estimator.graph_", lambda old: {"csr": [0, 0, 0], "shape": [2, 2]}),
         "damaged| is not",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", CRAFTED)
@@ -310,9 +334,9 @@ def test_nesting_is_limited(model, tmp_path):
 
 def test_model_with_changed_predictions_is_rejected(model, tmp_path):
     content = content_of(model)
-    content["model"]["state"]["preprocessing"]["state"]["means"] = (
-        content["model"]["state"]["preprocessing"]["state"]["medians"]
-    )  # fmt: skip
+    content["model"]["state"]["preprocessing"]["state"]["means"] = content["model"]["state"][
+        "preprocessing"
+    ]["state"]["medians"]
     check_rejected(
         edited(model, content),
         tmp_path,

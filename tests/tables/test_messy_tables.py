@@ -116,8 +116,8 @@ def survey():
     rng = np.random.default_rng(5)
     positive = X[:, 1] > 0
     opinions = {True: ["friendly", "helpful", "quick"], False: ["slow", "rude", "late"]}
-    filler = "the staff at this place was on the whole rather and I would say so again to my friends".split()  # noqa: SIM905
-    texts = [" ".join([*rng.choice(filler, 9), *opinions[bool(t)]]) for t in positive]
+    words = "the staff at this place was on the whole rather and I would say so again to my friends"
+    texts = [" ".join([*rng.choice(words.split(), 9), *opinions[bool(t)]]) for t in positive]
     simulated = SimulatedData(np.column_stack([X[:, 0], positive]))
     vocabulary = sorted({word for text in texts for word in text.split()})
     clean = pd.DataFrame(

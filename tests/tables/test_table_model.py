@@ -98,7 +98,13 @@ def test_column_selection_of_data_frames():
 
 def test_column_options_accept_index_and_empty_sequences():
     table = make_table()[[*FEATURES, *LABELS]]
-    none = {"numeric": (), "categorical": [], "date": {}, "text": table.columns[:0], "ignore": ()}
+    none = {
+        "numeric": (),
+        "categorical": [],
+        "datetime": {},
+        "text": table.columns[:0],
+        "ignore": (),
+    }
     model = TableModel.fit(
         table, table.columns[-3:], features=table.columns[:3], estimator=QUICK, **none
     )
@@ -107,7 +113,10 @@ def test_column_options_accept_index_and_empty_sequences():
         TableModel.fit(table, LABELS, features=[], estimator=QUICK)
     days = [f"{1 + i % 28:02}/02/2024" for i in range(len(table))]
     dated = TableModel.fit(
-        table.assign(day_1=days, day_2=days), LABELS, date={"day_*": "%d/%m/%Y"}, estimator=QUICK
+        table.assign(day_1=days, day_2=days),
+        LABELS,
+        datetime={"day_*": "%d/%m/%Y"},
+        estimator=QUICK,
     )
     assert dated.dates == {"day_1": "%d/%m/%Y", "day_2": "%d/%m/%Y"}
 
@@ -273,7 +282,14 @@ def onnx_inputs(model: TableModel, table: pd.DataFrame) -> dict[str, np.ndarray]
 )
 @pytest.mark.parametrize(
     "method",
-    [QUICK, EnhanceThenLearn(), SABFGS(), FromDistributions(QUICK), MLPLDL(3, max_iter=5), RBF],
+    [
+        QUICK,
+        EnhanceThenLearn(),
+        SABFGS(),
+        FromDistributions(QUICK),
+        MLPLDL(hidden_layer_sizes=3, max_iter=5),
+        RBF,
+    ],
     ids=["DLDL", "EnhanceThenLearn", "SABFGS", "FromDistributions", "MLPLDL", "RBF"],
 )
 def test_onnx_gives_the_same_predictions(features, method, tmp_path):

@@ -112,6 +112,19 @@ class LabelEstimator(BaseEstimator):
     groups and unknown labels.
     """
 
+    # Types and shapes of the attributes that ``fit`` sets, private ones too: model files hold these
+    # and no others. A class declares those that its bases do not; see `ldlearn.tables.model_schema`.
+    learned: ClassVar[Mapping[str, str]] = {
+        "n_features_in_": "size n_features",
+        "feature_names_in_": "names (n_features)",
+        "label_names_": "names (n_labels)",
+        "converged_": "bool",
+        "n_iter_": "int",
+        "objective_": "float",
+        "objective_path_": "float (n_steps)",
+        "_sklearn_output_config": "dict of str",
+    }
+
     kind: ClassVar[str]
     label_names_: Array
     tol: float  # of iterative methods, as is `max_iter`

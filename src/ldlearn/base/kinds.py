@@ -1,7 +1,7 @@
 """The three kinds of estimator: enhancers, learners, and joint models that are both."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -93,6 +93,8 @@ class Enhancer(LabelEstimator):
     ``_fit`` also gets rows of sample weight 0, since every row has its degrees recovered.
     """
 
+    learned: ClassVar = {"label_distributions_": "float (n_samples, n_labels)"}
+
     kind = ENHANCER
     label_distributions_: Array
 
@@ -143,6 +145,12 @@ class JointModel(Enhancer):
     likeliest if a label is positive when it gets any vote and ``predict`` gives the shares of the
     votes.
     """
+
+    learned: ClassVar = {
+        "votes_per_row_": "float",
+        "_total_weight": "float",
+        "_fitted_rows": "int (n_fitted) | None",  # of n_samples
+    }
 
     kind = JOINT
     can_enhance = True

@@ -50,6 +50,11 @@ class EnhanceThenLearn(SampleWeightMixin, JointModel):
     array([[0.5, 0.5]])
     """
 
+    learned: ClassVar = {
+        "enhancer_": "any",
+        "learner_": "any",
+    }
+
     can_enhance = False
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = ({"learner": SABFGS(max_iter=20)},)
 

@@ -96,6 +96,16 @@ class FromClassifier(SampleWeightMixin, JointModel):
     (3, 5)
     """
 
+    learned: ClassVar = {
+        "kappa_": "float",
+        "n_votes_": "float",
+        "varied_": "int (n_varied)",
+        "shares_": "float (n_labels)",
+        "_smallest_probability": "float",
+        "_offsets": "float (n_features)",
+        "classifier_": "list of ValidatedLogisticRegression | list of LogisticRegression",
+    }
+
     is_baseline = True
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {},
@@ -271,6 +281,13 @@ def plain_classifier(zeros: Literal["none", "less"]) -> FromClassifier:
 class ValidatedLogisticRegression(ClassifierMixin, BaseEstimator):
     """Logistic regression of one label, its penalty the one under which held-out labels are
     likeliest."""
+
+    learned: ClassVar = {
+        "coef_": "float (n_features)",
+        "intercept_": "float",
+        "C_": "float",
+        "classes_": "int (n_classes)",
+    }
 
     def fit(
         self,

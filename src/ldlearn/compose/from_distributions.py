@@ -72,6 +72,11 @@ class FromDistributions(SampleWeightMixin, Learner):
     {'estimator__beta': 0.3}
     """
 
+    learned: ClassVar = {
+        "estimator_": "any",
+        "label_distributions_": "float (n_samples, n_labels)",
+    }
+
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {"estimator": DLDL(beta=10.0, gamma=1.0)},
     )

@@ -118,7 +118,7 @@ class StackedLDL(SampleWeightMixin, JointModel):
     >>> from ldlearn.datasets import make_label_distributions
     >>> from ldlearn.learning import MLPLDL, SABFGS
     >>> data = make_label_distributions(200, labels="votes", n_raters=20)
-    >>> members = [("linear", SABFGS()), ("networks", MLPLDL(8))]
+    >>> members = [("linear", SABFGS()), ("networks", MLPLDL(hidden_layer_sizes=8))]
     >>> model = StackedLDL(members, teacher=DLDL(beta=1.0, gamma=0.1)).fit(data.X, data.Y)
     >>> model.predict(data.X[:3]).shape
     (3, 5)
@@ -126,9 +126,21 @@ class StackedLDL(SampleWeightMixin, JointModel):
     ['linear', 'networks']
     """
 
+    learned: ClassVar = {
+        "members_": "any",
+        "member_weights_": "float (n_members)",
+        "beta_": "float",
+        "kappa_": "float",
+        "n_votes_": "float",
+        "selection_summary_": "str",
+    }
+
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {
-            "members": [("linear", SABFGS()), ("networks", MLPLDL(3, n_networks=1, max_iter=5))],
+            "members": [
+                ("linear", SABFGS()),
+                ("networks", MLPLDL(hidden_layer_sizes=3, n_networks=1, max_iter=5)),
+            ],
             "teacher": DLDL(beta=1.0, gamma=1.0, max_iter=2),
         },
     )

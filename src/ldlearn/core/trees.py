@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,14 @@ class Trees:
     set_words : ndarray of int of shape (n_words,)
         Bit sets of categories, 32 in each number.
     """
+
+    learned: ClassVar = {
+        "feature": "int (n_nodes)",
+        "value": "float (n_nodes)",
+        "kind": "int (n_nodes)",
+        "set_bounds": "int (n_bounds)",
+        "set_words": "int (n_words)",
+    }
 
     feature: NDArray[Any]
     value: Array

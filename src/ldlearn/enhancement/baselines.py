@@ -1,6 +1,6 @@
 """The baselines of recovery: what 0/1 labels alone give, without looking at a feature."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -79,6 +79,8 @@ class PriorLE(_Baseline):
            [1.   , 0.   ]])
     """
 
+    learned: ClassVar = {"prior_": "float (n_labels)"}
+
     def _fit(
         self,
         X: Any,
@@ -117,6 +119,8 @@ class ProjectedPriorLE(_Baseline):
     array([[0.75, 0.25],
            [1.  , 0.  ]])
     """
+
+    learned: ClassVar = {"frequencies_": "float (n_labels)"}
 
     def _fit(
         self,

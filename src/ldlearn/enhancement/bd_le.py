@@ -1,7 +1,7 @@
 """BD-LE: a bidirectional linear map between features and labels."""
 
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import linalg
@@ -92,6 +92,12 @@ class BDLE(SampleWeightMixin, Enhancer):
            [0.48, 0.52],
            [0.31, 0.69]])
     """
+
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+        "scores_": "float (n_samples, n_labels)",
+    }
 
     _test_params = (
         {"n_neighbors": 3},

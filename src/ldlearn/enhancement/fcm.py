@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -104,6 +105,13 @@ class FCM(SampleWeightMixin, Enhancer):
            [0.2, 0.8],
            [0.2, 0.8]])
     """
+
+    learned: ClassVar = {
+        "memberships_": "float (n_samples, n_clusters)",
+        "cluster_centers_": "float (n_clusters, n_features)",
+        "associations_": "float (n_labels, n_clusters)",
+        "scores_": "float (n_samples, n_labels)",
+    }
 
     # The random memberships depend on the order of rows, and differ between a row and its copy.
     _capabilities = Capabilities(order_invariant=False, weight_equals_repetition=False)

@@ -2,6 +2,7 @@
 degrees."""
 
 from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import numpy as np
 
@@ -91,6 +92,11 @@ class FLE(SampleWeightMixin, Enhancer):
            [0.  , 1.  ],
            [0.26, 0.74]])
     """
+
+    learned: ClassVar = {
+        "prototypes_": "float (n_labels, n_features)",
+        "coefficients_": "float (n_samples, n_labels)",
+    }
 
     _test_params = ({}, {"alpha": 0.1, "beta": 5.0, "standardize": False, "tol": 1e-3})
 

@@ -1,7 +1,7 @@
 """gLESC: sample correlations from features and labels together, by a tensor of low rank."""
 
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import fft
@@ -96,6 +96,8 @@ class GLESC(Enhancer):
            [0.3 , 0.7 ],
            [0.26, 0.74]])
     """
+
+    learned: ClassVar = {"representation_": "float (n_samples, n_samples)"}
 
     _capabilities = Capabilities(
         order_invariant=False

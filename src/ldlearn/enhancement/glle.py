@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -46,7 +46,7 @@ class GLLE(Enhancer):
     .. math::
 
         \min_D\; |D - Y|^2 + \lambda\, tr(D^\top G D)
-        + l_2 \sum_{i=1}^{g} tr(D_i Z_i Z_i^\top D_i^\top), \qquad D = [K, 1] W
+        + \lambda_R \sum_{i=1}^{g} tr(D_i Z_i Z_i^\top D_i^\top), \qquad D = [K, 1] W
 
     where G is the Laplacian of the graph of nearest neighbours (`ldlearn.core.knn_graph`) and K a
     Gaussian kernel whose width is the mean distance of rows. The last term, off by default, is that
@@ -61,17 +61,17 @@ class GLLE(Enhancer):
         Neighbours of each row in the graph, itself not counted.
     sigma : float, "median" or "mean", default=10.0
         Width of the similarity; a number suits standardised features only, "median" any.
-    l2 : float, default=0.0
-        Weight of the label correlations; 0 is the conference version.
+    correlation_penalty : float, default=0.0
+        :math:`\lambda_R`, the penalty of label correlations; 0 is the conference version.
     n_groups : int or None, default=None
-        Groups of rows with correlations of their own (g), only used if ``l2 > 0``. None takes one
+        Groups of rows with correlations of their own (g), only used if ``correlation_penalty > 0``. None takes one
         for every ten rows, at most 100.
     solver : {"exact", "lbfgs"}, default="exact"
         ``"exact"`` gives the minimum: K is invertible, so every D can be reached and ``(I + lam G)
         D = Y`` is one sparse system. ``"lbfgs"`` is the original: W from a random start, stopped
         early, far from the minimum.
     tol : float, default=1e-6
-        Stop ``"lbfgs"``, or the alternation if ``l2 > 0``, when an iteration lowers the objective
+        Stop ``"lbfgs"``, or the alternation if ``correlation_penalty > 0``, when an iteration lowers the objective
         by less than this, relatively.
     max_iter : int, default=300
         Iterations of these at most. For ``"lbfgs"`` that is the published early stop: it warns, as
@@ -79,7 +79,7 @@ class GLLE(Enhancer):
     normalize : {"softmax", "l1", "shift_l1"}, default="softmax"
         How scores become distributions.
     random_state : int, RandomState or None, default=None
-        Start of ``"lbfgs"``; groups and first correlations if ``l2 > 0``. The exact solver of the
+        Start of ``"lbfgs"``; groups and first correlations if ``correlation_penalty > 0``. The exact solver of the
         conference version needs none, and only it gives the same result for every order of rows and
         labels.
 
@@ -92,13 +92,13 @@ class GLLE(Enhancer):
     objective_path_ : ndarray of shape (n_iter_,)
         The objective after each round of the alternation; never rises. Not with ``"lbfgs"``.
     n_iter_ : int
-        Iterations of ``"lbfgs"``, rounds of the alternation if ``l2 > 0``, otherwise 1.
+        Iterations of ``"lbfgs"``, rounds of the alternation if ``correlation_penalty > 0``, otherwise 1.
     converged_ : bool
         Whether the objective settled within ``tol``.
     groups_ : ndarray of shape (n_samples,)
-        Group of each row; only if ``l2 > 0``.
+        Group of each row; only if ``correlation_penalty > 0``.
     label_correlations_ : ndarray of shape (n_groups, n_labels, n_labels)
-        ``Z_i Z_i'``; only if ``l2 > 0``.
+        ``Z_i Z_i'``; only if ``correlation_penalty > 0``.
     label_distributions_ : ndarray of shape (n_samples, n_labels)
     label_names_ : ndarray of shape (n_labels,)
 
@@ -110,7 +110,7 @@ class GLLE(Enhancer):
     second digit between machines or numbers of threads.
 
     Departures from the paper: the minimum instead of an early stop by default; a row is not its own
-    neighbour (the released code's k = 20 counts it: ``n_neighbors=19``). With ``l2 > 0``: the
+    neighbour (the released code's k = 20 counts it: ``n_neighbors=19``). With ``correlation_penalty > 0``: the
     correlations are minimised over, label by label, instead of five steps of descent, and both
     steps are repeated until the objective settles, not done once. Confidence: certain; constants of
     the journal version reconstructed.
@@ -133,13 +133,19 @@ class GLLE(Enhancer):
            [0.34, 0.66]])
     """
 
+    learned: ClassVar = {
+        "scores_": "float (n_samples, n_labels)",
+        "groups_": "int (n_samples)",
+        "label_correlations_": "float (n_groups, n_labels, n_labels)",
+    }
+
     _test_params = (
         {"n_neighbors": 3},
         {
             "n_neighbors": 3,
             "sigma": "median",
             "lam": 0.1,
-            "l2": 0.1,
+            "correlation_penalty": 0.1,
             "n_groups": 1,
             "random_state": 0,
         },
@@ -156,7 +162,7 @@ class GLLE(Enhancer):
     lam: NonNegative = 0.01
     n_neighbors: PositiveInt = 20
     sigma: Literal["mean", "median"] | Positive = 10.0
-    l2: NonNegative = 0.0
+    correlation_penalty: NonNegative = 0.0
     n_groups: PositiveInt | None = None
     solver: Literal["exact", "lbfgs"] = "exact"
     tol: NonNegative = 1e-6
@@ -166,7 +172,7 @@ class GLLE(Enhancer):
 
     def capabilities(self) -> Capabilities:
         """A random start depends on the order of rows and labels."""
-        starts_fixed = self.solver == "exact" and self.l2 == 0
+        starts_fixed = self.solver == "exact" and self.correlation_penalty == 0
         return (
             super()
             .capabilities()
@@ -174,8 +180,10 @@ class GLLE(Enhancer):
         )
 
     def _fit(self, X: Any, Y: Mask) -> None:
-        if self.l2 > 0 and self.solver == "lbfgs":
-            raise InputError("Label correlations (l2 > 0) need solver='exact', got solver='lbfgs'.")
+        if self.correlation_penalty > 0 and self.solver == "lbfgs":
+            raise InputError(
+                "Label correlations (correlation_penalty > 0) need solver='exact', got solver='lbfgs'."
+            )
         labels = Y.astype(float)
         G = laplacian(knn_graph(X, self.n_neighbors, self.sigma))
         if self.solver == "lbfgs":
@@ -192,7 +200,7 @@ class GLLE(Enhancer):
                 1,
                 True,
             )
-            if self.l2 > 0:
+            if self.correlation_penalty > 0:
                 self._fit_correlations(X, labels, G)
         self.label_distributions_ = to_distributions(self.scores_, self.normalize)
 
@@ -231,7 +239,8 @@ class GLLE(Enhancer):
             # by R, hence one system for all entries of D.
             D = self._solve_jointly(Y, G, R, members)
             path.append(
-                _objective(D, Y, self.lam, G) + self.l2 * float(np.sum(R * _grams(D, members)))
+                _objective(D, Y, self.lam, G)
+                + self.correlation_penalty * float(np.sum(R * _grams(D, members)))
             )
         self.scores_ = D
         self.label_correlations_ = R
@@ -239,16 +248,18 @@ class GLLE(Enhancer):
     def _solve_jointly(
         self, Y: Array, G: sparse.csr_array, R: Array, members: Sequence[Indices]
     ) -> Array:
-        """D of ``D + lam G D + l2 D_i R_i = Y``, i being the group of a row."""
+        """D of ``D + lam G D + correlation_penalty D_i R_i = Y``, i being the group of a row."""
 
         def system_times(D: Array) -> Array:
             result = np.asarray(D + self.lam * (G @ D))
             for rows, correlation in zip(members, R, strict=True):
-                result[rows] += self.l2 * (D[rows] @ correlation)
+                result[rows] += self.correlation_penalty * (D[rows] @ correlation)
             return result
 
-        # Correlation matrices have a unit diagonal: each adds l2 to every entry.
-        return solve_operator(system_times, (1.0 + self.lam * G.diagonal() + self.l2)[:, None], Y)
+        # Correlation matrices have a unit diagonal: each adds its penalty to every entry.
+        return solve_operator(
+            system_times, (1.0 + self.lam * G.diagonal() + self.correlation_penalty)[:, None], Y
+        )
 
     def _group_rows(self, X: Any, rng: np.random.RandomState) -> Indices:
         n = X.shape[0]

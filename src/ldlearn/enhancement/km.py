@@ -1,7 +1,7 @@
 """KM: the kernel method, degrees from the distance to a label's centre in feature space."""
 
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -73,6 +73,11 @@ class KM(SampleWeightMixin, Enhancer):
            [0.55, 0.45],
            [0.43, 0.57]])
     """
+
+    learned: ClassVar = {
+        "radii_": "float (n_labels)",
+        "scores_": "float (n_samples, n_labels)",
+    }
 
     _test_params = ({}, {"sigma": 1.5, "delta": 0.1, "normalize": "softmax"})
 

@@ -1,6 +1,7 @@
 """LEMLL: numerical labels and a kernel regressor that predicts them, learned together."""
 
 from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg, sparse
@@ -30,8 +31,8 @@ class LEMLL(Enhancer):
 
     .. math::
 
-        \min_{U, B, b}\; \tfrac{1}{2} tr(B^T K B) + l_1 \sum_i \max(r_i - \epsilon, 0)^2 + l_2\, tr(U^T M U)
-        + l_3 |U - (2Y - 1)|^2, \qquad r_i = |u_i - (K B)_i - b|, \qquad D = softmax(U)
+        \min_{U, B, b}\; \tfrac{1}{2} tr(B^T K B) + C \sum_i \max(r_i - \epsilon, 0)^2 + \lambda_M\, tr(U^T M U)
+        + \lambda_Y |U - (2Y - 1)|^2, \qquad r_i = |u_i - (K B)_i - b|, \qquad D = softmax(U)
 
     K is a Gaussian kernel whose width is the mean distance of samples, :math:`M = (I - S)^T (I -
     S)` with S the affine weights that rebuild every sample from its neighbours (locally linear
@@ -39,18 +40,18 @@ class LEMLL(Enhancer):
 
     Parameters
     ----------
-    l1 : float, default=1.0
-        Weight of the regression error. 0 leaves the regressor out.
-    l2 : float, default=1.0
-        Weight of the reconstruction by neighbours.
-    l3 : float, default=1.0
-        Weight of the logical labels; to infinity, U = 2Y - 1.
+    C : float, default=1.0
+        Price of errors of the regressor beyond :math:`\epsilon`. 0 leaves the regressor out.
+    reconstruction_penalty : float, default=1.0
+        :math:`\lambda_M`, the penalty of differences from what neighbours rebuild.
+    label_penalty : float, default=1.0
+        :math:`\lambda_Y`, the penalty of differences from the logical labels; to infinity, U = 2Y - 1.
     eps : float, default=0.2
         Error that costs nothing.
     n_neighbors : int, default=10
     tol : float, default=1e-6
-        Stop when the duality gap is at most this, relative to the objective of U = 0, which is ``l3
-        n c``.
+        Stop when the duality gap is at most this, relative to the objective of U = 0, which is
+        ``label_penalty n c``.
     max_iter : int, default=200
 
     Attributes
@@ -77,14 +78,14 @@ class LEMLL(Enhancer):
     Notes
     -----
     With U eliminated, what remains is a multi-output support vector regression with the kernel
-    :math:`\tilde K = K + (2 l_2 M + 2 l_3 I)^{-1}`. Its dual, a group lasso in B, is solved by
+    :math:`\tilde K = K + (2 \lambda_M M + 2 \lambda_Y I)^{-1}`. Its dual, a group lasso in B, is solved by
     reweighted least squares, which never lose ground; the primal value certifies the distance to
     the minimum.
 
     The kernel is a dense n x n array, and so is its Cholesky factor: 24 n^2 bytes, refused by a
     MemoryError before they are allocated if they do not fit. `GLLE` and `ML` keep their graphs
     sparse. Time is ``O(n^3)`` per iteration, of which about five are usual and more are needed for
-    large ``l1`` with small ``l3``.
+    large ``C`` with small ``label_penalty``.
 
     Departures from the paper: its full text was not at hand; the objective is put together from the
     abstract and from descriptions, so constants may differ from the original. All variables are
@@ -109,11 +110,21 @@ class LEMLL(Enhancer):
            [0.14, 0.86]])
     """
 
-    _test_params = ({"n_neighbors": 3, "tol": 1e-5}, {"n_neighbors": 5, "l2": 4.0, "eps": 0.0})
+    learned: ClassVar = {
+        "dual_coef_": "float (n_samples, n_labels)",
+        "intercept_": "float (n_labels)",
+        "gap_": "float",
+        "numerical_labels_": "float (n_samples, n_labels)",
+    }
 
-    l1: NonNegative = 1.0
-    l2: NonNegative = 1.0
-    l3: Positive = 1.0
+    _test_params = (
+        {"n_neighbors": 3, "tol": 1e-5},
+        {"n_neighbors": 5, "reconstruction_penalty": 4.0, "eps": 0.0},
+    )
+
+    C: NonNegative = 1.0
+    reconstruction_penalty: NonNegative = 1.0
+    label_penalty: Positive = 1.0
     _: KW_ONLY
     eps: NonNegative = 0.2
     n_neighbors: PositiveInt = 10
@@ -123,17 +134,21 @@ class LEMLL(Enhancer):
     def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)
         M = reconstruction_laplacian(reconstruction_weights(X, self.n_neighbors))
-        # The Hessian in U of the last two terms; definite, because l3 is positive.
-        N = sparse.csr_array(2.0 * self.l2 * M + 2.0 * self.l3 * sparse.eye_array(n))
+        # The Hessian in U of the last two terms; definite, because label_penalty is positive.
+        N = sparse.csr_array(
+            2.0 * self.reconstruction_penalty * M + 2.0 * self.label_penalty * sparse.eye_array(n)
+        )
         signs = np.where(Y, 1.0, -1.0)
-        U = solve_spd(N, 2.0 * self.l3 * signs)  # the numerical labels without a regressor
+        U = solve_spd(
+            N, 2.0 * self.label_penalty * signs
+        )  # the numerical labels without a regressor
         self.dual_coef_ = np.zeros(Y.shape)
         self.intercept_ = np.zeros(Y.shape[1])
         self.gap_ = 0.0
         self.n_iter_ = 0
         self.converged_ = True
         path: list[float] = []
-        if self.l1 > 0:
+        if self.C > 0:
             require_memory(
                 24.0 * n**2, f"LEMLL with its {n} x {n} kernel", "GLLE keeps its graph sparse"
             )
@@ -142,11 +157,11 @@ class LEMLL(Enhancer):
             K += linalg.inv(N.toarray().T, overwrite_a=True, check_finite=False)
             path = self._regress(K, U)
         # Without a regressor the other two terms have this minimum, a quadratic in the signs.
-        base = self.l3 * float(np.vdot(signs, signs - U))
+        base = self.label_penalty * float(np.vdot(signs, signs - U))
         self.objective_path_ = base + np.array(path)
 
         self.objective_ = base + min(path, default=0.0)
-        # The gradient in U is N U - 2 l3 signs + B, and 0 at the minimum.
+        # The gradient in U is N U - 2 label_penalty signs + B, and 0 at the minimum.
         self.numerical_labels_ = U - solve_spd(N, self.dual_coef_)
         self.label_distributions_ = softmax(self.numerical_labels_)
 
@@ -156,32 +171,32 @@ class LEMLL(Enhancer):
 
         Keeps the iterate of the least primal value; returns all of these values.
         """
-        # 2 l1 (r - eps) / r, the weight of a row with error r, is 2 l1 at most: every row is a
+        # 2 C (r - eps) / r, the weight of a row with error r, is 2 C at most: every row is a
         # support vector at first.
-        weights = np.full(len(U), 2.0 * self.l1)
+        weights = np.full(len(U), 2.0 * self.C)
         path: list[float] = []
         for _ in self._iterations():
-            # The dual's penalty eps |B_i| + |B_i|^2 / (4 l1) is replaced by the quadratic that
+            # The dual's penalty eps |B_i| + |B_i|^2 / (4 C) is replaced by the quadratic that
             # touches it from above at the last B: its weights make the next dual value at least as
             # large.
             B, b, KB = _weighted_fit(K, U, weights)
             error = np.linalg.norm(U - KB - b, axis=1)
             lengths = np.linalg.norm(B, axis=1)
             half = 0.5 * float(np.vdot(B, KB))
-            primal = half + self.l1 * float(np.sum(np.maximum(error - self.eps, 0.0) ** 2))
+            primal = half + self.C * float(np.sum(np.maximum(error - self.eps, 0.0) ** 2))
             dual = (
-                float(np.vdot(B, U) - np.sum(lengths * (self.eps + lengths / (4.0 * self.l1))))
+                float(np.vdot(B, U) - np.sum(lengths * (self.eps + lengths / (4.0 * self.C))))
                 - half
             )
             path.append(primal)
             if primal <= min(path):
                 self.dual_coef_, self.intercept_ = B, b
             self.gap_ = min(path) - dual
-            self.converged_ = self.gap_ <= self.tol * self.l3 * U.size
-            # At the solution |B_i| = 2 l1 (r_i - eps): this is |B_i| / r_i for the error r_i that
+            self.converged_ = self.gap_ <= self.tol * self.label_penalty * U.size
+            # At the solution |B_i| = 2 C (r_i - eps): this is |B_i| / r_i for the error r_i that
             # belongs to B_i.
             weights = lengths / np.maximum(
-                self.eps + lengths / (2.0 * self.l1), np.finfo(float).tiny
+                self.eps + lengths / (2.0 * self.C), np.finfo(float).tiny
             )
         return path
 

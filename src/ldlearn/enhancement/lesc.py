@@ -1,7 +1,7 @@
 """LESC: label enhancement with sample correlations from a low-rank representation."""
 
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.sparse.linalg import aslinearoperator
@@ -126,6 +126,13 @@ class LESC(Enhancer):
            [0.33, 0.67],
            [0.35, 0.65]])
     """
+
+    learned: ClassVar = {
+        "beta_star_": "float",
+        "gap_": "float",
+        "basis_": "float (n_samples, n_directions)",
+        "coefficients_": "float (n_directions, n_samples)",
+    }
 
     _test_params = (
         {"beta": 0.05, "rho": 1.3},

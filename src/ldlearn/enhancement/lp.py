@@ -1,7 +1,7 @@
 """LP: label propagation along a similarity graph."""
 
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -77,6 +77,8 @@ class LP(Enhancer):
     array([[0.667, 0.333],
            [0.333, 0.667]])
     """
+
+    learned: ClassVar = {"scores_": "float (n_samples, n_labels)"}
 
     _test_params = ({}, {"alpha": 0.8, "n_neighbors": 3, "sigma": "mean", "normalize": "softmax"})
 

@@ -1,7 +1,7 @@
 """ML: the label manifold, labels rebuilt like the features from the same neighbours."""
 
 from dataclasses import KW_ONLY
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -86,6 +86,8 @@ class ML(Enhancer):
            [ 1.,  1.],
            [-1.,  3.]])
     """
+
+    learned: ClassVar = {"scores_": "float (n_samples, n_labels)"}
 
     _test_params = (
         {"n_neighbors": 4},

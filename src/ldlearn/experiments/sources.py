@@ -31,7 +31,7 @@ _TABLE_KEYS = (
     "groups",
     "numeric",
     "categorical",
-    "date",
+    "datetime",
     "text",
     "ignore",
 )

@@ -260,6 +260,21 @@ class DLDL(SampleWeightMixin, IntervalMixin):
            [0.01, 0.99]])
     """
 
+    learned: ClassVar = {
+        "graph_": "csr (n_fitted, n_fitted) | None",
+        "sigma_": "float | None",
+        "_index": "NearestNeighbors | None",
+        "alpha_": "float",
+        "beta_": "float",
+        "gamma_": "float",
+        "selection_summary_": "str",
+        "ordered_": "float",
+        "steps_converged_": "bool",
+        "n_newton_": "list of int",
+        "gap_": "float (n_fitted)",
+        "coef_gap_": "float",
+    }
+
     path_params = ("alpha", "beta", "gamma")
     _convergence_advice = "loosen tol, or use less extreme values of alpha, beta and gamma."
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (

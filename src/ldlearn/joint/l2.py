@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -137,6 +137,13 @@ class L2(SampleWeightMixin, JointModel):
     array([[0.87, 0.13],
            [0.07, 0.93]])
     """
+
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+        "scores_": "float (n_fitted, n_labels)",
+        "weights_": "csr (n_fitted, n_fitted)",
+    }
 
     can_enhance = False  # its degrees of new rows ignore the graph
     _test_params = (

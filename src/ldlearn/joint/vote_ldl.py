@@ -128,6 +128,13 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     True
     """
 
+    learned: ClassVar = {
+        "_fitted_with_raters": "bool",
+        "_typical_offset": "float",
+        "gamma_": "float",
+        "lambda_": "float",
+    }
+
     _convergence_advice = "raise max_iter, loosen tol, or raise gamma."
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {},

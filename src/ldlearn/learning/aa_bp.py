@@ -1,9 +1,8 @@
 """AA-BP: a neural network that outputs label distributions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
-from typing import Annotated, Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -20,6 +19,7 @@ from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights, softmax
 from ldlearn.exceptions import InputError
 from ldlearn.learning.linear_softmax import logit_gradient
+from ldlearn.learning.networks import LayerSizes, check_layer_sizes
 
 Layers = list[
     Array
@@ -41,7 +41,7 @@ class AABP(SampleWeightMixin, Learner):
 
     Parameters
     ----------
-    hidden_layer_sizes : sequence of int, default=(60,)
+    hidden_layer_sizes : int or sequence of int, default=(60,)
         Units of the hidden layers; the published code has (24, 60).
     output : {"softmax", "linear-abs"}, default="softmax"
         The function o. ``"softmax"``: the outputs are distributions while training.
@@ -86,7 +86,7 @@ class AABP(SampleWeightMixin, Learner):
     gives another, equally good network.
 
     Departures from the paper: L-BFGS on standardised features, a small penalty by default.
-    ``AABP((24, 60), output="linear-abs", solver="gd", l2=0, max_iter=6000)`` is the published code
+    ``AABP(hidden_layer_sizes=(24, 60), output="linear-abs", solver="gd", l2=0, max_iter=6000)`` is the published code
     (whose momentum setting has no effect). Confidence: certain for ``"linear-abs"``; reconstructed
     for ``"softmax"``, the version of the paper's text.
 
@@ -101,10 +101,15 @@ class AABP(SampleWeightMixin, Learner):
     >>> from ldlearn.learning import AABP
     >>> X = np.linspace(-1, 1, 21)[:, None]
     >>> D = np.hstack([X**2, 1 - X**2])
-    >>> P = AABP((8,), l2=1e-5, random_state=0).fit(X, D).predict(X)
+    >>> P = AABP(hidden_layer_sizes=8, l2=1e-5, random_state=0).fit(X, D).predict(X)
     >>> bool(np.abs(P - D).max() < 0.1)
     True
     """
+
+    learned: ClassVar = {
+        "coefs_": "any",
+        "intercepts_": "any",
+    }
 
     float32_tolerance = 1e-2
     # The random start treats labels unequally, and the fit, stopped early, depends on rounding.
@@ -121,7 +126,7 @@ class AABP(SampleWeightMixin, Learner):
         },
     )
 
-    hidden_layer_sizes: Annotated[Iterable[int], "array-like"] = (60,)
+    hidden_layer_sizes: LayerSizes = (60,)
     _: KW_ONLY
     output: Literal["softmax", "linear-abs"] = "softmax"
     solver: Literal["lbfgs", "gd"] = "lbfgs"
@@ -133,11 +138,7 @@ class AABP(SampleWeightMixin, Learner):
     random_state: RandomState = None
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        sizes = list(self.hidden_layer_sizes)
-        if not sizes or any(not isinstance(size, Integral) or size < 1 for size in sizes):
-            raise InputError(
-                f"hidden_layer_sizes must hold one or more integers from 1 up, got {sizes}."
-            )
+        sizes = check_layer_sizes(self.hidden_layer_sizes)
         X = X.astype(np.float64)
         scaling = feature_scaling(X, weights=sample_weight) if self.solver == "lbfgs" else None
         if scaling is not None:

@@ -1,7 +1,7 @@
 """AA-kNN: the mean distribution of the nearest training rows."""
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy import sparse
@@ -59,6 +59,13 @@ class AAKNN(Learner):
     array([[0.7, 0.3],
            [0.3, 0.7]])
     """
+
+    learned: ClassVar = {
+        "_mean": "float (n_features)",
+        "_rows": "float (n_samples, n_features) | csr (n_samples, n_features)",
+        "_index": "NearestNeighbors",
+        "training_distributions_": "float (n_samples, n_labels)",
+    }
 
     _capabilities = Capabilities(sparse=True)
     _test_params = (

@@ -1,6 +1,6 @@
 """The baseline of prediction: a constant."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,6 +27,8 @@ class MeanLDL(SampleWeightMixin, Learner):
     >>> MeanLDL().fit([[0.0], [1.0]], [[1.0, 0.0], [0.5, 0.5]]).predict([[7.0]])
     array([[0.75, 0.25]])
     """
+
+    learned: ClassVar = {"mean_distribution_": "float (n_labels)"}
 
     is_baseline = True
     _capabilities = Capabilities(sparse=True)

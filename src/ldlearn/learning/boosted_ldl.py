@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,14 @@ class BoostedLDL(SampleWeightMixin, Learner):
     >>> bool(np.abs(P - [[0.9, 0.1], [0.2, 0.8]]).max() < 0.05)
     True
     """
+
+    learned: ClassVar = {
+        "trees_": "Trees | None",
+        "intercept_": "float (n_labels)",
+        "lambda_": "float",
+        "n_estimators_": "int",
+        "data_min_": "float (n_features)",
+    }
 
     float32_tolerance = 1e-2
     _test_params = ({"n_estimators": 3, "min_samples_leaf": 2, "l2": 0.1, "max_features": 1.0},)

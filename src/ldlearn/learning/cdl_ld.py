@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -77,6 +77,11 @@ class CDLLD(SampleWeightMixin, Learner):
     >>> model.predict_background([[-1.0], [0.0]]).round(2)
     array([0.21, 0.24])
     """
+
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+    }
 
     l2: NonNegative = 0.01
     _: KW_ONLY

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -11,6 +12,7 @@ from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
+from ldlearn.learning.networks import LayerSizes, check_single_layer
 
 _BLOCK_ENTRIES = (
     100_000  # of the (rows, c, h) arrays worked on at a time, so that they stay in the cache
@@ -35,7 +37,7 @@ class CPNN(SampleWeightMixin, Learner):
 
     Parameters
     ----------
-    hidden_units : int, default=64
+    hidden_layer_sizes : int or sequence of one int, default=(64,)
         h.
     l2 : float, default=0.03
         Penalty; the loss is a sum over rows, so that the same value has less influence if there are
@@ -49,13 +51,13 @@ class CPNN(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    hidden_coef_ : ndarray of shape (n_features, hidden_units)
+    hidden_coef_ : ndarray of shape (n_features, h)
         V, for features as given.
-    label_coef_ : ndarray of shape (hidden_units,)
+    label_coef_ : ndarray of shape (h,)
         u.
-    hidden_intercept_ : ndarray of shape (hidden_units,)
+    hidden_intercept_ : ndarray of shape (h,)
         a.
-    output_coef_ : ndarray of shape (hidden_units,)
+    output_coef_ : ndarray of shape (h,)
         w.
     objective_ : float
         Per row, without the entropy of D.
@@ -87,14 +89,22 @@ class CPNN(SampleWeightMixin, Learner):
     True
     """
 
+    learned: ClassVar = {
+        "hidden_coef_": "float (n_features, n_hidden)",
+        "label_coef_": "float (n_hidden)",
+        "hidden_intercept_": "float (n_hidden)",
+        "output_coef_": "float (n_hidden)",
+        "_label_offsets": "float (n_labels, n_hidden)",
+    }
+
     float32_tolerance = 1e-2
     # Labels are numbered, and rounding errors grow during training.
     _capabilities = Capabilities(
         order_invariant=False, label_invariant=False, weight_equals_repetition=False
     )
-    _test_params = ({"hidden_units": 4, "random_state": 0},)
+    _test_params = ({"hidden_layer_sizes": (4,), "random_state": 0},)
 
-    hidden_units: PositiveInt = 64
+    hidden_layer_sizes: LayerSizes = (64,)
     _: KW_ONLY
     l2: NonNegative = 0.03
     max_iter: PositiveInt = 500
@@ -106,7 +116,8 @@ class CPNN(SampleWeightMixin, Learner):
         total = float(weights.sum())
         scaling = feature_scaling(X, weights=sample_weight)
         rng = check_random_state(self.random_state)
-        m, h = X.shape[1], self.hidden_units
+        m = X.shape[1]
+        h = check_single_layer(self.hidden_layer_sizes)
         start = [
             rng.normal(size=(m, h)) / np.sqrt(m),
             rng.normal(size=h),

@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY
 from itertools import permutations
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -85,6 +85,12 @@ class DFLDL(Learner):
     array([[0.1, 0.9],
            [0.9, 0.1]])
     """
+
+    learned: ClassVar = {
+        "pair_coef_": "float (n_pairs, n_labels, n_features)",
+        "pair_intercept_": "float (n_pairs, n_labels)",
+        "neighbors_": "AAKNN",
+    }
 
     _capabilities = Capabilities(sparse=True)
     _test_params = ({"n_neighbors": 3, "max_iter": 200},)

@@ -1,5 +1,7 @@
 """IncomLDL: low-rank linear regression on incomplete label distributions."""
 
+from typing import ClassVar
+
 import numpy as np
 
 from ldlearn.base.parameters import NonNegative, estimator_dataclass
@@ -80,6 +82,8 @@ class IncomLDL(SimplexLearner):
            [0.4, 0.2, 0.4],
            [0.5, 0.2, 0.3]])
     """
+
+    learned: ClassVar = {"alpha_": "float"}
 
     _test_params = ({}, {"alpha": 0.01, "l2": 0.0})
 

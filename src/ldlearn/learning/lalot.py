@@ -1,6 +1,7 @@
 """LALOT (LDLOT): optimal transport loss with a learned ground metric between labels."""
 
 from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -104,6 +105,13 @@ class LALOT(SampleWeightMixin, Learner):
            [0.5, 0.3, 0.2],
            [0. , 0.1, 0.9]])
     """
+
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+        "K_": "float (n_labels, n_labels)",
+        "cost_": "float (n_labels, n_labels)",
+    }
 
     # L-BFGS stops where rounding decides, which depends on the order of rows and labels.
     _capabilities = Capabilities(order_invariant=False, label_invariant=False)

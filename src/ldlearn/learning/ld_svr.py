@@ -1,6 +1,7 @@
 """LDSVR: support vector regression of all labels at once through a sigmoid."""
 
 from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import expit, logit
@@ -89,6 +90,13 @@ class LDSVR(SampleWeightMixin, Learner):
     array([[0.2, 0.8],
            [0.8, 0.2]])
     """
+
+    learned: ClassVar = {
+        "dual_coef_": "float (n_samples, n_labels)",
+        "intercept_": "float (n_labels)",
+        "training_rows_": "float (n_samples, n_features)",
+        "sigma_": "float",
+    }
 
     C: Positive = 1.0
     _: KW_ONLY

@@ -3,7 +3,7 @@ leaves."""
 
 from dataclasses import KW_ONLY
 from numbers import Integral
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from scipy.special import expit
@@ -113,6 +113,13 @@ class LDLForest(SampleWeightMixin, Learner):
     >>> model.leaves_.shape
     (5, 8, 2)
     """
+
+    learned: ClassVar = {
+        "nodes_": "int (n_trees, n_nodes)",
+        "output_coef_": "float (n_outputs, n_features)",
+        "output_intercept_": "float (n_outputs)",
+        "leaves_": "float (n_trees, n_leaves, n_labels)",
+    }
 
     _test_params = ({"n_estimators": 2, "max_depth": 3, "n_outputs": 4, "random_state": 0},)
 

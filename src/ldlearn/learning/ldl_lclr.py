@@ -1,7 +1,7 @@
 """LDL-LCLR: softmax regression with a low-rank matrix of label correlations."""
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -93,6 +93,8 @@ class LDLLCLR(LinearSoftmaxLearner):
            [0.5, 0.5],
            [0.1, 0.9]])
     """
+
+    learned: ClassVar = {"correlations_": "float (n_labels, n_labels)"}
 
     lam2: NonNegative = 1e-2
     lam3: Positive = 1e-2

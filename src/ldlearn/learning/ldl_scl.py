@@ -1,7 +1,7 @@
 """LDL-SCL: softmax regression with local correlations as further features."""
 
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -92,6 +92,8 @@ class LDLSCL(LinearSoftmaxLearner):
            [0.5, 0.5],
            [0.1, 0.9]])
     """
+
+    learned: ClassVar = {"cluster_centers_": "float (n_clusters, n_labels)"}
 
     # The random start of k-means depends on the order of rows and labels.
     _capabilities = Capabilities(

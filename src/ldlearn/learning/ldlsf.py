@@ -1,7 +1,7 @@
 """LDLSF: label-specific and common features, learned together."""
 
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import linalg
@@ -106,6 +106,13 @@ class LDLSF(SampleWeightMixin, Learner):
            [0.5, 0.5],
            [0.1, 0.9]])
     """
+
+    learned: ClassVar = {
+        "specific_": "float (n_features, n_labels)",
+        "common_": "float (n_features, n_labels)",
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+    }
 
     _test_params = (
         {},

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,11 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
     A method defines ``_row_losses(D, P)`` or ``_penalty(W)``, or calls ``_minimize`` with a loss of
     its own.
     """
+
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+    }
 
     _capabilities = Capabilities(sparse=True)
     _fits_degrees = True  # whether the cross-entropy of D and P is part of the loss

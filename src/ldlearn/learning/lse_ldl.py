@@ -1,7 +1,7 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy import linalg, optimize, sparse
@@ -35,7 +35,7 @@ class LSELDL(SampleWeightMixin, Learner):
     .. math::
 
         \min_{W, V, \Theta, b}\; KL(D, softmax(V \Theta + b)) + \alpha |X W - V|_F^2 + \beta\, tr(V^T L V)
-        + \gamma |W|_{2,1} + \delta |\Theta|_F^2
+        + \gamma |W|_{2,1} + l_2 |\Theta|_F^2
 
     X is centred, L is the Laplacian of the graph of nearest neighbours, :math:`|W|_{2,1}` the sum
     of the lengths of the rows of W. New rows are predicted by :math:`softmax(x^T W \Theta + b)`.
@@ -48,8 +48,8 @@ class LSELDL(SampleWeightMixin, Learner):
         Weight of the graph. 0 makes no graph.
     gamma : float, default=1.0
         The larger, the fewer features are used. Stands against a sum over rows.
-    delta : float, default=0.01
-        Without it V and W could shrink to nothing while :math:`\Theta` grows.
+    l2 : float, default=0.01
+        Penalty of :math:`\Theta`; without it V and W could shrink to nothing while :math:`\Theta` grows.
     n_latent : int, default=None
         K; c if None. More than c would change nothing.
     n_kept : int, default=None
@@ -87,7 +87,7 @@ class LSELDL(SampleWeightMixin, Learner):
     Departures from the paper: a reconstruction from what its abstract says (encoding by regression,
     selection by the 2,1-norm, consistent local geometry, empirical risk on latent features,
     alternation, ranking of features); terms, coefficients and normalisation may differ from the
-    paper. Of ours are the intercept, the term in delta, and an exact rescaling of (W, V) against
+    paper. Of ours are the intercept, the term in ``l2``, and an exact rescaling of (W, V) against
     :math:`\Theta` in every round. Confidence: reconstructed.
 
     References
@@ -110,6 +110,15 @@ class LSELDL(SampleWeightMixin, Learner):
            [0., 1.]])
     """
 
+    learned: ClassVar = {
+        "encoding_": "float (n_features, n_latent)",
+        "latent_": "float (n_samples, n_latent)",
+        "theta_": "float (n_latent, n_labels)",
+        "feature_scores_": "float (n_features)",
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+    }
+
     # Every row has latent scores of its own, improved by a few steps that see a row twice as two.
     _capabilities = Capabilities(weight_equals_repetition=False)
     _test_params = (
@@ -120,7 +129,7 @@ class LSELDL(SampleWeightMixin, Learner):
     alpha: Positive = 1.0
     beta: NonNegative = 0.01
     gamma: Positive = 1.0
-    delta: Positive = 0.01
+    l2: Positive = 0.01
     _: KW_ONLY
     n_latent: PositiveInt | None = None
     n_kept: PositiveInt | None = None
@@ -137,7 +146,7 @@ class LSELDL(SampleWeightMixin, Learner):
             self.alpha,
             self.beta,
             self.gamma,
-            self.delta,
+            self.l2,
             sample_weight,
         )
         state = problem.initial_state(min(self.n_latent or D.shape[1], D.shape[1]))
@@ -187,7 +196,7 @@ class LatentProblem:
     alpha: float
     beta: float
     gamma: float
-    delta: float
+    l2: float
     counts: SampleWeight | None = None
 
     def __post_init__(self) -> None:
@@ -220,13 +229,13 @@ class LatentProblem:
         lengths = linalg.norm(state.W, axis=1)
         rounded = 0.5 * (lengths**2 / _HUBER_LENGTH + _HUBER_LENGTH)
         penalty = np.where(lengths > _HUBER_LENGTH, lengths, rounded).sum()
-        return float(fit + self.gamma * penalty + self.delta * np.sum(state.theta**2))
+        return float(fit + self.gamma * penalty + self.l2 * np.sum(state.theta**2))
 
     def regress(self, state: LatentState) -> LatentState:
         """theta and b: softmax regression on V."""
         start = SoftmaxFit(state.theta, state.b, state.V @ state.theta + state.b)
         features = Features(state.V, sample_weight=self.counts)
-        fit = softmax_regression(features, self.D, l2=self.delta, start=start, tol=1e-8)
+        fit = softmax_regression(features, self.D, l2=self.l2, start=start, tol=1e-8)
         return state._replace(theta=fit.coef, b=fit.intercept)
 
     def rescale(self, state: LatentState) -> LatentState:
@@ -237,7 +246,7 @@ class LatentProblem:
             self.alpha * np.sum(off**2) + self.beta * np.sum(state.V * (self.L @ state.V))
         )
         linear = self.gamma * float(linalg.norm(state.W, axis=1).sum())
-        inverse = self.delta * float(np.sum(state.theta**2))
+        inverse = self.l2 * float(np.sum(state.theta**2))
         if inverse == 0.0 or quadratic + linear == 0.0:
             return state
         # The penalties are quadratic t^2 + linear t + inverse / t^2. Their derivative, times t^3,

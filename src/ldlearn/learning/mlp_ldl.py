@@ -2,7 +2,7 @@
 
 from dataclasses import KW_ONLY
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -11,6 +11,7 @@ from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
+from ldlearn.learning.networks import LayerSizes, check_single_layer
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 
@@ -31,7 +32,7 @@ class MLPLDL(SampleWeightMixin, Learner):
 
     Parameters
     ----------
-    hidden_units : int, default=64
+    hidden_layer_sizes : int or sequence of one int, default=(64,)
         h.
     n_networks : int, default=2
         Number of networks, which differ in their random initial coefficients.
@@ -47,11 +48,11 @@ class MLPLDL(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    hidden_coef_ : ndarray of shape (n_networks, n_features, hidden_units)
+    hidden_coef_ : ndarray of shape (n_networks, n_features, h)
         V, for features as given.
-    hidden_intercept_ : ndarray of shape (n_networks, hidden_units)
+    hidden_intercept_ : ndarray of shape (n_networks, h)
         a.
-    output_coef_ : ndarray of shape (n_networks, hidden_units, n_labels)
+    output_coef_ : ndarray of shape (n_networks, h, n_labels)
         W.
     output_intercept_ : ndarray of shape (n_networks, n_labels)
         b.
@@ -82,15 +83,23 @@ class MLPLDL(SampleWeightMixin, Learner):
     True
     """
 
+    learned: ClassVar = {
+        "hidden_coef_": "float (n_networks, n_features, n_hidden)",
+        "hidden_intercept_": "float (n_networks, n_hidden)",
+        "output_coef_": "float (n_networks, n_hidden, n_labels)",
+        "output_intercept_": "float (n_networks, n_labels)",
+        "steps_converged_": "bool",
+    }
+
     float32_tolerance = 1e-2
     # Initial coefficients depend on the order of labels; a fit stopped early depends on rounding
     # errors.
     _capabilities = Capabilities(
         sparse=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
     )
-    _test_params = ({"hidden_units": 3, "max_iter": 5},)
+    _test_params = ({"hidden_layer_sizes": (3,), "max_iter": 5},)
 
-    hidden_units: PositiveInt = 64
+    hidden_layer_sizes: LayerSizes = (64,)
     _: KW_ONLY
     n_networks: PositiveInt = 2
     l2: NonNegative = 0.03
@@ -124,7 +133,8 @@ class MLPLDL(SampleWeightMixin, Learner):
     def _initial_layers(self, m: int, D: Array, weights: SampleWeight, rng: Any) -> list[Array]:
         """Hidden units of unit variance, and output coefficients that leave P near the mean
         distribution."""
-        h, c = self.hidden_units, D.shape[1]
+        h = check_single_layer(self.hidden_layer_sizes)
+        c = D.shape[1]
         V = rng.normal(size=(m, h)) / np.sqrt(m)
         return [
             V,

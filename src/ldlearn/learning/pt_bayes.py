@@ -1,6 +1,7 @@
 """PT-Bayes: one Gaussian per label, Bayes' rule for the degrees."""
 
 from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import numpy as np
 from scipy import linalg
@@ -80,6 +81,13 @@ class PTBayes(SampleWeightMixin, Learner):
            [0.5 , 0.5 ],
            [0.14, 0.86]])
     """
+
+    learned: ClassVar = {
+        "priors_": "float (n_labels)",
+        "means_": "float (n_labels, n_features)",
+        "covariances_": "float (n_labels, n_features, n_features)",
+        "_whiteners": "any",
+    }
 
     _test_params = ({}, {"resample": True, "random_state": 0}, {"log_domain": False})
 

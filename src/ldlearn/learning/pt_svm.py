@@ -4,7 +4,7 @@ from dataclasses import KW_ONLY
 from itertools import combinations
 from math import isqrt
 from numbers import Integral
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -104,6 +104,16 @@ class PTSVM(SampleWeightMixin, Learner):
     >>> bool(P[0, 0] > 0.6 > 0.4 > P[1, 0])
     True
     """
+
+    learned: ClassVar = {
+        "_gamma": "float",
+        "drawn_labels_": "int (n_drawn)",
+        "pairs_": "any",
+        "sigmoids_": "float (n_pairs, 2)",
+        "support_vectors_": "float (n_vectors, n_features)",
+        "dual_coef_": "float (n_vectors, n_pairs)",
+        "intercept_": "float (n_pairs)",
+    }
 
     float32_tolerance = 1e-2
     # Draws depend on the order of rows and labels, and are another sample for other rows.

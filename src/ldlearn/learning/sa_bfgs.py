@@ -1,7 +1,7 @@
 """SA-BFGS: softmax regression on label distributions."""
 
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -75,6 +75,12 @@ class SABFGS(SampleWeightMixin, Learner):
            [0.5, 0.5],
            [0.1, 0.9]])
     """
+
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+        "coef_gap_": "float",
+    }
 
     _test_params = ({}, {"solver": "lbfgs", "max_iter": 1000, "fit_intercept": False})
 

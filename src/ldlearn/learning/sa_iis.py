@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
@@ -91,6 +91,11 @@ class SAIIS(SampleWeightMixin, Learner):
            [0.5, 0.5],
            [0.1, 0.9]])
     """
+
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+    }
 
     _test_params = ({"tol": 0.01}, {"tol": 0.01, "fit_intercept": False})
 

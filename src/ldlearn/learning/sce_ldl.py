@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import KW_ONLY
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -11,6 +12,7 @@ from ldlearn.base import Capabilities, Learner, SampleWeightMixin
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
+from ldlearn.learning.networks import LayerSizes, check_single_layer
 
 # Shapes: F (n, R), U and E rows (c, R), scores (n, c); R hidden units.
 _BLOCK_ENTRIES = (
@@ -40,7 +42,7 @@ class SCELDL(SampleWeightMixin, Learner):
 
     Parameters
     ----------
-    n_hidden : int, default=50
+    hidden_layer_sizes : int or sequence of one int, default=(50,)
         R. The paper finds results flat from 50 to 175.
     lam : float, default=5e-3
         Reward for hidden units that are off. 0 is the paper's "CE-LDL".
@@ -57,11 +59,11 @@ class SCELDL(SampleWeightMixin, Learner):
 
     Attributes
     ----------
-    hidden_coef_ : ndarray of shape (n_hidden, n_features)
+    hidden_coef_ : ndarray of shape (R, n_features)
         The extractors, one per row.
-    hidden_intercept_ : ndarray of shape (n_hidden,)
+    hidden_intercept_ : ndarray of shape (R,)
         What centring the features leaves behind; could be added to every row of ``thresholds_``.
-    thresholds_ : ndarray of shape (n_labels, n_hidden)
+    thresholds_ : ndarray of shape (n_labels, R)
         u.
     intercept_ : ndarray of shape (n_labels,)
         b.
@@ -94,17 +96,24 @@ class SCELDL(SampleWeightMixin, Learner):
     >>> from ldlearn.learning import SCELDL
     >>> X = np.linspace(-1.0, 1.0, 21)[:, None]
     >>> D = np.hstack([X**2, 1.0 - X**2])
-    >>> model = SCELDL(n_hidden=10, l2=0.0, tol=1e-5, random_state=0).fit(X, D)
+    >>> model = SCELDL(hidden_layer_sizes=10, l2=0.0, tol=1e-5, random_state=0).fit(X, D)
     >>> model.predict([[-0.5], [0.0], [0.5]]).round(1)
     array([[0.2, 0.8],
            [0. , 1. ],
            [0.2, 0.8]])
     """
 
-    _capabilities = Capabilities(label_invariant=False)  # the random start depends on their order
-    _test_params = ({"n_hidden": 5, "random_state": 0},)
+    learned: ClassVar = {
+        "thresholds_": "float (n_labels, n_hidden)",
+        "intercept_": "float (n_labels)",
+        "hidden_coef_": "float (n_hidden, n_features)",
+        "hidden_intercept_": "float (n_hidden)",
+    }
 
-    n_hidden: PositiveInt = 50
+    _capabilities = Capabilities(label_invariant=False)  # the random start depends on their order
+    _test_params = ({"hidden_layer_sizes": (5,), "random_state": 0},)
+
+    hidden_layer_sizes: LayerSizes = (50,)
     lam: NonNegative = 5e-3
     _: KW_ONLY
     l2: NonNegative = 10.0
@@ -116,14 +125,15 @@ class SCELDL(SampleWeightMixin, Learner):
         scaling = feature_scaling(X, weights=sample_weight)
         Z = scaling.apply(X)
         rng = check_random_state(self.random_state)
+        n_hidden = check_single_layer(self.hidden_layer_sizes)
         spread = 0.5  # of the first hidden activations; much smaller ones begin on a plateau
-        W = rng.normal(scale=spread / np.sqrt(X.shape[1]), size=(X.shape[1], self.n_hidden))
-        U = rng.normal(scale=spread, size=(D.shape[1], self.n_hidden))
+        W = rng.normal(scale=spread / np.sqrt(X.shape[1]), size=(X.shape[1], n_hidden))
+        U = rng.normal(scale=spread, size=(D.shape[1], n_hidden))
         b = mean_logits(D, sample_weight)  # the hidden units need not learn the mean distribution
         loss = partial(loss_and_gradient, Z, D, self.lam, l2=self.l2, counts=sample_weight)
         fit = self._minimize_lbfgs(loss, [W, U, b])
         W, self.thresholds_, self.intercept_ = fit.arrays
-        coef, self.hidden_intercept_ = scaling.undo(W, np.zeros(self.n_hidden))
+        coef, self.hidden_intercept_ = scaling.undo(W, np.zeros(n_hidden))
         self.hidden_coef_ = coef.T
         self.objective_path_ = fit.path
 

@@ -1,6 +1,7 @@
 """WInLDL: weighted linear regression on incomplete label distributions."""
 
 from dataclasses import KW_ONLY
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,6 +16,11 @@ from ldlearn.solvers.simplex_regression import SimplexFit, simplex_regression
 @estimator_dataclass
 class SimplexLearner(Learner):
     """A linear model projected onto the simplex, of degrees that may be missing."""
+
+    learned: ClassVar = {
+        "coef_": "float (n_labels, n_features)",
+        "intercept_": "float (n_labels)",
+    }
 
     _capabilities = Capabilities(incomplete_degrees=True)
 

@@ -206,9 +206,9 @@ def find_column_types(
     }
     numeric, categorical, date, text = (
         tuple(name for name in features if types[name] == type_)
-        for type_ in ("numeric", "categorical", "date", "text")
+        for type_ in ("numeric", "categorical", "datetime", "text")
     )
-    dates, formats = {}, given.get("date")
+    dates, formats = {}, given.get("datetime")
     for name in date:
         form = (formats.get(name) if isinstance(formats, Mapping) else None) or find_date_format(
             table[name], name
@@ -308,11 +308,11 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
     if count == 1 and len(series) > 1:
         return _type_of_constant(missing)
     if series.dtype.kind == "M":
-        return "date"
+        return "datetime"
     if not _has_leading_zeros(present) and _is_nearly_numeric(present, decimal):
         return "numeric"
     if find_date_format(series, column) is not None:
-        return "date"
+        return "datetime"
     if len(present) < _MIN_CELLS or count < min(_MIN_DISTINCT * len(present), MAX_CATEGORIES + 1):
         return "categorical"
     if _words_per_cell(present) >= 3:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # name that occurs twice.
 MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
 FEATURE_MARK = "X:"
-_TYPES = ("numeric", "categorical", "date", "text")
+_TYPES = ("numeric", "categorical", "datetime", "text")
 # What the options of `ColumnOptions` name besides the labels.
 _ROLES = ("features", "ignore", "id", "groups", *_TYPES)
 
@@ -101,7 +101,7 @@ class TableColumns:
     ----------
     labels, features : list of str
     types : dict of str to list of str
-        Features whose type the user gives, by type: numeric, categorical, date, text. Of dates it
+        Features whose type the user gives, by type: numeric, categorical, datetime, text. Of datetimes it
         may be a mapping, to the format of each.
     id : str or None
     groups : str or None
@@ -141,7 +141,7 @@ def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> T
         _TYPES,
     ):
         _check_disjoint(names, found, disjoint)
-    ignored = found.get("ignore", [])
+    ignored = set(found.get("ignore", ()))
     features = [i for i in features if i not in ignored]
     if not features:
         raise TableError("no column is left for the features.")
@@ -151,12 +151,12 @@ def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> T
             raise TableError(f"{role} names {names[i]!r}, which is no feature.")
         if role in found:
             types[role] = [names[i] for i in found[role]]
-    if isinstance(options.date, Mapping):
+    if isinstance(options.datetime, Mapping):
         # A prefix may name several columns of one format.
-        types["date"] = {
+        types["datetime"] = {
             names[i]: form
-            for choice, form in options.date.items()
-            for i in source.find(choice, "date")
+            for choice, form in options.datetime.items()
+            for i in source.find(choice, "datetime")
         }
     return TableColumns(
         [names[i] for i in found["labels"]],

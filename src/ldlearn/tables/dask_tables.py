@@ -55,7 +55,7 @@ def fit_parts(
     data : str
         A pattern such as ``"part-*.parquet"``; the files are blocks of rows, in the order of their
         names.
-    labels, output, params, overwrite, features, numeric, categorical, date, text, ignore, id
+    labels, output, params, overwrite, features, numeric, categorical, datetime, text, ignore, id
         As for `fit_table`; labels are 0/1.
     scheduler : str
         Address of the Dask scheduler, ``"tcp://host:8786"``.

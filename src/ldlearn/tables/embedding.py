@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,11 @@ class NamedEmbedding:
     probe : ndarray of shape (1, width)
         The embedding of a fixed text at the fit, to detect another version.
     """
+
+    learned: ClassVar = {
+        "name": "str",
+        "probe": "float (1, n_features)",
+    }
 
     name: str
     probe: NDArray[np.float64] = field(default_factory=lambda: np.empty((1, 0)))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse
@@ -63,6 +63,20 @@ class TablePreprocessing:
     sparse : bool
         Whether the result is a CSR matrix.
     """
+
+    learned: ClassVar = {
+        "numbers": "names (n_numbers)",
+        "categorical": "names (n_categorical)",
+        "texts": "list of str",
+        "medians": "float (n_numbers)",
+        "means": "float (n_numbers)",
+        "scales": "float (n_numbers)",
+        "modes": "names (n_categorical)",
+        "categories": "list of list of str",
+        "encoders": "dict of TfidfEncoder | dict of NamedEmbedding",
+        "feature_means": "float (n_features)",
+        "sparse": "bool",
+    }
 
     numbers: tuple[str, ...]
     categorical: tuple[str, ...]
@@ -258,6 +272,11 @@ class TfidfEncoder:
     idf : ndarray of shape (n_words,)
         How rare each word is.
     """
+
+    learned: ClassVar = {
+        "vocabulary": "names (n_words)",
+        "idf": "float (n_words)",
+    }
 
     vocabulary: list[str]
     idf: Matrix

@@ -152,7 +152,9 @@ def read_labelled(
         columns = replace(columns, kept=find_columns_to_keep(source, keep, columns.id, named))
         # As text: codes keep leading zeros, and dates their form.
         as_text = [
-            name for kind in ("categorical", "date", "text") for name in columns.types.get(kind, ())
+            name
+            for kind in ("categorical", "datetime", "text")
+            for name in columns.types.get(kind, ())
         ]
         as_text += [name for name in (columns.id, columns.groups) if name is not None]
         # The last one counts: a kept column that is a feature is read as a feature, and id and
@@ -309,7 +311,7 @@ def prepare_table(
     ----------
     data : str
         The table.
-    labels, blank, empty_rows, features, numeric, categorical, date, text, ignore, id, groups,
+    labels, blank, empty_rows, features, numeric, categorical, datetime, text, ignore, id, groups,
     dialect, on_message
         As for `fit_table`.
     kind : {"auto", "distribution", "votes", "logical"}, default="auto"

@@ -3,8 +3,8 @@
 A file is a line with the format and its version, a line with the SHA-256 of the rest, the length of
 a JSON text, that text, and the arrays that it lists. Nothing is compressed, so a file can never ask
 for more memory than a small multiple of its own size. JSON values stand for themselves, except that
-objects with a single key such as ``"array"`` or ``"class"`` stand for what JSON lacks. Which
-classes there may be, and what they may hold, is in ``model_schema.toml``.
+objects with a single key such as ``"array"`` or ``"class"`` stand for what JSON lacks. What each
+class may hold, it declares itself: see `ldlearn.tables.model_schema`.
 """
 
 import hashlib

@@ -62,9 +62,9 @@ class ColumnOptions(LabelOptions):
         for what it looks like: numbers (a few cells that are none count as missing), dates,
         categories, prose; it is left out if it has the same value in every row, and refused if it
         looks like an identifier.
-    numeric, categorical, date, text, ignore : str or sequence, optional
-        Features to be taken for numbers, for categories (codes), for dates or for prose, or left
-        out, whatever they look like. ``date`` may be a mapping of columns to forms such as
+    numeric, categorical, datetime, text, ignore : str or sequence, optional
+        Features to be taken for numbers, for categories (codes), for datetimes or for prose, or left
+        out, whatever they look like. ``datetime`` may be a mapping of columns to forms such as
         ``"%d/%m/%Y"``.
     id : str, optional
         The identifier column.
@@ -82,7 +82,7 @@ class ColumnOptions(LabelOptions):
     features: Columns = option("COLS", "Features; default: all other columns.")
     numeric: Columns = option("COLS", "Numeric features; malformed cells are missing.")
     categorical: Columns = option("COLS", "Categorical features.")
-    date: Columns | Mapping[str, str] = option("COLS", "Datetime features.")
+    datetime: Columns | Mapping[str, str] = option("COLS", "Datetime features.")
     text: Columns = option("COLS", "Text features: TF-IDF, or an embedding.")
     ignore: Columns = option("COLS", "Columns to leave out.")
     id: str | None = option("COL", "Identifier column.")

@@ -157,7 +157,7 @@ def enhance_table(
         The table to write; standard output by default.
     model : str or TableModel, optional
         The model, or its file. Without one, a method is fitted.
-    labels, features, numeric, categorical, date, text, ignore, method, params, zeros, separator
+    labels, features, numeric, categorical, datetime, text, ignore, method, params, zeros, separator
         As for `fit_table`; only without a model, which knows its own. Beside a model, ``labels``
         may be a NumPy file of the labels, if the table is one of features only.
     blank, empty_rows

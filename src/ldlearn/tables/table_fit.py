@@ -65,7 +65,7 @@ def fit_table(
         The model file to write.
     features : str or sequence, optional
         Feature columns; by default all others.
-    numeric, categorical, date, text, ignore : str or sequence, optional
+    numeric, categorical, datetime, text, ignore : str or sequence, optional
         Those among them to be taken for numbers, categories (codes), dates or prose, or left out,
         whatever they look like; see `TableModel.fit`.
     embedding : transformer, optional

@@ -4,7 +4,7 @@ on."""
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from sklearn.base import clone
@@ -84,6 +84,23 @@ class TableModel:
     0  ...
     """
 
+    learned: ClassVar = {
+        "estimator": "any",
+        "preprocessing": "TablePreprocessing",
+        "numeric": "list of str",
+        "categorical": "list of str",
+        "labels": "names (n_labels)",
+        "id": "str | None",
+        "facts": "facts",
+        "dates": "dict of str",
+        "texts": "list of str",
+        "units": "dict of str",
+        "decimal": "str",
+        "groups": "str | None",
+        "classifier": "FromClassifier | None",
+        "training_keys": "int (n_training_keys) | None",
+    }
+
     estimator: Any
     preprocessing: TablePreprocessing
     numeric: tuple[str, ...]
@@ -126,9 +143,9 @@ class TableModel:
             refused if it looks like an identifier.
         estimator : estimator, optional
             Anything of the library that predicts, unfitted; by default `DLDL`.
-        numeric, categorical, date, text, ignore : str or sequence, optional
+        numeric, categorical, datetime, text, ignore : str or sequence, optional
             Features to be taken for numbers, for categories (codes), for dates or for prose, or
-            left out, whatever they look like. ``date`` may be a mapping of columns to forms such as
+            left out, whatever they look like. ``datetime`` may be a mapping of columns to forms such as
             ``"%d/%m/%Y"``.
         embedding : transformer, optional
             What makes numbers of prose, unfitted: anything like scikit-learn's vectorisers, which

@@ -4,7 +4,7 @@ models."""
 import warnings
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -79,6 +79,14 @@ class LeverageModel:
     array([False,  True])
     """
 
+    learned: ClassVar = {
+        "mean": "float (n_features)",
+        "scale": "float (n_features)",
+        "basis": "float (n_features, n_features) | None",
+        "inverse": "float (n_features)",
+        "distances": "float (n_distances)",
+    }
+
     mean: Array
     scale: Array  # of each column
     basis: Array | None  # of the scaled columns; None stands for the identity
@@ -118,6 +126,11 @@ class PosteriorState:
     """What intervals and `far_from_training` need: about n_features^2 numbers, whatever the number
     of rows."""
 
+    learned: ClassVar = {
+        "posterior": "VotePosterior | None",
+        "leverage": "LeverageModel",
+    }
+
     posterior: VotePosterior | None  # None if there are too many labels
     leverage: LeverageModel
 
@@ -130,6 +143,16 @@ class IntervalMixin(JointModel):
     the fit are kept, in memory and in pickles. Model files hold the posterior if it was computed,
     and never the rows.
     """
+
+    learned: ClassVar = {
+        "kappa_": "float",
+        "n_votes_": "float",
+        "_offsets": "float (n_features) | None",
+        "feature_map_": "any",
+        "coef_": "float (n_labels, n_inputs)",
+        "intercept_": "float (n_labels)",
+        "_posterior_state": "PosteriorState | None",
+    }
 
     feature_map: Any
     feature_map_: Any

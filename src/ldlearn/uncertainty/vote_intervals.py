@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -33,6 +33,15 @@ class KroneckerCovariance:
     For wide features the basis spans the differences of the training rows; outside of it the prior
     variance holds.
     """
+
+    learned: ClassVar = {
+        "scale": "float (n_inputs)",
+        "basis": "float (n_inputs, n_basis) | None",
+        "variances": "float (n_basis, n_directions)",
+        "prior": "float",
+        "directions": "float (n_labels, n_directions)",
+        "intercept": "float (n_labels, n_labels)",
+    }
 
     scale: Array  # (m,): factor of each column
     basis: Array | None  # (m, k), of the scaled columns; None stands for the identity
@@ -71,6 +80,8 @@ class KroneckerCovariance:
 class FullCovariance:
     """Covariance of coefficients and intercepts without an approximation."""
 
+    learned: ClassVar = {"matrix": "float (n_rows, n_labels, n_rows, n_labels)"}
+
     matrix: (
         Array  # (m + 1, c, m + 1, c), or (m, c, m, c) without an intercept; float32 where possible
     )
@@ -100,6 +111,20 @@ class VotePosterior:
     Computed by `vote_posterior`. It has about n_features^2 numbers, whatever the number of rows, so
     that a model file can hold it.
     """
+
+    learned: ClassVar = {
+        "mean": "float (n_inputs)",
+        "coefs": "float (n_links, n_inputs, n_labels)",
+        "intercepts": "float (n_links, n_labels)",
+        "log_rates": "float (n_links)",
+        "fixed_raters": "list of bool",
+        "link_probabilities": "float (n_links)",
+        "covariance": "FullCovariance | KroneckerCovariance",
+        "degree_quantiles": "float (n_quantiles)",
+        "score_variance": "float",
+        "negative_frequency": "float",
+        "misfit": "Misfit",
+    }
 
     mean: Array  # of the features
     coefs: Array  # (n_links, m, c), the more probable link first

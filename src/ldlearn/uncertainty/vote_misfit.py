@@ -2,7 +2,7 @@
 independent rows."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -23,6 +23,12 @@ _CRITICAL_Z = 2.33  # benchmarks/intervals.py has the rates of false alarms and 
 class Misfit:
     """Evidence against the vote model as z-scores: about standard normal, or smaller, if the
     assumption holds."""
+
+    learned: ClassVar = {
+        "nonlinear": "float",
+        "varying_raters": "float",
+        "dependent_rows": "float",
+    }
 
     nonlinear: float  # the features determine held-out labels in a way that the linear scores lack
     varying_raters: float  # labels of a row are positive together
