@@ -4,7 +4,7 @@ export."""
 import base64
 import warnings
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import entr
@@ -13,9 +13,9 @@ from ldlearn.core.simplex import Array
 from ldlearn.evaluation.formatting import strip_control_chars
 from ldlearn.exceptions import InputError, ParameterError, TableError
 from ldlearn.reporting.page import page_assets, script_json, template_environment
-from ldlearn.tables import TableModel, WrittenTable
+from ldlearn.tables import ReadingOptions, RowOptions, TableModel, WrittenTable
 from ldlearn.tables.files import write_file
-from ldlearn.tables.table_files import ModelRowOptions, ModelRows, label_losses, read_model_rows
+from ldlearn.tables.table_files import ModelRows, label_losses, read_model_rows
 
 MAX_ROWS = 100_000  # of a page that phones can still open
 _MAX_CHARS = 1000  # of a cell
@@ -35,7 +35,8 @@ def write_browse_page(
     *,
     interval: float = 0.9,
     raters: float | None = None,
-    **options: Unpack[ModelRowOptions],
+    rows: RowOptions = RowOptions(),
+    reading: ReadingOptions = ReadingOptions(),
 ) -> WrittenTable:
     """Write a page to browse the rows of a table with: one HTML file that loads nothing from the
     network.
@@ -49,20 +50,13 @@ def write_browse_page(
         --intervals``).
     output : str
         The page to write.
-    id : str, optional
-        The identifier column; by default that of the fit, if the table has it.
-    keep : str or sequence, optional
-        Columns to show; by default the texts, or the first features.
-    kind : {"auto", "votes", "mixed"}, default="auto"
-        What the label columns hold, as for `ldlearn.tables.evaluate_table`.
-    blank : float, optional
-        Value of empty label cells, as for `ldlearn.tables.fit_table`.
     interval : float, default=0.9
         Nominal coverage of the intervals.
     raters : float, optional
         Number of raters of a row, if known; see `ldlearn.DLDL.predict_interval`.
-    format, dialect, overwrite, on_message, progress
-        As for `ldlearn.tables.predict_table`.
+    rows : RowOptions, optional
+        Columns to show, and how labels are read.
+    reading : ReadingOptions, optional
 
     Returns
     -------
@@ -72,29 +66,29 @@ def write_browse_page(
         raise ParameterError(
             f"interval must be above 0 and below 1, for example 0.9, got {interval:g}."
         )
-    rows = read_model_rows(data, model, output, **options)
-    loaded = rows.model
-    title = Path(rows.table).name
-    if (n := len(rows.names)) > MAX_ROWS:
+    found = read_model_rows(data, model, output, rows, reading)
+    loaded = found.model
+    title = Path(found.table).name
+    if (n := len(found.names)) > MAX_ROWS:
         raise TableError(
             f"a page holds at most {MAX_ROWS:,} rows, this table has {n:,}; use a part of it."
         )
-    series, scores, messages = _series_and_scores(rows, loaded.estimator, interval, raters)
+    series, scores, messages = _series_and_scores(found, loaded.estimator, interval, raters)
     cells = {
-        name: ["" if v != v or v is None else str(v) for v in rows.cells[name]]
-        for name in rows.cells.columns
+        name: ["" if v != v or v is None else str(v) for v in found.cells[name]]
+        for name in found.cells.columns
     }
     if any(len(text) > _MAX_CHARS for texts in cells.values() for text in texts):
         messages.append(f"Texts are cut after {_MAX_CHARS:,} characters.")
     content = {
         "labels": loaded.labels,
-        "id": rows.id,
-        "names": [_shorten(name) for name in rows.names],
+        "id": found.id,
+        "names": [_shorten(name) for name in found.names],
         "columns": list(cells),
         "cells": [[_shorten(text) for text in texts] for texts in cells.values()],
         "given": None
-        if rows.labels is None
-        else _encode(np.nan_to_num(rows.labels, nan=2.0), np.uint8),
+        if found.labels is None
+        else _encode(np.nan_to_num(found.labels, nan=2.0), np.uint8),
         "series": [each.encoded() for each in series],
         "scores": [
             {"name": name, "values": _encode(values, "<f4")} for name, values in scores.items()
@@ -111,11 +105,11 @@ def write_browse_page(
         "score_help": {name: _SCORES[name] for name in scores},
         "data": script_json(content),
     }
-    context |= _summarize_labels(rows, series, loaded.labels) | page_assets(
+    context |= _summarize_labels(found, series, loaded.labels) | page_assets(
         "style.css", "dom.js", "browse.js"
     )
     write_file(output, str(template_environment().get_template("browse.html").render(context)))
-    return WrittenTable(n, list(loaded.labels), output, rows.messages + messages)
+    return WrittenTable(n, list(loaded.labels), output, found.messages + messages)
 
 
 class _Series(NamedTuple):

@@ -159,10 +159,11 @@ def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> T
             for i in source.find(choice, "datetime")
         }
     return TableColumns(
-        [names[i] for i in found["labels"]],
-        [names[i] for i in features],
-        types,
-        *(names[found[role][0]] if found[role] else None for role in ("id", "groups")),
+        labels=[names[i] for i in found["labels"]],
+        features=[names[i] for i in features],
+        types=types,
+        id=names[found["id"][0]] if found["id"] else None,
+        groups=names[found["groups"][0]] if found["groups"] else None,
     )
 
 

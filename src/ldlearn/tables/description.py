@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,8 @@ from ldlearn.core.simplex import softmax
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.column_types import CellReport, columns_by_type
 from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
-from ldlearn.tables.files import sha256_of, write_file
+from ldlearn.tables.files import ReadingOptions, sha256_of, write_file
 from ldlearn.tables.formats import open_table
-from ldlearn.tables.labelled_table import ReadingOptions
 from ldlearn.tables.model_files import load_table_model
 from ldlearn.tables.table_files import columns_to_read
 from ldlearn.tables.table_fit import describe_signal, held_out_scores
@@ -205,7 +204,7 @@ class Explanation:
 
 
 def explain_row(
-    data: Any, model: str | TableModel, row: Any, **reading: Unpack[ReadingOptions]
+    data: Any, model: str | TableModel, row: Any, *, reading: ReadingOptions = ReadingOptions()
 ) -> Explanation:
     """Explain the prediction for one row by the contributions of its words and columns.
 
@@ -221,8 +220,7 @@ def explain_row(
     row : int or label
         The number of the row as in messages (the header is row 1); of a data frame its label in the
         index.
-    format, dialect, on_message
-        As for `predict_table`.
+    reading : ReadingOptions, optional
 
     Returns
     -------
@@ -251,7 +249,7 @@ def explain_row(
             "fit DLDL, VoteLDL or SABFGS, without a feature map."
         )
     coef, intercept = linear
-    with open_table(loaded.make_input(data, **reading)) as source:
+    with open_table(loaded.make_input(data, **vars(reading))) as source:
         report = CellReport(source.decimal)
         frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
     x = to_dense(loaded.transform(frame, report))[0]
