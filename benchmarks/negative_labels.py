@@ -36,7 +36,7 @@ from ldlearn.datasets import make_logical_labels
 from ldlearn.enhancement import LP
 from ldlearn.joint.label_model import validation_folds
 from ldlearn.metrics import intersection
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
@@ -183,7 +183,7 @@ def predict_out_of_fold(model: Any, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
         name: getattr(model, f"{name}_") for name in ("beta", "gamma") if hasattr(model, f"{name}_")
     }
     P = np.empty(Y.shape)
-    for fold in validation_folds(Features(X), len(X)):
+    for fold in validation_folds(CentredMatrix(X), len(X)):
         P[fold.test] = (
             type(model)(**penalties).fit(X[fold.train], Y[fold.train]).predict(X[fold.test])
         )

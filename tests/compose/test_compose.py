@@ -5,6 +5,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from ldlearn import DLDL, SABFGS, EnhanceThenLearn, FromDistributions, MeanLDL, PriorLE, UniformLE
 from ldlearn.core import binarize
@@ -18,7 +19,7 @@ def test_enhance_then_learn_equals_separate_steps():
     D = PriorLE().fit_enhance(X, Y)
     np.testing.assert_array_equal(model.label_distributions_, D)
     np.testing.assert_array_equal(model.predict(X), SABFGS(l2=0.3).fit(X, D).predict(X))
-    assert model.capabilities().keeps_zeros
+    assert get_tags(model).keeps_zeros
 
 
 def test_steps_are_cloned_and_reachable_by_name():

@@ -16,6 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils import get_tags
 
 from ldlearn import FromClassifier
 from ldlearn.core import normalize_rows
@@ -80,15 +81,12 @@ def test_sample_weights_are_passed_to_the_last_step(classifier):
     X, _, Y = make_problem()
     weights = np.random.default_rng(0).random(len(X)) + 0.1
     weighted, theirs = FromClassifier(classifier), FromClassifier(LogisticRegression())
-    assert weighted.capabilities().sample_weight
+    assert get_tags(weighted).sample_weight
     np.testing.assert_allclose(
         weighted.fit(X, Y, weights).predict(X), theirs.fit(X, Y, weights).predict(X), atol=1e-9
     )
-    assert (
-        not FromClassifier(make_pipeline(StandardScaler(), KNeighborsClassifier()))
-        .capabilities()
-        .sample_weight
-    )
+    unweighted = FromClassifier(make_pipeline(StandardScaler(), KNeighborsClassifier()))
+    assert not get_tags(unweighted).sample_weight
     with sklearn.config_context(enable_metadata_routing=True):
         np.testing.assert_array_equal(
             clone(weighted).fit(X, Y, weights).predict(X), weighted.predict(X)

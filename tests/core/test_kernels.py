@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist, pdist
 
-from ldlearn.core import kernels, resources
+from ldlearn.core import resources, scaling
 from ldlearn.core.kernels import mean_distance, rbf_blocks, rbf_kernel
 
 
@@ -35,7 +35,7 @@ def test_kernel_matches_scipy_for_any_offset(n, m, offset, seed):
 def test_blocks_equal_the_full_kernel(monkeypatch):
     X = np.random.default_rng(0).normal(size=(23, 3))
     whole, width = rbf_kernel(X, width=1.3), mean_distance(X)
-    monkeypatch.setattr(kernels, "_BLOCK_ENTRIES", 23 * 4)
+    monkeypatch.setattr(scaling, "_BATCH_ENTRIES", 23 * 4)
     pieces = list(rbf_blocks(X, width=1.3))
     assert [rows.stop - rows.start for rows, _ in pieces] == [4, 4, 4, 4, 4, 3]
     np.testing.assert_allclose(np.vstack([block for _, block in pieces]), whole, rtol=1e-12)
@@ -43,7 +43,7 @@ def test_blocks_equal_the_full_kernel(monkeypatch):
 
 
 def test_sample_weight_two_equals_a_duplicate_row(monkeypatch):
-    monkeypatch.setattr(kernels, "_BLOCK_ENTRIES", 12 * 5)
+    monkeypatch.setattr(scaling, "_BATCH_ENTRIES", 12 * 5)
     X, w = np.random.default_rng(0).normal(size=(12, 3)), np.arange(12) % 4
     assert mean_distance(X, w * 1.0) == pytest.approx(mean_distance(np.repeat(X, w, axis=0)))
     # Weights with a sum below 1 still define a mean, that of different rows.

@@ -102,7 +102,7 @@ def test_gram_matrices_do_not_depend_on_the_block_size(monkeypatch):
     a, b = X[indices[i, j]] - X[i], X[indices[i, h]] - X[i]
     assert local_grams(X, indices)[i, j, h] == pytest.approx(a @ b)
     straight = reconstruction_weights(X, 6).toarray()
-    monkeypatch.setattr("ldlearn.core.reconstruction._BLOCK_ENTRIES", 100)
+    monkeypatch.setattr("ldlearn.core.scaling._BATCH_ENTRIES", 100)
     np.testing.assert_array_equal(local_grams(np.hstack([X, D]), indices), whole)
     np.testing.assert_allclose(reconstruction_weights(X, 6).toarray(), straight, atol=1e-12)
 

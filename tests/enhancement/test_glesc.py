@@ -9,6 +9,7 @@ from estimator_cases import make_problem
 from plain_versions import tensor_representations
 from sjaffe import assert_recovery, sjaffe
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
 
 from ldlearn.core.simplex import softmax
 from ldlearn.enhancement import GLESC
@@ -64,7 +65,7 @@ def test_only_cyclic_shifts_of_the_samples_commute_with_the_fit(orientation):
     np.testing.assert_allclose(shifted, np.roll(straight, 7, axis=0), atol=1e-6)
     order = np.random.default_rng(0).permutation(len(X))
     assert np.abs(model.fit_enhance(X[order], Y[order]) - straight[order]).max() > 1e-3
-    assert not GLESC().capabilities().order_invariant
+    assert not get_tags(GLESC()).order_invariant
 
 
 def test_memory_is_checked_first(monkeypatch):

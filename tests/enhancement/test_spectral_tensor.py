@@ -66,7 +66,7 @@ def test_changes_add_up_in_the_given_bases():
 def test_result_does_not_depend_on_the_block_size(monkeypatch):
     parts = matrices(11)
     whole = tensor_of(parts)
-    monkeypatch.setattr(glesc, "_BLOCK_ENTRIES", 100)
+    monkeypatch.setattr(glesc, "CACHED_ENTRIES", 100)
     in_blocks = tensor_of(parts)
     nothing = [np.zeros((11, 11))] * 2
     whole.threshold_singular_values(nothing, 1.0)

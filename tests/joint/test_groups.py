@@ -7,27 +7,27 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from ldlearn import DLDL, FromClassifier, StackedLDL, VoteLDL
-from ldlearn.base.estimator import validate_groups
+from ldlearn.base.row_data import validate_groups
 from ldlearn.exceptions import InputError
 from ldlearn.learning import SABFGS, MeanLDL
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.folds import validation_folds
 
 
 def test_rows_of_a_group_are_in_the_same_fold():
     rng = np.random.default_rng(0)
     X, groups = rng.normal(size=(300, 2)), rng.integers(0, 40, size=300)
-    folds = validation_folds(Features(X), groups)
+    folds = validation_folds(CentredMatrix(X), groups)
     assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(300))
     for fold in folds:
         assert not set(groups[fold.train]) & set(groups[fold.test])
     order = rng.permutation(300)
     renamed = 1000 - 7 * groups
     for fold, moved in zip(
-        folds, validation_folds(Features(X[order]), renamed[order]), strict=True
+        folds, validation_folds(CentredMatrix(X[order]), renamed[order]), strict=True
     ):
         assert set(fold.test) == set(order[moved.test])
-    assert validation_folds(Features(X), np.arange(300) % 9) == []  # as for nine rows
+    assert validation_folds(CentredMatrix(X), np.arange(300) % 9) == []  # as for nine rows
 
 
 def noise_of_groups(n_groups=30):

@@ -17,9 +17,10 @@ from ldlearn.joint import dldl_path, hyperparameters
 from ldlearn.joint.hyperparameters import _maximise_on_grid, select_hyperparameters
 from ldlearn.joint.label_model import validate_vote_model, validation_splits
 from ldlearn.metrics import intersection
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features, reduce_to_row_space
 from ldlearn.solvers.folds import validation_folds
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
 
 BETAS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
@@ -122,11 +123,13 @@ def test_selection_is_invariant_to_column_order(name, n_raters):
     X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0, X.std(axis=0), 1.0)
     Y = make_logical_labels(D, labels="votes", n_raters=n_raters, random_state=0) > 0
     rng = np.random.default_rng(0)
-    found = [select_hyperparameters(Features(X), RowTargets(Y), max_iter=2)]
+    found = [select_hyperparameters(CentredMatrix(X), RowTargets(Y), max_iter=2)]
     for _ in range(2):
         columns, labels = rng.permutation(X.shape[1]), rng.permutation(Y.shape[1])
         found.append(
-            select_hyperparameters(Features(X[:, columns]), RowTargets(Y[:, labels]), max_iter=2)
+            select_hyperparameters(
+                CentredMatrix(X[:, columns]), RowTargets(Y[:, labels]), max_iter=2
+            )
         )
     betas, gammas = np.array([(values.beta, values.gamma) for values in found]).T
     np.testing.assert_allclose(betas, betas[0], rtol=1e-3)
@@ -147,7 +150,7 @@ def test_gamma_of_balanced_designs_is_invariant_to_column_order(design):
         P = softmax(0.4 * X @ np.random.default_rng(seed).normal(size=(5, 4)))
         Y = make_logical_labels(P, labels="votes", n_raters=3, random_state=seed) > 0
         for columns in (np.arange(5), rng.permutation(5), rng.permutation(5)):
-            features = Features(X[:, columns])
+            features = CentredMatrix(X[:, columns])
             found = select_hyperparameters(
                 features, RowTargets(Y), beta=1.0, label_model="presence"
             )
@@ -162,7 +165,9 @@ def test_row_order_of_one_hot_features():
     kinds = rng.permutation(np.repeat(np.arange(20), np.arange(5, 25)))
     X, order = np.eye(20)[kinds], rng.permutation(20)
     for fold, moved in zip(
-        validation_folds(Features(X)), validation_folds(Features(X[:, order])), strict=True
+        validation_folds(CentredMatrix(X)),
+        validation_folds(CentredMatrix(X[:, order])),
+        strict=True,
     ):
         np.testing.assert_array_equal(fold.test, moved.test)
 
@@ -186,7 +191,7 @@ def test_selection_uses_at_most_2000_rows():
                 read_rows.append(len(key))
             return np.asarray(super().__getitem__(key))
 
-    select_hyperparameters(Features(data.X.view(RecordingArray)), RowTargets(data.Y > 0))
+    select_hyperparameters(CentredMatrix(data.X.view(RecordingArray)), RowTargets(data.Y > 0))
     assert (
         sum(read_rows) == 2 * 2000
     )  # every row of a half is used once for training and once for validation
@@ -243,7 +248,7 @@ def test_selected_values_are_the_best_of_the_grid():
     """gamma has the least cross-entropy of held-out target degrees, beta the largest intersection
     with the target."""
     data = make_label_distributions(120, 4, 3, labels="votes", n_raters=10)
-    features, Y = Features(data.X), data.Y > 0
+    features, Y = CentredMatrix(data.X), data.Y > 0
     found = select_hyperparameters(features, RowTargets(Y), label_model="votes")
     splits = validation_splits(features, RowTargets(Y))
     votes = validate_vote_model(splits)
@@ -289,7 +294,7 @@ def test_selection_in_the_row_space_matches_exact_fits(monkeypatch):
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(40, 120)), rng.random((40, 4)) < 0.5
     Y[np.arange(40), rng.integers(0, 4, 40)] = True
-    chosen = select_hyperparameters(reduce_to_row_space(Features(X)), RowTargets(Y))
+    chosen = select_hyperparameters(reduce_to_row_space(CentredMatrix(X)), RowTargets(Y))
     monkeypatch.setattr(hyperparameters, "VALIDATION_TOL", 1e-7)
-    exact = select_hyperparameters(Features(X), RowTargets(Y))
+    exact = select_hyperparameters(CentredMatrix(X), RowTargets(Y))
     assert (chosen.gamma, chosen.beta) == pytest.approx((exact.gamma, exact.beta), rel=0.03)

@@ -11,7 +11,7 @@ from ldlearn.exceptions import ParameterError
 from ldlearn.joint import hyperparameters
 from ldlearn.joint.alternation import second_difference_penalty
 from ldlearn.metrics import intersection
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 
 
 def objective(model, X, D):
@@ -95,7 +95,8 @@ def test_penalty_has_to_gain_more_than_one_standard_error(z, expected, monkeypat
     monkeypatch.setattr(hyperparameters, "_held_out_likelihoods", likelihoods)
     values = {"beta": 1.0, "gamma": 1.0, "max_iter": 2}
     assert (
-        hyperparameters.select_ordered_penalty(Features(X), RowTargets(Y), **values)[0] == expected
+        hyperparameters.select_ordered_penalty(CentredMatrix(X), RowTargets(Y), **values)[0]
+        == expected
     )
 
 

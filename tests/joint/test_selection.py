@@ -10,8 +10,8 @@ from ldlearn.datasets import make_label_distributions
 from ldlearn.joint import hyperparameters
 from ldlearn.joint.hyperparameters import _select_beta, _select_gamma_ratio, _vote_degrees
 from ldlearn.joint.label_model import Split, validate_vote_model, validation_splits
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
 from ldlearn.solvers.vote_regression import vote_regression
 
 
@@ -23,7 +23,7 @@ def rows_that_hardly_count(n=100, m=3, c=3, seed=0):
     sign = np.where(np.arange(4 * n) < n, 1.0, -1.0)
     Y = np.eye(c, dtype=bool)[np.argmax(sign[:, None] * X @ rng.normal(size=(m, c)), axis=1)]
     weights = np.where(sign > 0, 1.0, 0.001)
-    return validation_splits(Features(X, sample_weight=weights), RowTargets(Y, None, weights))
+    return validation_splits(CentredMatrix(X, sample_weight=weights), RowTargets(Y, None, weights))
 
 
 def test_gamma_is_selected_by_weighted_rows():
@@ -51,7 +51,7 @@ def test_beta_is_selected_by_weighted_rows(monkeypatch):
         (np.repeat(np.arange(90), weights), None),
     ):
         features, labels = (
-            Features(X[rows], sample_weight=counts),
+            CentredMatrix(X[rows], sample_weight=counts),
             RowTargets(Y[rows], None, counts),
         )
         splits = validation_splits(features, labels)
@@ -71,7 +71,7 @@ def test_one_outlier_does_not_decide_gamma():
         labels_test = RowTargets(np.vstack([Y[200:], [[True, False]]]))
         ratios.append(
             _select_gamma_ratio(
-                [Split(Features(X[:200]), RowTargets(Y[:200]), X_test, labels_test)], None
+                [Split(CentredMatrix(X[:200]), RowTargets(Y[:200]), X_test, labels_test)], None
             )
         )
     assert ratios[1] == ratios[0] < 30.0
@@ -79,7 +79,7 @@ def test_one_outlier_does_not_decide_gamma():
 
 def test_target_of_beta_has_the_selected_penalty(monkeypatch):
     data = make_label_distributions(120, 4, 3, snr=0.1, labels="votes", n_raters=4)
-    features, labels = Features(data.X), RowTargets(data.Y > 0)
+    features, labels = CentredMatrix(data.X), RowTargets(data.Y > 0)
     splits = validation_splits(features, labels)
     votes = validate_vote_model(splits)
     assert votes.penalty_ratio != 1.0

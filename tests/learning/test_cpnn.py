@@ -19,7 +19,7 @@ def make_problem(n=40, m=3, c=6, seed=0):
 
 @pytest.mark.parametrize("block", [1, 100_000])
 def test_gradient_by_differences(block, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", block)
+    monkeypatch.setattr(module, "CACHED_ENTRIES", block)
     X, D = make_problem(n=8)
     shapes, weights = [(3, 4), (4,), (4,), (4,)], np.linspace(0.5, 2.0, 8)
     cuts = np.cumsum([12, 4, 4])

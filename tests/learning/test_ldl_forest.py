@@ -100,7 +100,7 @@ def test_loss_is_the_stated_one():
 
 @pytest.mark.parametrize("block", [8, 20_000])
 def test_gradient_by_differences(block, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", block)
+    monkeypatch.setattr(module, "_MAX_PROBABILITIES", block)
     F, D, nodes, leaves = make_forest()
     _, gradient = forest_loss_and_gradient(F, D, nodes, leaves)
     numeric, step = np.empty_like(F), 1e-6

@@ -86,7 +86,7 @@ def test_blocks_of_rows_give_the_same_result(monkeypatch):
     X, D, _ = make_problem()
     model = PTSVM(cv=2, random_state=0).fit(X, D)
     whole = model.predict(X)
-    monkeypatch.setattr("ldlearn.core.kernels._BLOCK_ENTRIES", 40 * 3)
+    monkeypatch.setattr("ldlearn.core.scaling._BATCH_ENTRIES", 40 * 3)
     np.testing.assert_allclose(model.predict(X), whole, atol=1e-12)
 
 

@@ -145,5 +145,5 @@ def test_roots_outside_the_range_are_clipped():
 def test_blocks_of_rows_give_the_same_result(monkeypatch):
     X, D, _ = make_problem()
     whole = SAIIS(5).fit(X, D).coef_
-    monkeypatch.setattr("ldlearn.learning.sa_iis._BLOCK_ENTRIES", 5 * 16 * 7)
+    monkeypatch.setattr("ldlearn.core.scaling._BATCH_ENTRIES", 5 * 16 * 7)
     np.testing.assert_allclose(SAIIS(5).fit(X, D).coef_, whole, rtol=1e-9, atol=1e-12)

@@ -46,7 +46,7 @@ def flat_loss(Z, D, lam, n_hidden, l2):
 @pytest.mark.parametrize("lam", [0.0, 0.3])
 @pytest.mark.parametrize("block", [1, 100_000])
 def test_gradient_by_differences(lam, block, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", block)
+    monkeypatch.setattr(module, "CACHED_ENTRIES", block)
     X, D = make_problem(n=10)
     value, gradient, size = flat_loss(X, D, lam, 3, l2=0.4)
     at = np.random.default_rng(1).normal(size=size)

@@ -22,8 +22,13 @@ D = np.array([[0.5, 0.5, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]])
 P = np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.5, 0.5, 0.0]])
 
 
-def test_registry_names_what_pyldl_clips():
-    assert {name for name, metric in METRICS.items() if metric.clipped_by_pyldl} == CLIPPED
+@pytest.mark.parametrize("name", METRICS)
+def test_pyldl_clips_some_metrics_alone(name):
+    measure = METRICS[name].function
+    large = [[0.1, 4.0]]  # clipped from above to 1
+    not_clipped = measure([[0.2, 0.8]], large, convention="dldl")
+    changed = abs(measure([[0.2, 0.8]], large, convention="pyldl") - not_clipped) > 1e-6
+    assert changed == (name in CLIPPED)
 
 
 @pytest.mark.parametrize("name", METRICS)

@@ -9,8 +9,9 @@ from scipy import sparse
 from ldlearn import DLDL, VoteLDL
 from ldlearn.datasets import make_label_distributions
 from ldlearn.metrics import intersection
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features, reduce_to_row_space
+from ldlearn.solvers.row_space import reduce_to_row_space
 
 CONTAINERS = pytest.mark.parametrize(
     "container", [np.asarray, sparse.csr_array], ids=["dense", "sparse"]
@@ -25,20 +26,20 @@ def X():
 @CONTAINERS
 def test_gamma_is_proportional_to_the_total_variance(X, container):
     expected = 0.03 * X.var(axis=0).sum()
-    assert default_gamma(Features(container(X))) == pytest.approx(expected)
+    assert default_gamma(CentredMatrix(container(X))) == pytest.approx(expected)
     weights = np.random.default_rng(1).integers(1, 4, size=100)
-    repeated = default_gamma(Features(container(np.repeat(X, weights, axis=0))))
+    repeated = default_gamma(CentredMatrix(container(np.repeat(X, weights, axis=0))))
     assert default_gamma(
-        Features(container(X), sample_weight=weights.astype(float))
+        CentredMatrix(container(X), sample_weight=weights.astype(float))
     ) == pytest.approx(repeated)
-    assert default_gamma(Features(container(3.0 * X))) == pytest.approx(9.0 * expected)
+    assert default_gamma(CentredMatrix(container(3.0 * X))) == pytest.approx(9.0 * expected)
 
 
 def test_features_in_their_row_space_have_the_same_penalty():
     X = np.random.default_rng(0).normal(size=(20, 90))
     for scale in (1.0, 40.0):
         X[:, 4] *= scale
-        wide = Features(X)
+        wide = CentredMatrix(X)
         reduced = reduce_to_row_space(wide)
         assert reduced is not wide
         assert default_gamma(reduced) == pytest.approx(default_gamma(wide))
@@ -46,18 +47,20 @@ def test_features_in_their_row_space_have_the_same_penalty():
 
 def test_overflowing_squares_raise(X):
     with pytest.raises(OverflowError), np.errstate(over="ignore", invalid="ignore"):
-        default_gamma(Features(1e200 * X))
+        default_gamma(CentredMatrix(1e200 * X))
 
 
 @CONTAINERS
 @pytest.mark.parametrize("columns", [slice(None), 2], ids=["row", "cell"])
 def test_outlying_row_is_ignored(X, container, columns):
     weights = np.random.default_rng(2).integers(1, 4, size=100).astype(float)
-    expected = default_gamma(Features(np.delete(X, 7, axis=0), sample_weight=np.delete(weights, 7)))
+    expected = default_gamma(
+        CentredMatrix(np.delete(X, 7, axis=0), sample_weight=np.delete(weights, 7))
+    )
     X[7, columns] = 1e6
     order = np.random.default_rng(1).permutation(100)
     for rows in (np.arange(100), order):
-        given = Features(container(X[rows]), sample_weight=weights[rows])
+        given = CentredMatrix(container(X[rows]), sample_weight=weights[rows])
         with pytest.warns(
             UserWarning, match=rf"Row {np.flatnonzero(rows == 7)[0]} of X .*far from all others"
         ):
@@ -68,33 +71,33 @@ def test_outlying_row_is_ignored(X, container, columns):
 def test_many_outlying_rows_are_ignored(X, fit_intercept):
     X += 5.0
     outlying = np.arange(0, 60, 2)
-    expected = default_gamma(Features(np.delete(X, outlying, axis=0), fit_intercept))
+    expected = default_gamma(CentredMatrix(np.delete(X, outlying, axis=0), fit_intercept))
     X[outlying] = 1e6
     with pytest.warns(UserWarning, match="Row 0 and 29 more of X"):
-        assert default_gamma(Features(X, fit_intercept), warn=True) == pytest.approx(expected)
+        assert default_gamma(CentredMatrix(X, fit_intercept), warn=True) == pytest.approx(expected)
 
 
 def test_threshold_for_outlying_rows():
     X = np.zeros((23, 2))
     X[:11, 0], X[11:21, 0] = -1.0, 1.0  # medians 0, median distance 1
     X[22] = 30.0, 10.0
-    assert default_gamma(Features(X)) == pytest.approx(0.03 * X.var(axis=0).sum())
+    assert default_gamma(CentredMatrix(X)) == pytest.approx(0.03 * X.var(axis=0).sum())
     X[22] = 30.0, 10.1
-    assert default_gamma(Features(X)) == pytest.approx(0.03 * X[:22].var(axis=0).sum())
+    assert default_gamma(CentredMatrix(X)) == pytest.approx(0.03 * X[:22].var(axis=0).sum())
 
 
 def test_outlying_sparse_rows():
     X = np.vstack([np.eye(40), np.full(40, 6.0)])
     with pytest.warns(UserWarning, match="Row 40 of X"):
-        default_gamma(Features(sparse.csr_array(X)), warn=True)
+        default_gamma(CentredMatrix(sparse.csr_array(X)), warn=True)
 
 
 def test_outlying_rows_with_large_offset(X):
-    expected = default_gamma(Features(np.delete(X, 7, axis=0)))
+    expected = default_gamma(CentredMatrix(np.delete(X, 7, axis=0)))
     X[7] = -400.0
-    assert default_gamma(Features(X + 1e4)) == pytest.approx(expected, rel=1e-6)
+    assert default_gamma(CentredMatrix(X + 1e4)) == pytest.approx(expected, rel=1e-6)
     X[7] = 100.0  # less than 30 times the typical distance
-    assert default_gamma(Features(X)) == pytest.approx(0.03 * X.var(axis=0).sum())
+    assert default_gamma(CentredMatrix(X)) == pytest.approx(0.03 * X.var(axis=0).sum())
 
 
 def test_variances_are_clipped_at_a_thousand_times_the_median(X):
@@ -102,10 +105,10 @@ def test_variances_are_clipped_at_a_thousand_times_the_median(X):
     variances = X.var(axis=0)
     expected = 0.03 * (np.delete(variances, 4).sum() + 1000.0 * np.median(variances))
     with pytest.warns(UserWarning, match="Column 4 of X .*larger scale"):
-        assert default_gamma(Features(X), warn=True) == pytest.approx(expected)
+        assert default_gamma(CentredMatrix(X), warn=True) == pytest.approx(expected)
     X[:, 1] *= 1e4
     with pytest.warns(UserWarning, match="Column 1 and 1 more of X"):
-        default_gamma(Features(X), warn=True)
+        default_gamma(CentredMatrix(X), warn=True)
 
 
 @pytest.mark.parametrize("factor", [900.0, 1100.0])
@@ -114,7 +117,7 @@ def test_columns_are_reported_above_a_thousand_times_the_median_variance(X, fact
     X[:, 4] *= np.sqrt(factor)
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        default_gamma(Features(X), warn=True)
+        default_gamma(CentredMatrix(X), warn=True)
     assert ["Column 4" in str(warning.message) for warning in found] == [True] * (factor > 1000.0)
 
 
@@ -123,9 +126,11 @@ def test_constant_and_rare_features_are_not_outlying(X):
     X[:, 1] = np.arange(100) == 5
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert default_gamma(Features(X), warn=True) == pytest.approx(0.03 * X.var(axis=0).sum())
-        assert default_gamma(Features(np.full((10, 2), 5.0)), warn=True) == 0.0
-        default_gamma(Features(sparse.csr_array(np.eye(50)[:, :3])), warn=True)
+        assert default_gamma(CentredMatrix(X), warn=True) == pytest.approx(
+            0.03 * X.var(axis=0).sum()
+        )
+        assert default_gamma(CentredMatrix(np.full((10, 2), 5.0)), warn=True) == 0.0
+        default_gamma(CentredMatrix(sparse.csr_array(np.eye(50)[:, :3])), warn=True)
 
 
 @pytest.mark.parametrize("model", [DLDL(), VoteLDL()], ids=["DLDL", "VoteLDL"])
@@ -148,4 +153,4 @@ def test_penalty_of_alternating_kinds_does_not_depend_on_the_order_of_rows():
     X = rng.normal(size=(40_002, 2))
     X[::3] += 100.0
     shuffled = rng.permutation(X)
-    assert default_gamma(Features(X)) == pytest.approx(default_gamma(Features(shuffled)))
+    assert default_gamma(CentredMatrix(X)) == pytest.approx(default_gamma(CentredMatrix(shuffled)))

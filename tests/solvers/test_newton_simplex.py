@@ -314,7 +314,7 @@ def test_blocks_threads_and_sparse_entries_give_the_same_result(n_threads, monke
         newton_simplex_module._SimplexProblem(L, Y, beta=beta), start, tol=1e-12, max_iter=100
     )
     monkeypatch.setattr(resources, "thread_count", lambda: n_threads)
-    monkeypatch.setattr(newton_simplex_module, "_BLOCK_ENTRIES", 40)
+    monkeypatch.setattr(newton_simplex_module, "_MAX_POSITIVES", 40)
     support = Support(Y)
     dense = newton_simplex(L, Y, beta=beta, start=start, tol=1e-12)
     few = newton_simplex(

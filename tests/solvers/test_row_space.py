@@ -11,7 +11,8 @@ from ldlearn import DLDL
 from ldlearn.core import softmax
 from ldlearn.exceptions import InputError
 from ldlearn.joint import VoteLDL, dldl, vote_ldl
-from ldlearn.solvers.features import Features, RowSpace, reduce_to_row_space
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.row_space import RowSpace, reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty import vote_posterior as module
@@ -42,7 +43,7 @@ def test_inner_products_and_scores_are_kept(n, copies, constant, fit_intercept, 
     X = rng.normal(size=(n, 40)) + 3.0
     X = np.hstack([np.vstack([X, X[:copies]]), np.full((n + min(copies, n), constant), 2.0)])
     weights = rng.uniform(0.5, 3.0, size=len(X))
-    whole = Features(X, fit_intercept, weights)
+    whole = CentredMatrix(X, fit_intercept, weights)
     rows = RowSpace(whole)
     centred = X - whole.mean
     np.testing.assert_allclose(rows.X @ rows.X.T, centred @ centred.T, atol=1e-9)
@@ -62,7 +63,7 @@ def test_inner_products_and_scores_are_kept(n, copies, constant, fit_intercept, 
 def test_regression_in_the_row_space_matches_full_features(rank, fit_intercept, weighted):
     X, D, Y = wide_rows(rank=rank)
     weights = np.random.default_rng(0).uniform(0.2, 4.0, size=len(X)) if weighted else None
-    whole = Features(X, fit_intercept, weights)
+    whole = CentredMatrix(X, fit_intercept, weights)
     rows = RowSpace(whole)
     for regression, y in ((softmax_regression, D), (vote_regression, Y)):
         long, short = (regression(features, y, l2=2.0, tol=1e-12) for features in (whole, rows))
@@ -87,12 +88,14 @@ def test_estimators_match_fits_with_full_features(estimator, monkeypatch):
 
 def test_other_features_are_not_reduced():
     X, _, _ = wide_rows()
-    assert isinstance(reduce_to_row_space(Features(X)), RowSpace)
+    assert isinstance(reduce_to_row_space(CentredMatrix(X)), RowSpace)
     large, uneven = X.copy(), X.copy()
     large[:, 0] *= 300.0  # different scales, although rows keep their digits
     uneven[:, 0] *= 1e6  # would dominate the rounding errors
-    weighted = Features(X, sample_weight=np.arange(60.0))  # one has weight 0
-    others = [Features(other) for other in (X[:, :100], large, uneven, sparse.csr_array(X), X[:1])]
+    weighted = CentredMatrix(X, sample_weight=np.arange(60.0))  # one has weight 0
+    others = [
+        CentredMatrix(other) for other in (X[:, :100], large, uneven, sparse.csr_array(X), X[:1])
+    ]
     for features in (*others, weighted):
         assert reduce_to_row_space(features) is features
         assert features.original is features
@@ -105,14 +108,14 @@ def test_rows_that_would_lose_precision_are_not_reduced():
     far[0] = 1e7
     often = np.append(1e12, np.ones(len(X) - 1))
     for features in (
-        Features(far),
-        Features(X, sample_weight=often),
-        Features(X + 1e7, fit_intercept=False),
+        CentredMatrix(far),
+        CentredMatrix(X, sample_weight=often),
+        CentredMatrix(X + 1e7, fit_intercept=False),
     ):
         assert reduce_to_row_space(features) is features
-    assert isinstance(reduce_to_row_space(Features(X + 1e7)), RowSpace)
+    assert isinstance(reduce_to_row_space(CentredMatrix(X + 1e7)), RowSpace)
     middle = np.vstack([X + 1e3, X.mean(axis=0) + 1e3])  # a row of zeros
-    assert isinstance(reduce_to_row_space(Features(middle)), RowSpace)
+    assert isinstance(reduce_to_row_space(CentredMatrix(middle)), RowSpace)
 
 
 def test_outlying_row_does_not_affect_the_others():
@@ -139,7 +142,7 @@ def test_float32_gives_the_same_intervals(estimator):
 def test_covariance_matches_that_of_all_coefficients(monkeypatch):
     """Against the inverse of ``scatter (x) C + 2 l2 I`` as a matrix of all weights."""
     X, _, Y = wide_rows(n=20, m=50)
-    rows, l2 = RowSpace(Features(X)), 3.0
+    rows, l2 = RowSpace(CentredMatrix(X)), 3.0
     fit = vote_regression(rows, Y, l2=l2)
     information = module._Information.from_fit(
         rows, fit, False, {"Y": Y, "observed": None, "offset": 0.0}

@@ -14,7 +14,7 @@ from ldlearn.core.votes import (
     log_likelihood,
     profile_log_rate,
 )
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.newton_simplex import newton_simplex
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
@@ -57,9 +57,9 @@ def test_softmax_regression_with_weights_is_that_of_repeated_rows(container, fit
     if not fit_intercept:
         X = X / [1.0, 1.0, 1.0, 1e4]
     given = softmax_regression(
-        Features(container(X), fit_intercept, w.astype(float)), D, l2=l2, tol=1e-12
+        CentredMatrix(container(X), fit_intercept, w.astype(float)), D, l2=l2, tol=1e-12
     )
-    again = Features(container(np.repeat(X, w, axis=0)), fit_intercept)
+    again = CentredMatrix(container(np.repeat(X, w, axis=0)), fit_intercept)
     repeated = softmax_regression(again, np.repeat(D, w, axis=0), l2=l2, tol=1e-12)
     assert given.converged
     assert given.loss == pytest.approx(repeated.loss, rel=1e-10)
@@ -73,7 +73,7 @@ def test_softmax_regression_with_weights_is_that_of_repeated_rows(container, fit
 
 def test_gradient_of_the_weighted_loss():
     X, D, _, w = weighted_rows()
-    features = Features(X, True, w.astype(float))
+    features = CentredMatrix(X, True, w.astype(float))
     rng = np.random.default_rng(1)
     W, b, dW, db = (
         rng.normal(size=(4, 5)),
@@ -93,9 +93,9 @@ def test_vote_regression_with_weights_is_that_of_repeated_rows():
     offset = np.log(np.random.default_rng(2).integers(1, 9, size=len(X)))
     many = np.repeat(offset, w)
     options = {"l2": 0.5, "tol": 1e-13}
-    given = vote_regression(Features(X, True, w.astype(float)), Y, offset=offset, **options)
+    given = vote_regression(CentredMatrix(X, True, w.astype(float)), Y, offset=offset, **options)
     repeated = vote_regression(
-        Features(np.repeat(X, w, axis=0)), np.repeat(Y, w, axis=0), offset=many, **options
+        CentredMatrix(np.repeat(X, w, axis=0)), np.repeat(Y, w, axis=0), offset=many, **options
     )
     assert given.loss == pytest.approx(repeated.loss, rel=1e-10)
     assert given.log_rate == pytest.approx(repeated.log_rate, abs=1e-5)
@@ -116,7 +116,7 @@ def test_unknown_labels_are_left_out_of_the_vote_likelihood():
         half = 0.5 * np.log1p(-np.exp(-votes[1])) - 0.5 * votes[1]
         return -float((w[:, None] * observed * logs).sum() + half.sum()) + 0.5 * float(np.sum(W**2))
 
-    features = Features(X, True, w.astype(float))
+    features = CentredMatrix(X, True, w.astype(float))
     fit, other = (
         vote_regression(features, stored, l2=0.5, observed=observed, tol=1e-13)
         for stored in (Y, Y ^ ~observed)

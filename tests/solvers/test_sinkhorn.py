@@ -101,7 +101,7 @@ def test_plans_match_plain_sinkhorn_iterations(lam):
 def test_blocks_and_warm_start_give_the_same_result(monkeypatch):
     H, D, M = make_problem(n=9)
     whole = sinkhorn(H, D, M, 60.0)
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", 40)
+    monkeypatch.setattr(module, "CACHED_ENTRIES", 40)
     pieces = sinkhorn(H, D, M, 60.0, start=np.random.default_rng(0).normal(size=H.shape))
     np.testing.assert_allclose(plans(whole, M, 60.0), plans(pieces, M, 60.0), atol=1e-8)
     np.testing.assert_allclose(total_plan(whole, M, 60.0), total_plan(pieces, M, 60.0), atol=1e-7)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from ldlearn.core import resources, scaling, softmax
 from ldlearn.solvers import softmax_objective
 from ldlearn.solvers import softmax_regression as module
-from ldlearn.solvers.features import CentredColumns, Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.softmax_objective import LocalObjective, SparseObjective, match_label_sums
 from ldlearn.solvers.softmax_regression import SoftmaxFit, loss_and_gradient, softmax_regression
 
@@ -42,7 +42,7 @@ def flat(features, D, l2):
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_gradient_by_finite_differences(fit_intercept):
     X, D = problem()
-    features = Features(X, fit_intercept)
+    features = CentredMatrix(X, fit_intercept)
     value, gradient = flat(features, D, 0.3)
     w = 0.1 * np.random.default_rng(1).normal(size=6 * 4 + 4)
     if not fit_intercept:
@@ -59,7 +59,7 @@ def test_gradient_by_finite_differences(fit_intercept):
 def test_one_hot_targets_equal_logistic_regression(fit_intercept, l2):
     X, D = problem(n=150)
     labels = D.argmax(axis=1)
-    ours = softmax_regression(Features(X, fit_intercept), np.eye(4)[labels], l2=l2, tol=1e-13)
+    ours = softmax_regression(CentredMatrix(X, fit_intercept), np.eye(4)[labels], l2=l2, tol=1e-13)
     # scikit-learn's penalty is |W|^2 / (2 C)
     theirs = LogisticRegression(
         C=1 / (2 * l2), fit_intercept=fit_intercept, tol=1e-10, max_iter=10_000
@@ -73,7 +73,7 @@ def test_one_hot_targets_equal_logistic_regression(fit_intercept, l2):
 @pytest.mark.parametrize("l2", [1e-6, 1e-2, 1.0])
 def test_gradient_vanishes_at_the_optimum_and_the_loss_is_reported(l2):
     X, D = problem(scale=3.0)
-    features = Features(X)
+    features = CentredMatrix(X)
     fit = softmax_regression(features, D, l2=l2, tol=1e-15)
     loss, gW, gb = loss_and_gradient(
         features, D, l2, fit.coef, fit.intercept + features.mean @ fit.coef
@@ -88,10 +88,10 @@ def test_gradient_vanishes_at_the_optimum_and_the_loss_is_reported(l2):
 @pytest.mark.parametrize("kind", ["kronecker", "blocks", "diagonal"])
 def test_every_preconditioner_finds_the_same_optimum(kind, monkeypatch):
     X, D = problem(n=60, m=8, scale=2.0)
-    reference = softmax_regression(Features(X), D, l2=0.01, tol=1e-15)
+    reference = softmax_regression(CentredMatrix(X), D, l2=0.01, tol=1e-15)
     if kind == "diagonal":
-        monkeypatch.setattr(CentredColumns, "max_factorised", 2)
-    features = Features(X)
+        monkeypatch.setattr(CentredMatrix, "max_factorised", 2)
+    features = CentredMatrix(X)
     assert (features.spectrum(0.0).basis is None) == (kind == "diagonal")
     limits = (
         {"max_cg_steps": 0}
@@ -110,12 +110,12 @@ def test_weighted_scatter_is_that_of_the_centred_augmented_features():
     X, _ = problem()
     w = np.random.default_rng(2).random(len(X))
     for fit_intercept in (True, False):
-        features = Features(X, fit_intercept)
+        features = CentredMatrix(X, fit_intercept)
         Z = np.column_stack([X - features.mean, np.ones(len(X))])
         expected = Z.T @ (w[:, None] * Z)
         np.testing.assert_allclose(features.weighted_scatter(w), expected, rtol=1e-9, atol=1e-7)
         np.testing.assert_allclose(
-            Features(sparse.csr_array(X), fit_intercept).weighted_scatter(w),
+            CentredMatrix(sparse.csr_array(X), fit_intercept).weighted_scatter(w),
             Z.T @ (w[:, None] * Z),
             rtol=1e-9,
             atol=1e-7,
@@ -124,9 +124,9 @@ def test_weighted_scatter_is_that_of_the_centred_augmented_features():
 
 def test_large_penalty_gives_the_mean():
     X, D = problem()
-    fit = softmax_regression(Features(X), D, l2=1e12, tol=1e-14)
+    fit = softmax_regression(CentredMatrix(X), D, l2=1e12, tol=1e-14)
     np.testing.assert_allclose(softmax(fit.logits), np.tile(D.mean(axis=0), (len(D), 1)), atol=1e-6)
-    without = softmax_regression(Features(X, fit_intercept=False), D, l2=1e12)
+    without = softmax_regression(CentredMatrix(X, fit_intercept=False), D, l2=1e12)
     np.testing.assert_allclose(softmax(without.logits), 0.25, atol=1e-6)
 
 
@@ -168,7 +168,7 @@ def test_certified_minimum_for_any_scale_and_offset(case, l2, container):
     V[:, 1] += 0.5 * V[:, 0]
     D = softmax(V @ rng.normal(size=(5, 4)) + 0.3 * rng.normal(size=(120, 4)))
     X = V * scales + offset
-    fit = softmax_regression(Features(container(X)), D, l2=l2, tol=1e-7)
+    fit = softmax_regression(CentredMatrix(container(X)), D, l2=l2, tol=1e-7)
     assert fit.converged
     assert 0 <= fit.gap <= 1e-7 * len(X)
     bound = dual_bound(X, D, l2, softmax(fit.logits))
@@ -178,8 +178,8 @@ def test_certified_minimum_for_any_scale_and_offset(case, l2, container):
 def test_unpenalised_fit_is_invariant_to_column_scale():
     """Scaling a column scales its weights and changes nothing else if there is no penalty."""
     X, D = problem(n=100, m=5)
-    plain = softmax_regression(Features(X), D, tol=1e-13)
-    scaled = softmax_regression(Features(X * SCALES), D, tol=1e-13)
+    plain = softmax_regression(CentredMatrix(X), D, tol=1e-13)
+    scaled = softmax_regression(CentredMatrix(X * SCALES), D, tol=1e-13)
     assert scaled.loss == pytest.approx(plain.loss, rel=1e-11)
     np.testing.assert_allclose(scaled.coef * SCALES[:, None], plain.coef, atol=1e-4)
 
@@ -189,8 +189,8 @@ def test_unpenalised_fit_is_invariant_to_column_scale():
 def test_gap_is_the_difference_from_the_dual_bound(tol, fit_intercept):
     X, D = problem(scale=2.0)
     X = X - X.mean(axis=0)
-    fit = softmax_regression(Features(X, fit_intercept), D, l2=0.01, tol=tol)
-    best = softmax_regression(Features(X, fit_intercept), D, l2=0.01, tol=1e-14)
+    fit = softmax_regression(CentredMatrix(X, fit_intercept), D, l2=0.01, tol=tol)
+    best = softmax_regression(CentredMatrix(X, fit_intercept), D, l2=0.01, tol=1e-14)
     P = softmax(X @ fit.coef + fit.intercept)
     if fit_intercept:
         np.testing.assert_allclose(P.sum(axis=0), D.sum(axis=0), rtol=1e-10)
@@ -202,7 +202,7 @@ def test_gap_is_the_difference_from_the_dual_bound(tol, fit_intercept):
 def test_certificate_of_float32_coefficients(offset):
     X, D = problem(n=300, m=8, scale=1.0)
     X = (X + offset).astype(np.float32)
-    fit = softmax_regression(Features(X), D, l2=1e-3, tol=1e-9)
+    fit = softmax_regression(CentredMatrix(X), D, l2=1e-3, tol=1e-9)
     assert fit.converged
     value = primal(X, D, 1e-3, fit.coef, fit.intercept)
     assert value == pytest.approx(fit.loss, rel=1e-11)
@@ -213,17 +213,17 @@ def test_certificate_of_float32_coefficients(offset):
 
 def test_no_certificate_without_penalty():
     X, D = problem()
-    fit = softmax_regression(Features(X), D, tol=1e-8)
+    fit = softmax_regression(CentredMatrix(X), D, tol=1e-8)
     assert fit.gap == np.inf
     assert fit.converged
-    best = softmax_regression(Features(X), D, tol=1e-14)
+    best = softmax_regression(CentredMatrix(X), D, tol=1e-14)
     assert fit.loss - best.loss <= 1e-7 * len(X)
 
 
 def test_early_stop_reports_the_gap():
     X, D = problem(n=150, scale=2.0)
-    best = softmax_regression(Features(X), D, l2=0.01, tol=1e-13)
-    stopped = softmax_regression(Features(X), D, l2=0.01, tol=1e-13, max_iter=1)
+    best = softmax_regression(CentredMatrix(X), D, l2=0.01, tol=1e-13)
+    stopped = softmax_regression(CentredMatrix(X), D, l2=0.01, tol=1e-13, max_iter=1)
     assert not stopped.converged
     assert stopped.n_iter == 1
     assert stopped.gap >= stopped.loss - best.loss > 1e-3
@@ -232,8 +232,8 @@ def test_early_stop_reports_the_gap():
 def test_label_without_mass():
     X, D = problem()
     D = np.column_stack([D[:, :3] / D[:, :3].sum(axis=1, keepdims=True), np.zeros(len(D))])
-    fit = softmax_regression(Features(X), D, l2=0.1, tol=1e-9)
-    alone = softmax_regression(Features(X), D[:, :3], l2=0.1, tol=1e-12)
+    fit = softmax_regression(CentredMatrix(X), D, l2=0.1, tol=1e-9)
+    alone = softmax_regression(CentredMatrix(X), D[:, :3], l2=0.1, tol=1e-12)
     assert fit.converged
     assert softmax(fit.logits)[:, 3].max() < 1e-20
     np.testing.assert_allclose(softmax(fit.logits)[:, :3], softmax(alone.logits), atol=1e-5)
@@ -243,7 +243,7 @@ def test_label_without_mass():
 def test_loss_never_increases_from_a_distant_start(far):
     """Where predictions are saturated a full Newton step overshoots by orders of magnitude."""
     X, D = problem(n=60, m=3, c=3, scale=0.5)
-    features = Features(X)
+    features = CentredMatrix(X)
     W = far * np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0], [-1.0, 0.0, 1.0]])
     b = -features.mean @ W
     start = SoftmaxFit(W, b, X @ W + b)
@@ -260,16 +260,16 @@ def test_loss_never_increases_from_a_distant_start(far):
 def test_accuracy_of_newton_systems_increases():
     """Inexact solutions save products with X, accurate ones give quadratic convergence."""
     X, D = problem(n=200, m=10, scale=0.5)
-    rough = softmax_regression(Features(X), D, l2=1e-3, tol=1e-6)
-    fine = softmax_regression(Features(X), D, l2=1e-3, tol=1e-12)
+    rough = softmax_regression(CentredMatrix(X), D, l2=1e-3, tol=1e-6)
+    fine = softmax_regression(CentredMatrix(X), D, l2=1e-3, tol=1e-12)
     assert fine.n_iter <= rough.n_iter + 2
     assert fine.n_products <= 44
-    assert softmax_regression(Features(X), D, l2=1e-6, tol=1e-14).n_iter <= 7
+    assert softmax_regression(CentredMatrix(X), D, l2=1e-6, tol=1e-14).n_iter <= 7
 
 
 def test_newton_systems_are_not_solved_beyond_the_tolerance():
     X, D = problem(n=300, m=10, c=5, scale=2.0)
-    features = Features(X)
+    features = CentredMatrix(X)
     start = softmax_regression(features, D, l2=1e-3, tol=1e-4)
     perturbed = softmax_regression(features, 0.9 * D + 0.1 / 5, l2=1e-3, tol=1e-4, start=start)
     assert 1e-9 <= perturbed.gap / len(X) <= 1e-4
@@ -278,11 +278,12 @@ def test_newton_systems_are_not_solved_beyond_the_tolerance():
 def test_inverse_of_a_hessian_block():
     X, _ = problem(scale=3.0)
     w = np.random.default_rng(0).random(len(X))
-    scatter = Features(X).weighted_scatter(w)
+    scatter = CentredMatrix(X).weighted_scatter(w)
     scatter[:-1, :-1] += 2 * 0.1 * np.eye(6)
     g = np.random.default_rng(1).normal(size=7) * np.sqrt(np.diag(scatter))
     np.testing.assert_allclose(
-        module._block_solver(Features(X).weighted_scatter(w), 0.1)(g) * np.sqrt(np.diag(scatter)),
+        module._block_solver(CentredMatrix(X).weighted_scatter(w), 0.1)(g)
+        * np.sqrt(np.diag(scatter)),
         np.linalg.solve(scatter, g) * np.sqrt(np.diag(scatter)),
         rtol=1e-6,
     )
@@ -302,7 +303,7 @@ def test_wide_float32_features_with_tiny_penalty():
     rng = np.random.default_rng(0)
     X = (rng.normal(size=(40, 100)) + 3.0).astype(np.float32)
     D = np.eye(3)[rng.integers(3, size=40)]
-    features = Features(X)
+    features = CentredMatrix(X)
     P = softmax(rng.normal(size=(40, 3))).astype(np.float32)
     at = LocalObjective(features, D).at(np.zeros((100, 3)), np.zeros(3), logits=np.log(P))
     for scatter, p in zip(at.label_scatters(), at.P.astype(float).T, strict=True):
@@ -314,7 +315,7 @@ def test_wide_float32_features_with_tiny_penalty():
 
 def test_warm_start_never_increases_the_loss_and_saves_work():
     X, D = problem(n=200, m=10, scale=2.0)
-    features = Features(X)
+    features = CentredMatrix(X)
     cold = softmax_regression(features, D, l2=0.1)
     perturbed = 0.98 * D + 0.02 / 4
     again = softmax_regression(features, perturbed, l2=0.1, start=cold)
@@ -329,7 +330,7 @@ def test_separable_targets_without_penalty_trigger_no_warning():
     """There is no minimiser: the loss tends to 0 and every Newton step adds about 1 to the
     logits."""
     X = np.array([[-1.0], [1.0]])
-    fit = softmax_regression(Features(X), np.eye(2), l2=0.0, tol=1e-6, max_iter=50)
+    fit = softmax_regression(CentredMatrix(X), np.eye(2), l2=0.0, tol=1e-6, max_iter=50)
     assert np.isfinite(fit.coef).all()
     assert fit.converged
     assert fit.loss < 1e-5
@@ -339,8 +340,8 @@ def test_separable_targets_without_penalty_trigger_no_warning():
 
 def test_float32_features_stay_float32():
     X, D = problem()
-    wide = softmax_regression(Features(X), D, l2=1.0)
-    features = Features(X.astype(np.float32))
+    wide = softmax_regression(CentredMatrix(X), D, l2=1.0)
+    features = CentredMatrix(X.astype(np.float32))
     assert features.X.dtype == np.float32
     narrow = softmax_regression(features, D, l2=1.0, tol=1e-7)
     np.testing.assert_allclose(softmax(narrow.logits), softmax(wide.logits), atol=1e-3)
@@ -358,13 +359,15 @@ def test_blocks_threads_and_samples_give_the_same_fit(container, dtype, weighted
     X, D = many_rows()
     weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
     X = X.astype(dtype)
-    monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 10**6)
-    plain = softmax_regression(Features(container(X), sample_weight=weights), D, l2=0.1, tol=1e-9)
+    monkeypatch.setattr(CentredMatrix, "sampled_rows_per_feature", 10**6)
+    plain = softmax_regression(
+        CentredMatrix(container(X), sample_weight=weights), D, l2=0.1, tol=1e-9
+    )
     monkeypatch.setattr(scaling, "_BLOCK_ENTRIES", 1000)
     monkeypatch.setattr(resources, "thread_count", lambda: 3)
-    monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
-    features = Features(container(X), sample_weight=weights)
-    assert features.hessian_sample().n == 240
+    monkeypatch.setattr(CentredMatrix, "sampled_rows_per_feature", 40)
+    features = CentredMatrix(container(X), sample_weight=weights)
+    assert features.hessian_sample.n == 240
     fit = softmax_regression(features, D, l2=0.1, tol=1e-9)
     assert fit.converged
     assert fit.gap <= 1e-9 * features.total
@@ -376,18 +379,18 @@ def test_blocks_threads_and_samples_give_the_same_fit(container, dtype, weighted
 def test_unrepresentative_sample_is_replaced_by_all_rows(monkeypatch):
     """Rows with the rare feature are outside the sample, which has no curvature along it."""
     X, D = many_rows()
-    monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
+    monkeypatch.setattr(CentredMatrix, "sampled_rows_per_feature", 40)
     inside = np.zeros(len(X), dtype=bool)
     inside[
         np.random.default_rng(0).choice(
-            len(X), Features(X).hessian_sample().n, replace=False, shuffle=False
+            len(X), CentredMatrix(X).hessian_sample.n, replace=False, shuffle=False
         )
     ] = True
     X[:, 0] = 0.0
     X[np.flatnonzero(~inside)[::7], 0] = 1.0
-    fit = softmax_regression(Features(X), D, l2=1e-3, tol=1e-10)
-    monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 10**6)
-    plain = softmax_regression(Features(X), D, l2=1e-3, tol=1e-10)
+    fit = softmax_regression(CentredMatrix(X), D, l2=1e-3, tol=1e-10)
+    monkeypatch.setattr(CentredMatrix, "sampled_rows_per_feature", 10**6)
+    plain = softmax_regression(CentredMatrix(X), D, l2=1e-3, tol=1e-10)
     assert fit.converged
     assert fit.loss == pytest.approx(plain.loss, rel=1e-9)
 
@@ -398,7 +401,7 @@ def test_secant_correction_of_the_newton_direction():
     X, D = problem()
     rng = np.random.default_rng(0)
     state = module._SoftmaxProblem(
-        LocalObjective(Features(X), D), 0.1, 0.0, module._balance_intercept
+        LocalObjective(CentredMatrix(X), D), 0.1, 0.0, module._balance_intercept
     )
     here = state.start(None)
     for _ in range(2):
@@ -418,10 +421,10 @@ def test_secant_correction_of_the_newton_direction():
 
 def test_no_sample_if_float32_cannot_represent_the_columns(monkeypatch):
     X, D = many_rows()
-    monkeypatch.setattr(CentredColumns, "sampled_rows_per_feature", 40)
+    monkeypatch.setattr(CentredMatrix, "sampled_rows_per_feature", 40)
     for scale in (1e40, 1e-40):
-        features = Features(X * np.where(np.arange(X.shape[1]) == 0, scale, 1.0))
-        assert features.hessian_sample() is None
+        features = CentredMatrix(X * np.where(np.arange(X.shape[1]) == 0, scale, 1.0))
+        assert features.hessian_sample is None
         assert np.isfinite(softmax_regression(features, D, l2=0.1, tol=1e-6).loss)
 
 
@@ -430,14 +433,14 @@ def test_float32_columns_of_all_scales_are_certified(scale):
     """A large column makes the gap hard to close: single precision alone cannot."""
     X, D = many_rows()
     X = (X * np.geomspace(1.0 / scale, scale, X.shape[1])).astype(np.float32)
-    fit = softmax_regression(Features(X), D, l2=0.1, tol=1e-8)
+    fit = softmax_regression(CentredMatrix(X), D, l2=0.1, tol=1e-8)
     assert fit.converged
     assert fit.gap <= 1e-8 * len(X)
 
 
 def test_loose_tolerance_is_met():
     X, D = many_rows()
-    features = Features(X)
+    features = CentredMatrix(X)
     best = softmax_regression(features, D, l2=0.1, tol=1e-12)
     nothing = softmax_regression(features, D, l2=0.1, max_iter=0)
     rough = softmax_regression(features, D, l2=0.1, tol=1e-12, rtol=0.1)
@@ -466,10 +469,10 @@ def test_sparse_degrees_give_the_same_fit_and_a_valid_gap(
 ):
     X, D = sparse_degrees()
     X = (X + offset).astype(dtype)
-    dense = softmax_regression(Features(X, fit_intercept), D, l2=0.1, tol=1e-10)
+    dense = softmax_regression(CentredMatrix(X, fit_intercept), D, l2=0.1, tol=1e-10)
     monkeypatch.setattr(SparseObjective, "block_entries", 1000)
     monkeypatch.setattr(SparseObjective, "max_cached_bytes", 0 if fit_intercept else 2**27)
-    fit = softmax_regression(Features(X, fit_intercept), sparse.csr_array(D), l2=0.1, tol=1e-8)
+    fit = softmax_regression(CentredMatrix(X, fit_intercept), sparse.csr_array(D), l2=0.1, tol=1e-8)
     assert fit.converged
     assert -1e-9 * len(X) <= fit.loss - dense.loss <= fit.gap <= 1e-8 * len(X)
     logP = np.log(softmax(X.astype(float) @ fit.coef + fit.intercept))
@@ -480,11 +483,11 @@ def test_sparse_degrees_give_the_same_fit_and_a_valid_gap(
 def test_imbalance_is_added_to_the_gap(monkeypatch):
     """Without a single sweep the column sums differ, and the bound must still hold."""
     X, D = sparse_degrees()
-    best = softmax_regression(Features(X), D, l2=0.1, tol=1e-10)
+    best = softmax_regression(CentredMatrix(X), D, l2=0.1, tol=1e-10)
     monkeypatch.setattr(SparseObjective, "balance_accuracy", np.inf)
     for n_steps in range(1, 5):
         rough = softmax_regression(
-            Features(X), sparse.csr_array(D), l2=0.1, tol=1e-8, max_iter=n_steps
+            CentredMatrix(X), sparse.csr_array(D), l2=0.1, tol=1e-8, max_iter=n_steps
         )
         assert rough.gap >= rough.loss - best.loss - 1e-9
 
@@ -493,7 +496,7 @@ def test_imbalance_is_added_to_the_gap(monkeypatch):
 def test_no_certificate_if_predictions_cannot_be_balanced(off, balances):
     """Predictions of exactly 0 have no curvature: Newton's method does not move their label."""
     X, D = problem()
-    rows = LocalObjective(Features(X), D)
+    rows = LocalObjective(CentredMatrix(X), D)
     at, _, left = module._balance_intercept(
         rows.at(np.zeros((6, 4)), np.array([off, 0.0, 0.0, 0.0])), rows.n, 0.1, 1e-6
     )
@@ -508,7 +511,7 @@ def test_bound_is_valid_for_any_intercept(seed):
     X, l2 = rng.normal(size=(60, 3)), 10.0 ** rng.uniform(-1, 1)
     D = rng.dirichlet(np.full(4, 0.3), size=60) + 1e-9
     D /= D.sum(axis=1, keepdims=True)
-    features = Features(X)
+    features = CentredMatrix(X)
     best = softmax_regression(features, D, l2=l2, tol=1e-12)
     rows = SparseObjective(features, sparse.csr_array(D))
     for off in (0.01, 0.1, 1.0, 5.0):
@@ -528,7 +531,7 @@ def test_dual_point_of_unbalanced_predictions(seed):
     gives the gap."""
     rng = np.random.default_rng(seed)
     X, D, l2 = rng.normal(size=(50, 3)), rng.dirichlet(np.ones(4), size=50), 0.3
-    rows = SparseObjective(Features(X), sparse.csr_array(D))
+    rows = SparseObjective(CentredMatrix(X), sparse.csr_array(D))
     W, b = rng.normal(size=(3, 4)), rng.normal(size=4)
     _, _, left = match_label_sums(rows.at(W, b, exact=True), rows.n, l2, goal=np.inf)
     centred = X - X.mean(axis=0)
@@ -558,8 +561,10 @@ def test_dual_point_of_unbalanced_predictions(seed):
 @pytest.mark.parametrize("scale", [1e39, 1e-39])
 def test_many_labels_with_features_beyond_float32(scale):
     X, D = sparse_degrees()
-    usual = softmax_regression(Features(X), sparse.csr_array(D), l2=0.1, tol=1e-8)
-    fit = softmax_regression(Features(X * scale), sparse.csr_array(D), l2=0.1 * scale**2, tol=1e-8)
+    usual = softmax_regression(CentredMatrix(X), sparse.csr_array(D), l2=0.1, tol=1e-8)
+    fit = softmax_regression(
+        CentredMatrix(X * scale), sparse.csr_array(D), l2=0.1 * scale**2, tol=1e-8
+    )
     assert fit.converged
     assert fit.loss == pytest.approx(usual.loss, abs=2e-8 * len(X))
 
@@ -576,9 +581,9 @@ def test_preconditioner_centres_features_per_label(monkeypatch):
     """Newton systems need half the products if the preconditioner couples coefficients and
     intercepts."""
     X, D = normal_features()
-    centred = softmax_regression(Features(X), D, l2=0.3, tol=1e-6)
+    centred = softmax_regression(CentredMatrix(X), D, l2=0.3, tol=1e-6)
     monkeypatch.setattr(softmax_objective, "reciprocal", np.zeros_like)  # no label is centred
-    apart = softmax_regression(Features(X), D, l2=0.3, tol=1e-6)
+    apart = softmax_regression(CentredMatrix(X), D, l2=0.3, tol=1e-6)
     assert centred.converged
     assert apart.converged
     assert centred.n_products < 0.7 * apart.n_products
@@ -588,7 +593,7 @@ def test_preconditioner_centres_features_per_label(monkeypatch):
 def test_intercept_shift_balances_the_predictions(weighted):
     X, D = sparse_degrees()
     weights = np.random.default_rng(0).integers(1, 4, len(X)).astype(float) if weighted else None
-    rows = SparseObjective(Features(X, sample_weight=weights), sparse.csr_array(D))
+    rows = SparseObjective(CentredMatrix(X, sample_weight=weights), sparse.csr_array(D))
     b = np.where(rows.degree_sums > 0, 0.0, -60.0)
     at = rows.at(np.random.default_rng(1).normal(size=(X.shape[1], len(b))) * 0.1, b, exact=True)
     balanced = at.along(None, at.balancing_shift(1e-12))(1.0)
@@ -600,7 +605,7 @@ def test_intercept_shift_balances_the_predictions(weighted):
 def test_label_with_tiny_predictions_is_balanced_gradually():
     """The required factor overflows float32."""
     X, D = sparse_degrees()
-    rows = SparseObjective(Features(X), sparse.csr_array(D))
+    rows = SparseObjective(CentredMatrix(X), sparse.csr_array(D))
     b = np.where(rows.degree_sums > 0, 0.0, -60.0)
     b[:2] = (
         -120.0,
@@ -616,6 +621,6 @@ def test_label_with_tiny_predictions_is_balanced_gradually():
 
 def test_many_labels_reach_float64_accuracy():
     X, D = sparse_degrees()
-    fit = softmax_regression(Features(X), sparse.csr_array(D), l2=0.1, tol=1e-13)
+    fit = softmax_regression(CentredMatrix(X), sparse.csr_array(D), l2=0.1, tol=1e-13)
     assert fit.converged
     assert fit.gap <= 1e-13 * len(X)

@@ -16,7 +16,7 @@ def random_labels(n=200, c=7, seed=0):
 
 @pytest.mark.parametrize("entries", [1, 50, 2**14])
 def test_every_row_is_in_the_block_of_its_cardinality(entries, monkeypatch):
-    monkeypatch.setattr(module, "_BLOCK_ENTRIES", entries)
+    monkeypatch.setattr(module, "_MAX_POSITIVES", entries)
     Y = random_labels()
     support = Support(Y)
     np.testing.assert_array_equal(np.sort(np.concatenate(support.blocks)), np.arange(len(Y)))

@@ -9,7 +9,7 @@ from scipy.optimize import approx_fprime, brentq, minimize
 from ldlearn.core import normalize_rows, softmax
 from ldlearn.core.votes import competing_votes, expected_votes, log_likelihood, profile_log_rate
 from ldlearn.solvers import vote_regression as module
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.vote_regression import vote_regression
 
 
@@ -52,7 +52,7 @@ def objective(v, X, Y, l2, link, offset=0.0, weak_prior=False):
 @EVERY_LINK
 def test_minimum_matches_a_generic_solver(link, weak):
     X, Y, _ = problem()
-    fit = vote_regression(Features(X), Y, l2=0.7, **LINKS[link], weak_prior=weak, tol=1e-12)
+    fit = vote_regression(CentredMatrix(X), Y, l2=0.7, **LINKS[link], weak_prior=weak, tol=1e-12)
     start = np.zeros(4 * 5 + 5 + 1)
     given = (X, Y, 0.7, link, 0.0, weak)
     found = minimize(objective, start, given, method="BFGS", options={"gtol": 1e-4})
@@ -78,12 +78,12 @@ def test_derivatives_by_finite_differences(link, counted):
     model = module.CompetingLabels(Y, counts, weak_prior=counted, offset=offset, **LINKS[link])
     Z, rate = rng.normal(size=(7, 4)), 0.4
     _, derivatives = model.at(Z, rate)
-    (slope, rate_slope), hessian_times, curvature = derivatives()
+    (slope, rate_slope), hessian_product, curvature = derivatives()
     dZ, drate, h = rng.normal(size=Z.shape), 0.7, 1e-5
     ahead, behind = (model.at(Z + s * h * dZ, rate + s * h * drate) for s in (1, -1))
     expected = np.vdot(slope, dZ) + rate_slope * drate
     assert (ahead[0] - behind[0]) / (2 * h) == pytest.approx(expected, rel=1e-6)
-    curved, curved_rate = hessian_times(dZ, drate)
+    curved, curved_rate = hessian_product(dZ, drate)
     for after, before, change in zip(
         ahead[1]().gradient, behind[1]().gradient, (curved, curved_rate), strict=True
     ):
@@ -96,10 +96,10 @@ def test_constant_models_are_posterior_modes():
     Y = np.column_stack([Y, np.ones(len(Y)), np.zeros(len(Y))]).astype(bool)
     n, counts = len(Y), Y.sum(axis=0)
     options = {"l2": 1.0, "tol": 1e-14}
-    fit = vote_regression(Features(np.zeros((n, 1))), Y, **options)
+    fit = vote_regression(CentredMatrix(np.zeros((n, 1))), Y, **options)
     theta = competing_votes(fit.scores, fit.log_rate)
     np.testing.assert_allclose(-np.expm1(-np.exp(theta[0])), (counts + 0.5) / (n + 1), atol=1e-6)
-    fit = vote_regression(Features(np.zeros((n, 1))), Y, weak_prior=True, **options)
+    fit = vote_regression(CentredMatrix(np.zeros((n, 1))), Y, weak_prior=True, **options)
     theta = competing_votes(fit.scores, fit.log_rate)
 
     def slope(theta, k):  # of k labels positive and n - k negative, and of the prior
@@ -117,15 +117,15 @@ def test_number_of_many_raters_is_estimated_without_bias():
     X = rng.normal(size=(400, 2))
     P = softmax(X @ rng.normal(size=(2, 4)) * 1.5)
     draws = [rng.multinomial(50, P) > 0 for _ in range(5)]
-    rates = [vote_regression(Features(X), Y, l2=0.2, weak_prior=True).log_rate for Y in draws]
+    rates = [vote_regression(CentredMatrix(X), Y, l2=0.2, weak_prior=True).log_rate for Y in draws]
     assert 43.0 < np.exp(np.mean(rates)) < 57.0
 
 
 def test_offsets_are_known_parts_of_the_rate():
     X, Y, _ = problem()
-    plain = vote_regression(Features(X), Y, l2=0.5, tol=1e-13)
+    plain = vote_regression(CentredMatrix(X), Y, l2=0.5, tol=1e-13)
     shifted = vote_regression(
-        Features(X), Y, l2=0.5, offset=np.full(len(X), np.log(3.0)), tol=1e-13
+        CentredMatrix(X), Y, l2=0.5, offset=np.full(len(X), np.log(3.0)), tol=1e-13
     )
     assert shifted.log_rate == pytest.approx(plain.log_rate - np.log(3.0), abs=1e-5)
     np.testing.assert_allclose(shifted.coef, plain.coef, atol=1e-5)
@@ -135,10 +135,10 @@ def test_constant_labels_stay_finite_and_equal():
     X, Y, _ = problem()
     Y[:, 0] = True
     Y[:, 1] = False
-    fit = vote_regression(Features(X), Y, l2=0.1)
+    fit = vote_regression(CentredMatrix(X), Y, l2=0.1)
     assert fit.converged
     assert np.exp(fit.log_rate) < 100
-    everything = vote_regression(Features(X), np.ones_like(Y), l2=0.1)
+    everything = vote_regression(CentredMatrix(X), np.ones_like(Y), l2=0.1)
     np.testing.assert_allclose(softmax(everything.scores), 0.2, atol=1e-6)
 
 
@@ -146,7 +146,7 @@ def test_always_positive_label_does_not_get_all_votes():
     """The maximum of the likelihood alone would be at infinity."""
     rng = np.random.default_rng(0)
     Y = rng.random((2000, 3)) < [2.0, 0.98, 0.97]
-    P = softmax(vote_regression(Features(rng.normal(size=(2000, 5))), Y, l2=1.0).scores)
+    P = softmax(vote_regression(CentredMatrix(rng.normal(size=(2000, 5))), Y, l2=1.0).scores)
     assert P.mean(axis=0).max() < 0.6
 
 
@@ -187,14 +187,14 @@ def test_outlying_row_has_limited_influence():
 
 def test_fit_without_intercept():
     X, Y, _ = problem()
-    fit = vote_regression(Features(X, fit_intercept=False), Y, l2=0.5)
+    fit = vote_regression(CentredMatrix(X, fit_intercept=False), Y, l2=0.5)
     assert (fit.intercept == 0).all()
     assert fit.converged
 
 
 def test_warm_start_saves_iterations():
     X, Y, _ = problem()
-    features = Features(X)
+    features = CentredMatrix(X)
     first = vote_regression(features, Y, l2=0.5, tol=1e-10)
     again = vote_regression(features, Y, l2=0.5, start=first, tol=1e-8)
     assert again.n_iter == 0
@@ -204,4 +204,4 @@ def test_warm_start_saves_iterations():
 
 def test_too_few_iterations_are_not_converged():
     X, Y, _ = problem()
-    assert not vote_regression(Features(X), Y, l2=1e-6, max_iter=1, tol=1e-12).converged
+    assert not vote_regression(CentredMatrix(X), Y, l2=1e-6, max_iter=1, tol=1e-12).converged

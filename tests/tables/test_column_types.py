@@ -28,7 +28,12 @@ from ldlearn.tables import (
     predict_table,
     save_model,
 )
-from ldlearn.tables.column_types import CellReport, find_column_types, find_date_format, split_dates
+from ldlearn.tables.column_types import (
+    CellReport,
+    find_column_types,
+    find_datetime_format,
+    split_datetimes,
+)
 from ldlearn.tables.files import Dialect
 from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.values import read_numbers
@@ -135,7 +140,7 @@ def test_minority_units_are_malformed():
 
 def test_percentages_are_not_a_row_counter():
     table = with_columns(share=[f"{i}%" for i in range(N)])
-    assert "share" in find_column_types(table, ["share"]).numeric
+    assert find_column_types(table, ["share"]).columns == {"share": "numeric"}
 
 
 @pytest.mark.parametrize(
@@ -149,7 +154,7 @@ def test_percentages_are_not_a_row_counter():
 )
 def test_columns_of_decorated_numbers_are_numeric(cells):
     table = with_columns(amount=[cells[i % len(cells)] for i in range(N)])
-    assert find_column_types(table, ["amount"]).numeric == ("amount",)
+    assert find_column_types(table, ["amount"]).columns == {"amount": "numeric"}
 
 
 def test_cells_with_mixed_currencies_are_malformed():
@@ -221,10 +226,10 @@ def test_malformed_cells_of_new_rows_trigger_a_warning():
 )
 def test_dates_become_year_month_weekday_and_days(date_format):
     iso, local = column(sample_dates()), column(sample_dates(date_format))
-    assert find_date_format(local, "when") == (
+    assert find_datetime_format(local, "when") == (
         "%Y-%m-%d" if date_format.startswith("%Y") else date_format
     )
-    parts, malformed = split_dates(local, date_format)
+    parts, malformed = split_datetimes(local, date_format)
     when = pd.to_datetime(iso)
     assert not malformed.any()
     assert list(parts) == ["year", "month", "weekday", "days"]
@@ -245,8 +250,8 @@ def test_dates_become_year_month_weekday_and_days(date_format):
     ],
 )
 def test_times_give_hours_and_fractional_days(cell):
-    date_format = find_date_format(column([cell]), "when")
-    parts = split_dates(column([cell, None]), date_format)[0]
+    date_format = find_datetime_format(column([cell]), "when")
+    parts = split_datetimes(column([cell, None]), date_format)[0]
     assert parts["hour"][0] == pytest.approx(15.5)
     assert parts["days"][0] == pytest.approx(
         (pd.Timestamp("2024-05-06 15:30") - pd.Timestamp(0)) / pd.Timedelta("1D")
@@ -282,15 +287,17 @@ def test_ambiguous_dates_in_other_formats_than_in_training_are_rejected():
         model.predict(with_columns(when=sample_dates("%m/%d/%Y")))
     iso = model.predict(with_columns(when=sample_dates()))
     np.testing.assert_array_equal(iso, model.predict(with_columns(when=sample_dates("%d.%m.%Y"))))
-    assert split_dates(column(["13.05.2024"]), "%m.%d.%Y")[
+    assert split_datetimes(column(["13.05.2024"]), "%m.%d.%Y")[
         1
     ].all()  # the format is given by the user
 
 
 def test_dates_outside_the_nanosecond_range():
     old = pd.Series(np.array(["1500-01-01", "1500-01-02T06:00"], dtype="datetime64[us]"))
-    assert np.diff(split_dates(old, find_date_format(old, "when"))[0]["days"]).tolist() == [1.25]
-    parts, malformed = split_dates(column(["1500-01-01", "2024-01-02T06:00"]), "%Y-%m-%d %H:%M")
+    assert np.diff(split_datetimes(old, find_datetime_format(old, "when"))[0]["days"]).tolist() == [
+        1.25
+    ]
+    parts, malformed = split_datetimes(column(["1500-01-01", "2024-01-02T06:00"]), "%Y-%m-%d %H:%M")
     assert np.isnan(parts["days"]).tolist() == malformed.tolist()
 
 
@@ -698,7 +705,7 @@ def test_only_a_row_counter_is_an_error():
 )
 def test_number_like_texts_stay_categorical(cells):
     table = with_columns(a=[cells[i % 4] for i in range(N)])
-    assert find_column_types(table, ["a"]).categorical == ("a",)
+    assert find_column_types(table, ["a"]).columns == {"a": "categorical"}
 
 
 def test_unique_digit_codes_are_identifiers():

@@ -14,27 +14,23 @@ from hypothesis import strategies as st
 from ldlearn.cli.main import main
 from ldlearn.datasets import DatasetError, read_dataset
 from ldlearn.exceptions import ParameterError, TableError
-from ldlearn.tables import (
-    ReadingOptions,
-    evaluate_table,
-    fit_table,
-    load_model,
-    predict_table,
-    save_model,
-)
+from ldlearn.tables import evaluate_table, fit_table, load_model, predict_table, save_model
 from ldlearn.tables import source as source_module
 from ldlearn.tables.delimited import _RowLengthCheck, detect_dialect
-from ldlearn.tables.files import Dialect, Input
+from ldlearn.tables.files import Dialect, Input, ReadingOptions
 from ldlearn.tables.formats import open_table, write_table
 from ldlearn.tables.values import read_numbers
 
+AUTO = Dialect()
 PLAIN = "höhe,place,sky\n1.5,küste,1\n-2.25,land,0\n"
 GERMAN = "höhe;place;sky\n1,5;küste;1\n-2,25;land;0\n"
 
 
 def read_valid(path, **options):
     messages = []
-    with open_table(Input(str(path), on_message=messages.append, **options)) as table:
+    with open_table(
+        Input(str(path), ReadingOptions(on_message=messages.append, **options))
+    ) as table:
         frame = table.read({"höhe": "any", "place": "text", "sky": "any"})
     assert frame["höhe"].tolist() == [1.5, -2.25]
     assert frame["place"].tolist() == ["küste", "land"]
@@ -222,7 +218,9 @@ def test_rows_beyond_the_sample_are_parsed_alike(tmp_path):
         "a;b\n" + "".join(f"{i},5;é\n" for i in range(rows)), encoding="cp1252"
     )
     messages = []
-    with open_table(Input(str(tmp_path / "x.csv"), on_message=messages.append)) as table:
+    with open_table(
+        Input(str(tmp_path / "x.csv"), ReadingOptions(on_message=messages.append))
+    ) as table:
         frame = table.read({"a": "any", "b": "text"})
     np.testing.assert_array_equal(frame["a"], np.arange(rows) + 0.5)
     assert set(frame["b"]) == {"é"}
@@ -266,9 +264,11 @@ def test_every_command_reads_semicolons_and_decimal_commas(tmp_path, monkeypatch
     )
 
 
-def read_any(path, dialect=None):
+def read_any(path, dialect=AUTO):
     messages = []
-    with open_table(Input(str(path), on_message=messages.append, dialect=dialect)) as table:
+    with open_table(
+        Input(str(path), ReadingOptions(on_message=messages.append, dialect=dialect))
+    ) as table:
         frame = table.read(dict.fromkeys(table.names, "any"))
     return frame, " ".join(messages)
 
@@ -305,7 +305,9 @@ def test_dates_and_texts_are_unchanged_by_decimal_commas(tmp_path):
 
 def read_table(path, kinds=None, **options):
     messages = []
-    with open_table(Input(str(path), on_message=messages.append, **options)) as source:
+    with open_table(
+        Input(str(path), ReadingOptions(on_message=messages.append, **options))
+    ) as source:
         names = list(source.names)
         frame = source.read(kinds or dict.fromkeys(names, "any"))
     return frame, [text.removeprefix(f"{path}: ") for text in messages]
@@ -339,7 +341,9 @@ def test_header_is_not_taken_for_a_title(tmp_path, header):
     path = tmp_path / "x.csv"
     path.write_text(header + "\n1,2,3\n4,5,6\n7,8,\n")
     messages = []
-    with open_table(Input(str(path), on_message=messages.append), by_name=False) as source:
+    with open_table(
+        Input(str(path), ReadingOptions(on_message=messages.append)), by_name=False
+    ) as source:
         assert source.names == header.split(",")
     assert messages == []
 
@@ -562,7 +566,7 @@ def test_ambiguous_numbers_are_parsed_with_the_decimal_mark_of_training(tmp_path
     )
     for name, cell in {"ambiguous": "12,125", "point": "12.125", "named": "12,125"}.items():
         Path(f"{name}.csv").write_text(f"x;note\n{cell};n\n")
-        dialect = Dialect(decimal=",") if name == "named" else Dialect()
+        dialect = Dialect(decimal="," if name == "named" else None)
         predict_table(
             f"{name}.csv",
             "model.ldl",

@@ -13,7 +13,7 @@ import pytest
 
 from ldlearn.datasets import DatasetError, load_uk_budget_shares, read_dataset, write_dataset
 from ldlearn.exceptions import FileError, TableError
-from ldlearn.tables.files import Input
+from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.formats import open_table, write_table
 
 
@@ -30,7 +30,7 @@ def workbook(path, rows, sheets=()):
 
 def read(name):
     messages = []
-    with open_table(Input(name, on_message=messages.append)) as table:
+    with open_table(Input(name, ReadingOptions(on_message=messages.append))) as table:
         return table.read(dict.fromkeys(table.names, "any")), messages
 
 
@@ -84,7 +84,7 @@ def test_dataset_round_trip(tmp_path):
 def test_workbook_from_standard_input(tmp_path, monkeypatch):
     with open(workbook(tmp_path / "x.xlsx", [["a", "b"], [1, 2]])) as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
-        with open_table(Input("-", "xlsx")) as table:
+        with open_table(Input("-", ReadingOptions("xlsx"))) as table:
             assert table.read({"b": "any"})["b"].tolist() == [2]
 
 

@@ -23,7 +23,7 @@ from ldlearn.datasets import (
 )
 from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables import load_model
-from ldlearn.tables.files import Input
+from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.formats import FORMATS, Format, check_output, format_of, open_table, write_table
 from ldlearn.tables.source import Source, make_frame
 
@@ -40,7 +40,7 @@ class ToySource(Source):
 
     def blocks(self, kinds):
         rows = [
-            line.decode().rstrip("\n").split("|") for line in iter(self.input.file.readline, b"")
+            line.decode().rstrip("\n").split("|") for line in iter(self.opened.file.readline, b"")
         ]
         for start in range(0, len(rows), 50):
             piece = list(zip(*rows[start : start + 50], strict=True))
@@ -291,7 +291,7 @@ def test_progress_counts_all_bytes(tmp_path):
             totals.append(total)
             return nullcontext(amounts.append)
 
-        with open_table(Input(str(tmp_path / name), progress=progress)) as table:
+        with open_table(Input(str(tmp_path / name), ReadingOptions(progress=progress))) as table:
             assert len(table.read({"a": "any"})) == 20_000
         size = (tmp_path / name).stat().st_size
         assert totals == [size]

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from ldlearn.exceptions import TableError
-from ldlearn.tables.files import Input
+from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.formulas import guard
 from ldlearn.tables.values import read_numbers
@@ -19,7 +19,9 @@ def test_time_to_read_a_long_cell_is_linear(tmp_path, cell):
     path = tmp_path / "t.csv"
     path.write_text("x;a;b\n" + f"{cell};1;0\n" * 3)
     start = time.process_time()
-    with open_table(Input(str(path), on_message=lambda text: None), "reading") as source:
+    with open_table(
+        Input(str(path), ReadingOptions(on_message=lambda text: None)), "reading"
+    ) as source:
         column = source.read({"x": "any"})["x"]
     assert read_numbers(column).malformed.all()
     assert guard(f"-{cell}")[0] == "'"

@@ -8,7 +8,7 @@ import scipy.sparse
 from sklearn.base import BaseEstimator
 
 from ldlearn import DLDL
-from ldlearn.core.row_groups import join_groups, row_keys, rows_of_groups
+from ldlearn.core.row_groups import hash_rows, join_groups, rows_of_groups
 from ldlearn.exceptions import TableError
 from ldlearn.experiments import plan_for_table
 from ldlearn.experiments.splits import make_split
@@ -35,13 +35,13 @@ def noise(seed: int, copies: int, blur: float = 0.0) -> pd.DataFrame:
 
 def test_keys_of_rows_depend_on_the_values_only():
     X = scipy.sparse.random(50, 30, density=0.1, random_state=0, format="csr")
-    assert (row_keys(X) == row_keys(X.toarray())).all()
-    assert (row_keys(X[::2]) == row_keys(X)[::2]).all()
+    assert (hash_rows(X) == hash_rows(X.toarray())).all()
+    assert (hash_rows(X[::2]) == hash_rows(X)[::2]).all()
     # Rows of a few bits differ as well.
     binary = np.array(np.meshgrid(*[[0.0, 1.0]] * 12)).reshape(12, -1).T
-    assert len(np.unique(row_keys(binary))) == 2**12
+    assert len(np.unique(hash_rows(binary))) == 2**12
     swapped = np.array([[1.0, 2.0], [2.0, 1.0], [3.0, 0.0]])
-    assert len(np.unique(row_keys(swapped))) == 3
+    assert len(np.unique(hash_rows(swapped))) == 3
 
 
 def test_groups_are_joined_by_rows_they_share_and_keep_the_order_of_rows():
@@ -216,5 +216,5 @@ def test_splits_of_compared_methods_keep_rows_together(tmp_path):
     plan, table = plan_for_table(file, "sky:sun", on_message=messages.append)
     assert any("200 of 300 rows have the same features" in message for message in messages)
     split = make_split(table, plan.datasets[0], plan.protocol, 0)
-    keys = row_keys(pd.read_csv(file).to_numpy())
+    keys = hash_rows(pd.read_csv(file).to_numpy())
     assert not set(keys[split.train.rows]) & set(keys[split.test.rows])

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ldlearn.core.row_groups import row_keys
+from ldlearn.core.row_groups import hash_rows
 from ldlearn.tables import evaluate_table, fit_table, load_table_model, save_model
 from ldlearn.tables.training_rows import _MAX_KEYS, sample_keys, share_in_training
 
@@ -90,7 +90,7 @@ def test_model_without_held_out_rows_has_no_score_of_them(fitted):
 
 def test_overlap_with_many_training_rows_is_estimated_from_a_sample():
     rng = np.random.default_rng(0)
-    keys = row_keys(rng.normal(size=(30_000, 2)))
+    keys = hash_rows(rng.normal(size=(30_000, 2)))
     sample = sample_keys(keys[:20_000])
     assert len(sample) == _MAX_KEYS
     assert share_in_training(sample, keys[:20_000]) == 1.0

@@ -13,7 +13,7 @@ from ldlearn import DLDL, SABFGS, VoteLDL
 from ldlearn.core import softmax
 from ldlearn.datasets import make_label_distributions
 from ldlearn.exceptions import InputError, ParameterError
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.tables import load_model, save_model
 from ldlearn.uncertainty.intervals import LeverageModel
 
@@ -403,7 +403,7 @@ def test_leverage_has_a_ridge_of_one_percent_of_the_mean_spread():
     the other spreads."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 2)) * np.array([1.0, 1e-9])
-    model = LeverageModel.from_features(Features(X))
+    model = LeverageModel.from_features(CentredMatrix(X))
     new = np.array([[0.3, 0.2], [2.0, -0.1]])
     ridge = 0.01 * 0.5 * 500 * X[:, 0].var()
     expected = (new - X.mean(axis=0)) ** 2 @ (1.0 / (500 * X.var(axis=0) + ridge))

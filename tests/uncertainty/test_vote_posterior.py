@@ -10,7 +10,8 @@ from scipy.stats import nbinom
 from ldlearn.core import softmax
 from ldlearn.core.votes import log_expected_votes
 from ldlearn.exceptions import InputError
-from ldlearn.solvers.features import Features, reduce_to_row_space
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty import vote_posterior as module
 from ldlearn.uncertainty.vote_intervals import _ConditionalVotes, excess_variance
@@ -39,7 +40,7 @@ def loss(v, X, Y, l2, fixed):
 def test_full_covariance_is_the_inverse_of_the_second_derivative(fixed):
     X, votes, _ = rows_of_votes(200, fixed=fixed)
     Y, l2 = votes > 0, 0.8
-    features = Features(X)
+    features = CentredMatrix(X)
     fit = vote_regression(features, Y, l2=l2, fixed_raters=fixed, tol=1e-12)
     part = {"Y": Y, "observed": None, "offset": 0.0}
     found = module._Information.from_fit(features, fit, fixed, part, observed=True).full_covariance(
@@ -64,7 +65,7 @@ def test_kronecker_covariance_is_exact_for_constant_predictions():
     X, votes, _ = rows_of_votes(300)
     Y, features, l2 = (
         votes > 0,
-        Features(X),
+        CentredMatrix(X),
         1e5,
     )  # with this penalty coefficients vanish and P is constant
     fit = vote_regression(features, Y, l2=l2, tol=1e-12)
@@ -85,7 +86,7 @@ def test_kronecker_covariance_is_exact_for_constant_predictions():
 @pytest.mark.parametrize("fixed", [False, True])
 def test_fixed_number_of_votes_is_detected(fixed):
     X, votes, _ = rows_of_votes(3000, rate=5, fixed=fixed)
-    posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
+    posterior = vote_posterior(CentredMatrix(X), votes > 0, l2=1.0)
     assert posterior.fixed_raters[0] is fixed
     assert posterior.link_probabilities[0] > 0.9
     assert np.exp(posterior.log_rates[0]) == pytest.approx(5.0, rel=0.1)
@@ -93,7 +94,7 @@ def test_fixed_number_of_votes_is_detected(fixed):
 
 def test_intervals_cover_both_links_if_undecided():
     X, votes, _ = rows_of_votes(400)
-    posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
+    posterior = vote_posterior(CentredMatrix(X), votes > 0, l2=1.0)
     W, b, rate = posterior.coefs[0], posterior.intercepts[0], posterior.log_rates[0]
     both = {
         "coefs": np.stack([W, 2.0 * W]),
@@ -113,7 +114,7 @@ def test_intervals_cover_both_links_if_undecided():
 
 def test_penalty_does_not_depend_on_the_initial_value():
     X, votes, _ = rows_of_votes(400)
-    narrow, wide = (vote_posterior(Features(X), votes > 0, l2=l2) for l2 in (0.3, 30.0))
+    narrow, wide = (vote_posterior(CentredMatrix(X), votes > 0, l2=l2) for l2 in (0.3, 30.0))
     for a, b in zip(narrow.degree_intervals(X, 0.9), wide.degree_intervals(X, 0.9), strict=True):
         np.testing.assert_allclose(a, b, atol=0.02)
 
@@ -123,9 +124,9 @@ def test_posterior_uses_all_rows():
     few, many = (rows_of_votes(n)[:2] for n in (2000, 8000))
     widths = [
         np.subtract(
-            *vote_posterior(Features(X), votes > 0, l2=1.0).degree_intervals(few[0][:200], 0.9)[
-                ::-1
-            ]
+            *vote_posterior(CentredMatrix(X), votes > 0, l2=1.0).degree_intervals(
+                few[0][:200], 0.9
+            )[::-1]
         ).mean()
         for X, votes in (few, many)
     ]
@@ -135,7 +136,7 @@ def test_posterior_uses_all_rows():
 def test_blocks_of_rows_give_the_same_result(monkeypatch):
     X, votes, _ = rows_of_votes(150)
     Y = votes > 0
-    posterior = vote_posterior(Features(X), Y, l2=1.0)
+    posterior = vote_posterior(CentredMatrix(X), Y, l2=1.0)
     whole = [*posterior.degree_intervals(X, 0.8), *posterior.vote_intervals(X, Y, 0.8)]
     for i in (0, 77, 149):
         alone = [
@@ -150,7 +151,7 @@ def test_recovery_variance_is_that_of_truncated_poisson_votes():
     """Where the weights are known, shares of the votes vary as truncated Poisson numbers do."""
     X, votes, _ = rows_of_votes(6000, rate=12.0)
     Y = votes > 0
-    posterior = vote_posterior(Features(X), Y, l2=1.0)
+    posterior = vote_posterior(CentredMatrix(X), Y, l2=1.0)
     lower, upper = posterior.vote_intervals(X, Y, 0.9)
     shares = votes / votes.sum(axis=1, keepdims=True)
     judged = Y & (Y.sum(axis=1, keepdims=True) > 1)
@@ -186,7 +187,7 @@ def test_variance_of_positive_labels_is_that_of_truncated_votes(kappa):
 )
 def test_constant_labels_are_uninformative_about_features(Y):
     X = np.random.default_rng(0).normal(size=(60, 20))
-    posterior = vote_posterior(Features(X), Y, l2=1.0)
+    posterior = vote_posterior(CentredMatrix(X), Y, l2=1.0)
     assert np.abs(posterior.coefs).max() < 1e-3
     with pytest.raises(InputError, match="too poorly"):
         posterior.degree_intervals(X, 0.9)
@@ -197,7 +198,7 @@ def test_variance_of_scores_and_negative_labels_match_hand_computed_values(wide)
     X, votes, _ = rows_of_votes(70, m=90 if wide else 3)
     Y, weights = votes > 0, np.random.default_rng(1).integers(1, 4, size=len(X))
     observed = np.random.default_rng(2).random(Y.shape) < 0.8
-    features = reduce_to_row_space(Features(X, sample_weight=weights.astype(float)))
+    features = reduce_to_row_space(CentredMatrix(X, sample_weight=weights.astype(float)))
     posterior = vote_posterior(features, Y, l2=1.0, observed=observed)
     V = posterior.covariance.score_covariance(X - np.average(X, axis=0, weights=weights))
     contrast = np.eye(4) - 0.25
@@ -211,7 +212,7 @@ def test_variance_of_scores_and_negative_labels_match_hand_computed_values(wide)
 
 def test_conditions_that_prevent_intervals():
     X, votes, _ = rows_of_votes(200)
-    posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
+    posterior = vote_posterior(CentredMatrix(X), votes > 0, l2=1.0)
     replace(posterior, score_variance=0.2, negative_frequency=0.2).degree_intervals(X, 0.9)
     for variance, negative in ((0.21, 0.2), (0.2, 0.19)):
         with pytest.raises(InputError, match=rf"variance of {variance},.* labels, {negative}\)"):
@@ -231,14 +232,14 @@ def test_every_fit_has_the_weak_prior(monkeypatch):
         return vote_regression(*args, weak_prior=weak_prior, **options)
 
     monkeypatch.setattr(module, "vote_regression", recorded)
-    vote_posterior(Features(X), votes > 0, l2=1.0)
+    vote_posterior(CentredMatrix(X), votes > 0, l2=1.0)
     assert len(priors) > 2
     assert all(priors)
 
 
 def test_result_does_not_depend_on_the_first_penalty():
     X, votes, _ = rows_of_votes(200)
-    small, large = (vote_posterior(Features(X), votes > 0, l2=l2) for l2 in (0.1, 100.0))
+    small, large = (vote_posterior(CentredMatrix(X), votes > 0, l2=l2) for l2 in (0.1, 100.0))
     assert np.abs(small.coefs[0]).sum() == pytest.approx(np.abs(large.coefs[0]).sum(), rel=3e-3)
     assert small.score_variance == pytest.approx(large.score_variance, rel=3e-3)
 
@@ -261,7 +262,7 @@ def test_tiny_degrees_have_finite_votes_and_slopes():
 def test_vote_fractions_of_many_votes_are_as_uncertain_as_degrees():
     """Then votes are not random, and the uncertainty of the coefficients alone remains."""
     X, votes, _ = rows_of_votes(300)
-    posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
+    posterior = vote_posterior(CentredMatrix(X), votes > 0, l2=1.0)
     many = replace(posterior, log_rates=np.full_like(posterior.log_rates, np.log(1e7)))
     central = np.exp(many._scores(X - many.mean)[0])
     rows = np.flatnonzero((central / central.sum(axis=1, keepdims=True)).min(axis=1) > 0.05)
@@ -271,7 +272,7 @@ def test_vote_fractions_of_many_votes_are_as_uncertain_as_degrees():
 
 def test_evidence_is_conditional_on_a_positive_label_if_every_row_has_one():
     X, votes, _ = rows_of_votes(80, rate=2.0)
-    features, Y = Features(X), votes > 0
+    features, Y = CentredMatrix(X), votes > 0
     fit = vote_regression(features, Y, l2=1.0)
     one_without = Y.copy()
     one_without[0] = False
@@ -291,7 +292,7 @@ def test_covariance_in_the_row_space_is_that_of_all_features():
     of the row space."""
     X, votes, _ = rows_of_votes(40, m=90)
     Y, l2 = votes > 0, 3.0
-    reduced = reduce_to_row_space(Features(X))
+    reduced = reduce_to_row_space(CentredMatrix(X))
     part = {"Y": Y, "observed": None, "offset": 0.0}
     information = module._Information.from_fit(
         reduced, vote_regression(reduced, Y, l2=l2), False, part
@@ -312,7 +313,7 @@ def test_unknown_labels_need_not_have_a_vote():
     """An unknown label of a tiny degree has nearly no share of the votes; a positive one has a vote
     at least."""
     X, votes, _ = rows_of_votes(200)
-    posterior = vote_posterior(Features(X), votes > 0, l2=1.0)
+    posterior = vote_posterior(CentredMatrix(X), votes > 0, l2=1.0)
     P = softmax((X - posterior.mean) @ posterior.coefs[0] + posterior.intercepts[0])
     row = int(np.argmin(P[:, 0]))
     Y = np.array([[False, True, True, True]])

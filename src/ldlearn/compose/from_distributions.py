@@ -9,9 +9,9 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
-from ldlearn.base.estimator import RowData, wrap_output
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.kinds import weighted_mean
+from ldlearn.base.output import wrap_output
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.base.sklearn_private import HasMethods, Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
@@ -23,7 +23,7 @@ from ldlearn.metrics import per_row
 
 
 @estimator_dataclass
-class FromDistributions(SampleWeightMixin, Learner):
+class FromDistributions(Learner):
     """Give an estimator only the binarised labels of true distributions, and let scoring see the
     truth.
 
@@ -77,6 +77,8 @@ class FromDistributions(SampleWeightMixin, Learner):
         "label_distributions_": "float (n_samples, n_labels)",
     }
 
+    # The inner estimator recovers the degrees of all rows, also of those that do not count.
+    _omits_zero_weights = False
     _test_params: ClassVar[tuple[dict[str, Any], ...]] = (
         {"estimator": DLDL(beta=10.0, gamma=1.0)},
     )
@@ -90,15 +92,14 @@ class FromDistributions(SampleWeightMixin, Learner):
     def _inner_estimator(self) -> Any:
         return DLDL() if self.estimator is None else self.estimator
 
-    def capabilities(self) -> Capabilities:
-        """Those of the inner estimator, but for labels, which are distributions here."""
-        return find_capabilities(self._inner_estimator)._replace(
-            unknown_labels=False, keeps_zeros=False
-        )
+    def __sklearn_tags__(self) -> Capabilities:
+        # Those of the inner estimator, but for labels, which are distributions here.
+        tags = find_capabilities(self._inner_estimator)
+        tags.unknown_labels = False
+        tags.keeps_zeros = False
+        return tags
 
-    def _fit_rows(self, X: Any, D: Array, row_data: RowData) -> None:
-        # The inner estimator gets all rows, also those of sample weight 0, and recovers the degrees
-        # of each.
+    def _fit(self, X: Any, D: Array, **row_data: Any) -> None:
         self.estimator_ = clone(self._inner_estimator).fit(
             X, binarize(D, delta=self.threshold), **row_data
         )

@@ -1,12 +1,11 @@
 """StackedLDL: a mixture of linear and non-linear predictors, learned from 0/1 labels."""
 
-import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import KW_ONLY
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ldlearn.base import Capabilities, JointModel, LabelEstimator, SampleWeightMixin
-from ldlearn.base.estimator import RowData
+from ldlearn.base import Capabilities, JointModel, LabelEstimator
 from ldlearn.base.parameters import Positive, estimator_dataclass
+from ldlearn.base.row_data import RowData
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.compose.enhance_then_learn import find_capabilities
 from ldlearn.core.kernels import make_feature_map
@@ -34,8 +33,8 @@ from ldlearn.core.votes import (
 from ldlearn.exceptions import InputError, ParameterError
 from ldlearn.joint import DLDL, VoteLDL
 from ldlearn.learning import MLPLDL, SABFGS, BoostedLDL
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
 from ldlearn.solvers.folds import Fold, validation_folds
 from ldlearn.solvers.newton_simplex import newton_simplex
 
@@ -46,7 +45,7 @@ _PRIOR = 8.0
 
 
 @estimator_dataclass
-class StackedLDL(SampleWeightMixin, JointModel):
+class StackedLDL(JointModel):
     r"""A mixture of several predictors, linear and not, learned from 0/1 labels.
 
     Assumes what `DLDL` assumes of the degrees, but not that a softmax of linear scores predicts
@@ -152,19 +151,17 @@ class StackedLDL(SampleWeightMixin, JointModel):
     teacher: DLDL | None = None
     max_rows: Annotated[int, Interval(Integral, 10, None, closed="left")] = 4000
 
-    def capabilities(self) -> Capabilities:
-        """Those that all members have; folds and networks depend on rounding errors."""
-        given = [member for _, member in self._given_members()]
-        return Capabilities(
-            sparse=all(find_capabilities(member).sparse for member in given),
-            sample_weight=all(has_fit_parameter(member, "sample_weight") for member in given),
-            groups=True,
-            unknown_labels=True,
-            keeps_zeros=self.zeros == "none",
-            order_invariant=False,
-            label_invariant=False,
-            weight_equals_repetition=False,
-        )
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        members = [member for _, member in self._given_members()]
+        tags.input_tags.sparse = all(find_capabilities(each).input_tags.sparse for each in members)
+        tags.sample_weight = all(_uses(each, "sample_weight") for each in members)
+        tags.keeps_zeros = self.zeros == "none"
+        # Folds and networks depend on rounding errors.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def describe_members(self) -> str:
         """The members and their weights in words, the largest weight first."""
@@ -173,25 +170,6 @@ class StackedLDL(SampleWeightMixin, JointModel):
             zip(self.members_, self.member_weights_, strict=True), key=lambda pair: -pair[1]
         )
         return "prediction: " + ", ".join(f"{weight:.0%} {name}" for name, weight in weights)
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, **row_data: Any
-    ) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X, y, sample_weight, groups
-            As for `DLDL.fit`: rows of a group are in the same fold, and members that take groups
-            get them.
-        **row_data
-            Nothing else is used.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight, groups=groups, **row_data)
 
     def _fit(
         self,
@@ -208,7 +186,10 @@ class StackedLDL(SampleWeightMixin, JointModel):
         self.beta_, self.n_votes_ = teacher.beta_, teacher.n_votes_
         self.kappa_ = concentration(self.zeros, self.n_votes_)
         folds = validation_folds(
-            Features(X, sample_weight=sample_weight), groups, max_rows=self.max_rows, min_folds=3
+            CentredMatrix(X, sample_weight=sample_weight),
+            groups,
+            max_rows=self.max_rows,
+            min_folds=3,
         )
         folds = folds or [
             Fold(np.arange(len(Y)), np.arange(len(Y)))
@@ -311,7 +292,7 @@ def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
     )  # distances have no mean, and sparse features stay sparse
     kernel = make_feature_map("rbf", scaler.fit_transform(X))
     feature_map = make_pipeline(scaler, kernel.set_params(n_components=min(200, X.shape[0])))
-    gamma = default_gamma(Features(feature_map.fit_transform(X)))
+    gamma = default_gamma(CentredMatrix(feature_map.fit_transform(X)))
     members: Members = [
         ("linear", SABFGS(l2=teacher.gamma_)),
         ("kernel", DLDL(beta=teacher.beta_, gamma=gamma, feature_map=feature_map)),
@@ -329,18 +310,24 @@ def _fit_member(member: Any, X: Any, labels: Array, D: Array, fold: Fold, row_da
     learns_labels = isinstance(member, JointModel) or (
         isinstance(member, BoostedLDL) and member.target == "votes"
     )
-    accepted = inspect.signature(member.fit).parameters
     rows = fold.train
     used: RowData = {}
-    if "validation" in accepted and not np.array_equal(fold.train, fold.test):
+    if _uses(member, "validation") and not np.array_equal(fold.train, fold.test):
         rows = np.concatenate([fold.train, fold.test])
         used["validation"] = np.arange(len(rows)) >= len(fold.train)
-    if "degrees" in accepted:
+    if _uses(member, "degrees"):
         used["degrees"] = D[rows]
-    used |= {name: value[rows] for name, value in row_data.items() if name in accepted}
+    used |= {name: value[rows] for name, value in row_data.items() if _uses(member, name)}
     model = clone(member).fit(X[rows], (labels if learns_labels else D)[rows], **used)
     vars(model).pop("_posterior_state", None)  # rows kept for intervals, which members do not need
     return model
+
+
+def _uses(member: Any, name: str) -> bool:
+    """Whether the ``fit`` of a member can use a keyword."""
+    if isinstance(member, LabelEstimator):
+        return bool(getattr(member.__sklearn_tags__(), name))
+    return bool(has_fit_parameter(member, name))
 
 
 def _predict_member(model: Any, X: Any, n_labels: int) -> Array:

@@ -13,8 +13,6 @@ from ldlearn.core.resources import require_memory
 from ldlearn.core.scaling import row_batches
 from ldlearn.core.simplex import Array
 
-_BLOCK_ENTRIES = 2**21  # of a block of distances: 16 MB
-
 
 def squared_distances(X: Array, Z: Array) -> Array:
     """``|x - z|^2`` between the rows of X and Z, from inner products; centre the rows first to
@@ -56,7 +54,7 @@ def mean_distance(X: Array, weights: Array | None = None) -> float:
         pairs = 0.5 * (
             weights.sum() ** 2 - weights @ weights + weights @ np.maximum(weights - 1.0, 0.0)
         )
-    for rows in row_batches(n, n, _BLOCK_ENTRIES):
+    for rows in row_batches(n, n):
         squares = squared_distances(X[rows], X[rows.start :])
         distances = np.sqrt(squares, out=squares)
         if weights is not None:
@@ -106,7 +104,7 @@ def rbf_blocks(X: Array, Z: Array | None = None, *, width: float) -> Iterator[tu
     """
     Z = X if Z is None else Z
     X, Z = _subtract_mean(X, Z), _subtract_mean(Z, Z)
-    for rows in row_batches(len(X), len(Z), _BLOCK_ENTRIES):
+    for rows in row_batches(len(X), len(Z)):
         squares = squared_distances(X[rows], Z)
         if width == 0:
             yield rows, (squares == 0).astype(np.float64)

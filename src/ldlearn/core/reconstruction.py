@@ -78,9 +78,6 @@ def _solve_on_support(C: Array, B: Array, support: Mask) -> tuple[Array, Mask]:
     return v, np.where(support, v < smallest, gradient < flattest)
 
 
-_BLOCK_ENTRIES = 4_000_000  # of gathered neighbours at a time
-
-
 def reconstruction_weights(X: Any, n_neighbors: int, reg: float = 1e-3) -> sparse.csr_array:
     r"""Weights, some perhaps negative, that best reconstruct each row from its nearest neighbours
     (as in LLE).
@@ -110,9 +107,7 @@ def reconstruction_weights(X: Any, n_neighbors: int, reg: float = 1e-3) -> spars
     """
     indices = nearest_rows(X, n_neighbors)
     weights = np.empty(indices.shape)
-    for rows in row_batches(
-        len(indices), n_neighbors * max(X.shape[1], n_neighbors), _BLOCK_ENTRIES
-    ):
+    for rows in row_batches(len(indices), n_neighbors * max(X.shape[1], n_neighbors)):
         weights[rows] = affine_weights(_block_grams(X, indices, rows), reg)
     return weights_to_csr(weights, indices)
 
@@ -147,7 +142,7 @@ def local_grams(X: Any, indices: Indices) -> Array:
     """
     n, k = indices.shape
     grams = np.empty((n, k, k))
-    for rows in row_batches(n, k * X.shape[1], _BLOCK_ENTRIES):
+    for rows in row_batches(n, k * X.shape[1]):
         grams[rows] = _block_grams(X, indices, rows)
     return grams
 

@@ -7,12 +7,13 @@ import scipy.sparse
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
 
+from ldlearn.core.scaling import row_batches
+
 Groups = NDArray[np.intp]
 Keys = NDArray[np.uint64]
-_BLOCK = 1 << 20  # numbers that are hashed at once
 
 
-def row_keys(X: Any) -> Keys:
+def hash_rows(X: Any) -> Keys:
     """64-bit keys of rows: equal for equal rows, and different for others (but for one pair of rows
     in 1e19).
 
@@ -22,7 +23,7 @@ def row_keys(X: Any) -> Keys:
     Examples
     --------
     >>> import numpy as np
-    >>> keys = row_keys(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0]]))
+    >>> keys = hash_rows(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0]]))
     >>> keys[0] == keys[2], keys[0] == keys[1]
     (np.True_, np.False_)
     """
@@ -34,9 +35,7 @@ def row_keys(X: Any) -> Keys:
         return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
     X = np.asarray(X)
     keys = np.empty(len(X), dtype=np.uint64)
-    step = max(1, _BLOCK // max(1, X.shape[1]))
-    for start in range(0, len(X), step):
-        block = slice(start, start + step)
+    for block in row_batches(*X.shape):
         keys[block] = (_mix_bits(_bits_of(X[block])) * multipliers).sum(axis=1, dtype=np.uint64)
     return keys
 

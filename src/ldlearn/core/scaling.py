@@ -10,7 +10,11 @@ from sklearn.utils import gen_batches
 
 from ldlearn.core.simplex import Array, Indices, SampleWeight
 
-_BLOCK_ENTRIES = 2**19  # of a block of rows: 2 MB in single precision
+# Numbers in a block of rows. A block of X: 2 MB in single precision. Temporary arrays that are
+# used once: 16 MB. Temporary arrays that are used several times, and should stay in cache: 1 MB.
+_BLOCK_ENTRIES = 2**19
+_BATCH_ENTRIES = 2**21
+CACHED_ENTRIES = 2**17
 
 
 def row_blocks(X: Any, width: int = 0) -> Iterator[slice]:
@@ -30,10 +34,12 @@ def to_dense(A: Any) -> Array:
     return np.asarray(A.toarray() if sparse.issparse(A) else A)
 
 
-def row_batches(n: int, width: int, max_entries: int) -> Iterator[slice]:
-    """Slices of n rows with at most ``max_entries`` numbers each, if a row needs ``width``; at
-    least one row each."""
-    return gen_batches(n, max(1, max_entries // max(width, 1)))
+def row_batches(n: int, width: int, max_entries: int | None = None) -> Iterator[slice]:
+    """Slices of n rows whose temporary arrays, of ``width`` numbers a row, take at most 16 MB.
+
+    A slice has at least one row. ``max_entries`` is another limit, such as `CACHED_ENTRIES`.
+    """
+    return gen_batches(n, max(1, (max_entries or _BATCH_ENTRIES) // max(width, 1)))
 
 
 def random_rows(n: int, max_rows: int) -> Indices:

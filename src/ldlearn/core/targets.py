@@ -17,7 +17,7 @@ SUM_TOLERANCE = (
 
 def default_label_names(n_labels: int) -> list[str]:
     """``label_0, label_1, ...``: the names of labels without names."""
-    return [f"label_{j}" for j in range(n_labels)]
+    return list(map("label_{}".format, range(n_labels)))
 
 
 def label_names(y: Any, n_labels: int) -> Array:

@@ -11,11 +11,11 @@ from ldlearn.core.prototypes import fewest_positives, prototype_sums, pseudo_dis
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import RowTargets, fill_unknown, positive_rates, possible_labels
 from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
-from ldlearn.dask.rows import BlockColumns, BlockObjective, Coefficients
+from ldlearn.dask.rows import BlockMatrix, BlockObjective, Coefficients
 from ldlearn.dask.training import TrainingBlocks
 from ldlearn.exceptions import ParameterError
 from ldlearn.joint.alternation import DegreeRows, DegreeStep, DegreeTerms
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.softmax_regression import SoftmaxFit, minimize
 
 
@@ -90,7 +90,7 @@ class DaskDLDL(DaskJointModel, joint.DLDL):
         super()._check_block_params()
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
-        columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
+        columns = BlockMatrix(training, *self._map_features(training), self.fit_intercept)
         counts = training.count_positives(self.label_names_)
         self._set_concentration(*counts, training.total)
         self._select_penalties(columns.selection_rows)
@@ -137,7 +137,7 @@ class _BlockSteps:
     """The two steps of the alternation on rows in blocks, where the degrees stay."""
 
     def __init__(
-        self, columns: BlockColumns, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float
+        self, columns: BlockMatrix, D: Any, degree_terms: DegreeTerms, gamma: float, tol: float
     ) -> None:
         self.columns = columns
         self.D = D
@@ -182,9 +182,7 @@ class _BlockSteps:
 
     def _coefficients(self, W: SoftmaxFit) -> Coefficients:
         # Blocks centre their features, and so need the intercept at the mean.
-        return Coefficients(
-            self.columns.without_rows(), W.coef, W.intercept + self.columns.mean @ W.coef
-        )
+        return Coefficients(self.columns.columns, W.coef, W.intercept + self.columns.mean @ W.coef)
 
 
 # Functions of a block.
@@ -216,8 +214,8 @@ def _update_degrees(X: Array, targets: RowTargets, degrees: _Degrees, common: An
 
 
 def _log_predictions(X: Array, coefficients: Coefficients) -> Array:
-    features = Features(X, block_of=coefficients.columns)
-    return log_softmax(features.times(coefficients.W, coefficients.b, exact=True))
+    features = CentredMatrix(X, columns=coefficients.columns)
+    return log_softmax(features.linear_predictor(coefficients.W, coefficients.b, exact=True))
 
 
 def _recover_degrees(X: Array, degrees: _Degrees, model: joint.DLDL) -> Array:

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ldlearn.core.scaling import column_sums, dense_offsets, deviation_sums, refine_moments
 from ldlearn.core.simplex import Array, Indices
-from ldlearn.dask.training import TrainingBlocks
-from ldlearn.solvers.features import CentredColumns, Features, reduce_to_row_space, row_keys
+from ldlearn.dask.training import LazyRows, TrainingBlocks
+from ldlearn.solvers.centred_matrix import CentredMatrix, ColumnStatistics
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_objective import LocalObjective, ObjectiveAt
 
 _MAX_LOCAL_ROWS = 10_000  # fetched at once
 
 
-class BlockColumns(CentredColumns):
-    """Statistics of the columns of features in blocks."""
+class BlockMatrix(CentredMatrix):
+    """A centred matrix whose rows lie in blocks on a cluster."""
+
+    in_memory = False
 
     def __init__(
         self,
@@ -44,14 +48,10 @@ class BlockColumns(CentredColumns):
         away, squares = self.sum_blocks(deviations, sums / total)
         mean, squares = refine_moments(total, sums / total, away, squares, training.dtype)
         # Offsets need the squares of n rows; these are weighted.
-        super().__init__(
-            n,
-            mean,
-            squares,
-            dense_offsets(n, mean, squares * (n / total)),
-            fit_intercept,
-            total=total,
-        )
+        offsets = dense_offsets(n, mean, squares * (n / total))
+        columns = ColumnStatistics.from_moments(mean, squares, offsets, fit_intercept, total)
+        super().__init__(LazyRows(training, X, len(mean)), columns=columns)
+        self.total = total
 
     def sum_blocks(self, function: Any, common: Any = None) -> list[Any]:
         """The sums over blocks of ``function(X, targets, common)``, in one round."""
@@ -59,14 +59,10 @@ class BlockColumns(CentredColumns):
             function, self.blocks, self.training.targets, common=common
         )
 
+    @cached_property
     def scatter_matrix(self) -> Array:
-        """See `CentredColumns.scatter_matrix`."""
-        return self.sum_blocks(
-            lambda X, rows, columns: [
-                Features(X, sample_weight=rows.sample_weight, block_of=columns).scatter_matrix()
-            ],
-            self.without_rows(),
-        )[0]
+        """See `CentredMatrix.scatter_matrix`."""
+        return self.sum_blocks(_block_scatter, self.columns)[0]
 
     def selection_rows(self) -> tuple[Any, Any]:
         """Features and labels for model selection; if rows are many, objects that fetch those that
@@ -74,27 +70,28 @@ class BlockColumns(CentredColumns):
         if self.n > _MAX_LOCAL_ROWS:
             return self, self.training
         X, targets = self.training.fetch_rows(np.arange(self.n), self.blocks)
-        return reduce_to_row_space(Features(X, self.fit_intercept, targets.sample_weight)), targets
+        return reduce_to_row_space(
+            CentredMatrix(X, self.fit_intercept, targets.sample_weight)
+        ), targets
 
     def take_rows(self, rows: Indices) -> tuple[Any, Array | None]:
-        """See `CentredColumns.take_rows`."""
+        """See `CentredMatrix.take_rows`."""
         X, targets = self.training.fetch_rows(rows, self.blocks)
         return X, targets.sample_weight
 
-    def row_keys(self) -> Array:
-        """See `ldlearn.solvers.features.row_keys`."""
-        keys = self.training.runner.map_compute(row_keys, self.blocks, common=self.without_rows())
-        return np.concatenate(keys)
-
-    def without_rows(self) -> CentredColumns:
-        """The statistics that are sent to the blocks."""
-        return CentredColumns(self.n, *self.statistics, total=self.total)
+    def sampling_keys(self) -> Array:
+        """See `ColumnStatistics.sampling_keys`."""
+        return np.concatenate(
+            self.training.runner.map_compute(
+                lambda X, columns: columns.sampling_keys(X), self.blocks, common=self.columns
+            )
+        )
 
 
 class Coefficients(NamedTuple):
     """The message to the blocks in a round of the W-step."""
 
-    columns: CentredColumns
+    columns: ColumnStatistics
     W: Array
     b: Array
     exact: bool = True  # compute in float64 even if the features are float32
@@ -107,7 +104,7 @@ class BlockObjective:
     with a block that has to be read anyway, and leaves no state that could be lost with a worker.
     """
 
-    def __init__(self, columns: BlockColumns, degrees: Sequence[Any]) -> None:
+    def __init__(self, columns: BlockMatrix, degrees: Sequence[Any]) -> None:
         self.runner = columns.training.runner
         self.features = columns
         self.degrees = degrees
@@ -127,7 +124,7 @@ class BlockObjective:
     ) -> BlockObjectiveAt:
         """The objective at coefficients, in one round; ``logits`` are not needed."""
         exact = exact or self.features.training.dtype == np.float64
-        return BlockObjectiveAt(self, Coefficients(self.features.without_rows(), W, b, exact))
+        return BlockObjectiveAt(self, Coefficients(self.features.columns, W, b, exact))
 
 
 class BlockObjectiveAt(ObjectiveAt):
@@ -155,9 +152,9 @@ class BlockObjectiveAt(ObjectiveAt):
         """The mean over rows of ``diag(p) - p p'``."""
         return self._curvature / self.rows.n
 
-    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
+    def hessian_product(self, W: Array, b: Array) -> tuple[Array, Array]:
         """The Hessian of the loss times a direction, in one round."""
-        hW, hb = self._sum_blocks(lambda at, W, b: at.hessian_times(W, b), W, b)
+        hW, hb = self._sum_blocks(lambda at, W, b: at.hessian_product(W, b), W, b)
         return hW, hb
 
     def label_scatters(self) -> Iterable[Array]:
@@ -182,10 +179,14 @@ class BlockObjectiveAt(ObjectiveAt):
 # Functions of a block. ``degrees`` has the attributes ``values`` and ``sample_weight``.
 
 
+def _block_scatter(X: Array, rows: Any, columns: ColumnStatistics) -> list[Array]:
+    return [CentredMatrix(X, sample_weight=rows.sample_weight, columns=columns).scatter_matrix]
+
+
 def _evaluate_block(X: Array, degrees: Any, common: tuple[Coefficients, Any, Any]) -> Sequence[Any]:
     (columns, W, b, exact), function, arguments = common
     objective = LocalObjective(
-        Features(X, sample_weight=degrees.sample_weight, block_of=columns), degrees.values
+        CentredMatrix(X, sample_weight=degrees.sample_weight, columns=columns), degrees.values
     )
     return list(function(objective.at(W, b, exact=exact), *arguments))
 

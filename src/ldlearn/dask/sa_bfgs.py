@@ -3,7 +3,7 @@
 from ldlearn import learning
 from ldlearn.base.parameters import estimator_dataclass
 from ldlearn.dask.estimator import DaskEstimator
-from ldlearn.dask.rows import BlockColumns, BlockObjective
+from ldlearn.dask.rows import BlockMatrix, BlockObjective
 from ldlearn.dask.training import TrainingBlocks
 from ldlearn.exceptions import ParameterError
 from ldlearn.solvers.softmax_regression import minimize
@@ -39,7 +39,7 @@ class DaskSABFGS(DaskEstimator, learning.SABFGS):
             )
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
-        columns = BlockColumns(training, training.X, training.sums, self.fit_intercept)
+        columns = BlockMatrix(training, training.X, training.sums, self.fit_intercept)
         rows = BlockObjective(columns, training.targets)
         fit = minimize(rows, l2=self.l2, start=None, tol=self.tol, max_iter=self.max_iter)
         self.coef_ = fit.coef.T

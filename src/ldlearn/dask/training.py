@@ -119,21 +119,27 @@ def _concatenate_targets(parts: Sequence[RowTargets]) -> RowTargets:
 
 
 @dataclass
-class LazyFeatures:
-    """Features in blocks, less offsets, with the interface of an array; indexing fetches only the
-    requested rows."""
+class LazyRows:
+    """Features in blocks, less offsets, as an array; indexing fetches only the requested rows."""
 
     training: TrainingBlocks
-    offsets: Array | None
+    blocks: Sequence[Any]
+    n_features: int
+    offsets: Array | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
         """Numbers of rows and columns."""
-        return self.training.n, self.training.m
+        return self.training.n, self.n_features
+
+    @property
+    def dtype(self) -> Any:
+        """Data type of the blocks."""
+        return self.training.dtype
 
     def __getitem__(self, positions: Indices) -> Array:
         unique, inverse = np.unique(positions, return_inverse=True)
-        X, _ = self.training.fetch_rows(unique)
+        X, _ = self.training.fetch_rows(unique, self.blocks)
         return (X if self.offsets is None else subtract_offsets(X, self.offsets))[inverse]
 
 
@@ -155,7 +161,7 @@ def _validate_targets(X: Array, y: Any, sample_weight: Any, checks: Any) -> Any:
     except InputError as error:
         return str(error)
     T, observed = (
-        split_observed(targets) if checks.capabilities().unknown_labels else (targets, None)
+        split_observed(targets) if checks.__sklearn_tags__().unknown_labels else (targets, None)
     )
     return RowTargets(T, observed, weights)
 

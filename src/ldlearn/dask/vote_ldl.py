@@ -11,10 +11,10 @@ from ldlearn.core.negative_labels import concentration, mean_positives
 from ldlearn.core.simplex import Array
 from ldlearn.core.targets import RowTargets, positive_rates
 from ldlearn.core.votes import label_weights
-from ldlearn.dask.estimator import DaskJointModel, array_of_blocks
-from ldlearn.dask.rows import BlockColumns
+from ldlearn.dask.estimator import DaskJointModel, array_of_blocks, refuse_row_data
+from ldlearn.dask.rows import BlockMatrix
 from ldlearn.dask.training import TrainingBlocks
-from ldlearn.solvers.features import CentredColumns, Features
+from ldlearn.solvers.centred_matrix import CentredMatrix, ColumnStatistics
 from ldlearn.solvers.vote_regression import (
     CompetingLabels,
     Derivatives,
@@ -62,15 +62,14 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
         n_raters : None
             Only supported by `ldlearn.VoteLDL`.
         """
-        if n_raters is not None:
-            self._check_row_data("n_raters", n_raters, X)
+        refuse_row_data(n_raters=n_raters)
         return super().enhance(X, y)
 
     def _fit(self, training: TrainingBlocks) -> None:  # type: ignore[override]
         self._fitted_with_raters = False
         self._typical_offset = 0.0
         runner = training.runner
-        columns = BlockColumns(training, *self._map_features(training), self.fit_intercept)
+        columns = BlockMatrix(training, *self._map_features(training), self.fit_intercept)
         self.gamma_ = (
             self._select_gamma(*columns.selection_rows())
             if self.gamma is None
@@ -97,14 +96,16 @@ class DaskVoteLDL(DaskJointModel, joint.VoteLDL):
 
 
 _Parameters = tuple[
-    CentredColumns, Array, Array, float
+    ColumnStatistics, Array, Array, float
 ]  # the message to the blocks: columns, W, b and ln(lambda)
 
 
 class _BlockVotes(VoteObjective):
     """Competing labels in blocks, and the row that `vote_regression` adds to the data."""
 
-    def __init__(self, columns: BlockColumns, label_names: Any) -> None:
+    features: BlockMatrix
+
+    def __init__(self, columns: BlockMatrix, label_names: Any) -> None:
         positives, counts = columns.training.count_positives(label_names)
         self.total = (
             float(counts.max()) + 1.0
@@ -117,23 +118,23 @@ class _BlockVotes(VoteObjective):
     def at(self, v: Any) -> VoteObjectiveAt:
         """The loss and its derivatives at given parameters, in one round."""
         W, b, log_rate = self.split_parameters(v)
-        parameters: _Parameters = self.features.without_rows(), W, b, log_rate
+        parameters: _Parameters = self.features.columns, W, b, log_rate
         loss, gW, gb, rate_slope, curvature = self.features.sum_blocks(
             _block_derivatives, parameters
         )
         added_loss, derivatives = self.added.at(b[None], log_rate)
         added = derivatives()
 
-        def hessian_times(s: Any) -> Any:
+        def hessian_product(s: Any) -> Any:
             _, b, rate = direction = self.split_parameters(s)
-            extra, extra_rate = added.hessian_times(b[None], rate)
-            hW, hb, h = self.features.sum_blocks(_block_hessian_times, (parameters, direction))
+            extra, extra_rate = added.hessian_product(b[None], rate)
+            hW, hb, h = self.features.sum_blocks(_block_hessian_product, (parameters, direction))
             return self.join_parameters(hW, hb, h + extra_rate, extra[0])
 
         slope, added_rate_slope = added.gradient
         gradient = self.join_parameters(gW, gb, rate_slope + added_rate_slope, slope[0])
         found = Derivatives(
-            gradient, hessian_times, (curvature + added.mean_curvature) / self.total
+            gradient, hessian_product, (curvature + added.mean_curvature) / self.total
         )
         return VoteObjectiveAt(v, float(loss) + added_loss, lambda: found)
 
@@ -144,11 +145,11 @@ class _BlockVotes(VoteObjective):
 def _evaluate_block(X: Array, targets: RowTargets, parameters: _Parameters) -> tuple[Any, ...]:
     """Features, link, loss and derivatives in the scores."""
     columns, W, b, log_rate = parameters
-    features = Features(X, block_of=columns)
+    features = CentredMatrix(X, columns=columns)
     link = CompetingLabels(
         targets.values.astype(np.float64), label_weights(targets.sample_weight, targets.observed)
     )
-    loss, derivatives = link.at(features.times(W, b), log_rate)
+    loss, derivatives = link.at(features.linear_predictor(W, b), log_rate)
     return features, link, loss, derivatives()
 
 
@@ -156,16 +157,16 @@ def _block_derivatives(X: Array, targets: RowTargets, parameters: _Parameters) -
     features, link, loss, (gradient, _, curvature) = _evaluate_block(X, targets, parameters)
     slope, rate_slope = gradient
     # Back from a mean to a sum: means of blocks of different lengths do not add up.
-    return [loss, *features.transpose_times(slope), rate_slope, link.total * curvature]
+    return [loss, *features.transpose_product(slope), rate_slope, link.total * curvature]
 
 
-def _block_hessian_times(
+def _block_hessian_product(
     X: Array, targets: RowTargets, common: tuple[_Parameters, Any]
 ) -> Sequence[Any]:
     parameters, (W, b, rate) = common
     features, *_, derivatives = _evaluate_block(X, targets, parameters)
-    curved, curved_rate = derivatives.hessian_times(features.times(W, b), rate)
-    return [*features.transpose_times(curved), curved_rate]
+    curved, curved_rate = derivatives.hessian_product(features.linear_predictor(W, b), rate)
+    return [*features.transpose_product(curved), curved_rate]
 
 
 def _recover_degrees(X: Array, targets: RowTargets, model: joint.VoteLDL) -> Array:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from ldlearn.core.logical import binarize
-from ldlearn.core.row_groups import row_keys
+from ldlearn.core.row_groups import hash_rows
 from ldlearn.core.targets import default_label_names
 from ldlearn.exceptions import DatasetError, TableError
 from ldlearn.tables.table_labels import TableLabels
@@ -323,4 +323,4 @@ def count_duplicates(X: Any) -> int:
     >>> count_duplicates(np.array([[0.0, 1.0], [2.0, 1.0], [-0.0, 1.0], [0.0, 1.0]]))
     2
     """
-    return int(X.shape[0] - len(np.unique(row_keys(X))))
+    return int(X.shape[0] - len(np.unique(hash_rows(X))))

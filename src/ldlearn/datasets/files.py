@@ -11,7 +11,7 @@ from ldlearn._messages import format_list
 from ldlearn.datasets.dataset import LabelDataset
 from ldlearn.exceptions import DatasetError, TableError
 from ldlearn.tables.columns import strip_mark
-from ldlearn.tables.files import Dialect, Input, sha256_of
+from ldlearn.tables.files import Dialect, Input, ReadingOptions, find_label_file, sha256_of
 from ldlearn.tables.formats import TEXT_FIELDS, DatasetContent, open_table, write_content
 from ldlearn.tables.label_lists import expand_label_list
 from ldlearn.tables.options import Columns
@@ -106,15 +106,18 @@ def read_dataset(
            [0.  , 1.  ]])
     >>> folder.cleanup()
     """
-    path, dialect = Path(path), Dialect(delimiter, decimal, encoding)
+    path = Path(path)
     list_column = labels if separator is not None and isinstance(labels, str) else None
-    how: dict[str, Any] = {"dialect": dialect, "max_bytes": max_bytes, "list_column": list_column}
+    dialect = Dialect(delimiter, decimal, encoding)
+    reading = ReadingOptions(dialect=dialect, max_bytes=max_bytes)
+    label_file = find_label_file(labels)
+    input = Input(str(path), reading, label_file=label_file, list_column=list_column)
     try:
         # Not by name: columns may also be selected by position, where names are missing or occur
         # twice.
-        opened = open_table(Input(str(path), **how), by_name=False)
-        with opened as source, source.input.convert_errors():
-            parts = _select_columns(source, features, labels)
+        table = open_table(input, by_name=False)
+        with table as source, source.opened.convert_errors():
+            parts = _select_columns(source, features, label_file or labels)
             if separator is not None:
                 X, labels_read, label_names = _read_lists(source, parts, separator)
             else:
@@ -163,7 +166,7 @@ def _read_lists(
     column."""
     features, listed = ([source.names[i] for i in positions] for positions in parts.values())
     frame = source.read(dict.fromkeys([*features, *listed], "any"))
-    table, labels, _ = expand_label_list(frame[listed], listed, separator, source.input.budget)
+    table, labels, _ = expand_label_list(frame[listed], listed, separator, source.budget)
     return (
         to_matrix(frame[features], features),
         {"Y": table[labels].to_numpy().astype(np.int8)},

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.core.simplex import (
     Mask,
     SampleWeight,
@@ -16,9 +16,14 @@ from ldlearn.core.simplex import (
 from ldlearn.core.targets import fill_unknown
 
 
-class _Baseline(SampleWeightMixin, Enhancer):
+class _Baseline(Enhancer):
     is_baseline = True
-    _capabilities = Capabilities(sparse=True, unknown_labels=True, keeps_zeros=True)
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.keeps_zeros = True
+        return tags
 
 
 class UniformLE(_Baseline):
@@ -138,7 +143,7 @@ class ProjectedPriorLE(_Baseline):
         )
 
 
-class SoftmaxLE(SampleWeightMixin, Enhancer):
+class SoftmaxLE(Enhancer):
     r"""Softmax of the logical labels: ``d_i = softmax(y_i)``.
 
     A baseline: no feature is looked at. It is what a method with a softmax at its end gives when it
@@ -167,7 +172,11 @@ class SoftmaxLE(SampleWeightMixin, Enhancer):
     """
 
     is_baseline = True
-    _capabilities = Capabilities(sparse=True)
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(
         self, X: Any, Y: Mask, sample_weight: SampleWeight | None = None

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy import linalg
 
-from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import (
     NonNegative,
     OutputMap,
@@ -20,7 +20,7 @@ from ldlearn.solvers.spd import solve_semidefinite
 
 
 @estimator_dataclass
-class BDLE(SampleWeightMixin, Enhancer):
+class BDLE(Enhancer):
     r"""Bidirectional label enhancement (BD-LE, a reconstruction): labels from features and features
     from labels.
 
@@ -112,9 +112,11 @@ class BDLE(SampleWeightMixin, Enhancer):
     fit_intercept: bool = True
     normalize: OutputMap = "softmax"
 
-    def capabilities(self) -> Capabilities:
-        """In a graph a row given twice is its own neighbour."""
-        return super().capabilities()._replace(weight_equals_repetition=self.lam == 0)
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # In a graph a row given twice is its own neighbour.
+        tags.weight_equals_repetition = self.lam == 0
+        return tags
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         features = np.asarray(X, dtype=np.float64)

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import (
     AboveOne,
     NonNegative,
@@ -28,7 +28,7 @@ from ldlearn.core.simplex import (
 
 
 @estimator_dataclass
-class FCM(SampleWeightMixin, Enhancer):
+class FCM(Enhancer):
     r"""Fuzzy c-means (FCM): a row inherits the labels that go with the clusters it belongs to.
 
     Assumes that rows form clusters and that a label is tied to some of them; negative labels get a
@@ -113,8 +113,6 @@ class FCM(SampleWeightMixin, Enhancer):
         "scores_": "float (n_samples, n_labels)",
     }
 
-    # The random memberships depend on the order of rows, and differ between a row and its copy.
-    _capabilities = Capabilities(order_invariant=False, weight_equals_repetition=False)
     _test_params = (
         {"n_clusters": 3, "b": 1.5, "random_state": 0},
         {"n_clusters": 2, "b": 1.2, "normalize": "softmax", "random_state": 0},
@@ -127,6 +125,13 @@ class FCM(SampleWeightMixin, Enhancer):
     max_iter: PositiveInt = 1000
     normalize: OutputMap = "l1"
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # The random memberships depend on the order of rows, and differ between a row and its copy.
+        tags.order_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         w = row_weights(Y, sample_weight)

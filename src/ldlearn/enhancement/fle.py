@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldlearn.base import Enhancer, SampleWeightMixin
+from ldlearn.base import Enhancer
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.reconstruction import nonnegative_quadratic
@@ -15,7 +15,7 @@ from ldlearn.core.simplex import Array, Mask, SampleWeight, normalize_rows, row_
 
 
 @estimator_dataclass
-class FLE(SampleWeightMixin, Enhancer):
+class FLE(Enhancer):
     r"""Fast label enhancement (FLE, a reconstruction).
 
     Assumes that a sample is a mixture of one prototype per label and that the shares of the mixture

@@ -5,12 +5,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from scipy import fft
-from sklearn.utils import gen_batches
 
 from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.resources import require_memory
-from ldlearn.core.scaling import feature_scaling
+from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, Mask, softmax
 from ldlearn.solvers.low_rank import ThinFactors, shrinkage, smooth_by_representation, thin_factors
 
@@ -99,9 +98,6 @@ class GLESC(Enhancer):
 
     learned: ClassVar = {"representation_": "float (n_samples, n_samples)"}
 
-    _capabilities = Capabilities(
-        order_invariant=False
-    )  # a Fourier transform runs along the samples
     _test_params = ({}, {"beta": 0.1, "orientation": "released", "standardize": False})
 
     beta: Positive = 10.0
@@ -111,6 +107,11 @@ class GLESC(Enhancer):
     standardize: bool = True
     tol: Positive = 1e-6
     max_iter: PositiveInt = 100
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.order_invariant = False  # a Fourier transform runs along the samples
+        return tags
 
     def _fit(self, X: Array, Y: Mask) -> None:
         n = len(X)
@@ -171,9 +172,6 @@ class GLESC(Enhancer):
         return tensor.mean_matrix()
 
 
-_BLOCK_ENTRIES = 250_000  # of the tensor at a time, so that they stay in the cache
-
-
 class SpectralTensor:
     """Two n x n matrices, stacked, after a Fourier transform along their rows.
 
@@ -210,11 +208,10 @@ class SpectralTensor:
         """
         products = [np.zeros_like(part) for part in change]
         squares = 0.0
-        size = max(1, _BLOCK_ENTRIES // (4 * self.n))
         # The tensor's norm is the mean of the nuclear norms of the slices of a plain transform, and
         # tau is their threshold; stored slices are scaled, and their thresholds alike.
         taus = tau * self.root_weights / np.sqrt(self.n)
-        for rows in gen_batches(self.n // 2 + 1, size):
+        for rows in row_batches(self.n // 2 + 1, 4 * self.n, CACHED_ENTRIES):
             slices = self.slices[rows]
             for v, part in enumerate(change):
                 slices[:, v] += self.bases[v][rows] @ part

@@ -170,14 +170,14 @@ class GLLE(Enhancer):
     normalize: OutputMap = "softmax"
     random_state: RandomState = None
 
-    def capabilities(self) -> Capabilities:
-        """A random start depends on the order of rows and labels."""
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # A random start depends on the order of rows and labels.
         starts_fixed = self.solver == "exact" and self.correlation_penalty == 0
-        return (
-            super()
-            .capabilities()
-            ._replace(sparse=True, order_invariant=starts_fixed, label_invariant=starts_fixed)
-        )
+        tags.order_invariant = starts_fixed
+        tags.label_invariant = starts_fixed
+        return tags
 
     def _fit(self, X: Any, Y: Mask) -> None:
         if self.correlation_penalty > 0 and self.solver == "lbfgs":

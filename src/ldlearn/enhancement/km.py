@@ -5,14 +5,14 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Enhancer, SampleWeightMixin
+from ldlearn.base import Capabilities, Enhancer
 from ldlearn.base.parameters import OutputMap, Positive, estimator_dataclass
 from ldlearn.core.kernels import mean_distance, rbf_blocks
 from ldlearn.core.simplex import Array, Mask, SampleWeight, row_weights, to_distributions
 
 
 @estimator_dataclass
-class KM(SampleWeightMixin, Enhancer):
+class KM(Enhancer):
     r"""Kernel method (KM): a label describes a row the better, the nearer the row is to the label's
     centre.
 
@@ -86,9 +86,11 @@ class KM(SampleWeightMixin, Enhancer):
     delta: Positive = 1e-7
     normalize: OutputMap = "l1"
 
-    def capabilities(self) -> Capabilities:
-        """Only ``normalize="l1"`` keeps the degree of negative labels at 0."""
-        return super().capabilities()._replace(keeps_zeros=self.normalize == "l1")
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Only ``normalize="l1"`` keeps the degree of negative labels at 0.
+        tags.keeps_zeros = self.normalize == "l1"
+        return tags
 
     def _fit(self, X: Array, Y: Mask, sample_weight: SampleWeight | None = None) -> None:
         counted = Y * row_weights(Y, sample_weight)[:, None]

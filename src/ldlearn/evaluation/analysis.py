@@ -13,7 +13,7 @@ from ldlearn.core.simplex import Array
 from ldlearn.evaluation.record import PHASES, Params, Task, is_number
 from ldlearn.evaluation.summary import Method, Results, Spread, TaskTable
 from ldlearn.metrics import get_metric, intersection
-from ldlearn.metrics.registry import mean_of_defined
+from ldlearn.metrics.inputs import mean_of_defined
 
 __all__ = ["Difference", "difference", "best_baselines", "Agreement", "agreement", "Cost", "costs"]
 __all__ += ["Curve", "search_curves", "sensitivity_curves"]

@@ -22,7 +22,7 @@ from ldlearn.experiments.search import Facts, describe_degrees
 from ldlearn.experiments.sources import AnyDataset, DatasetSpec
 from ldlearn.experiments.splits import Split, make_split
 from ldlearn.tables.arrays import read_npy, read_npz
-from ldlearn.tables.files import FilePath, Input, write_file
+from ldlearn.tables.files import Budget, FilePath, Input, write_file
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.mat import read_mat
 
@@ -190,15 +190,15 @@ def _read_arrays(stem: Path, labels: list[str]) -> tuple[dict[str, NDArray[Any]]
             f"{stem}: {problem} with predictions of this split; write one: .npz, .mat, .npy or .csv."
         )
     (path,) = present
-    input = Input(str(path))
+    budget = Budget(path.stat().st_size)
     match path.suffix:
         case ".npz":
-            return read_npz(input), path
+            return read_npz(path, budget), path
         case ".mat":
-            return read_mat(input), path
+            return read_mat(path, budget), path
         case ".npy":
-            return {PREDICTION: read_npy(input)}, path
-    with open_table(input) as source:
+            return {PREDICTION: read_npy(path, budget)}, path
+    with open_table(Input(str(path))) as source:
         if set(source.names) != set(labels):
             raise InputError(
                 f"{path}: its header must have the names of the labels: {', '.join(labels)}."

@@ -22,6 +22,7 @@ from ldlearn.exceptions import InputError
 from ldlearn.experiments.plan import Protocol
 from ldlearn.experiments.sources import VOTES, AnyDataset, DatasetSpec
 from ldlearn.tables import PreparedTable
+from ldlearn.tables.columns import ColumnType
 
 Rows = NDArray[np.intp]
 N_SHOWN = 12  # training rows that a record keeps for figures
@@ -154,9 +155,10 @@ def _describe_rows(data: AnyDataset, rows: Rows) -> list[str]:
     names: Sequence[str]
     if isinstance(data, PreparedTable):
         frame = data.frame.iloc[rows]
-        names = data.types.texts[:1] or tuple(frame.columns[:_FEATURES_SHOWN])
+        texts = data.types.select(ColumnType.TEXT)
+        names = texts[:1] or tuple(frame.columns[:_FEATURES_SHOWN])
         cells = list(zip(*(np.asarray(frame[name]).tolist() for name in names), strict=True))
-        if data.types.texts:
+        if texts:
             return [str(text) for (text,) in cells]
     else:
         shown = data.take(rows)

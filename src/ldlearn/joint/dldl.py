@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 
-from ldlearn.base import Capabilities, SampleWeightMixin
+from ldlearn.base import Capabilities
 from ldlearn.base.parameters import (
     NonNegative,
     Positive,
@@ -29,7 +29,6 @@ from ldlearn.core.prototypes import pseudo_distributions
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, log_softmax, normalize_rows
 from ldlearn.core.targets import (
     RowTargets,
-    check_some_degrees,
     count_positives,
     fill_unknown,
     possible_labels,
@@ -43,8 +42,10 @@ from ldlearn.joint.alternation import (
     alternate,
 )
 from ldlearn.joint.hyperparameters import select_hyperparameters, select_ordered_penalty
-from ldlearn.solvers.features import Features, linear_scores, linear_softmax, reduce_to_row_space
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import linear_scores, linear_softmax
 from ldlearn.solvers.newton_simplex import Support, has_few_positives, newton_simplex
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
 
@@ -56,7 +57,7 @@ class _SharedWork:
     graph: NeighborGraph | None = None
     feature_map: Any = None
     offsets: Array | None = None  # of the feature map
-    features: Features | None = None
+    features: CentredMatrix | None = None
     first_W: SoftmaxFit | None = (
         None  # the first W-step: the same for equal gamma, a warm start for others
     )
@@ -67,7 +68,7 @@ class _LocalSteps:
 
     def __init__(
         self,
-        features: Features,
+        features: CentredMatrix,
         rows: DegreeRows,
         D: Any,
         degree_terms: DegreeTerms,
@@ -94,7 +95,7 @@ class _LocalSteps:
 
 
 @estimator_dataclass
-class DLDL(SampleWeightMixin, IntervalMixin):
+class DLDL(IntervalMixin):
     r"""Label distribution learning directly from logical labels.
 
     Assumes that degrees are zero on negative labels, that a softmax of linear scores predicts them,
@@ -310,59 +311,15 @@ class DLDL(SampleWeightMixin, IntervalMixin):
     tol: Positive = 1e-6
     init: Literal["uniform", "pseudo"] = "uniform"
 
-    def capabilities(self) -> Capabilities:
-        """A feature map may draw rows at random; a graph with a row twice is another graph."""
-        inherited, plain = super().capabilities(), self.feature_map is None
-        return inherited._replace(
-            sparse=True,
-            groups=True,
-            unknown_labels=True,
-            keeps_zeros=self.zeros == "none",
-            order_invariant=plain,
-            label_invariant=not self.ordered,
-            weight_equals_repetition=plain and self.alpha == 0,
-        )
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        degrees: Any = None,
-        groups: Any = None,
-        **row_data: Any,
-    ) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or data frame of shape (n_samples, n_labels)
-            Logical labels: 1, 0, or NaN where it is unknown.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts: 2 is the row twice (if alpha is 0), 0 no row at all.
-        degrees : array-like or data frame of shape (n_samples, n_labels), default=None
-            True degrees of the rows where they are known, NaN in the others. They are kept,
-            whatever y is.
-        groups : array-like of shape (n_samples,), default=None
-            Which rows belong together, such as those of the same person or document: any hashable
-            values. Model selection never validates a row by rows of its group, and intervals allow
-            for the dependence within groups.
-        **row_data
-            Nothing else is used.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight, degrees=degrees, groups=groups, **row_data)
-
-    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        if name == "degrees":
-            return check_some_degrees(value, self.label_names_, X.shape[0])
-        return super()._check_row_data(name, value, X)
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.keeps_zeros = self.zeros == "none"
+        tags.label_invariant = not self.ordered
+        # A feature map may draw rows at random; a graph with a row twice is another graph.
+        tags.order_invariant = self.feature_map is None
+        tags.weight_equals_repetition = self.feature_map is None and self.alpha == 0
+        return tags
 
     def fit_path(
         self, X: Any, y: Any, points: Iterable[Mapping[str, Any]], **row_data: Any
@@ -488,11 +445,13 @@ class DLDL(SampleWeightMixin, IntervalMixin):
         self.graph_, self.sigma_, self._index, self._offsets = work.graph
         return self.alpha * laplacian(self.graph_)
 
-    def _fit_features(self, X: Any, work: _SharedWork, weights: SampleWeight | None) -> Features:
+    def _fit_features(
+        self, X: Any, work: _SharedWork, weights: SampleWeight | None
+    ) -> CentredMatrix:
         if work.features is None:
             work.feature_map, mapped = self._fit_feature_map(X)
             work.offsets = self._offsets
-            work.features = reduce_to_row_space(Features(mapped, self.fit_intercept, weights))
+            work.features = reduce_to_row_space(CentredMatrix(mapped, self.fit_intercept, weights))
         self.feature_map_ = work.feature_map
         self._offsets = self._offsets if work.offsets is None else work.offsets
         return work.features

@@ -23,8 +23,8 @@ from ldlearn.joint.label_model import (
     validation_splits,
     validation_weights,
 )
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
 from ldlearn.solvers.newton_simplex import Support, newton_simplex
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 from ldlearn.solvers.vote_regression import vote_regression
@@ -48,7 +48,7 @@ class Hyperparameters(NamedTuple):
 
 @limit_blas_threads()
 def select_hyperparameters(
-    features: Features,
+    features: CentredMatrix,
     labels: RowTargets,
     groups: Indices | None = None,
     *,
@@ -68,7 +68,7 @@ def select_hyperparameters(
 
     Parameters
     ----------
-    features : Features
+    features : CentredMatrix
         What the predictor works on, with sample weights.
     labels : RowTargets
         0/1 labels, with the same sample weights.
@@ -162,7 +162,7 @@ def _vote_degrees(theta: Array, labels: RowTargets) -> Array:
 
 
 def _select_beta(
-    features: Features,
+    features: CentredMatrix,
     labels: RowTargets,
     splits: list[Split],
     votes: ValidatedModel,
@@ -219,7 +219,7 @@ _PENALTIES = (0.0, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 def select_ordered_penalty(
-    features: Features,
+    features: CentredMatrix,
     labels: RowTargets,
     groups: Indices | None = None,
     *,

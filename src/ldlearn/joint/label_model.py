@@ -11,8 +11,8 @@ from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, Indices, SampleWeight
 from ldlearn.core.targets import RowTargets, fill_unknown
 from ldlearn.core.votes import competing_votes, log_likelihood
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features
 from ldlearn.solvers.folds import validation_folds
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 
@@ -23,7 +23,7 @@ VALIDATION_TOL = 1e-4  # accuracy per row of fits that are only compared with ea
 class Split:
     """Training rows and validation rows in the form in which models use them."""
 
-    features: Features  # of the training rows
+    features: CentredMatrix  # of the training rows
     labels: RowTargets
     X_test: Any
     labels_test: RowTargets
@@ -40,7 +40,7 @@ class Split:
 
 
 def validation_splits(
-    features: Features, labels: RowTargets, groups: Indices | None = None
+    features: CentredMatrix, labels: RowTargets, groups: Indices | None = None
 ) -> list[Split]:
     """Split features and labels by `validation_folds`."""
     splits = []

@@ -1,13 +1,13 @@
 """VoteLDL: label distributions from 0/1 labels that say which labels got any vote."""
 
 from dataclasses import KW_ONLY
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Capabilities, SampleWeightMixin
-from ldlearn.base.estimator import wrap_output
+from ldlearn.base import Capabilities
+from ldlearn.base.output import wrap_output
 from ldlearn.base.parameters import (
     NonNegative,
     Positive,
@@ -15,21 +15,23 @@ from ldlearn.base.parameters import (
     Transformer,
     estimator_dataclass,
 )
+from ldlearn.base.row_data import log_raters
 from ldlearn.core.negative_labels import concentration, mean_positives, mix_with_prediction
 from ldlearn.core.simplex import Array, Indices, Mask, SampleWeight, normalize_rows, softmax
 from ldlearn.core.targets import RowTargets, count_positives
 from ldlearn.core.votes import competing_votes, expected_votes
 from ldlearn.exceptions import InputError
 from ldlearn.joint.label_model import validate_vote_model, validation_splits
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features, reduce_to_row_space
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.vote_regression import vote_regression
 from ldlearn.uncertainty.intervals import IntervalMixin, TrainingRows
 from ldlearn.uncertainty.vote_intervals import Bounds, find_concentration
 
 
 @estimator_dataclass
-class VoteLDL(SampleWeightMixin, IntervalMixin):
+class VoteLDL(IntervalMixin):
     r"""Label distributions from 0/1 labels, a label being positive if it got at least one vote.
 
     Assumes that the labels of a row compete for about :math:`\lambda` votes, of which label j gets
@@ -151,56 +153,14 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     max_iter: PositiveInt = 100
     tol: Positive = 1e-8
 
-    def capabilities(self) -> Capabilities:
-        """A feature map may draw rows at random."""
-        inherited, plain = super().capabilities(), self.feature_map is None
-        zeros = {"unknown_labels": True, "keeps_zeros": self.zeros == "none"}
-        return inherited._replace(
-            sparse=True, groups=True, **zeros, order_invariant=plain, weight_equals_repetition=plain
-        )
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        n_raters: Any = None,
-        groups: Any = None,
-        **row_data: Any,
-    ) -> Self:
-        """Fit the model.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Features.
-        y : array-like or data frame of shape (n_samples, n_labels)
-            Logical labels: 1, 0, or NaN if unobserved.
-        sample_weight : array-like of shape (n_samples,), default=None
-            A weight of 2 equals the row twice, a weight of 0 no row.
-        n_raters : array-like of shape (n_samples,) or float, default=None
-            Number of raters who voted on each row, if known: the expected votes of a row are
-            ``lambda_`` times this.
-        groups : array-like of shape (n_samples,), default=None
-            Which rows belong together, such as those of the same person or document: any hashable
-            values. Model selection never validates a row by rows of its group, and intervals allow
-            for the dependence within groups.
-        **row_data
-            Nothing else is used.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight, n_raters=n_raters, groups=groups, **row_data)
-
-    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        return (
-            log_raters(value, X.shape[0])
-            if name == "n_raters"
-            else super()._check_row_data(name, value, X)
-        )
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.keeps_zeros = self.zeros == "none"
+        # A feature map may draw rows at random.
+        tags.order_invariant = self.feature_map is None
+        tags.weight_equals_repetition = self.feature_map is None
+        return tags
 
     def enhance(self, X: Any, y: Any, n_raters: Any = None) -> Array:
         """Recover the degrees of new rows from their logical labels.
@@ -284,7 +244,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
             np.average(offset, weights=None if n_raters is None else sample_weight)
         )
         self.feature_map_, mapped = self._fit_feature_map(X)
-        features = reduce_to_row_space(Features(mapped, self.fit_intercept, sample_weight))
+        features = reduce_to_row_space(CentredMatrix(mapped, self.fit_intercept, sample_weight))
         labels = RowTargets(Y, observed, sample_weight)
         self.gamma_ = (
             self._select_gamma(features, labels, groups)
@@ -310,7 +270,7 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
         self._posterior_state = TrainingRows(X, labels, offset, features, groups)
 
     def _select_gamma(
-        self, features: Features, labels: RowTargets, groups: Indices | None = None
+        self, features: CentredMatrix, labels: RowTargets, groups: Indices | None = None
     ) -> float:
         splits = validation_splits(features, labels, groups)
         return validate_vote_model(splits).penalty_ratio * default_gamma(features, warn=True)
@@ -336,21 +296,3 @@ class VoteLDL(SampleWeightMixin, IntervalMixin):
     ) -> Array:
         offset = self._typical_offset if n_raters is None else n_raters
         return self._degrees(self._scores(X), Y, offset, observed)
-
-
-def log_raters(n_raters: Any, n: int) -> Array:
-    """The log of each row's number of raters."""
-    try:
-        counts = np.asarray(n_raters, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"n_raters must hold numbers, got {n_raters!r:.60}.") from None
-    counts = np.full(n, counts) if counts.ndim == 0 else counts
-    if counts.shape != (n,):
-        raise InputError(
-            f"n_raters must hold one number for each of the {n} rows, got shape {counts.shape}."
-        )
-    valid = np.isfinite(counts) & (counts > 0)
-    if not valid.all():
-        row = int(np.argmin(valid))
-        raise InputError(f"n_raters must be positive and finite, got {counts[row]:g} at row {row}.")
-    return np.asarray(np.log(counts))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import (
     NonNegative,
     Positive,
@@ -27,7 +27,7 @@ Layers = list[
 
 
 @estimator_dataclass
-class AABP(SampleWeightMixin, Learner):
+class AABP(Learner):
     r"""A multi-layer perceptron with hyperbolic tangents, trained by back-propagation on squared
     errors (AA-BP).
 
@@ -112,8 +112,6 @@ class AABP(SampleWeightMixin, Learner):
     }
 
     float32_tolerance = 1e-2
-    # The random start treats labels unequally, and the fit, stopped early, depends on rounding.
-    _capabilities = Capabilities(order_invariant=False, label_invariant=False)
     _convergence_advice = "raise max_iter, or loosen tol (goal with solver='gd')."
     _test_params = (
         {"hidden_layer_sizes": (5,), "tol": 1e-3, "random_state": 0},
@@ -136,6 +134,13 @@ class AABP(SampleWeightMixin, Learner):
     goal: NonNegative = 1e-4
     tol: NonNegative = 1e-5
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # The random start treats labels unequally, and the fit, stopped early, depends on rounding.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         sizes = check_layer_sizes(self.hidden_layer_sizes)

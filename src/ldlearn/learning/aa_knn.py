@@ -67,7 +67,6 @@ class AAKNN(Learner):
         "training_distributions_": "float (n_samples, n_labels)",
     }
 
-    _capabilities = Capabilities(sparse=True)
     _test_params = (
         {"n_neighbors": 1},
         {"n_neighbors": 3, "metric": "manhattan"},
@@ -77,6 +76,11 @@ class AAKNN(Learner):
     n_neighbors: PositiveInt = 10
     _: KW_ONLY
     metric: Literal["euclidean", "angle", "manhattan"] = "euclidean"
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, D: Array) -> None:
         n = X.shape[0]
@@ -127,7 +131,7 @@ class AAKNN(Learner):
         """The k nearest rows of queries whose k-th neighbour, at distance ``radius``, is one of
         several."""
         chosen = np.empty((len(radius), self.n_neighbors), dtype=np.intp)
-        for block in row_batches(len(radius), self._rows.shape[0], 2**23):  # of 64 MB
+        for block in row_batches(len(radius), self._rows.shape[0]):
             distances = pairwise_distances(X[block], self._rows, metric=self._index.metric)
             away = distances - radius[block, None]
             # Strictly nearer rows, then rows at the radius, then the rest; each group in the order

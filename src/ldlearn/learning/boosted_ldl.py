@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.utils import check_random_state
 
 from ldlearn._optional_imports import import_optional
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import (
     NonNegative,
     Positive,
@@ -31,7 +31,7 @@ from ldlearn.exceptions import InputError
 
 
 @estimator_dataclass
-class BoostedLDL(SampleWeightMixin, Learner):
+class BoostedLDL(Learner):
     r"""Gradient-boosted trees with soft targets, by LightGBM (extra ``boost``).
 
     Assumes that scores are sums of small trees. Use it for features that are not linear in their
@@ -126,48 +126,15 @@ class BoostedLDL(SampleWeightMixin, Learner):
     categorical_features: Annotated[Any, "array-like"] | None = None
     random_state: RandomState = 0
 
-    def capabilities(self) -> Capabilities:
-        """Ties between splits are broken by the order of rows, and sizes of leaves count rows, not
-        weights."""
-        dependent = {
-            "order_invariant": False,
-            "label_invariant": False,
-            "weight_equals_repetition": False,
-        }
-        return super().capabilities()._replace(sparse=True, missing_values=True, **dependent)
-
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, validation: Any = None, **row_data: Any
-    ) -> Self:
-        """Fit the model. If that fails, the object is left as it was.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n_samples, n_features)
-            Features; NaN where missing.
-        y : array-like or data frame of shape (n_samples, n_labels)
-            Label distributions, or 0/1 labels if ``target="votes"``.
-        sample_weight : array-like of shape (n_samples,), default=None
-            How often each row counts in the loss.
-        validation : array-like of bool of shape (n_samples,), default=None
-            Rows to select the number of rounds on, which are not trained on. None draws a fifth of
-            the rows; rows with the same features stay together.
-        **row_data
-            Nothing else is used.
-
-        Returns
-        -------
-        self
-        """
-        return super().fit(X, y, sample_weight, validation=validation, **row_data)
-
-    def _check_row_data(self, name: str, value: Any, X: Any) -> Any:
-        if name != "validation":
-            return super()._check_row_data(name, value, X)
-        mask = np.asarray(value)
-        if mask.dtype != bool or mask.shape != (X.shape[0],):
-            raise InputError(f"validation must be a boolean mask of the {X.shape[0]} rows.")
-        return mask
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        # Ties between splits are broken by the order of rows; leaves count rows, not weights.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def _check_targets(self, y: Any) -> NDArray[Any]:
         return (

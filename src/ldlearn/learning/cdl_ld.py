@@ -8,14 +8,14 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, row_weights
 
 
 @estimator_dataclass
-class CDLLD(SampleWeightMixin, Learner):
+class CDLLD(Learner):
     r"""Concentration distribution learning from label distributions (CDL-LD).
 
     A linear model gives every label an evidence, which is not negative. The degrees are the mean of

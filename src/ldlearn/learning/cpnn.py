@@ -8,19 +8,15 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
-from ldlearn.core.scaling import feature_scaling, row_batches
+from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
 from ldlearn.learning.networks import LayerSizes, check_single_layer
 
-_BLOCK_ENTRIES = (
-    100_000  # of the (rows, c, h) arrays worked on at a time, so that they stay in the cache
-)
-
 
 @estimator_dataclass
-class CPNN(SampleWeightMixin, Learner):
+class CPNN(Learner):
     r"""Conditional probability neural network (CPNN).
 
     A network with one hidden layer gets the features and the number of a label, and gives the
@@ -98,10 +94,6 @@ class CPNN(SampleWeightMixin, Learner):
     }
 
     float32_tolerance = 1e-2
-    # Labels are numbered, and rounding errors grow during training.
-    _capabilities = Capabilities(
-        order_invariant=False, label_invariant=False, weight_equals_repetition=False
-    )
     _test_params = ({"hidden_layer_sizes": (4,), "random_state": 0},)
 
     hidden_layer_sizes: LayerSizes = (64,)
@@ -110,6 +102,14 @@ class CPNN(SampleWeightMixin, Learner):
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-4
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Labels are numbered, and rounding errors grow during training.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         weights = row_weights(D, sample_weight)
@@ -136,7 +136,7 @@ class CPNN(SampleWeightMixin, Learner):
 
 
 def _hidden_units(F: Array, offsets: Array) -> Iterator[tuple[slice, Array]]:
-    for rows in row_batches(len(F), offsets.size, _BLOCK_ENTRIES):
+    for rows in row_batches(len(F), offsets.size, CACHED_ENTRIES):
         yield rows, np.tanh(F[rows, None] + offsets)
 
 

@@ -11,7 +11,9 @@ from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimato
 from ldlearn.core.resources import in_threads
 from ldlearn.core.simplex import Array, normalize_rows
 from ldlearn.learning.aa_knn import AAKNN
-from ldlearn.solvers.features import Features, linear_softmax, reduce_to_row_space
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import linear_softmax
+from ldlearn.solvers.row_space import reduce_to_row_space
 from ldlearn.solvers.softmax_regression import softmax_regression
 
 
@@ -92,7 +94,6 @@ class DFLDL(Learner):
         "neighbors_": "AAKNN",
     }
 
-    _capabilities = Capabilities(sparse=True)
     _test_params = ({"n_neighbors": 3, "max_iter": 200},)
 
     l2: NonNegative = 1.0
@@ -100,6 +101,11 @@ class DFLDL(Learner):
     n_neighbors: PositiveInt = 10
     tol: Positive = 1e-6
     max_iter: PositiveInt = 100
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, D: Array) -> None:
         c = D.shape[1]
@@ -112,7 +118,7 @@ class DFLDL(Learner):
             rows = D[:, i] >= D[:, j]
             if not rows.any():
                 return 0, True
-            features = reduce_to_row_space(Features(X[rows]))
+            features = reduce_to_row_space(CentredMatrix(X[rows]))
             fit = softmax_regression(
                 features, D[rows], l2=self.l2, tol=self.tol, max_iter=self.max_iter
             )

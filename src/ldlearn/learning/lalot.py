@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
@@ -14,7 +14,7 @@ from ldlearn.solvers.sinkhorn import Transport, sinkhorn, total_plan, transport_
 
 
 @estimator_dataclass
-class LALOT(SampleWeightMixin, Learner):
+class LALOT(Learner):
     r"""Label distribution learning by optimal transport (LALOT; the DLDL paper calls it LDLOT).
 
     Instead of label by label, predictions are compared with the truth by what it costs to move mass
@@ -113,8 +113,6 @@ class LALOT(SampleWeightMixin, Learner):
         "cost_": "float (n_labels, n_labels)",
     }
 
-    # L-BFGS stops where rounding decides, which depends on the order of rows and labels.
-    _capabilities = Capabilities(order_invariant=False, label_invariant=False)
     _test_params = ({"tol": 0.01}, {"lam": 60.0, "C": 10.0, "tol": 0.05, "fit_intercept": False})
 
     lam: Positive = 20.0
@@ -125,6 +123,13 @@ class LALOT(SampleWeightMixin, Learner):
     max_iter: PositiveInt = 50
     tol: NonNegative = 1e-3
     fit_intercept: bool = True
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # L-BFGS stops where rounding decides, which depends on the order of rows and labels.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, self.fit_intercept, sample_weight)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import expit, logit
 from sklearn.metrics.pairwise import euclidean_distances
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.kernels import rbf_blocks, rbf_kernel
 from ldlearn.core.simplex import (
@@ -21,7 +21,7 @@ from ldlearn.core.simplex import (
 
 
 @estimator_dataclass
-class LDSVR(SampleWeightMixin, Learner):
+class LDSVR(Learner):
     r"""Label distribution support vector regressor (LDSVR).
 
     A kernel machine regresses the logits of all degrees at once: rows whose vector of errors is

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
-from ldlearn.core.scaling import feature_scaling, row_batches
+from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, Indices, SampleWeight, row_weights
 from ldlearn.exceptions import InputError
 from ldlearn.solvers.lbfgs import minimize_lbfgs
@@ -20,14 +20,12 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 # Shapes: split logits F (n, n_outputs), leaves q (trees, leaves, c). Within a tree the rows of X
 # are columns, so that every level is contiguous: probabilities of going left S (leaves - 1, n), of
 # the leaves R (leaves, n).
-_BLOCK_ENTRIES = (
-    20_000  # of the (rows, leaves) arrays worked on at a time, so that they stay in the cache
-)
+_MAX_PROBABILITIES = CACHED_ENTRIES // 8  # of leaves, in each of several arrays
 _TINY = np.finfo(np.float64).tiny
 
 
 @estimator_dataclass
-class LDLForest(SampleWeightMixin, Learner):
+class LDLForest(Learner):
     r"""Label distribution learning forest (LDLFs, shallow form).
 
     Every split node n of a tree sends a row to the left with probability
@@ -179,7 +177,7 @@ class LDLForest(SampleWeightMixin, Learner):
     def _predict(self, X: Array) -> Array:
         F = X @ self.output_coef_.T + self.output_intercept_
         P = np.zeros((len(F), self.leaves_.shape[2]))
-        for rows in row_batches(len(F), self.leaves_.shape[1], _BLOCK_ENTRIES):
+        for rows in row_batches(len(F), self.leaves_.shape[1], _MAX_PROBABILITIES):
             S = _left_probabilities(F[rows])
             for nodes, q in zip(self.nodes_, self.leaves_, strict=True):
                 P[rows] += leaf_probabilities(S[nodes]).T @ q
@@ -209,7 +207,7 @@ def forest_loss_and_gradient(
     scale = 1.0 / (len(F) * len(nodes))
     loss = 0.0
     gradient = np.empty_like(F)
-    for rows in row_batches(len(F), leaves.shape[1], _BLOCK_ENTRIES):
+    for rows in row_batches(len(F), leaves.shape[1], _MAX_PROBABILITIES):
         d = D[rows].T
         S = _left_probabilities(F[rows])
         gS = np.zeros_like(S)

@@ -95,16 +95,21 @@ class LDLSCL(LinearSoftmaxLearner):
 
     learned: ClassVar = {"cluster_centers_": "float (n_clusters, n_labels)"}
 
-    # The random start of k-means depends on the order of rows and labels.
-    _capabilities = Capabilities(
-        sparse=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
-    )
     _test_params = ({"n_clusters": 3, "random_state": 0},)
 
     n_clusters: PositiveInt = 5
     lam2: NonNegative = 1.0
     lam3: NonNegative = 1.0
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # The random start of k-means depends on the order of rows and labels.
+        tags.input_tags.sparse = True
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         n_clusters = min(self.n_clusters, len(np.unique(D, axis=0)))

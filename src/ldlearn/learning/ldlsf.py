@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy import linalg
 
-from ldlearn.base import Learner, SampleWeightMixin
+from ldlearn.base import Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, normalize_rows, row_weights
@@ -19,7 +19,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 @estimator_dataclass
-class LDLSF(SampleWeightMixin, Learner):
+class LDLSF(Learner):
     r"""Label-specific and common features (LDLSF).
 
     Linear regression on the degrees whose coefficients are the sum of two parts: S, sparse entry by

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import (
     Array,
@@ -16,7 +16,8 @@ from ldlearn.core.simplex import (
     positive_or_one,
     row_weights,
 )
-from ldlearn.solvers.features import Features, linear_softmax
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import linear_softmax
 
 # Shapes: X (n, m), D, P and logits Z (n, c), W (m, c), b (c,), `times` (n, 1): how often each row
 # counts.
@@ -25,13 +26,8 @@ Loss = Callable[
 ]  # of times, Z and further arrays: the value, its gradients in Z and in these
 
 
-# Absolute differences are nearly flat at their kinks: where the solver stops depends on the order
-# of sums.
-KINKED = Capabilities(sparse=True, order_invariant=False, label_invariant=False)
-
-
 @estimator_dataclass
-class LinearSoftmaxLearner(SampleWeightMixin, Learner):
+class LinearSoftmaxLearner(Learner):
     """Minimises a loss of ``P = softmax(X W + b)`` and a penalty of W by L-BFGS, which starts at
     the mean distribution.
 
@@ -44,7 +40,6 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         "intercept_": "float (n_labels)",
     }
 
-    _capabilities = Capabilities(sparse=True)
     _fits_degrees = True  # whether the cross-entropy of D and P is part of the loss
 
     _: KW_ONLY
@@ -52,6 +47,11 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
     fit_intercept: bool = True
     tol: NonNegative = 1e-6
     max_iter: PositiveInt = 2000
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         self._minimize(X, D, sample_weight, lambda times, Z: self._loss(D, times, Z))
@@ -86,7 +86,7 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
         """Learn W and b. ``others`` are starts and units of further arrays of the loss; those at
         the minimum return."""
         times = row_weights(D, sample_weight)[:, None]
-        features = Features(X, self.fit_intercept, sample_weight)
+        features = CentredMatrix(X, self.fit_intercept, sample_weight)
         c = D.shape[1]
         logits = mean_logits(D, sample_weight) if self.fit_intercept else np.zeros(c)
         # The solver sees every array in a unit of about its curvature, so that none slows the
@@ -102,8 +102,10 @@ class LinearSoftmaxLearner(SampleWeightMixin, Learner):
 
         def objective(*scaled: Array) -> tuple[float, list[Array]]:
             W, b, *arrays = unscale(scaled)
-            value, in_Z, *gradients = loss(times, features.times(W, b, exact=True), *arrays)
-            in_W, in_b = features.transpose_times(in_Z, exact=True)
+            value, in_Z, *gradients = loss(
+                times, features.linear_predictor(W, b, exact=True), *arrays
+            )
+            in_W, in_b = features.transpose_product(in_Z, exact=True)
             penalty, slope = self._penalty(W)
             return value + penalty, list(unscale([in_W + slope, in_b, *gradients]))
 

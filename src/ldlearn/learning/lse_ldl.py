@@ -8,12 +8,12 @@ from scipy import linalg, optimize, sparse
 from scipy.special import xlogy
 from sklearn.linear_model import ridge_regression
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.graph import knn_graph, laplacian
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, row_weights, softmax
 from ldlearn.exceptions import InputError
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.lbfgs import minimize_lbfgs
 from ldlearn.solvers.softmax_regression import SoftmaxFit, softmax_regression
 
@@ -23,7 +23,7 @@ _HUBER_LENGTH = 1e-6
 
 
 @estimator_dataclass
-class LSELDL(SampleWeightMixin, Learner):
+class LSELDL(Learner):
     r"""Latent semantics encoding (LSE-LDL), reconstructed.
 
     Features are encoded linearly into a few latent ones, which are free to deviate from the
@@ -119,8 +119,6 @@ class LSELDL(SampleWeightMixin, Learner):
         "intercept_": "float (n_labels)",
     }
 
-    # Every row has latent scores of its own, improved by a few steps that see a row twice as two.
-    _capabilities = Capabilities(weight_equals_repetition=False)
     _test_params = (
         {"n_neighbors": 3, "tol": 0.01},
         {"beta": 0.0, "n_latent": 2, "n_kept": 2, "tol": 0.01},
@@ -136,6 +134,12 @@ class LSELDL(SampleWeightMixin, Learner):
     n_neighbors: PositiveInt = 10
     max_iter: PositiveInt = 50
     tol: NonNegative = 1e-3
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Every row has latent scores of its own, improved by a few steps that see a row twice as two.
+        tags.weight_equals_repetition = False
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
@@ -234,7 +238,7 @@ class LatentProblem:
     def regress(self, state: LatentState) -> LatentState:
         """theta and b: softmax regression on V."""
         start = SoftmaxFit(state.theta, state.b, state.V @ state.theta + state.b)
-        features = Features(state.V, sample_weight=self.counts)
+        features = CentredMatrix(state.V, sample_weight=self.counts)
         fit = softmax_regression(features, self.D, l2=self.l2, start=start, tol=1e-8)
         return state._replace(theta=fit.coef, b=fit.intercept)
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.core.scaling import feature_scaling
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
@@ -16,7 +16,7 @@ from ldlearn.solvers.lbfgs import minimize_lbfgs
 
 
 @estimator_dataclass
-class MLPLDL(SampleWeightMixin, Learner):
+class MLPLDL(Learner):
     r"""An ensemble of networks with one hidden layer, trained on label distributions.
 
     Assumes that the logarithms of the degrees are a smooth function of the features. Use it if the
@@ -92,11 +92,6 @@ class MLPLDL(SampleWeightMixin, Learner):
     }
 
     float32_tolerance = 1e-2
-    # Initial coefficients depend on the order of labels; a fit stopped early depends on rounding
-    # errors.
-    _capabilities = Capabilities(
-        sparse=True, order_invariant=False, label_invariant=False, weight_equals_repetition=False
-    )
     _test_params = ({"hidden_layer_sizes": (3,), "max_iter": 5},)
 
     hidden_layer_sizes: LayerSizes = (64,)
@@ -106,6 +101,16 @@ class MLPLDL(SampleWeightMixin, Learner):
     max_iter: PositiveInt = 80
     tol: NonNegative = 1e-5
     random_state: RandomState = 0
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Initial coefficients depend on the order of labels; a fit stopped early depends on rounding
+        # errors.
+        tags.input_tags.sparse = True
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         counts = row_weights(D, sample_weight)

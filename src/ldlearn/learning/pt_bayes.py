@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import Positive, RandomState, estimator_dataclass
 from ldlearn.core.logical import draw_labels
 from ldlearn.core.scaling import feature_scaling
@@ -15,7 +15,7 @@ from ldlearn.core.simplex import Array, SampleWeight, clip_degrees, row_weights,
 
 
 @estimator_dataclass
-class PTBayes(SampleWeightMixin, Learner):
+class PTBayes(Learner):
     r"""One Gaussian per label; the degrees are the posterior probabilities of the labels
     (PT-Bayes).
 
@@ -98,15 +98,13 @@ class PTBayes(SampleWeightMixin, Learner):
     log_domain: bool = True
     random_state: RandomState = None
 
-    def capabilities(self) -> Capabilities:
-        """Draws depend on the order of rows and labels, and are another sample for other rows."""
-        fixed = not self.resample
-        return Capabilities(
-            sample_weight=True,
-            order_invariant=fixed,
-            label_invariant=fixed,
-            weight_equals_repetition=fixed,
-        )
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Draws depend on the order of rows and labels, and are another sample for other rows.
+        tags.order_invariant = not self.resample
+        tags.label_invariant = not self.resample
+        tags.weight_equals_repetition = not self.resample
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         X = X.astype(np.float64)

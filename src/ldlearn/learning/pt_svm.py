@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import Positive, PositiveInt, RandomState, estimator_dataclass
 from ldlearn.base.sklearn_private import Interval
 from ldlearn.core.kernels import rbf_blocks
@@ -24,7 +24,7 @@ from ldlearn.solvers.pairwise_coupling import couple_pairs, platt_sigmoid
 
 
 @estimator_dataclass
-class PTSVM(SampleWeightMixin, Learner):
+class PTSVM(Learner):
     r"""Support vector machines between pairs of labels; their coupled probabilities are the degrees
     (PT-SVM).
 
@@ -116,10 +116,6 @@ class PTSVM(SampleWeightMixin, Learner):
     }
 
     float32_tolerance = 1e-2
-    # Draws depend on the order of rows and labels, and are another sample for other rows.
-    _capabilities = Capabilities(
-        order_invariant=False, label_invariant=False, weight_equals_repetition=False
-    )
     _test_params = ({"random_state": 0, "cv": 2, "n_draws": 60},)
 
     C: Positive = 1.0
@@ -131,6 +127,14 @@ class PTSVM(SampleWeightMixin, Learner):
     cache_size: Positive = 200
     n_jobs: int | None = None
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # Draws depend on the order of rows and labels, and are another sample for other rows.
+        tags.order_invariant = False
+        tags.label_invariant = False
+        tags.weight_equals_repetition = False
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.average(X, axis=0, weights=sample_weight)

@@ -5,15 +5,16 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, Positive, PositiveInt, estimator_dataclass
 from ldlearn.core.simplex import Array, SampleWeight
-from ldlearn.solvers.features import Features, linear_softmax
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import linear_softmax
 from ldlearn.solvers.softmax_regression import loss_and_gradient, softmax_regression
 
 
 @estimator_dataclass
-class SABFGS(SampleWeightMixin, Learner):
+class SABFGS(Learner):
     r"""Softmax regression on label distributions (SA-BFGS).
 
     Assumes that the logarithms of the degrees are linear in the features, up to a constant per row;
@@ -91,13 +92,15 @@ class SABFGS(SampleWeightMixin, Learner):
     tol: Positive = 1e-8
     max_iter: PositiveInt = 100
 
-    def capabilities(self) -> Capabilities:
-        """The published start, an identity, treats labels unequally, and a fit stopped early
-        depends on it."""
-        return super().capabilities()._replace(sparse=True, label_invariant=self.solver == "newton")
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # The published start, an identity, treats labels unequally, and a fit stopped early depends on it.
+        tags.input_tags.sparse = True
+        tags.label_invariant = self.solver == "newton"
+        return tags
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
-        features = Features(X, self.fit_intercept, sample_weight)
+        features = CentredMatrix(X, self.fit_intercept, sample_weight)
         if self.solver == "lbfgs":
             self._fit_from_identity(features, D)
             return
@@ -109,7 +112,7 @@ class SABFGS(SampleWeightMixin, Learner):
         self.n_iter_ = fit.n_iter
         self.converged_ = fit.converged
 
-    def _fit_from_identity(self, features: Features, D: Array) -> None:
+    def _fit_from_identity(self, features: CentredMatrix, D: Array) -> None:
         def loss(W: Array, b: Array) -> tuple[float, list[Array]]:
             value, *gradients = loss_and_gradient(features, D, self.l2, W, b)
             return value, gradients

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.polynomial.chebyshev import chebvander
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, estimator_dataclass
 from ldlearn.core.scaling import Scaling, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, row_weights, softmax
@@ -15,11 +15,10 @@ from ldlearn.core.simplex import Array, SampleWeight, log_softmax, mean_logits, 
 _NODES = (
     16  # of the interpolation over f#, the size of a row: exponentials of nodes instead of rows
 )
-_BLOCK_ENTRIES = 2**23
 
 
 @estimator_dataclass
-class SAIIS(SampleWeightMixin, Learner):
+class SAIIS(Learner):
     r"""Softmax regression on label distributions by improved iterative scaling (SA-IIS).
 
     The model and the loss of `SABFGS` without a penalty, minimised by the slow but steady steps of
@@ -105,10 +104,12 @@ class SAIIS(SampleWeightMixin, Learner):
     fit_intercept: bool = True
     init: Literal["zeros", "eye"] = "zeros"
 
-    def capabilities(self) -> Capabilities:
-        """The published start ties the first labels to the first features, and a fit stopped early
-        depends on it."""
-        return super().capabilities()._replace(sparse=True, label_invariant=self.init == "zeros")
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        # The published start ties the first labels to the first features, and a fit stopped early depends on it.
+        tags.input_tags.sparse = True
+        tags.label_invariant = self.init == "zeros"
+        return tags
 
     def _fit(self, X: Any, D: Array, sample_weight: SampleWeight | None = None) -> None:
         m = X.shape[1]
@@ -145,7 +146,7 @@ class _IterativeScaling:
         self.D = D * self.counts
         self.shape = (X.shape[1] + int(fit_intercept), D.shape[1])
         width = max(self.shape[0], self.shape[1] * _NODES)
-        self.slices = list(row_batches(len(D), width, _BLOCK_ENTRIES))
+        self.slices = list(row_batches(len(D), width))
         self.targets = np.zeros(self.shape)
         lengths = np.empty(len(D))
         for block, Z in self._blocks():

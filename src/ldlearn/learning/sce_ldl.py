@@ -8,20 +8,17 @@ from typing import ClassVar
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ldlearn.base import Capabilities, Learner, SampleWeightMixin
+from ldlearn.base import Capabilities, Learner
 from ldlearn.base.parameters import NonNegative, PositiveInt, RandomState, estimator_dataclass
-from ldlearn.core.scaling import feature_scaling, row_batches
+from ldlearn.core.scaling import CACHED_ENTRIES, feature_scaling, row_batches
 from ldlearn.core.simplex import Array, SampleWeight, mean_logits, row_weights, softmax
 from ldlearn.learning.networks import LayerSizes, check_single_layer
 
 # Shapes: F (n, R), U and E rows (c, R), scores (n, c); R hidden units.
-_BLOCK_ENTRIES = (
-    100_000  # of the (rows, c, R) arrays worked on at a time, so that they stay in the cache
-)
 
 
 @estimator_dataclass
-class SCELDL(SampleWeightMixin, Learner):
+class SCELDL(Learner):
     r"""Sparsity conditional energy model (SCE-LDL).
 
     A layer of binary hidden units, each a linear extractor :math:`\omega_r` shared by all labels
@@ -110,7 +107,6 @@ class SCELDL(SampleWeightMixin, Learner):
         "hidden_intercept_": "float (n_hidden)",
     }
 
-    _capabilities = Capabilities(label_invariant=False)  # the random start depends on their order
     _test_params = ({"hidden_layer_sizes": (5,), "random_state": 0},)
 
     hidden_layer_sizes: LayerSizes = (50,)
@@ -120,6 +116,11 @@ class SCELDL(SampleWeightMixin, Learner):
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-3
     random_state: RandomState = None
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.label_invariant = False  # the random start depends on their order
+        return tags
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         scaling = feature_scaling(X, weights=sample_weight)
@@ -187,5 +188,5 @@ def _exponentials(F: Array, U: Array) -> Iterator[tuple[slice, Array]]:
     are the same for all labels and cancel in the softmax, as does their gradient.
     """
     exp_F, exp_U = (np.exp(np.clip(A, -300.0, 300.0)) for A in (F, U))  # whose product is finite
-    for rows in row_batches(len(F), U.size, _BLOCK_ENTRIES):
+    for rows in row_batches(len(F), U.size, CACHED_ENTRIES):
         yield rows, exp_F[rows, None, :] * exp_U

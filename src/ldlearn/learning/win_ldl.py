@@ -22,12 +22,15 @@ class SimplexLearner(Learner):
         "intercept_": "float (n_labels)",
     }
 
-    _capabilities = Capabilities(incomplete_degrees=True)
-
     _: KW_ONLY
     l2: NonNegative = 1.0
     tol: Positive = 1e-5
     max_iter: PositiveInt = 5000
+
+    def __sklearn_tags__(self) -> Capabilities:
+        tags = super().__sklearn_tags__()
+        tags.incomplete_degrees = True
+        return tags
 
     def _fit(self, X: Array, D: Array) -> None:
         scaling = feature_scaling(X)

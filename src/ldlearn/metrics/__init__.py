@@ -8,10 +8,6 @@ printed shares. The `convention` says how zeros are treated. "exact": 0/0 and 0 
 the result. Metrics against 0/1 labels ignore it; there NaN is a label that was not observed.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Any
-
 from ldlearn.metrics.against_labels import *  # noqa: F403
 from ldlearn.metrics.distributions import *  # noqa: F403
 from ldlearn.metrics.inputs import CONVENTIONS
@@ -22,6 +18,7 @@ from ldlearn.metrics.registry import (
     LABEL_HEADLINE,
     LABEL_METRICS,
     METRICS,
+    SCORERS,
     USUAL_METRICS,
     Metric,
     get_metric,
@@ -30,15 +27,19 @@ from ldlearn.metrics.registry import (
     score_all,
 )
 
-SCORERS: Mapping[str, Any] = MappingProxyType({name: get_scorer(name) for name in METRICS})
-
 __all__ = [
     "CONVENTIONS",
-    "METRICS",
-    "LABEL_METRICS",
-    "USUAL_METRICS",
     "HEADLINE_METRICS",
     "LABEL_HEADLINE",
+    "LABEL_METRICS",
+    "METRICS",
+    "SCORERS",
+    "USUAL_METRICS",
+    "Metric",
+    "get_metric",
+    "get_scorer",
+    "per_row",
+    "score_all",
+    *METRICS,
+    *LABEL_METRICS,
 ]
-__all__ += ["Metric", "SCORERS", "get_metric", "get_scorer", "per_row", "score_all"]
-__all__ += [*METRICS, *LABEL_METRICS]

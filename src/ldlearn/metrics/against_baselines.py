@@ -1,5 +1,4 @@
-"""Scores of predictions compared with those of baselines, and whether the difference is
-significant."""
+"""Scores of predictions beside those of baselines, and whether the difference is significant."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,13 +11,13 @@ from ldlearn._messages import format_list
 from ldlearn.core.row_groups import Groups, count_groups, join_groups
 from ldlearn.core.simplex import Array, Mask, log_degrees, softmax
 from ldlearn.exceptions import InputError
+from ldlearn.metrics.inputs import mean_of_defined
 from ldlearn.metrics.registry import (
     LABEL_METRICS,
     METRICS,
     USUAL_METRICS,
     Metric,
     get_metric,
-    mean_of_defined,
     per_row,
 )
 
@@ -54,14 +53,13 @@ class Score:
 
     @property
     def beats_baselines(self) -> bool:
-        """Whether the model is better than every baseline: mean, equal shares and, if there is one,
-        the classifier."""
-        baselines = [
-            value for value in (self.mean, self.uniform, self.classifier) if value is not None
-        ]
-        return (
-            self.model > max(baselines) if self.greater_is_better else self.model < min(baselines)
-        )
+        """Whether the model is better than the mean, equal shares and the classifier, if any."""
+        baselines = [self.mean, self.uniform]
+        if self.classifier is not None:
+            baselines.append(self.classifier)
+        if self.greater_is_better:
+            return self.model > max(baselines)
+        return self.model < min(baselines)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values that are there, for JSON and model files."""
@@ -78,12 +76,12 @@ def score_with_baselines(
     weights: Array | None = None,
     groups: Groups | None = None,
 ) -> dict[str, Any]:
-    """Scores of predictions beside the baselines, on the rows that can be scored, and whether the
-    gain is significant.
+    """Return the scores of predictions beside the baselines, and whether the gain is significant.
 
-    Of 0/1 labels, the predictions are better than the baselines if the slope of the vote
-    log-likelihood is clearly positive (`advantage_over_constant`) and the likelihood itself not
-    clearly below that of the mean distribution.
+    Rows that cannot be scored are left out. Of 0/1 labels, the predictions are better than the
+    baselines if the slope of the vote log-likelihood is clearly positive
+    (`advantage_over_constant`) and the likelihood itself not clearly below that of the mean
+    distribution.
 
     Parameters
     ----------
@@ -105,10 +103,15 @@ def score_with_baselines(
         Rows of a group are no independent evidence: standard errors are those of independent
         groups. By default each row is a group.
     """
-    known, chosen = scorable_rows(truth, logical), choose_metrics(metrics, logical)
-    truth, P = truth[known], P[known]
-    weights = None if weights is None else weights[known]
-    units = join_groups(np.arange(len(known))[known] if groups is None else groups[known])
+    chosen = choose_metrics(metrics, logical)
+    known = scorable_rows(truth, logical)
+    truth = truth[known]
+    P = P[known]
+    if weights is not None:
+        weights = weights[known]
+    if groups is None:
+        groups = np.arange(len(known))
+    units = join_groups(groups[known])
     predictions = {
         "model": P,
         "mean": np.tile(mean, (len(P), 1)),
@@ -120,20 +123,21 @@ def score_with_baselines(
     metric = "vote_likelihood" if logical else "intersection"
     by_row = per_row(metric, truth, P)
     likelihood_gain = likelihood_error = None
+    classifier_gain = classifier_error = None
     if logical:
         gains = by_row - per_row(metric, truth, predictions["mean"])
         likelihood_gain, likelihood_error = _mean_and_error(gains, units)
         better = better and not clearly_better(-likelihood_gain, likelihood_error, n_groups)
-    gain: tuple[float | None, float | None] = (None, None)
     if classifier is not None:
         predictions["classifier"] = classifier[known]
-        gain = _mean_and_error(per_row(metric, truth, classifier[known]) - by_row, units)
+        gains = per_row(metric, truth, classifier[known]) - by_row
+        classifier_gain, classifier_error = _mean_and_error(gains, units)
     scores = []
     for each in chosen:
-        values = {
-            name: mean_of_defined(each.rows(truth, given), weights)
-            for name, given in predictions.items()
-        }
+        values = {}
+        for name, predicted in predictions.items():
+            by_row = each.function(truth, predicted, per_row=True)
+            values[name] = mean_of_defined(by_row, weights)
         scores.append(Score(each.name, each.title, each.greater_is_better, **values))
     return {
         "rows": len(P),
@@ -144,8 +148,8 @@ def score_with_baselines(
         "better_than_baselines": better,
         "likelihood_gain": likelihood_gain,
         "likelihood_error": likelihood_error,
-        "classifier_gain": gain[0],
-        "classifier_error": gain[1],
+        "classifier_gain": classifier_gain,
+        "classifier_error": classifier_error,
     }
 
 
@@ -156,33 +160,38 @@ def wants_all(metrics: Sequence[str] | str | None) -> bool:
 
 
 def choose_metrics(names: Sequence[str] | str | None, logical: bool) -> list[Metric]:
-    """The metrics of these names, or by default those that fit the truth; one that does not fit is
-    refused."""
+    """The metrics of these names, which must fit the truth; by default those that do."""
     fitting = list(LABEL_METRICS if logical else METRICS)
-    if names is None or wants_all(names):
-        names = fitting if logical or names is not None else USUAL_METRICS
+    if names is None and not logical:
+        names = USUAL_METRICS
+    elif names is None or wants_all(names):
+        names = fitting
     chosen = [get_metric(name) for name in names]
-    unfit = [metric.name for metric in chosen if metric.against_labels != logical]
-    if unfit:
-        needed, given = ("true degrees", "0/1 labels") if logical else ("0/1 labels", "degrees")
-        raise InputError(
-            f"The metric {unfit[0]} needs {needed}, but the table has {given}; choose among {format_list(fitting)}."
-        )
+    for metric in chosen:
+        if metric.against_labels != logical:
+            needed = "0/1 labels, but the table has degrees"
+            if logical:
+                needed = "true degrees, but the table has 0/1 labels"
+            raise InputError(
+                f"The metric {metric.name} needs {needed}; choose among {format_list(fitting)}."
+            )
     return chosen
 
 
 def scorable_rows(truth: Array, logical: bool) -> Mask:
     """Rows that can be scored: at least one observed 0/1 label, or all degrees."""
-    missing = np.isnan(truth)
-    return np.asarray(~(missing.all(axis=1) if logical else missing.any(axis=1)))
+    known = ~np.isnan(truth)
+    if logical:
+        return np.any(known, axis=1)
+    return np.all(known, axis=1)
 
 
 def advantage_over_constant(
     truth: Array, P: Array, mean: Array, logical: bool, groups: Groups | None = None
 ) -> tuple[float, float]:
-    """Mean advantage per row over a constant prediction, and its standard error if groups of rows
-    are independent.
+    """Return the mean advantage per row over a constant prediction, and its standard error.
 
+    Groups of rows are independent; by default each row is a group.
     Of true degrees: the gain in Kullback-Leibler divergence over their mean, which is the best
     constant. Of 0/1 labels: the slope of their vote log-likelihood on the way from the mean
     prediction to the predictions. It is 0 on average if the features say nothing, whatever the
@@ -196,16 +205,15 @@ def advantage_over_constant(
         constant = log_degrees(P.mean(axis=0)) + np.zeros_like(shares)
         step = 0.01  # for the slope
         moved = constant + step * (shares - constant)
-        ahead, behind = (
-            per_row("vote_likelihood", truth, softmax(logits)) for logits in (moved, constant)
-        )
+        ahead = per_row("vote_likelihood", truth, softmax(moved))
+        behind = per_row("vote_likelihood", truth, softmax(constant))
         gain = (ahead - behind) / step
     else:
         baseline = np.tile(mean, (len(P), 1))
         # A predicted degree of 0 where the truth is positive would make the divergence infinite.
-        gain = per_row("kl_divergence", truth, baseline + 1e-9) - per_row(
-            "kl_divergence", truth, P + 1e-9
-        )
+        ahead = per_row("kl_divergence", truth, P + 1e-9)
+        behind = per_row("kl_divergence", truth, baseline + 1e-9)
+        gain = behind - ahead
     return _mean_and_error(gain, groups)
 
 
@@ -214,8 +222,10 @@ def _mean_and_error(gain: Array, groups: Groups | None) -> tuple[float, float]:
 
     If each row is a group, this is the usual standard error of a mean.
     """
-    groups = np.arange(len(gain)) if groups is None else groups
-    mean, n = float(gain.mean()), count_groups(groups)
+    if groups is None:
+        groups = np.arange(len(gain))
+    mean = float(gain.mean())
+    n = count_groups(groups)
     if n < 2:
         return mean, float("inf")  # the standard error of a single group is unknown
     rows_without = len(gain) - np.bincount(groups)
@@ -224,6 +234,5 @@ def _mean_and_error(gain: Array, groups: Groups | None) -> tuple[float, float]:
 
 
 def clearly_better(advantage: float, error: float, n_groups: int) -> bool:
-    """Whether an advantage exceeds two standard errors; more by Student's t if there are few
-    groups."""
+    """Whether an advantage exceeds two standard errors; more, by Student's t, for few groups."""
     return n_groups > 1 and bool(advantage > stdtrit(n_groups - 1, ndtr(2.0)) * error)

@@ -3,17 +3,40 @@
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import kl_div, rel_entr
 
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
-from ldlearn.metrics.inputs import EPS
-from ldlearn.metrics.registry import register
+from ldlearn.metrics.inputs import (
+    EPS,
+    Convention,
+    MetricValue,
+    check_distributions,
+    mean_or_rows,
+)
 
 
-@register("Chebyshev", "max_j |d_j - p_j|")
-def chebyshev(D_true: Array, D_pred: Array) -> Array:
+def chebyshev(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Largest difference between two degrees of the same label.
+
+    For a row: ``max_j |d_j - p_j|``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Examples
     --------
@@ -21,12 +44,30 @@ def chebyshev(D_true: Array, D_pred: Array) -> Array:
     >>> chebyshev([[0.6, 0.4, 0.0]], [[0.3, 0.3, 0.4]])
     0.4
     """
-    return np.asarray(np.abs(D_true - D_pred).max(axis=1))
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(np.abs(D - P).max(axis=1), per_row)
 
 
-@register("Clark", "sqrt(sum_j (d_j - p_j)^2 / (d_j + p_j)^2)", clipped_by_pyldl=True)
-def clark(D_true: Array, D_pred: Array) -> Array:
+def clark(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Euclidean length of the relative differences.
+
+    For a row: ``sqrt(sum_j (d_j - p_j)^2 / (d_j + p_j)^2)``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Notes
     -----
@@ -42,12 +83,30 @@ def clark(D_true: Array, D_pred: Array) -> Array:
     >>> clark([[1.0, 0.0]], [[1.0, 0.0]], convention="dldl-recovery")  # sqrt(0 + 1/9)
     0.3333...
     """
-    return np.sqrt(_sum_rows(_relative_differences(D_true, D_pred) ** 2))
+    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    return mean_or_rows(np.sqrt(_sum_rows(_relative_differences(D, P) ** 2)), per_row)
 
 
-@register("Canberra", "sum_j |d_j - p_j| / (d_j + p_j)", clipped_by_pyldl=True)
-def canberra(D_true: Array, D_pred: Array) -> Array:
+def canberra(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Sum of the relative differences.
+
+    For a row: ``sum_j |d_j - p_j| / (d_j + p_j)``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Examples
     --------
@@ -55,18 +114,38 @@ def canberra(D_true: Array, D_pred: Array) -> Array:
     >>> canberra([[0.75, 0.25, 0.0]], [[0.25, 0.75, 0.0]])
     1.0
     """
-    return _sum_rows(_relative_differences(D_true, D_pred))
+    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    return mean_or_rows(_sum_rows(_relative_differences(D, P)), per_row)
 
 
-@register("Kullback-Leibler", "sum_j d_j ln(d_j / p_j)", clipped_by_pyldl=True)
-def kl_divergence(D_true: Array, D_pred: Array, *, eps: float = EPS) -> Array:
+def kl_divergence(
+    D_true: ArrayLike,
+    D_pred: ArrayLike,
+    *,
+    convention: Convention = "exact",
+    eps: float = EPS,
+    per_row: bool = False,
+) -> MetricValue:
     """Kullback-Leibler divergence of the prediction from the truth, in nats.
 
-    Other Parameters
-    ----------------
+    For a row: ``sum_j d_j ln(d_j / p_j)``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
     eps : float
         Predictions below it are raised to it, so that a label predicted as 0 costs much but not
         infinitely much; ``eps=0`` gives infinity there. Default: machine epsilon.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Examples
     --------
@@ -76,15 +155,33 @@ def kl_divergence(D_true: Array, D_pred: Array, *, eps: float = EPS) -> Array:
     >>> kl_divergence([[0.5, 0.5]], [[1.0, 0.0]], eps=0)
     inf
     """
+    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
     if not 0 <= eps < math.inf:
         raise InputError(f"eps must be a finite number >= 0, got {eps!r}.")
     # rel_entr uses 0 ln 0 = 0, so that only the prediction needs a lower limit.
-    return _sum_rows(rel_entr(D_true, np.maximum(D_pred, eps)))
+    return mean_or_rows(_sum_rows(rel_entr(D, np.maximum(P, eps))), per_row)
 
 
-@register("Cosine", "sum_j d_j p_j / (|d|_2 |p|_2)", greater_is_better=True)
-def cosine(D_true: Array, D_pred: Array) -> Array:
+def cosine(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Cosine of the angle between the two rows; 0 if one of them is all zeros.
+
+    For a row: ``sum_j d_j p_j / (|d|_2 |p|_2)``. Greater is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Examples
     --------
@@ -92,16 +189,35 @@ def cosine(D_true: Array, D_pred: Array) -> Array:
     >>> cosine([[1.0, 0.0]], [[0.5, 0.5]])
     0.7071...
     """
+    D, P = check_distributions(D_true, D_pred, convention)
     # The angle does not depend on scale, but squares of tiny unnormalised rows underflow.
-    d, p = (_ratio(D, D.max(axis=1, keepdims=True)) for D in (D_true, D_pred))
+    d = _ratio(D, D.max(axis=1, keepdims=True))
+    p = _ratio(P, P.max(axis=1, keepdims=True))
     lengths = np.linalg.norm(d, axis=1) * np.linalg.norm(p, axis=1)
-    # parallel rows can exceed 1 by rounding
-    return np.minimum(_ratio(_sum_rows(d * p), lengths), 1.0)
+    # Parallel rows can exceed 1 by rounding.
+    return mean_or_rows(np.minimum(_ratio(_sum_rows(d * p), lengths), 1.0), per_row)
 
 
-@register("Intersection", "sum_j min(d_j, p_j)", greater_is_better=True)
-def intersection(D_true: Array, D_pred: Array) -> Array:
+def intersection(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Mass that the two rows share.
+
+    For a row: ``sum_j min(d_j, p_j)``. Greater is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Examples
     --------
@@ -109,12 +225,30 @@ def intersection(D_true: Array, D_pred: Array) -> Array:
     >>> intersection([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
     0.5
     """
-    return _sum_rows(np.minimum(D_true, D_pred))
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(_sum_rows(np.minimum(D, P)), per_row)
 
 
-@register("Euclidean", "|d - p|_2")
-def euclidean(D_true: Array, D_pred: Array) -> Array:
+def euclidean(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Euclidean distance.
+
+    For a row: ``|d - p|_2``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Examples
     --------
@@ -122,42 +256,155 @@ def euclidean(D_true: Array, D_pred: Array) -> Array:
     >>> euclidean([[1.0, 0.0]], [[0.0, 1.0]])
     1.4142...
     """
-    return np.sqrt(_sum_rows((D_true - D_pred) ** 2))
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(np.sqrt(_sum_rows((D - P) ** 2)), per_row)
 
 
-@register("Sørensen", "sum_j |d_j - p_j| / sum_j (d_j + p_j)", clipped_by_pyldl=True)
-def sorensen(D_true: Array, D_pred: Array) -> Array:
-    """Share of the total mass that differs; one minus the intersection for distributions."""
-    return _ratio(_sum_rows(np.abs(D_true - D_pred)), _sum_rows(D_true + D_pred))
+def sorensen(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
+    """Share of the total mass that differs; one minus the intersection for distributions.
+
+    For a row: ``sum_j |d_j - p_j| / sum_j (d_j + p_j)``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
+    """
+    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    return mean_or_rows(_ratio(_sum_rows(np.abs(D - P)), _sum_rows(D + P)), per_row)
 
 
-@register("Squared χ²", "sum_j (d_j - p_j)^2 / (d_j + p_j)", clipped_by_pyldl=True)
-def squared_chi2(D_true: Array, D_pred: Array) -> Array:
-    """Symmetric squared chi-square distance."""
-    return _sum_rows(np.abs(D_true - D_pred) * _relative_differences(D_true, D_pred))
+def squared_chi2(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
+    """Symmetric squared chi-square distance.
+
+    For a row: ``sum_j (d_j - p_j)^2 / (d_j + p_j)``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
+    """
+    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    return mean_or_rows(_sum_rows(np.abs(D - P) * _relative_differences(D, P)), per_row)
 
 
-@register("Fidelity", "sum_j sqrt(d_j p_j)", greater_is_better=True)
-def fidelity(D_true: Array, D_pred: Array) -> Array:
-    """Bhattacharyya coefficient."""
-    return _sum_rows(np.sqrt(D_true) * np.sqrt(D_pred))
+def fidelity(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
+    """Bhattacharyya coefficient.
+
+    For a row: ``sum_j sqrt(d_j p_j)``. Greater is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
+    """
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(_sum_rows(np.sqrt(D) * np.sqrt(P)), per_row)
 
 
-@register("Squared chord", "sum_j (sqrt(d_j) - sqrt(p_j))^2")
-def squared_chord(D_true: Array, D_pred: Array) -> Array:
-    """Squared distance of the square roots; 2 - 2 fidelity for distributions."""
-    return _sum_rows((np.sqrt(D_true) - np.sqrt(D_pred)) ** 2)
+def squared_chord(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
+    """Squared distance of the square roots; 2 - 2 fidelity for distributions.
+
+    For a row: ``sum_j (sqrt(d_j) - sqrt(p_j))^2``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
+    """
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(_sum_rows((np.sqrt(D) - np.sqrt(P)) ** 2), per_row)
 
 
-@register("Wave-Hedges", "sum_j |d_j - p_j| / max(d_j, p_j)", clipped_by_pyldl=True)
-def wave_hedges(D_true: Array, D_pred: Array) -> Array:
-    """Sum of the differences relative to the larger degree."""
-    return _sum_rows(_ratio(np.abs(D_true - D_pred), np.maximum(D_true, D_pred)))
+def wave_hedges(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
+    """Sum of the differences relative to the larger degree.
+
+    For a row: ``sum_j |d_j - p_j| / max(d_j, p_j)``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
+    """
+    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    return mean_or_rows(_sum_rows(_ratio(np.abs(D - P), np.maximum(D, P))), per_row)
 
 
-@register("Jensen-Shannon", "(KL(d, m) + KL(p, m)) / 2, m = (d + p) / 2", clipped_by_pyldl=True)
-def jensen_shannon(D_true: Array, D_pred: Array) -> Array:
+def jensen_shannon(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Jensen-Shannon divergence in nats (not its square root).
+
+    For a row: ``(KL(d, m) + KL(p, m)) / 2, m = (d + p) / 2``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Examples
     --------
@@ -165,12 +412,30 @@ def jensen_shannon(D_true: Array, D_pred: Array) -> Array:
     >>> jensen_shannon([[1.0, 0.0]], [[0.0, 1.0]])  # ln 2
     0.6931...
     """
-    return jensen_shannon_rows(D_true, D_pred)
+    D, P = check_distributions(D_true, D_pred, convention, clipped_by_pyldl=True)
+    return mean_or_rows(jensen_shannon_rows(D, P), per_row)
 
 
-@register("PO-JSD", "1 - JS(d, p) / ln 2", greater_is_better=True)
-def po_jsd(D_true: Array, D_pred: Array) -> Array:
+def po_jsd(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """One minus the Jensen-Shannon divergence in bits.
+
+    For a row: ``1 - JS(d, p) / ln 2``. Greater is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Notes
     -----
@@ -183,12 +448,30 @@ def po_jsd(D_true: Array, D_pred: Array) -> Array:
     >>> po_jsd([[1.0, 0.0], [0.5, 0.5]], [[0.0, 1.0], [0.5, 0.5]])  # (0 + 1) / 2
     0.5
     """
-    return 1.0 - jensen_shannon_rows(D_true, D_pred) / math.log(2)
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(1.0 - jensen_shannon_rows(D, P) / math.log(2), per_row)
 
 
-@register("Soft micro-F1", "2 sum_j min(d_j, p_j) / sum_j (d_j + p_j)", greater_is_better=True)
-def soft_micro_f1(D_true: Array, D_pred: Array) -> Array:
+def soft_micro_f1(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """F1 score of fuzzy sets; for distributions the intersection.
+
+    For a row: ``2 sum_j min(d_j, p_j) / sum_j (d_j + p_j)``. Greater is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Notes
     -----
@@ -202,12 +485,30 @@ def soft_micro_f1(D_true: Array, D_pred: Array) -> Array:
     >>> soft_micro_f1([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
     0.5
     """
-    return 2.0 * _ratio(_sum_rows(np.minimum(D_true, D_pred)), _sum_rows(D_true + D_pred))
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(2.0 * _ratio(_sum_rows(np.minimum(D, P)), _sum_rows(D + P)), per_row)
 
 
-@register("Manhattan", "sum_j |d_j - p_j|")
-def manhattan(D_true: Array, D_pred: Array) -> Array:
+def manhattan(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Sum of the absolute differences; for distributions twice one minus the intersection.
+
+    For a row: ``sum_j |d_j - p_j|``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Notes
     -----
@@ -219,19 +520,58 @@ def manhattan(D_true: Array, D_pred: Array) -> Array:
     >>> manhattan([[0.5, 0.5, 0.0]], [[0.25, 0.25, 0.5]])
     1.0
     """
-    return _sum_rows(np.abs(D_true - D_pred))
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(_sum_rows(np.abs(D - P)), per_row)
 
 
-@register("Mean squared error", "sum_j (d_j - p_j)^2 / c")
-def mean_squared_error(D_true: Array, D_pred: Array) -> Array:
-    """Squared difference, averaged over the labels."""
-    return np.asarray(((D_true - D_pred) ** 2).mean(axis=1))
+def mean_squared_error(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
+    """Squared difference, averaged over the labels.
+
+    For a row: ``sum_j (d_j - p_j)^2 / c``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
+    """
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(((D - P) ** 2).mean(axis=1), per_row)
 
 
-@register("Mean absolute error", "sum_j |d_j - p_j| / c")
-def mean_absolute_error(D_true: Array, D_pred: Array) -> Array:
-    """Absolute difference, averaged over the labels."""
-    return np.asarray(np.abs(D_true - D_pred).mean(axis=1))
+def mean_absolute_error(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
+    """Absolute difference, averaged over the labels.
+
+    For a row: ``sum_j |d_j - p_j| / c``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
+    """
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(np.abs(D - P).mean(axis=1), per_row)
 
 
 def jensen_shannon_rows(D: Array, P: Array) -> Array:
@@ -243,11 +583,11 @@ def jensen_shannon_rows(D: Array, P: Array) -> Array:
 
 
 def _sum_rows(terms: Array) -> Array:
-    return np.asarray(terms.sum(axis=1))
+    return terms.sum(axis=1)
 
 
-def _relative_differences(D_true: Array, D_pred: Array) -> Array:
-    return _ratio(np.abs(D_true - D_pred), D_true + D_pred)
+def _relative_differences(D: Array, P: Array) -> Array:
+    return _ratio(np.abs(D - P), D + P)
 
 
 def _ratio(numerator: Array, denominator: Array) -> Array:

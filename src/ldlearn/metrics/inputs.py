@@ -1,7 +1,7 @@
-"""Checks on the two matrices that every metric compares, and what different authors do to zeros
-first."""
+"""What all metrics share: checks of the two matrices, rules for zeros, the mean over rows."""
 
-from typing import Literal, TypeAlias, get_args
+import math
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,41 +13,104 @@ from ldlearn.exceptions import InputError
 Convention: TypeAlias = Literal["exact", "pyldl", "dldl", "dldl-recovery"]
 CONVENTIONS: tuple[Convention, ...] = get_args(Convention)
 
+# The mean over the rows, a float, or with ``per_row=True`` an array with a value for every row.
+MetricValue: TypeAlias = Any
+
 EPS = float(np.finfo(np.float64).eps)
 
 # How many EPS the paper's demo adds to (truth, result): recovered matrices are shifted twice there.
 _DLDL_SHIFTS = {"dldl": (1, 1), "dldl-recovery": (1, 2)}
+_ROUNDED_SHARES = 0.05  # how far a row of shares may be from 1: ten printed per cents, each rounded
 
 
-def check_pair(
+def check_distributions(
+    D_true: ArrayLike, D_pred: ArrayLike, convention: Convention, *, clipped_by_pyldl: bool = False
+) -> tuple[Array, Array]:
+    """Validate two matrices of distributions; treat their zeros as the convention says.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+    clipped_by_pyldl : bool
+        Whether PyLDL clips the arguments of the metric.
+
+    Returns
+    -------
+    D, P : float64 arrays of the same shape
+    """
+    D, P = _check_pair(D_true, D_pred)
+    check_choice("convention", convention, CONVENTIONS)
+    _check_row_sums(D, "truth")
+    if convention == "exact":
+        _check_row_sums(P, "prediction")
+    # The other conventions measure whatever they are given, as their authors do.
+    if convention == "pyldl" and clipped_by_pyldl:
+        return np.clip(D, EPS, 1), np.clip(P, EPS, 1)  # from above as well, as PyLDL does
+    if convention not in _DLDL_SHIFTS:
+        return D, P
+    shift_true, shift_pred = _DLDL_SHIFTS[convention]
+    return D + shift_true * EPS, P + shift_pred * EPS
+
+
+def check_labels(D_true: ArrayLike, D_pred: ArrayLike) -> tuple[Array, Array]:
+    """Validate 0/1 labels, NaN where one is unknown, and predicted distributions."""
+    Y, P = _check_pair(D_true, D_pred, unknown=True)
+    wrong = (Y != 0) & (Y != 1) & ~np.isnan(Y)
+    _refuse_entries(wrong, Y, "The truth", "must hold 0/1 labels")
+    return Y, P
+
+
+def mean_or_rows(values: Array, per_row: bool) -> MetricValue:
+    """Return the mean of the rows' values, or the values themselves."""
+    return values if per_row else mean_of_defined(values)
+
+
+def mean_of_defined(values: Array, weights: Array | None = None) -> float:
+    """Return the (weighted) mean of the values that are not NaN; NaN if there are none."""
+    defined = ~np.isnan(values)
+    if not defined.any():
+        return math.nan
+    if weights is not None:
+        weights = weights[defined]
+    return float(np.average(values[defined], weights=weights))
+
+
+def round_for_ranking(D: Array) -> Array:
+    """Round to about twelve digits, so that rounding errors do not order equal degrees."""
+    # Digits, not decimals: of many labels most degrees are tiny, and their order counts.
+    mantissa, exponent = np.frexp(D)
+    return np.ldexp(np.round(mantissa, 12), exponent)
+
+
+def _check_pair(
     D_true: ArrayLike, D_pred: ArrayLike, *, unknown: bool = False
 ) -> tuple[Array, Array]:
-    """Validate both matrices and return them as float64.
-
-    Row sums are checked by the metric, which compares with distributions or with 0/1 labels. Some
-    of the latter may be unknown (NaN).
-    """
-    # while they still are frames: arrays have no names
+    """Return both matrices as float64; unknown labels of the truth may be NaN."""
+    # While they still are frames: arrays have no names.
     _check_same_label_order(D_true, D_pred)
-    truth = _check_one(D_true, "D_true", unknown)
-    prediction = _check_one(D_pred, "D_pred")
+    truth = _check_matrix(D_true, "D_true", unknown)
+    prediction = _check_matrix(D_pred, "D_pred")
     if truth.shape != prediction.shape:
         raise InputError(
-            f"D_true and D_pred must have the same shape, got {truth.shape} and {prediction.shape}; "
-            "rows are samples, columns are labels."
+            f"D_true and D_pred must have the same shape, got {truth.shape} and "
+            f"{prediction.shape}; rows are samples, columns are labels."
         )
     return truth, prediction
 
 
-def round_for_ranking(D: Array) -> Array:
-    """Degrees to about twelve digits: no processor should decide the order of labels equal but for
-    rounding."""
-    # Digits, not decimals: of many labels most degrees are tiny, and their order counts.
-    mantissa, exponent = np.frexp(D)
-    return np.asarray(np.ldexp(np.round(mantissa, 12), exponent), dtype=np.float64)
+def _check_same_label_order(D_true: ArrayLike, D_pred: ArrayLike) -> None:
+    """Refuse two frames with the same labels in another order: as arrays they do not match."""
+    true_names = list(getattr(D_true, "columns", []))
+    names = list(getattr(D_pred, "columns", []))
+    if true_names != names and set(true_names) == set(names):
+        raise InputError(
+            f"D_true and D_pred have the same columns in different orders, {true_names} and "
+            f"{names}; reorder one of them."
+        )
 
 
-def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> Array:
+def _check_matrix(D: ArrayLike, name: str, unknown: bool = False) -> Array:
     raw = np.asarray(D)
     if raw.ndim != 2:
         raise InputError(
@@ -59,18 +122,17 @@ def _check_one(D: ArrayLike, name: str, unknown: bool = False) -> Array:
     if raw.dtype.kind not in "biufO":
         raise InputError(f"{name} must hold real numbers, got dtype {raw.dtype}.")
     try:
-        values = raw.astype(np.float64)
+        values = raw.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must hold real numbers: {error}.") from error
     # NaN is an unknown label, infinity is never one.
-    refuse_entries(
-        np.isinf(values) if unknown else ~np.isfinite(values), values, name, "must be finite"
-    )
-    refuse_entries(values < 0, values, name, "must not be negative")
+    not_finite = np.isinf(values) if unknown else ~np.isfinite(values)
+    _refuse_entries(not_finite, values, name, "must be finite")
+    _refuse_entries(values < 0, values, name, "must not be negative")
     return values
 
 
-def refuse_entries(wrong: Mask, values: Array, name: str, rule: str) -> None:
+def _refuse_entries(wrong: Mask, values: Array, name: str, rule: str) -> None:
     """Raise InputError about the first wrong entry, if there is one."""
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
@@ -79,25 +141,15 @@ def refuse_entries(wrong: Mask, values: Array, name: str, rule: str) -> None:
         )
 
 
-def _check_same_label_order(D_true: ArrayLike, D_pred: ArrayLike) -> None:
-    """Refuse two frames whose columns are the same labels in another order: as arrays they do not
-    match."""
-    names = [list(getattr(D, "columns", [])) for D in (D_true, D_pred)]
-    if names[0] != names[1] and set(names[0]) == set(names[1]):
-        raise InputError(
-            f"D_true and D_pred have the same columns in different orders, {names[0]} and {names[1]}; "
-            "reorder one of them."
-        )
-
-
-def apply_convention(
-    D_true: Array, D_pred: Array, convention: Convention, *, clipped_by_pyldl: bool
-) -> tuple[Array, Array]:
-    """Change both matrices as the named convention does; ``"exact"`` leaves them alone."""
-    check_choice("convention", convention, CONVENTIONS)
-    if convention == "pyldl" and clipped_by_pyldl:
-        return np.clip(D_true, EPS, 1), np.clip(D_pred, EPS, 1)  # from above as well, as PyLDL does
-    if convention not in _DLDL_SHIFTS:
-        return D_true, D_pred
-    shift_true, shift_pred = _DLDL_SHIFTS[convention]
-    return D_true + shift_true * EPS, D_pred + shift_pred * EPS
+def _check_row_sums(D: Array, name: str) -> None:
+    """Refuse rows that do not sum to one, such as 0/1 labels, votes or percentages."""
+    sums = D.sum(axis=1)
+    wrong = np.abs(sums - 1.0) > _ROUNDED_SHARES
+    if not wrong.any():
+        return
+    row = int(np.argmax(wrong))
+    raise InputError(
+        f"The {name} must hold distributions, but row {row} sums to {sums[row]:g} instead of 1; "
+        "divide each row by its sum, or for 0/1 labels use a metric against labels such as "
+        "average_precision."
+    )

@@ -3,17 +3,40 @@
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.stats import rankdata
 
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
-from ldlearn.metrics.inputs import round_for_ranking
-from ldlearn.metrics.registry import register
+from ldlearn.metrics.inputs import (
+    Convention,
+    MetricValue,
+    check_distributions,
+    mean_or_rows,
+    round_for_ranking,
+)
 
 
-@register("0/1 loss", "[argmax p != argmax d]")
-def zero_one_loss(D_true: Array, D_pred: Array) -> Array:
+def zero_one_loss(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Whether the top labels differ; among equal degrees the first label is the top one.
+
+    For a row: ``[argmax p != argmax d]``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Examples
     --------
@@ -21,13 +44,31 @@ def zero_one_loss(D_true: Array, D_pred: Array) -> Array:
     >>> zero_one_loss([[0.7, 0.3], [0.4, 0.6]], [[0.6, 0.4], [0.9, 0.1]])
     0.5
     """
-    top_true, top_pred = (round_for_ranking(D).argmax(axis=1) for D in (D_true, D_pred))
-    return np.asarray(top_true != top_pred, dtype=np.float64)
+    D, P = check_distributions(D_true, D_pred, convention)
+    differs = _top_labels(D) != _top_labels(P)
+    return mean_or_rows(differs.astype(np.float64), per_row)
 
 
-@register("Error probability", "1 - d_(argmax p)")
-def error_probability(D_true: Array, D_pred: Array) -> Array:
+def error_probability(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Chance that a label drawn from the truth is not the predicted top label.
+
+    For a row: ``1 - d_(argmax p)``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Examples
     --------
@@ -35,18 +76,38 @@ def error_probability(D_true: Array, D_pred: Array) -> Array:
     >>> error_probability([[0.75, 0.25]], [[0.4, 0.6]])
     0.75
     """
-    top = round_for_ranking(D_pred).argmax(axis=1)[:, np.newaxis]
-    return 1.0 - np.take_along_axis(D_true, top, axis=1)[:, 0]
+    D, P = check_distributions(D_true, D_pred, convention)
+    rows = np.arange(len(D))
+    return mean_or_rows(1.0 - D[rows, _top_labels(P)], per_row)
 
 
-@register("Threshold error (DLDL's one-error)", "sum_j [(d_j > delta) != (p_j > delta)] / c")
-def threshold_error(D_true: Array, D_pred: Array, *, delta: float = 0.01) -> Array:
+def threshold_error(
+    D_true: ArrayLike,
+    D_pred: ArrayLike,
+    *,
+    convention: Convention = "exact",
+    delta: float = 0.01,
+    per_row: bool = False,
+) -> MetricValue:
     """Share of the labels on which the two rows, cut at a threshold, disagree.
 
-    Other Parameters
-    ----------------
+    For a row: ``sum_j [(d_j > delta) != (p_j > delta)] / c``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
     delta : float
         A label counts as present if its degree is strictly greater.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     See Also
     --------
@@ -65,35 +126,75 @@ def threshold_error(D_true: Array, D_pred: Array, *, delta: float = 0.01) -> Arr
     >>> threshold_error([[0.99, 0.01, 0.0, 0.0]], [[0.9, 0.05, 0.05, 0.0]])
     0.5
     """
-    return _share_of_disagreement(D_true, D_pred, delta)
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(_share_of_disagreement(D, P, delta), per_row)
 
 
-@register(
-    "Threshold agreement", "sum_j [(d_j > delta) == (p_j > delta)] / c", greater_is_better=True
-)
-def threshold_agreement(D_true: Array, D_pred: Array, *, delta: float = 0.01) -> Array:
+def threshold_agreement(
+    D_true: ArrayLike,
+    D_pred: ArrayLike,
+    *,
+    convention: Convention = "exact",
+    delta: float = 0.01,
+    per_row: bool = False,
+) -> MetricValue:
     """Share of the labels on which the two rows, cut at a threshold, agree.
 
-    Other Parameters
-    ----------------
+    For a row: ``sum_j [(d_j > delta) == (p_j > delta)] / c``. Greater is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
     delta : float
         A label counts as present if its degree is strictly greater.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     See Also
     --------
     threshold_error : one minus this.
     """
-    return 1.0 - _share_of_disagreement(D_true, D_pred, delta)
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(1.0 - _share_of_disagreement(D, P, delta), per_row)
 
 
-def _share_of_disagreement(D_true: Array, D_pred: Array, delta: float) -> Array:
+def _top_labels(D: Array) -> Array:
+    return round_for_ranking(D).argmax(axis=1)
+
+
+def _share_of_disagreement(D: Array, P: Array, delta: float) -> Array:
     # Strictly above, as `binarize` makes labels.
-    return np.asarray(((D_true > delta) != (D_pred > delta)).mean(axis=1))
+    return (np.greater(D, delta) != np.greater(P, delta)).mean(axis=1)
 
 
-@register("Spearman", "Pearson correlation of the mid-ranks of d and p", greater_is_better=True)
-def spearman(D_true: Array, D_pred: Array) -> Array:
+def spearman(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Spearman's rank correlation over the labels.
+
+    For a row: ``Pearson correlation of the mid-ranks of d and p``. Greater is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Notes
     -----
@@ -106,25 +207,43 @@ def spearman(D_true: Array, D_pred: Array) -> Array:
     >>> spearman([[0.5, 0.3, 0.2]], [[0.2, 0.3, 0.5]])
     -1.0
     """
-    ranks_true, ranks_pred = (rankdata(round_for_ranking(D), axis=1) for D in (D_true, D_pred))
-    middle = (D_true.shape[1] + 1) / 2
-    a, b = ranks_true - middle, ranks_pred - middle
-    return _correlation((a * b).sum(axis=1), (a * a).sum(axis=1), (b * b).sum(axis=1))
+    D, P = check_distributions(D_true, D_pred, convention)
+    middle = (D.shape[1] + 1) / 2
+    a = rankdata(round_for_ranking(D), axis=1) - middle
+    b = rankdata(round_for_ranking(P), axis=1) - middle
+    values = _correlation((a * b).sum(axis=1), (a * a).sum(axis=1), (b * b).sum(axis=1))
+    return mean_or_rows(values, per_row)
 
 
-@register(
-    "Kendall",
-    "sum_(j<k) sgn(d_j - d_k) sgn(p_j - p_k) / number of pairs (tau-b: untied pairs)",
-    greater_is_better=True,
-)
-def kendall(D_true: Array, D_pred: Array, *, variant: Literal["b", "a"] = "b") -> Array:
+def kendall(
+    D_true: ArrayLike,
+    D_pred: ArrayLike,
+    *,
+    convention: Convention = "exact",
+    variant: Literal["b", "a"] = "b",
+    per_row: bool = False,
+) -> MetricValue:
     """Kendall's rank correlation over the pairs of labels.
 
-    Other Parameters
-    ----------------
+    For a row: ``sum_(j<k) sgn(d_j - d_k) sgn(p_j - p_k) / number of pairs (tau-b: untied pairs)``.
+    Greater is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
     variant : {"b", "a"}
         Divide by the geometric mean of the numbers of pairs not tied in truth and in prediction
         ("b"), or by the number of pairs ("a", the formula of most papers; ties then pull it to 0).
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Notes
     -----
@@ -137,22 +256,24 @@ def kendall(D_true: Array, D_pred: Array, *, variant: Literal["b", "a"] = "b") -
     >>> kendall([[0.4, 0.3, 0.2, 0.1]], [[0.3, 0.4, 0.2, 0.1]])  # 5 pairs agree, 1 does not
     0.6666...
     """
+    D, P = check_distributions(D_true, D_pred, convention)
     if variant not in ("a", "b"):
         raise InputError(f"variant must be 'a' or 'b', got {variant!r}.")
-    D_true, D_pred = round_for_ranking(D_true), round_for_ranking(D_pred)
-    n_rows, n_labels = D_true.shape
+    D = round_for_ranking(D)
+    P = round_for_ranking(P)
+    n_rows, n_labels = D.shape
     balance, untied_true, untied_pred = np.zeros((3, n_rows))
     # One label against the later ones at a time: all pairs at once would need c times the memory of
     # the matrices.
     for j in range(n_labels - 1):
-        s = np.sign(D_true[:, j + 1 :] - D_true[:, j, np.newaxis])
-        t = np.sign(D_pred[:, j + 1 :] - D_pred[:, j, np.newaxis])
+        s = np.sign(D[:, j + 1 :] - D[:, j, np.newaxis])
+        t = np.sign(P[:, j + 1 :] - P[:, j, np.newaxis])
         balance += (s * t).sum(axis=1)
         untied_true += np.abs(s).sum(axis=1)
         untied_pred += np.abs(t).sum(axis=1)
     if variant == "a":
         untied_true = untied_pred = np.full(n_rows, n_labels * (n_labels - 1) / 2)
-    return _correlation(balance, untied_true, untied_pred)
+    return mean_or_rows(_correlation(balance, untied_true, untied_pred), per_row)
 
 
 def _correlation(product: Array, square_true: Array, square_pred: Array) -> Array:

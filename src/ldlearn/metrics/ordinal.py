@@ -1,5 +1,4 @@
-"""Errors that respect the order of the labels: of the expected label, and of the cumulative
-distribution."""
+"""Errors that respect the order of the labels: expected label and cumulative distribution."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -7,19 +6,41 @@ from numpy.typing import ArrayLike
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
 from ldlearn.metrics.distributions import jensen_shannon_rows
-from ldlearn.metrics.registry import register
+from ldlearn.metrics.inputs import (
+    Convention,
+    MetricValue,
+    check_distributions,
+    mean_or_rows,
+)
 
 
-@register("Expected-label absolute error", "|sum_j x_j d_j - sum_j x_j p_j|", ordinal_only=True)
 def expected_label_absolute_error(
-    D_true: Array, D_pred: Array, *, positions: ArrayLike | None = None
-) -> Array:
+    D_true: ArrayLike,
+    D_pred: ArrayLike,
+    *,
+    convention: Convention = "exact",
+    positions: ArrayLike | None = None,
+    per_row: bool = False,
+) -> MetricValue:
     """Absolute difference of the expected labels.
 
-    Other Parameters
-    ----------------
+    For a row: ``|sum_j x_j d_j - sum_j x_j p_j|``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
     positions : array-like of shape (n_labels,), optional
         Where the labels stand, x above; 1, 2, ..., c by default (the range assumes these).
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Examples
     --------
@@ -29,25 +50,44 @@ def expected_label_absolute_error(
     >>> expected_label_absolute_error([[1, 0, 0]], [[0, 0, 1]], positions=[0, 10, 30])
     30.0
     """
-    return np.abs(_expected_difference(D_true, D_pred, positions))
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(np.abs(_expected_difference(D, P, positions)), per_row)
 
 
-@register("Expected-label squared error", "(sum_j x_j d_j - sum_j x_j p_j)^2", ordinal_only=True)
 def expected_label_squared_error(
-    D_true: Array, D_pred: Array, *, positions: ArrayLike | None = None
-) -> Array:
+    D_true: ArrayLike,
+    D_pred: ArrayLike,
+    *,
+    convention: Convention = "exact",
+    positions: ArrayLike | None = None,
+    per_row: bool = False,
+) -> MetricValue:
     """Squared difference of the expected labels.
 
-    Other Parameters
-    ----------------
+    For a row: ``(sum_j x_j d_j - sum_j x_j p_j)^2``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
     positions : array-like of shape (n_labels,), optional
         Where the labels stand, x above; 1, 2, ..., c by default (the range assumes these).
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
     """
-    return _expected_difference(D_true, D_pred, positions) ** 2
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(_expected_difference(D, P, positions) ** 2, per_row)
 
 
-def _expected_difference(D_true: Array, D_pred: Array, positions: ArrayLike | None) -> Array:
-    return (D_true - D_pred) @ _check_positions(positions, D_true.shape[1])
+def _expected_difference(D: Array, P: Array, positions: ArrayLike | None) -> Array:
+    return (D - P) @ _check_positions(positions, D.shape[1])
 
 
 def _check_positions(positions: ArrayLike | None, n_labels: int) -> Array:
@@ -61,15 +101,34 @@ def _check_positions(positions: ArrayLike | None, n_labels: int) -> Array:
     return x
 
 
-@register("Wasserstein", "sum_j (x_(j+1) - x_j) |D_j - P_j|, D and P cumulative", ordinal_only=True)
-def wasserstein(D_true: Array, D_pred: Array, *, positions: ArrayLike | None = None) -> Array:
+def wasserstein(
+    D_true: ArrayLike,
+    D_pred: ArrayLike,
+    *,
+    convention: Convention = "exact",
+    positions: ArrayLike | None = None,
+    per_row: bool = False,
+) -> MetricValue:
     """Least work that moves the mass of one row to the other: mass times distance between labels.
 
-    Other Parameters
-    ----------------
+    For a row: ``sum_j (x_(j+1) - x_j) |D_j - P_j|, D and P cumulative``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
     positions : array-like of shape (n_labels,), optional
         Where the labels stand, x above, in any order; 1, 2, ..., c by default (the range assumes
         these).
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Notes
     -----
@@ -83,17 +142,33 @@ def wasserstein(D_true: Array, D_pred: Array, *, positions: ArrayLike | None = N
     >>> wasserstein([[1, 0, 0]], [[0, 0, 1]], positions=[0, 10, 30])
     30.0
     """
-    x = _check_positions(positions, D_true.shape[1])
+    D, P = check_distributions(D_true, D_pred, convention)
+    x = _check_positions(positions, D.shape[1])
     order = np.argsort(x)
-    moved = np.cumsum((D_true - D_pred)[:, order], axis=1)[:, :-1]
-    return np.abs(moved) @ np.diff(x[order])
+    moved = np.cumsum((D - P)[:, order], axis=1)[:, :-1]
+    return mean_or_rows(np.abs(moved) @ np.diff(x[order]), per_row)
 
 
-@register(
-    "Cumulative absolute distance (CAD)", "sum_j |D_j - P_j|, D and P cumulative", ordinal_only=True
-)
-def cad(D_true: Array, D_pred: Array) -> Array:
+def cad(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Sum of the differences of the cumulative distributions.
+
+    For a row: ``sum_j |D_j - P_j|, D and P cumulative``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Notes
     -----
@@ -106,16 +181,30 @@ def cad(D_true: Array, D_pred: Array) -> Array:
     >>> cad([[0.5, 0.25, 0.25]], [[0.25, 0.25, 0.5]])  # 1/4 + 1/4 + 0
     0.5
     """
-    return np.abs(np.cumsum(D_true - D_pred, axis=1)).sum(axis=1)
+    D, P = check_distributions(D_true, D_pred, convention)
+    return mean_or_rows(np.abs(np.cumsum(D - P, axis=1)).sum(axis=1), per_row)
 
 
-@register(
-    "Quadratic form distance (QFD²)",
-    "sum_jk (1 - |j - k| / c) (d_j - p_j) (d_k - p_k)",
-    ordinal_only=True,
-)
-def qfd2(D_true: Array, D_pred: Array) -> Array:
+def qfd2(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Squared quadratic form distance, in which near labels are similar.
+
+    For a row: ``sum_jk (1 - |j - k| / c) (d_j - p_j) (d_k - p_k)``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Notes
     -----
@@ -129,19 +218,33 @@ def qfd2(D_true: Array, D_pred: Array) -> Array:
     >>> qfd2([[1.0, 0.0]], [[0.0, 1.0]])  # 1 + 1 - 2 / 2
     1.0
     """
-    difference = D_true - D_pred
-    labels = np.arange(D_true.shape[1])
+    D, P = check_distributions(D_true, D_pred, convention)
+    difference = D - P
+    labels = np.arange(D.shape[1])
     similarity = 1.0 - np.abs(labels[:, None] - labels) / len(labels)
-    return np.einsum("ij,ij->i", difference @ similarity, difference)
+    return mean_or_rows(np.einsum("ij,ij->i", difference @ similarity, difference), per_row)
 
 
-@register(
-    "Cumulative Jensen-Shannon (CJS)",
-    "sum_j (D_j ln(D_j / M_j) + P_j ln(P_j / M_j)) / 2",
-    ordinal_only=True,
-)
-def cjs(D_true: Array, D_pred: Array) -> Array:
+def cjs(
+    D_true: ArrayLike, D_pred: ArrayLike, *, convention: Convention = "exact", per_row: bool = False
+) -> MetricValue:
     """Jensen-Shannon divergence in nats of the cumulative distributions D and P, whose mean is M.
+
+    For a row: ``sum_j (D_j ln(D_j / M_j) + P_j ln(P_j / M_j)) / 2``. Smaller is better.
+
+    Parameters
+    ----------
+    D_true, D_pred : array-like of shape (n_samples, n_labels)
+        True and predicted distributions.
+    convention : {"exact", "pyldl", "dldl", "dldl-recovery"}
+        How zeros are treated, see `ldlearn.metrics`.
+    per_row : bool, default=False
+        Return the value of every row instead of their mean.
+
+    Returns
+    -------
+    float
+        Mean over the rows; with ``per_row=True`` an array of shape (n_samples,).
 
     Notes
     -----
@@ -153,4 +256,6 @@ def cjs(D_true: Array, D_pred: Array) -> Array:
     >>> cjs([[1.0, 0.0]], [[0.0, 1.0]])  # 1 ln(1 / 0.5) / 2
     0.3465...
     """
-    return jensen_shannon_rows(np.cumsum(D_true, axis=1), np.cumsum(D_pred, axis=1))
+    D, P = check_distributions(D_true, D_pred, convention)
+    values = jensen_shannon_rows(np.cumsum(D, axis=1), np.cumsum(P, axis=1))
+    return mean_or_rows(values, per_row)

@@ -1,58 +1,54 @@
-"""The one place where a metric's name, direction, range and formula are written down."""
+"""The table of all metrics, with title, formula and direction, and access to them by name."""
 
-import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import wraps
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
 from ldlearn._messages import did_you_mean, nearest_names
 from ldlearn.core.simplex import Array
 from ldlearn.exceptions import InputError
-from ldlearn.metrics.inputs import Convention, apply_convention, check_pair, refuse_entries
+from ldlearn.metrics import against_labels, distributions, labels, ordinal
+from ldlearn.metrics.inputs import Convention
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Metric:
     """A metric and all that is known about it.
 
     Attributes
     ----------
-    name : str
-        The key in ``METRICS`` or ``LABEL_METRICS``, and the name of the function in
-        ``ldlearn.metrics``.
+    function : callable
+        ``(D_true, D_pred, *, convention="exact", per_row=False, **options)``: the mean over rows,
+        or the value of every row.
     title : str
         How tables call it.
     formula : str
         Its value for one row, d true and p predicted, c labels.
     greater_is_better : bool
         Direction; ``symbol`` shows it as an arrow.
-    function : callable
-        ``(D_true, D_pred, *, convention="exact", **options) -> float``, the mean over rows.
     ordinal_only : bool
         Whether it has a meaning only if the labels are ordered.
-    clipped_by_pyldl : bool
-        Whether ``convention="pyldl"`` clips its arguments.
     against_labels : bool
         Whether the truth is a matrix of 0/1 labels, not of distributions.
     """
 
-    name: str
+    function: Callable[..., Any] = field(repr=False)
     title: str
     formula: str
-    function: Callable[..., float] = field(repr=False)
-    _rows: Callable[..., Array] = field(repr=False)
     greater_is_better: bool = False
     ordinal_only: bool = False
-    clipped_by_pyldl: bool = False
     against_labels: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of its function, its key in ``METRICS`` or ``LABEL_METRICS``."""
+        return self.function.__name__
 
     @property
     def symbol(self) -> str:
@@ -68,40 +64,137 @@ class Metric:
         """Return what sorts values from best to worst, NaN last."""
         return math.isnan(value), -value if self.greater_is_better else value
 
-    def rows(
-        self,
-        D_true: ArrayLike,
-        D_pred: ArrayLike,
-        *,
-        convention: Convention = "exact",
-        **options: Any,
-    ) -> Array:
-        """Return the value of every row, shape (n_samples,)."""
-        return self._checked_rows(
-            *check_pair(D_true, D_pred, unknown=self.against_labels), convention, options
-        )
 
-    def _checked_rows(
-        self, D_true: Array, D_pred: Array, convention: Convention, options: dict[str, Any]
-    ) -> Array:
-        if self.against_labels:  # conventions are about zeros of true distributions
-            wrong = (D_true != 0) & (D_true != 1) & ~np.isnan(D_true)
-            refuse_entries(wrong, D_true, "The truth", "must hold 0/1 labels")
-            values = self._rows(D_true, D_pred, **options)
-            return np.where(
-                np.isnan(D_true).all(axis=1), np.nan, values
-            )  # no label of the row is observed
-        _check_distributions(D_true, "truth")
-        if convention == "exact":  # others measure whatever they are given, as their authors do
-            _check_distributions(D_pred, "prediction")
-        pair = apply_convention(D_true, D_pred, convention, clipped_by_pyldl=self.clipped_by_pyldl)
-        return self._rows(*pair, **options)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by name, since what is registered is the same in every process."""
-        return get_metric, (self.name,)
-
-
+_TABLE = (
+    Metric(distributions.chebyshev, "Chebyshev", "max_j |d_j - p_j|"),
+    Metric(distributions.clark, "Clark", "sqrt(sum_j (d_j - p_j)^2 / (d_j + p_j)^2)"),
+    Metric(distributions.canberra, "Canberra", "sum_j |d_j - p_j| / (d_j + p_j)"),
+    Metric(distributions.kl_divergence, "Kullback-Leibler", "sum_j d_j ln(d_j / p_j)"),
+    Metric(distributions.cosine, "Cosine", "sum_j d_j p_j / (|d|_2 |p|_2)", greater_is_better=True),
+    Metric(
+        distributions.intersection, "Intersection", "sum_j min(d_j, p_j)", greater_is_better=True
+    ),
+    Metric(distributions.euclidean, "Euclidean", "|d - p|_2"),
+    Metric(distributions.sorensen, "Sørensen", "sum_j |d_j - p_j| / sum_j (d_j + p_j)"),
+    Metric(distributions.squared_chi2, "Squared χ²", "sum_j (d_j - p_j)^2 / (d_j + p_j)"),
+    Metric(distributions.fidelity, "Fidelity", "sum_j sqrt(d_j p_j)", greater_is_better=True),
+    Metric(distributions.squared_chord, "Squared chord", "sum_j (sqrt(d_j) - sqrt(p_j))^2"),
+    Metric(distributions.wave_hedges, "Wave-Hedges", "sum_j |d_j - p_j| / max(d_j, p_j)"),
+    Metric(
+        distributions.jensen_shannon, "Jensen-Shannon", "(KL(d, m) + KL(p, m)) / 2, m = (d + p) / 2"
+    ),
+    Metric(distributions.po_jsd, "PO-JSD", "1 - JS(d, p) / ln 2", greater_is_better=True),
+    Metric(
+        distributions.soft_micro_f1,
+        "Soft micro-F1",
+        "2 sum_j min(d_j, p_j) / sum_j (d_j + p_j)",
+        greater_is_better=True,
+    ),
+    Metric(distributions.manhattan, "Manhattan", "sum_j |d_j - p_j|"),
+    Metric(distributions.mean_squared_error, "Mean squared error", "sum_j (d_j - p_j)^2 / c"),
+    Metric(distributions.mean_absolute_error, "Mean absolute error", "sum_j |d_j - p_j| / c"),
+    Metric(labels.zero_one_loss, "0/1 loss", "[argmax p != argmax d]"),
+    Metric(labels.error_probability, "Error probability", "1 - d_(argmax p)"),
+    Metric(
+        labels.threshold_error,
+        "Threshold error (DLDL's one-error)",
+        "sum_j [(d_j > delta) != (p_j > delta)] / c",
+    ),
+    Metric(
+        labels.threshold_agreement,
+        "Threshold agreement",
+        "sum_j [(d_j > delta) == (p_j > delta)] / c",
+        greater_is_better=True,
+    ),
+    Metric(
+        labels.spearman,
+        "Spearman",
+        "Pearson correlation of the mid-ranks of d and p",
+        greater_is_better=True,
+    ),
+    Metric(
+        labels.kendall,
+        "Kendall",
+        "sum_(j<k) sgn(d_j - d_k) sgn(p_j - p_k) / number of pairs (tau-b: untied pairs)",
+        greater_is_better=True,
+    ),
+    Metric(
+        ordinal.expected_label_absolute_error,
+        "Expected-label absolute error",
+        "|sum_j x_j d_j - sum_j x_j p_j|",
+        ordinal_only=True,
+    ),
+    Metric(
+        ordinal.expected_label_squared_error,
+        "Expected-label squared error",
+        "(sum_j x_j d_j - sum_j x_j p_j)^2",
+        ordinal_only=True,
+    ),
+    Metric(
+        ordinal.wasserstein,
+        "Wasserstein",
+        "sum_j (x_(j+1) - x_j) |D_j - P_j|, D and P cumulative",
+        ordinal_only=True,
+    ),
+    Metric(
+        ordinal.cad,
+        "Cumulative absolute distance (CAD)",
+        "sum_j |D_j - P_j|, D and P cumulative",
+        ordinal_only=True,
+    ),
+    Metric(
+        ordinal.qfd2,
+        "Quadratic form distance (QFD²)",
+        "sum_jk (1 - |j - k| / c) (d_j - p_j) (d_k - p_k)",
+        ordinal_only=True,
+    ),
+    Metric(
+        ordinal.cjs,
+        "Cumulative Jensen-Shannon (CJS)",
+        "sum_j (D_j ln(D_j / M_j) + P_j ln(P_j / M_j)) / 2",
+        ordinal_only=True,
+    ),
+    Metric(
+        against_labels.average_precision,
+        "Average precision",
+        "mean over positives j of |positives ranked as high as j| / |labels ranked as high as j|",
+        greater_is_better=True,
+        against_labels=True,
+    ),
+    Metric(
+        against_labels.ranking_loss,
+        "Ranking loss",
+        "share of pairs (positive j, negative k) with p_k >= p_j",
+        against_labels=True,
+    ),
+    Metric(
+        against_labels.top_label_error,
+        "Top label is not positive",
+        "1 - y_(argmax p)",
+        against_labels=True,
+    ),
+    Metric(
+        against_labels.positive_mass,
+        "Mass on the positive labels",
+        "sum_j y_j p_j",
+        greater_is_better=True,
+        against_labels=True,
+    ),
+    Metric(
+        against_labels.vote_likelihood,
+        "Vote log-likelihood",
+        "sum_j y_j ln(1 - exp(-v p_j)) - (1 - y_j) v p_j, "
+        "v the likeliest number of votes of all rows",
+        greater_is_better=True,
+        against_labels=True,
+    ),
+)
+METRICS: Mapping[str, Metric] = MappingProxyType(
+    {metric.name: metric for metric in _TABLE if not metric.against_labels}
+)
+LABEL_METRICS: Mapping[str, Metric] = MappingProxyType(
+    {metric.name: metric for metric in _TABLE if metric.against_labels}
+)
 # The six that the literature reports since Geng, "Label distribution learning" (2016), which
 # compares by all of them.
 USUAL_METRICS = ("chebyshev", "clark", "canberra", "kl_divergence", "cosine", "intersection")
@@ -109,62 +202,6 @@ USUAL_METRICS = ("chebyshev", "clark", "canberra", "kl_divergence", "cosine", "i
 HEADLINE_METRICS = ("chebyshev", "clark", "threshold_error", "intersection")
 # What is shown first where there are 0/1 labels alone.
 LABEL_HEADLINE = ("vote_likelihood", "average_precision", "ranking_loss", "top_label_error")
-
-
-_ROUNDED_SHARES = 0.05  # how far a row of shares may be from 1: ten printed per cents, each rounded
-
-
-def _check_distributions(D: Array, what: str) -> None:
-    """Raise InputError for rows that do not sum to one, such as 0/1 labels, votes or
-    percentages."""
-    sums = D.sum(axis=1)
-    wrong = np.abs(sums - 1.0) > _ROUNDED_SHARES
-    if not wrong.any():
-        return
-    row = int(np.argmax(wrong))
-    raise InputError(
-        f"The {what} must hold distributions, but row {row} sums to {sums[row]:g} instead of 1; divide each row by its "
-        "sum, or for 0/1 labels use a metric against labels such as average_precision."
-    )
-
-
-_BETWEEN_DISTRIBUTIONS: dict[str, Metric] = {}
-_AGAINST_LABELS: dict[str, Metric] = {}
-METRICS: Mapping[str, Metric] = MappingProxyType(_BETWEEN_DISTRIBUTIONS)
-LABEL_METRICS: Mapping[str, Metric] = MappingProxyType(_AGAINST_LABELS)
-
-
-def register(
-    title: str, formula: str, **facts: bool
-) -> Callable[[Callable[..., Array]], Callable[..., float]]:
-    """Turn a function of two checked matrices that returns row values into a public metric; facts
-    as in `Metric`."""
-
-    def decorate(row_values: Callable[..., Array]) -> Callable[..., float]:
-        @wraps(row_values)
-        def mean_over_rows(
-            D_true: ArrayLike,
-            D_pred: ArrayLike,
-            *,
-            convention: Convention = "exact",
-            **options: Any,
-        ) -> float:
-            return mean_of_defined(metric.rows(D_true, D_pred, convention=convention, **options))
-
-        metric = Metric(row_values.__name__, title, formula, mean_over_rows, row_values, **facts)
-        _write_docstring(mean_over_rows, row_values, metric)
-        (_AGAINST_LABELS if metric.against_labels else _BETWEEN_DISTRIBUTIONS)[metric.name] = metric
-        return mean_over_rows
-
-    return decorate
-
-
-def mean_of_defined(values: Array, weights: Array | None = None) -> float:
-    """Return the (weighted) mean of the values that are not NaN; NaN if there are none."""
-    defined = ~np.isnan(values)
-    if not defined.any():
-        return math.nan
-    return float(np.average(values[defined], weights=None if weights is None else weights[defined]))
 
 
 def get_metric(name: str) -> Metric:
@@ -190,9 +227,8 @@ def get_metric(name: str) -> Metric:
     if found is not None:
         return found
     query = re.sub("[ -]", "_", str(name).lower())
-    advice = did_you_mean(
-        nearest_names(query, [*METRICS, *LABEL_METRICS]), f"known are {', '.join(METRICS)}."
-    )
+    near = nearest_names(query, [*METRICS, *LABEL_METRICS])
+    advice = did_you_mean(near, f"known are {', '.join(METRICS)}.")
     raise InputError(f"There is no metric named {name!r}; {advice}")
 
 
@@ -259,13 +295,14 @@ def per_row(
     >>> per_row("chebyshev", [[0.5, 0.5], [1.0, 0.0]], [[0.5, 0.5], [0.75, 0.25]])
     array([0.  , 0.25])
     """
-    return get_metric(name).rows(D_true, D_pred, convention=convention, **options)
+    metric = get_metric(name)
+    return metric.function(D_true, D_pred, convention=convention, per_row=True, **options)
 
 
 def score_all(
     D_true: ArrayLike,
     D_pred: ArrayLike,
-    names: list[str] | tuple[str, ...] | None = None,
+    names: Sequence[str] | None = None,
     *,
     convention: Convention = "exact",
 ) -> dict[str, float]:
@@ -292,56 +329,11 @@ def score_all(
     """
     if names is None:
         names = [name for name, metric in METRICS.items() if not metric.ordinal_only]
-    metrics = list(map(get_metric, names))
-    # Checked once for all; NaN is let through only if no metric among them would take it for a
-    # degree.
-    pair = check_pair(D_true, D_pred, unknown=all(metric.against_labels for metric in metrics))
+    functions = {name: get_metric(name).function for name in names}
     return {
-        metric.name: mean_of_defined(metric._checked_rows(*pair, convention, {}))
-        for metric in metrics
+        name: function(D_true, D_pred, convention=convention)
+        for name, function in functions.items()
     }
 
 
-_SHARED_SECTIONS = """
-Parameters
-----------
-D_true, D_pred : array-like of shape (n_samples, n_labels)
-    {truth} and predicted distributions.
-convention : {{"exact", "pyldl", "dldl", "dldl-recovery"}}
-    How zeros of distributions are treated, see `ldlearn.metrics`.
-
-Returns
--------
-float
-    Mean over the rows.
-"""
-
-
-def _write_docstring(
-    function: Callable[..., float], row_values: Callable[..., Array], metric: Metric
-) -> None:
-    """Give the public function its signature and a docstring in which shared sections are not typed
-    again."""
-    summary, _, rest = inspect.cleandoc(row_values.__doc__ or "").partition("\n\n")
-    direction = "Greater" if metric.greater_is_better else "Smaller"
-    law = f"For a row: ``{metric.formula}``. {direction} is better."
-    truth = "0/1 labels, NaN where one is unknown," if metric.against_labels else "True"
-    function.__doc__ = "\n".join([summary, "", law, _SHARED_SECTIONS.format(truth=truth), rest, ""])
-
-    D_true, D_pred, *own = inspect.signature(row_values).parameters.values()
-    convention = inspect.signature(function, follow_wrapped=False).parameters["convention"]
-    signature = inspect.Signature(
-        [
-            D_true.replace(annotation="ArrayLike"),
-            D_pred.replace(annotation="ArrayLike"),
-            convention,
-            *own,
-        ],
-        return_annotation=float,
-    )
-    function.__signature__ = signature  # type: ignore[attr-defined]
-    # doctest skips functions whose globals are another module's, as those of every wrapper are.
-    row_values.__globals__.setdefault("__test__", {})[metric.name] = function
-    row_values.__globals__.setdefault("__all__", []).append(
-        metric.name
-    )  # a module of metrics exports no helpers
+SCORERS: Mapping[str, Any] = MappingProxyType({name: get_scorer(name) for name in METRICS})

@@ -8,7 +8,8 @@ from scipy import sparse
 
 from ldlearn.core.scaling import random_rows
 from ldlearn.core.simplex import Array, Indices
-from ldlearn.solvers.features import Features, centred_blocks
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import centred_blocks
 
 # a squared distance or a variance is outlying if it is larger than the median by this factor
 _OUTLYING = 1000.0
@@ -18,7 +19,7 @@ class ScaleWarning(UserWarning):
     """Some features are on a much larger scale than the others."""
 
 
-def default_gamma(features: Features, *, warn: bool = False) -> float:
+def default_gamma(features: CentredMatrix, *, warn: bool = False) -> float:
     """0.03 times the sum of the variances of the features: 0.03 n_features if they are
     standardised.
 
@@ -32,8 +33,8 @@ def default_gamma(features: Features, *, warn: bool = False) -> float:
 
     Parameters
     ----------
-    features : Features
-        Or rows in blocks on a cluster, where outlying rows count: finding them would take two more
+    features : CentredMatrix
+        On a cluster outlying rows count: finding them would take two more
         passes.
     warn : bool, default=False
         Whether to warn about such rows and columns.
@@ -42,7 +43,7 @@ def default_gamma(features: Features, *, warn: bool = False) -> float:
     if not np.isfinite(features.spread.sum()):
         raise OverflowError("The squares of the features overflow.")
     near = np.ones(features.n, dtype=bool)
-    if isinstance(features, Features):
+    if features.in_memory:
         distances = _squared_distances(features)
         near = distances <= _OUTLYING * _median_of_positive(distances)
     rows = features if near.all() else features.subset(near)
@@ -59,7 +60,7 @@ def default_gamma(features: Features, *, warn: bool = False) -> float:
     return float(0.03 * np.minimum(variances, largest).sum())
 
 
-def _squared_distances(features: Features) -> Array:
+def _squared_distances(features: CentredMatrix) -> Array:
     """Squared distance of each row from the medians of the columns; from 0 if sparse, but for
     constant columns."""
     X = features.X

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ldlearn.core.simplex import Indices
-from ldlearn.solvers.features import CentredColumns
+from ldlearn.solvers.centred_matrix import CentredMatrix
 
 _MAX_ROWS = 2000  # that models are compared on
 _MIN_ROWS = 10  # fewer (different) rows are no evidence
@@ -20,7 +20,7 @@ class Fold(NamedTuple):
 
 
 def validation_folds(
-    features: CentredColumns,
+    features: CentredMatrix,
     groups: Indices | None = None,
     *,
     max_rows: int = _MAX_ROWS,

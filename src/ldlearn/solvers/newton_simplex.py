@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from ldlearn.core.resources import in_threads
-from ldlearn.core.scaling import row_batches
+from ldlearn.core.scaling import CACHED_ENTRIES, row_batches
 from ldlearn.core.simplex import Array, Indices, Mask, log_degrees
 from ldlearn.solvers.spd import conjugate_gradients
 
@@ -16,7 +16,7 @@ from ldlearn.solvers.spd import conjugate_gradients
 # long columns.
 
 
-_BLOCK_ENTRIES = 2**14  # positive labels in a block: a dozen arrays of this size stay in cache
+_MAX_POSITIVES = CACHED_ENTRIES // 8  # of a block: a dozen arrays of this size stay in cache
 
 
 class Support:
@@ -51,7 +51,7 @@ class Support:
         order = np.argsort(counts, kind="stable")
         self.blocks: list[Indices] = []
         for rows in np.split(order, np.flatnonzero(np.diff(counts[order])) + 1):
-            batches = row_batches(len(rows), int(counts[rows[0]]), _BLOCK_ENTRIES)
+            batches = row_batches(len(rows), int(counts[rows[0]]), _MAX_POSITIVES)
             self.blocks += [rows[batch] for batch in batches]
         self._flat_positions: dict[int, Indices] = {}
 
@@ -342,14 +342,14 @@ def _newton_direction(problem: _SimplexProblem, D: Array, gradient: Array) -> Ar
     if problem.G is None and problem.Q is None:
         return precondition(R)  # the preconditioner is the Hessian
 
-    def hessian_times(S: Array) -> Array:
+    def hessian_product(S: Array) -> Array:
         return problem.apply_weights(S) + problem.quadratic_gradient(D * S)
 
     def dot(A: Array, B: Array) -> Any:
         return np.einsum("ij,ij,ij->", D, A, B)
 
     return conjugate_gradients(
-        hessian_times, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot
+        hessian_product, precondition, R, rtol=1e-2, max_steps=D.size, dot=dot
     )[0]
 
 

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from ldlearn.core.scaling import row_batches
+from ldlearn.core.scaling import CACHED_ENTRIES, row_batches
 from ldlearn.core.simplex import Array
 
 # Shapes: H, D, log_u, log_v (n, c), one pair of distributions a row; cost M and E = lam M (c, c);
 # plans (n, c, c).
 _MAX_STEPS = 100  # of Newton's method
-_BLOCK_ENTRIES = 200_000  # of the arrays of plans worked on at a time
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def sinkhorn(
     error = np.empty(len(H))
     with np.errstate(divide="ignore"):
         log_v = np.log(D)
-    for rows in row_batches(len(H), M.size, _BLOCK_ENTRIES):
+    for rows in row_batches(len(H), M.size, CACHED_ENTRIES):
         log_u[rows], error[rows] = _maximise_dual(H[rows], D[rows], E, log_u[rows], tol)
         log_v[rows] -= logsumexp(log_u[rows, :, None] - E, axis=1)  # meets d exactly
     return Transport(log_u, log_v, float(error.max()))
@@ -138,7 +137,7 @@ def transport_cost(plan: Transport, H: Array, D: Array, lam: float) -> Array:
 def total_plan(plan: Transport, M: Array, lam: float, weights: Array | None = None) -> Array:
     """The (weighted) sum of the plans of all rows, shape (n_labels, n_labels)."""
     total = np.zeros(M.shape)
-    for rows in row_batches(len(plan.log_u), M.size, _BLOCK_ENTRIES):
+    for rows in row_batches(len(plan.log_u), M.size, CACHED_ENTRIES):
         plans = np.exp(plan.log_u[rows, :, None] - lam * M + plan.log_v[rows, None, :])
         total += (
             plans.sum(axis=0) if weights is None else np.tensordot(weights[rows], plans, axes=1)

@@ -13,7 +13,8 @@ from scipy import sparse
 from ldlearn.core.resources import sum_in_threads
 from ldlearn.core.scaling import row_batches, to_dense
 from ldlearn.core.simplex import Array
-from ldlearn.solvers.features import Features, reciprocal
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.spd import reciprocal
 
 
 class ObjectiveAt:
@@ -42,18 +43,18 @@ class ObjectiveAt:
         """Column sums of ``P - D``."""
         return self.sums - self.objective.degree_sums
 
-    def hessian_times(self, W: Array, b: Array) -> tuple[Array, Array]:
+    def hessian_product(self, W: Array, b: Array) -> tuple[Array, Array]:
         """The Hessian of the loss times a direction."""
         features = self.objective.features
 
         def block_product(rows: slice) -> tuple[Any, ...]:
             X = self._block(rows)
             P = self._predict(rows, X)
-            U = features.block_logits(X, W, b, P.dtype, order=self.order)
+            U = features.block_linear_predictor(X, W, b, P.dtype, order=self.order)
             U -= np.einsum("ij,ij->i", P, U)[:, None]
             U *= P  # (diag(p) - p p') z
             U = features.apply_weights(U, rows)
-            return features.block_transpose_times(X, U), U.sum(axis=0).astype(np.float64)
+            return features.block_transpose_product(X, U), U.sum(axis=0).astype(np.float64)
 
         product, sums = sum_in_threads(block_product, self.objective.blocks)
         self.objective.n_products += 2
@@ -65,12 +66,12 @@ class LocalObjective:
 
     Parameters
     ----------
-    features : Features
+    features : CentredMatrix
     D : ndarray of shape (n_samples, n_labels)
         Rows sum to one; they are weighted by the sample weights of the features.
     """
 
-    def __init__(self, features: Features, D: Array) -> None:
+    def __init__(self, features: CentredMatrix, D: Array) -> None:
         self.features = features
         self.D = np.asfortranarray(features.apply_weights(D))  # a row with weight w sums to w
         self.degree_sums = self.D.sum(axis=0, dtype=np.float64)
@@ -93,7 +94,7 @@ class LocalObjective:
     def logits(self, W: Array, b: Array, exact: bool) -> Array:
         """Logits of all rows."""
         self.n_products += 1
-        return self.features.times(W, b, exact=exact, dtype=_precision(exact))
+        return self.features.linear_predictor(W, b, exact=exact, dtype=_precision(exact))
 
 
 class _LocalObjectiveAt(ObjectiveAt):
@@ -133,7 +134,7 @@ class _LocalObjectiveAt(ObjectiveAt):
 
         def block_gradient(rows: slice) -> list[Array]:
             R = features.apply_weights(self.P[rows], rows) - self.objective.D[rows]
-            return [features.block_transpose_times(features.block(rows, self.exact), R)]
+            return [features.block_transpose_product(features.block(rows, self.exact), R)]
 
         (product,) = sum_in_threads(block_gradient, self.objective.blocks)
         self.objective.n_products += 1
@@ -181,7 +182,7 @@ class SparseObjective:
 
     Parameters
     ----------
-    features : Features
+    features : CentredMatrix
     D : csr_array of shape (n_samples, n_labels)
         Rows sum to one; they are weighted by the sample weights of the features. Every positive
         label is stored.
@@ -195,7 +196,7 @@ class SparseObjective:
         0.01  # largest excess of the predictions of a label, relative to the goal of a row
     )
 
-    def __init__(self, features: Features, D: sparse.csr_array) -> None:
+    def __init__(self, features: CentredMatrix, D: sparse.csr_array) -> None:
         self.features = features
         weights = features.sample_weight
         self.D = D if weights is None else sparse.csr_array(D.multiply(weights[:, None]))
@@ -255,7 +256,7 @@ class _SparseObjectiveAt(ObjectiveAt):
             if objective.keeps_predictions and Z.dtype == objective.precision:
                 self.predictions[rows.start] = Z
             P = features.apply_weights(Z, rows)
-            return features.block_transpose_times(X, P), P.sum(axis=0).astype(np.float64)
+            return features.block_transpose_product(X, P), P.sum(axis=0).astype(np.float64)
 
         self._product, self.sums = sum_in_threads(block_predictions, objective.blocks)
         # The loss and the D-step need them at the stored labels only.
@@ -270,7 +271,9 @@ class _SparseObjectiveAt(ObjectiveAt):
 
     def _logits(self, X: Any) -> Array:
         """Logits of a block of X, in its precision, minus the largest of each row."""
-        Z = self.objective.features.block_logits(X, self.W, self.b, X.dtype, order=self.order)
+        Z = self.objective.features.block_linear_predictor(
+            X, self.W, self.b, X.dtype, order=self.order
+        )
         Z -= Z.max(axis=1, keepdims=True)
         return Z
 

@@ -12,7 +12,7 @@ from scipy import linalg, sparse
 
 from ldlearn.core.resources import limit_blas_threads
 from ldlearn.core.simplex import Array
-from ldlearn.solvers.features import CentredColumns, Features, reciprocal
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.softmax_objective import (
     LabelCurvatures,
     LocalObjective,
@@ -20,7 +20,7 @@ from ldlearn.solvers.softmax_objective import (
     SparseObjective,
     match_label_sums,
 )
-from ldlearn.solvers.spd import conjugate_gradients
+from ldlearn.solvers.spd import conjugate_gradients, reciprocal
 
 # Shapes: X (n_samples, n_features), D and P (n_samples, n_labels), coef W (n_features, n_labels),
 # intercept b (n_labels,). Arrays of shape (n_samples, n_labels) are in Fortran order: operations on
@@ -44,7 +44,7 @@ class SoftmaxFit:
 
 
 def loss_and_gradient(
-    features: Features, D: Array, l2: float, W: Array, b: Array
+    features: CentredMatrix, D: Array, l2: float, W: Array, b: Array
 ) -> tuple[float, Array, Array]:
     r"""``T(W) = sum_i lse(z_i) - <D, Z> + l2 |W|^2`` and its gradient (Eqs. 9 and 10 of the DLDL
     paper).
@@ -58,7 +58,7 @@ def loss_and_gradient(
 
 
 def softmax_regression(
-    features: Features,
+    features: CentredMatrix,
     D: Array,
     *,
     l2: float = 0.0,
@@ -87,7 +87,7 @@ def softmax_regression(
 
     Parameters
     ----------
-    features : Features
+    features : CentredMatrix
     D : ndarray or csr_array of shape (n_samples, n_labels)
         Rows sum to one. If sparse, no dense array of this shape is stored: ``logits`` of the fit
         are sparse, too: the log-predictions at the stored labels.
@@ -111,7 +111,7 @@ def softmax_regression(
     >>> import numpy as np
     >>> from ldlearn.core import softmax
     >>> X = np.array([[-1.0], [1.0]])
-    >>> fit = softmax_regression(Features(X), np.array([[0.9, 0.1], [0.1, 0.9]]))
+    >>> fit = softmax_regression(CentredMatrix(X), np.array([[0.9, 0.1], [0.1, 0.9]]))
     >>> softmax(X @ fit.coef + fit.intercept).round(5)
     array([[0.9, 0.1],
            [0.1, 0.9]])
@@ -136,7 +136,7 @@ class Objective(Protocol):
     n_products: int  # multiplications by X or its transpose so far
 
     @property
-    def features(self) -> CentredColumns:
+    def features(self) -> CentredMatrix:
         """Statistics of the columns of X."""
 
     @property
@@ -274,7 +274,7 @@ class _SoftmaxProblem:
         self.certifies = True  # whether the goal has to be certified
         # For second derivatives; None if they turn out to be too inaccurate. A sample may miss one
         # of many labels.
-        self.sample = objective.features.hessian_sample() if balance is _balance_intercept else None
+        self.sample = objective.features.hessian_sample if balance is _balance_intercept else None
         self.secants: list[
             tuple[Array, Array, float]
         ] = []  # steps, changes of the gradient, their inner products
@@ -348,14 +348,14 @@ class _SoftmaxProblem:
             at = rows.at(point.theta[:-1], point.theta[-1])
             factor = self.objective.n / rows.n
 
-        def hessian_times(s: Array) -> Array:
+        def hessian_product(s: Array) -> Array:
             return self.add_penalty_derivative(
-                factor * np.vstack(at.hessian_times(s[:-1], s[-1])), s
+                factor * np.vstack(at.hessian_product(s[:-1], s[-1])), s
             )
 
         max_steps = self.features.m * r.shape[1]
         theta, r, n_steps = conjugate_gradients(
-            hessian_times,
+            hessian_product,
             solve,
             r,
             rtol=forcing,

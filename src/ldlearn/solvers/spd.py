@@ -8,9 +8,19 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgWarning, eigh
 
-from ldlearn.core.simplex import Array
+from ldlearn.core.simplex import Array, positive_or_one
 from ldlearn.exceptions import InputError
-from ldlearn.solvers.features import reciprocal
+
+
+def reciprocal(values: Array) -> Array:
+    """1 / values, and 0 where a value is zero up to rounding, relative to the largest."""
+    flat = values <= values.size * np.finfo(np.float64).eps * values.max(initial=0.0)
+    return np.where(flat, 0.0, 1.0 / np.where(flat, 1.0, values))
+
+
+def unit_diagonal_scale(diagonal: Array) -> Array:
+    """Factors of the rows and columns of a matrix that make its diagonal 1, or leave it 0."""
+    return np.where(diagonal > 0, 1.0 / np.sqrt(positive_or_one(diagonal)), 0.0)
 
 
 def solve_spd(A: Any, B: Array, tol: float = 1e-10, max_steps: int | None = None) -> Array:
@@ -163,8 +173,7 @@ def solve_semidefinite(A: Array, B: Array) -> Array:
     >>> solve_semidefinite(np.diag([1e-16, 1e16, 0.0]), np.array([1e-8, 1e8, 0.0]))
     array([1.e+08, 1.e-08, 0.e+00])
     """
-    diagonal = np.maximum(np.diagonal(A), 0.0)
-    scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
+    scale = unit_diagonal_scale(np.diagonal(A))
     values, vectors = eigh(scale[:, None] * A * scale, check_finite=False)
     vectors *= scale[:, None]  # back in the units of A
     return vectors @ (reciprocal(values) * (vectors.T @ B).T).T

@@ -11,7 +11,7 @@ from scipy import linalg
 
 from ldlearn.core.simplex import Array, Mask, log_softmax
 from ldlearn.core.votes import label_weights, log_expected_votes, vote_losses, vote_slopes
-from ldlearn.solvers.features import Features
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.spd import conjugate_gradients
 
 # Shapes: X (n_samples, n_features); scores Z = X W + b, expected votes exp(theta) and labels Y
@@ -36,7 +36,7 @@ class VoteFit:
 
 
 def vote_regression(
-    features: Features,
+    features: CentredMatrix,
     Y: Mask,
     *,
     l2: float = 0.0,
@@ -67,7 +67,7 @@ def vote_regression(
 
     Parameters
     ----------
-    features : Features
+    features : CentredMatrix
     Y : boolean ndarray of shape (n_samples, n_labels)
     l2 : float, default=0
     fixed_raters : bool, default=False
@@ -93,7 +93,7 @@ def vote_regression(
     >>> from ldlearn.core.votes import competing_votes
     >>> X = np.array([[-1.0], [-1.0], [1.0], [1.0]])
     >>> Y = np.array([[1, 0], [1, 1], [0, 1], [1, 1]], dtype=bool)
-    >>> fit = vote_regression(Features(X), Y, l2=1e-6)
+    >>> fit = vote_regression(CentredMatrix(X), Y, l2=1e-6)
     >>> np.exp(competing_votes(X @ fit.coef + fit.intercept, fit.log_rate)).round(2)[[0, 2]]
     array([[2.48, 0.61],
            [0.61, 2.48]])
@@ -156,12 +156,12 @@ def minimize(
 def _newton_direction(
     votes: VoteObjective, derivatives: Derivatives, gradient: Array, l2: float
 ) -> Array:
-    def hessian_times(s: Array) -> Array:
-        return votes.add_penalty_derivative(derivatives.hessian_times(s), s, l2)
+    def hessian_product(s: Array) -> Array:
+        return votes.add_penalty_derivative(derivatives.hessian_product(s), s, l2)
 
     solve = votes.preconditioner(derivatives.mean_curvature, l2)
     max_steps = min(200, len(gradient))
-    return conjugate_gradients(hessian_times, solve, -gradient, rtol=0.1, max_steps=max_steps)[0]
+    return conjugate_gradients(hessian_product, solve, -gradient, rtol=0.1, max_steps=max_steps)[0]
 
 
 class Derivatives(NamedTuple):
@@ -169,7 +169,7 @@ class Derivatives(NamedTuple):
     that give them."""
 
     gradient: Any
-    hessian_times: Callable[..., Any]  # the Hessian times a change
+    hessian_product: Callable[..., Any]  # the Hessian times a change
     mean_curvature: (
         Array  # (c + 1, c + 1): mean over rows in scores and ln(lambda), no negative part
     )
@@ -188,9 +188,8 @@ class VoteObjective:
     """Negative log-likelihood of 0/1 labels as a function of (W, b, ln lambda), which are kept as
     one vector."""
 
-    def __init__(self, features: Any, constant: tuple[Array, float]) -> None:
-        """Of `Features`, or `CentredColumns`; the best scores, the same for all rows, and
-        ln(lambda)."""
+    def __init__(self, features: CentredMatrix, constant: tuple[Array, float]) -> None:
+        """``constant`` are the best scores, the same for all rows, and ln(lambda)."""
         self.features = features
         self.constant = constant
         self.c = n_labels = len(constant[0])
@@ -250,7 +249,7 @@ class VoteObjective:
 class _LocalVotes(VoteObjective):
     """Rows in memory, followed by a row of mean features."""
 
-    def __init__(self, features: Features, link: CompetingLabels) -> None:
+    def __init__(self, features: CentredMatrix, link: CompetingLabels) -> None:
         super().__init__(features, link.best_constant())
         self.link = link
 
@@ -262,7 +261,7 @@ class _LocalVotes(VoteObjective):
             found = derivatives()
             return Derivatives(
                 self._parameter_gradient(*found.gradient),
-                lambda s: self._parameter_gradient(*found.hessian_times(*self._scores(s))),
+                lambda s: self._parameter_gradient(*found.hessian_product(*self._scores(s))),
                 found.mean_curvature,
             )
 
@@ -271,13 +270,13 @@ class _LocalVotes(VoteObjective):
     def _scores(self, v: Array) -> tuple[Array, float]:
         W, b, rate = self.split_parameters(v)
         Z = np.empty((self.features.n + 1, self.c), order="F")
-        Z[:-1] = self.features.times(W, b)
+        Z[:-1] = self.features.linear_predictor(W, b)
         Z[-1] = b
         return Z, rate
 
     def _parameter_gradient(self, R: Array, rate: float) -> Array:
         """The gradient in the parameters, given that in the scores and in ln(lambda)."""
-        gW, gb = self.features.transpose_times(R[:-1])
+        gW, gb = self.features.transpose_product(R[:-1])
         return self.join_parameters(gW, gb, rate, R[-1])
 
 
@@ -322,7 +321,7 @@ class CompetingLabels:
         U = s.sum(axis=1, keepdims=True)
         h_total = h.sum()
 
-        def hessian_times(dZ: Array, drate: float) -> tuple[Array, float]:
+        def hessian_product(dZ: Array, drate: float) -> tuple[Array, float]:
             weighted = P * dZ
             mean = weighted.sum(axis=1, keepdims=True)
             change = dZ - mean
@@ -335,7 +334,7 @@ class CompetingLabels:
             )
 
         curvature = vote_curvature(P, f, r, h, np.maximum(-U, 0.0))
-        return Derivatives((s - P * U, float(u.sum())), hessian_times, curvature / self.total)
+        return Derivatives((s - P * U, float(u.sum())), hessian_product, curvature / self.total)
 
     def loss(self, theta: Array) -> float:
         """Negative log-likelihood and log-prior."""

@@ -21,7 +21,7 @@ from ldlearn.tables.annotation_formats import (
     parse_tasks,
 )
 from ldlearn.tables.columns import MARKS, quote_columns, sorted_labels
-from ldlearn.tables.files import Budget, Dialect, Input, prefix_errors
+from ldlearn.tables.files import Budget, Dialect, Input, OpenInput, ReadingOptions, prefix_errors
 from ldlearn.tables.formats import format_of, open_table
 from ldlearn.tables.json_tables import parse_lines, parse_list
 from ldlearn.tables.source import Kind, Source
@@ -135,12 +135,12 @@ def read_annotations(
     id = "id"
     budget = Budget()
     for path in files:
-        input = Input(path, format, dialect, list_column=label)
+        reading = ReadingOptions(format, dialect or Dialect())
+        input = Input(path, reading, list_column=label)
         with prefix_errors(path):
-            found, columns = _read_file(input, given, len(files) == 1)
+            found, columns = _read_annotation_file(input, given, len(files) == 1, budget)
         annotations += found
         messages.append(_TASKS if columns is None else columns.describe())
-        budget.size += input.budget.size
         if columns is not None:
             labels += columns.label_names
             id = columns.roles.get("item", "id")
@@ -153,24 +153,24 @@ def count_tasks(tasks: Sequence[Mapping[str, Any]], budget: Budget) -> Annotatio
     return _count_raters(parse_tasks(tasks), "auto", "id", [_TASKS], budget)
 
 
-def _read_file(
-    input: Input, given: Mapping[str, str | None], single_file: bool
+def _read_annotation_file(
+    input: Input, given: Mapping[str, str | None], single_file: bool, budget: Budget
 ) -> tuple[list[Annotation], LongFormat | None]:
     """The annotations of a file, and the columns of a long table."""
     rows: dict[int, Mapping[Any, Any]]
-    if (kind := format_of(input.table, input.format)) in ("json", "jsonl"):
-        input.title = "JSON"
-        with input.stack, input.convert_errors():
-            objects = [
-                as_task(found) for found in (parse_list if kind == "json" else parse_lines)(input)
-            ]
+    if (kind := format_of(input.table, input.reading.format)) in ("json", "jsonl"):
+        opened = OpenInput(input, "JSON")
+        parse = parse_list if kind == "json" else parse_lines
+        with opened.stack, opened.convert_errors():
+            objects = [as_task(found) for found in parse(opened)]
+        budget.size += opened.budget.size
         if not any(objects):
             raise TableError("the file is empty, or all of its objects are.")
         if is_task(objects[0]):
             return parse_tasks(objects, given["label"]), None
         names = list(dict.fromkeys(name for row in objects for name in row))
-        input.budget.check_table(len(objects), len(names))
-        input.budget.check(_ANNOTATION_BYTES * len(objects))
+        opened.budget.check_table(len(objects), len(names))
+        opened.budget.check(_ANNOTATION_BYTES * len(objects))
         columns = find_long_format(names, given, single_file)
         rows = dict(enumerate(objects, start=1))
     else:
@@ -182,6 +182,7 @@ def _read_file(
                 name: "text" if name in texts else "any" for name in source.names
             }
             rows = dict(_rows(source, kinds))
+        budget.size += source.budget.size
     return columns.parse_rows(rows), columns
 
 
@@ -190,7 +191,7 @@ def _rows(source: Source, kinds: Mapping[str, Kind]) -> Iterator[tuple[int, Mapp
     n_rows = 0
     for table in source.chunks(kinds):
         n_rows += len(table)
-        source.input.budget.check(_ANNOTATION_BYTES * n_rows)
+        source.budget.check(_ANNOTATION_BYTES * n_rows)
         yield from table.to_dict("index").items()
 
 

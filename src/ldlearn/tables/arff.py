@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, check_distinct, is_number, mark_if_ambiguous
-from ldlearn.tables.files import Input, Output
+from ldlearn.tables.files import OpenInput, Output
 from ldlearn.tables.formats import DatasetContent, Format
 from ldlearn.tables.source import (
     CHUNK_ROWS,
@@ -54,9 +54,9 @@ class ArffSource(RowSource):
     option -C that MEKA puts into the name of the relation.
     """
 
-    def __init__(self, input: Input) -> None:
-        super().__init__(input)
-        self._file = input.stack.enter_context(input.path.open(encoding="utf-8-sig", newline=""))
+    def __init__(self, opened: OpenInput) -> None:
+        super().__init__(opened)
+        self._file = opened.stack.enter_context(opened.path.open(encoding="utf-8-sig", newline=""))
         self._relation, self._label_field = "", "auto"
         self.names = []
         self._categories: list[Categories] = []
@@ -76,7 +76,7 @@ class ArffSource(RowSource):
         self._is_sparse = bool(first) and first[0].startswith("{")
         cells = self._sparse_cells if self._is_sparse else self._dense_cells
         self._rows = (cells(text, row) for row, text in enumerate(chain(first, lines), start=1))
-        input.budget.check_columns(len(self.names))
+        self.budget.check_columns(len(self.names))
 
     def _read_header(self) -> None:
         for line in self._file:
@@ -85,7 +85,7 @@ class ArffSource(RowSource):
             if keyword.startswith("@relation"):
                 self._relation = text[len("@relation") :].strip()
             elif keyword.startswith("@attribute"):
-                self.input.budget.spend(_CATEGORY_BYTES * (1 + text.count(",")))
+                self.budget.spend(_CATEGORY_BYTES * (1 + text.count(",")))
                 name, categories = _parse_attribute(text)
                 self.names.append(name)
                 self._categories.append(categories)
@@ -121,7 +121,7 @@ class ArffSource(RowSource):
             raise TableError(
                 f"it has {len(cells)} values for {len(self.names)} attributes.", row=row
             )
-        self.input.budget.spend(_CELL_BYTES * len(cells))
+        self.budget.spend(_CELL_BYTES * len(cells))
         return dict(enumerate(cells))
 
     def _sparse_cells(self, text: str, row: int) -> Cells:
@@ -134,7 +134,7 @@ class ArffSource(RowSource):
                     f"it names the attribute {cell[0][:20]!r}, which does not exist.", row=row
                 )
             found[int(cell[0])] = cell[1]
-        self.input.budget.spend(_CELL_BYTES * len(found))
+        self.budget.spend(_CELL_BYTES * len(found))
         return found
 
     def _column(self, rows: list[Cells], position: int, kind: Kind, first: int) -> NDArray[Any]:
@@ -178,14 +178,10 @@ class ArffSource(RowSource):
             yield from super().blocks(kinds)
             return
         first = 1
-        while rows := take_rows(
-            self._rows, rows_per_chunk(128 * (1 + len(others))), self.input.budget
-        ):
+        while rows := take_rows(self._rows, rows_per_chunk(128 * (1 + len(others))), self.budget):
             columns = {i: self._column(rows, i, kind, first) for i, kind in others.items()}
             frame = make_frame(columns, first).reindex(range(first, first + len(rows)))
-            table = SparseTable(
-                frame, self._to_csr(rows, numbers, first), numbers, self.input.budget
-            )
+            table = SparseTable(frame, self._to_csr(rows, numbers, first), numbers, self.budget)
             # A missing value is no zero.
             yield table.to_frame() if np.isnan(table.matrix.data).any() else table
             first += len(rows)
@@ -196,7 +192,7 @@ class ArffSource(RowSource):
             return super().read_matrices(groups)
         blocks = []
         n_rows = 0
-        while rows := take_rows(self._rows, CHUNK_ROWS, self.input.budget):
+        while rows := take_rows(self._rows, CHUNK_ROWS, self.budget):
             blocks.append(self._to_csr(rows, list(range(len(self.names))), n_rows + 1))
             n_rows += len(rows)
         whole = scipy.sparse.vstack(
@@ -206,7 +202,7 @@ class ArffSource(RowSource):
         for field, positions in groups.items():
             # Labels become dense.
             if field != "X":
-                self.input.budget.check(8 * n_rows * len(positions))
+                self.budget.check(8 * n_rows * len(positions))
             made[field] = whole[:, positions] if field == "X" else whole[:, positions].toarray()
         return made
 

@@ -9,10 +9,8 @@ checked.
 
 import json
 import math
-import os
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -26,7 +24,7 @@ from ldlearn._messages import normalize_name
 from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import MARKS, mark_if_ambiguous
-from ldlearn.tables.files import PIPE, Budget, Input, Output
+from ldlearn.tables.files import PIPE, Budget, Input, OpenInput, Output
 from ldlearn.tables.formats import META, DatasetContent, Format, parse_meta
 from ldlearn.tables.options import Columns
 from ldlearn.tables.source import Kind, Source, SparseTable, make_frame
@@ -61,21 +59,21 @@ class ArraySource(Source):
 
     Parameters
     ----------
-    input : Input
+    opened : OpenInput
     arrays : dict of str to array
         Vectors and matrices, X perhaps sparse; arrays with other numbers of dimensions are passed
         over.
     """
 
-    def __init__(self, input: Input, arrays: dict[str, Any]) -> None:
-        super().__init__(input)
-        known, own = _pop_names(arrays, input.budget)
+    def __init__(self, opened: OpenInput, arrays: dict[str, Any]) -> None:
+        super().__init__(opened)
+        known, own = _pop_names(arrays, self.budget)
         self.texts = known.pop("texts", {})
         self._arrays = {
             name: array for name, array in arrays.items() if _is_column_or_matrix(array)
         }
         widths = [array.shape[1] if array.ndim == 2 else 1 for array in self._arrays.values()]
-        input.budget.check_columns(sum(widths), max(map(len, self._arrays), default=0))
+        self.budget.check_columns(sum(widths), max(map(len, self._arrays), default=0))
         matrices = [name for name, array in self._arrays.items() if array.ndim == 2]
         features = _first_present("X", matrices)
         others = [name for name in matrices if name != features]
@@ -84,13 +82,13 @@ class ArraySource(Source):
         kinds = {field: field if own or len(fields) > 1 else "auto" for field in fields}
         held = {features: "X"} | {name: kinds[field] for field, name in fields.items()}
         self._name_columns(known, held)
-        self.features = self._groups.get(features)
-        self.labels = {kinds[field]: self._groups[name] for field, name in fields.items()}
+        self.features = self.groups.get(features)
+        self.labels = {kinds[field]: self.groups[name] for field, name in fields.items()}
 
     def _name_columns(self, known: dict[str, list[str]], held: dict[str, str]) -> None:
         """``held`` maps matrices to what they hold: features, then the labels of each kind."""
         unnamed: set[int] = set()
-        self.names, self._groups = [], {}
+        self.names, self.groups = [], {}
         self._array_columns: list[tuple[str, int]] = []
         shared = list(held)[2:]  # two label matrices cannot share names
         for name, array in self._arrays.items():
@@ -109,13 +107,13 @@ class ArraySource(Source):
                 ]
             self.names += names
             self._array_columns += [(name, j) for j in range(len(names))]
-            self._groups[name] = list(range(start, len(self.names)))
+            self.groups[name] = list(range(start, len(self.names)))
         self.unnamed = frozenset(unnamed)
 
     def find(self, choice: Columns, option: str = "labels") -> list[int]:
         """Positions of chosen columns; the name of a matrix stands for all of its columns."""
-        if isinstance(choice, str) and choice in self._groups and choice not in self.names:
-            return self._groups[choice]
+        if isinstance(choice, str) and choice in self.groups and choice not in self.names:
+            return self.groups[choice]
         return super().find(choice, option)
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
@@ -132,7 +130,7 @@ class ArraySource(Source):
             yield frame
             return
         yield SparseTable(
-            frame, scipy.sparse.csr_array(self._select_columns(sparse)), sparse, self.input.budget
+            frame, scipy.sparse.csr_array(self._select_columns(sparse)), sparse, self.budget
         )
 
     def read_matrices(self, groups: Mapping[str, list[int]]) -> dict[str, Any]:
@@ -159,11 +157,11 @@ class ArraySource(Source):
                 else self._arrays[name]
             )
             return array if columns == list(range(array.shape[1])) else array[:, columns]
-        self.input.budget.check(8 * self._common_length(positions) * len(positions))
+        self.budget.check(8 * self._common_length(positions) * len(positions))
         return np.column_stack([to_dense(self._select_columns([i])) for i in positions])
 
     def _to_dense(self, matrix: Any) -> Any:
-        self.input.budget.check(8 * math.prod(matrix.shape))
+        self.budget.check(8 * math.prod(matrix.shape))
         return to_dense(matrix)
 
     def _common_length(self, positions: list[int]) -> int:
@@ -220,9 +218,14 @@ def to_arrays(content: DatasetContent) -> dict[str, Any]:
     return {**features, **content.labels, META: content.meta()}
 
 
-def read_npz(input: Input) -> dict[str, NDArray[Any]]:
+def open_arrays(opened: OpenInput, read: Callable[[Path, Budget], dict[str, Any]]) -> ArraySource:
+    """The table of a format whose files are read as a whole."""
+    return ArraySource(opened, read(opened.path, opened.budget))
+
+
+def read_npz(path: Path, budget: Budget) -> dict[str, NDArray[Any]]:
     """All arrays of an .npz archive."""
-    with zipfile.ZipFile(input.path) as archive:
+    with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         for member in members:
             if not member.filename.endswith(".npy"):
@@ -239,19 +242,19 @@ def read_npz(input: Input) -> dict[str, NDArray[Any]]:
         for member in members:
             with archive.open(member) as file:
                 name = member.filename.removesuffix(".npy")
-                arrays[name] = read_array(
-                    file, member.file_size, input.budget, f"the array {name!r}"
-                )
+                arrays[name] = _read_array(file, member.file_size, budget, f"the array {name!r}")
     return arrays
 
 
-def read_npy(input: Input) -> NDArray[Any]:
+def read_npy(path: Path, budget: Budget) -> NDArray[Any]:
     """The array of an .npy file."""
-    with input.path.open("rb") as file:
-        return read_array(file, input.budget.size, input.budget)
+    with path.open("rb") as file:
+        return _read_array(file, path.stat().st_size, budget)
 
 
-def read_array(file: IO[bytes], size: int, budget: Budget, what: str = "the array") -> NDArray[Any]:
+def _read_array(
+    file: IO[bytes], size: int, budget: Budget, what: str = "the array"
+) -> NDArray[Any]:
     """Read an array of ``size`` bytes whose header must agree with the number of bytes that follow
     it."""
     start = file.tell()
@@ -277,58 +280,53 @@ def read_array(file: IO[bytes], size: int, budget: Budget, what: str = "the arra
     return array
 
 
-class NpySource(ArraySource):
+def _open_npy(opened: OpenInput) -> ArraySource:
     """A matrix of an .npy file, or a pair of files.
 
     ``name.npy`` stands for ``name_X.npy`` with ``name_D.npy`` (or ``_Y``, ``_counts``) where these
-    are. Otherwise the file is one matrix; then `find` also takes the path of another .npy file,
-    whose columns join it.
+    are. Otherwise the file is one matrix, which the columns of a label file may join.
     """
-
-    def __init__(self, input: Input) -> None:
-        path = Path(input.table)
-        parts = (
-            {field: _part_path(path, field) for field in ("X", *MARKS)} if input.has_path else {}
-        )
+    input = opened.input
+    if input.has_path:
+        parts = {field: _part_path(Path(input.table), field) for field in ("X", *MARKS)}
         found = {field: part for field, part in parts.items() if part.is_file()}
         if "X" in found and len(found) > 1:
-            input.budget.size = sum(part.stat().st_size for part in found.values())
-            arrays = {
-                field: read_npy(replace(input, table=str(part))) for field, part in found.items()
-            }
+            opened.budget.size = sum(part.stat().st_size for part in found.values())
+            matrices = {field: read_npy(part, opened.budget) for field, part in found.items()}
             # The endings of the names show what the labels are, as the description in a file of
             # ours would.
-            super().__init__(input, arrays | {META: "{}"})
-            return
-        matrix = read_npy(input)
-        if matrix.ndim != 2:
-            raise TableError(f"it holds no matrix but an array of shape {matrix.shape}.")
-        super().__init__(input, {"column": matrix})
+            return ArraySource(opened, {**matrices, META: "{}"})
+    matrix = read_npy(opened.path, opened.budget)
+    if matrix.ndim != 2:
+        raise TableError(f"it holds no matrix but an array of shape {matrix.shape}.")
+    if input.label_file is None:
+        return ArraySource(opened, {"column": matrix})
+    labels = _read_label_file(opened, Path(input.label_file))
+    source = ArraySource(opened, {"column": matrix, "label": labels})
+    source.groups[input.label_file] = source.groups["label"]
+    return source
 
-    def find(self, choice: Columns, option: str = "labels") -> list[int]:
-        """See `ArraySource.find`."""
-        if not isinstance(choice, str | os.PathLike) or not os.fspath(choice).endswith(".npy"):
-            return super().find(choice, option)
-        path = Path(choice) if Path(choice).is_file() else Path(self.input.table).parent / choice
-        labels = replace(self.input, table=str(path))
-        with labels.convert_errors():
-            matrix = read_npy(labels)
-            self.input.budget.size += labels.budget.size
-            if matrix.ndim != 2:
-                raise TableError(
-                    f"a matrix with a column for each label is needed, not the shape {matrix.shape}."
-                )
-        # The columns of both files are named and numbered anew.
-        ArraySource.__init__(self, self.input, self._arrays | {"label": matrix})
-        return self._groups["label"]
+
+def _read_label_file(opened: OpenInput, path: Path) -> NDArray[Any]:
+    """The labels of the rows of another file, beside which they may lie."""
+    if not path.is_file():
+        path = Path(opened.input.table).parent / path
+    labels = OpenInput(Input(str(path), opened.input.reading), opened.title)
+    with labels.convert_errors():
+        matrix = read_npy(labels.path, labels.budget)
+        if matrix.ndim != 2:
+            needed = "a matrix with a column for each label is needed"
+            raise TableError(f"{needed}, not the shape {matrix.shape}.")
+    opened.budget.size += labels.budget.size
+    return matrix
 
 
 def _part_path(path: Path, field: str) -> Path:
     return path.with_name(f"{path.stem.removesuffix('_X')}_{field}.npy")
 
 
-def _read_npz(input: Input) -> ArraySource:
-    arrays: dict[str, Any] = read_npz(input)
+def _read_npz_dataset(path: Path, budget: Budget) -> dict[str, Any]:
+    arrays: dict[str, Any] = read_npz(path, budget)
     if arrays.keys() >= {*_SPARSE}:
         data, indices, starts, shape, format = (arrays.pop(name) for name in _SPARSE)
         if format.item() != b"csr":
@@ -338,8 +336,8 @@ def _read_npz(input: Input) -> ArraySource:
         X = scipy.sparse.csr_matrix((data, indices, starts), shape=tuple(int(n) for n in shape))
         # scipy does not check indices, and its compiled loops would go beyond the arrays.
         X.check_format(full_check=True)
-        arrays = {"X": X} | arrays
-    return ArraySource(input, arrays)
+        return {"X": X} | arrays
+    return arrays
 
 
 def _write_npz(output: Output, content: DatasetContent) -> None:
@@ -375,48 +373,46 @@ def _write_npy(output: Output, content: DatasetContent) -> None:
         )
 
 
-NPZ = Format("NPZ", _read_npz, write_content=_write_npz)
-NPY = Format("a NumPy array", NpySource, write_content=_write_npy)
+NPZ = Format("NPZ", partial(open_arrays, read=_read_npz_dataset), write_content=_write_npz)
+NPY = Format("a NumPy array", _open_npy, write_content=_write_npy)
 
 
-class LibsvmSource(ArraySource):
+def _read_libsvm(path: Path, budget: Budget) -> dict[str, Any]:
     """Features (sparse) and logical labels; label numbers in ascending order become the columns."""
+    from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
+    from sklearn.preprocessing import MultiLabelBinarizer
 
-    def __init__(self, input: Input) -> None:
-        from sklearn.datasets import load_svmlight_file  # slow to import, and rarely needed
-        from sklearn.preprocessing import MultiLabelBinarizer
-
-        with input.path.open("rb") as file:
-            # A row and a label are Python objects.
-            for piece in iter(partial(file.read, 1 << 20), b""):
-                input.budget.spend(64 * (piece.count(b"\n") + piece.count(b",")))
-        comment = _read_own_comment(input.path)
-        known = parse_meta(comment or "{}", input.budget)
-        # The lines show neither last features that are 0 everywhere, nor whether indices begin at
-        # 0.
-        own = (
-            {"n_features": len(known["feature_names"]), "zero_based": False}
-            if known["feature_names"]
-            else {}
-        )
-        X, targets = load_svmlight_file(str(input.path), multilabel=True, **own)
-        input.budget.check_columns(X.shape[1])
-        numbers = sorted({number for row in targets for number in row})
-        if not np.isfinite(numbers).all():
-            raise TableError("a label is no finite number.")
-        if known["label_names"]:
-            # Labels that no row has keep their columns.
-            if unnamed := set(numbers) - set(range(len(known["label_names"]))):
-                raise TableError(f"it has the label {min(unnamed):g}, which has no name.")
-            numbers = [float(j) for j in range(len(known["label_names"]))]
-        # The labels are made dense.
-        input.budget.spend_array((X.shape[0], len(numbers)))
-        Y = MultiLabelBinarizer(classes=numbers).fit_transform(targets).astype(np.int8)
-        names = {
-            "feature_names": [f"x{j}" for j in range(X.shape[1])],
-            "label_names": [f"{n:g}" for n in numbers],
-        }
-        super().__init__(input, {"X": X, "Y": Y, META: comment or json.dumps(names)})
+    with path.open("rb") as file:
+        # A row and a label are Python objects.
+        for piece in iter(partial(file.read, 1 << 20), b""):
+            budget.spend(64 * (piece.count(b"\n") + piece.count(b",")))
+    comment = _read_own_comment(path)
+    known = parse_meta(comment or "{}", budget)
+    # The lines show neither last features that are 0 everywhere, nor whether indices begin at
+    # 0.
+    own = (
+        {"n_features": len(known["feature_names"]), "zero_based": False}
+        if known["feature_names"]
+        else {}
+    )
+    X, targets = load_svmlight_file(str(path), multilabel=True, **own)
+    budget.check_columns(X.shape[1])
+    numbers = sorted({number for row in targets for number in row})
+    if not np.isfinite(numbers).all():
+        raise TableError("a label is no finite number.")
+    if known["label_names"]:
+        # Labels that no row has keep their columns.
+        if unnamed := set(numbers) - set(range(len(known["label_names"]))):
+            raise TableError(f"it has the label {min(unnamed):g}, which has no name.")
+        numbers = [float(j) for j in range(len(known["label_names"]))]
+    # The labels are made dense.
+    budget.spend_array((X.shape[0], len(numbers)))
+    Y = MultiLabelBinarizer(classes=numbers).fit_transform(targets).astype(np.int8)
+    names = {
+        "feature_names": [f"x{j}" for j in range(X.shape[1])],
+        "label_names": [f"{n:g}" for n in numbers],
+    }
+    return {"X": X, "Y": Y, META: comment or json.dumps(names)}
 
 
 def _read_own_comment(path: Path) -> str:
@@ -456,4 +452,4 @@ def _with_explicit_zeros(X: Any) -> Any:
     return scipy.sparse.csr_matrix(parts, shape=X.shape)
 
 
-LIBSVM = Format("LIBSVM", LibsvmSource, write_content=_write_libsvm)
+LIBSVM = Format("LIBSVM", partial(open_arrays, read=_read_libsvm), write_content=_write_libsvm)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Set
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import check_distinct, find_marked_labels
-from ldlearn.tables.files import STREAMED, Input, Output
+from ldlearn.tables.files import STREAMED, Budget, OpenInput, Output
 from ldlearn.tables.formats import META, Format, Table, parse_meta
 from ldlearn.tables.source import ROW_BYTES, Kind, Source, as_column, make_frame, rows_per_chunk
 
@@ -30,26 +31,26 @@ class ArrowSource(Source):
     """A column table; only the columns asked for are read. A column of lists of numbers becomes
     several."""
 
-    def __init__(self, input: Input, format: str) -> None:
-        super().__init__(input)
+    def __init__(self, opened: OpenInput, format: str) -> None:
+        super().__init__(opened)
         self._types = import_optional("pyarrow", "tables", "Tables").types
         from pyarrow import dataset
 
         options: Any = format
         if format == "parquet":
-            announced = _parquet_sizes(input)
+            announced = _parquet_sizes(opened.path, self.budget)
             # Texts stay in dictionaries: a file names a long one once for any number of rows.
             # Without buffers: a damaged page would get one of the size that it announces.
             read = dataset.ParquetReadOptions(dictionary_columns=announced.texts)
             options = dataset.ParquetFileFormat(read_options=read, pre_buffer=False)
         else:
-            announced = _feather_sizes(input)
+            announced = _feather_sizes(opened.path, self.budget)
         self._column_bytes = announced.columns
         self._differences = announced.differences
-        self._file = dataset.dataset(str(input.path), format=options)
+        self._file = dataset.dataset(str(opened.path), format=options)
         self._n_rows = self._file.count_rows()
         names = self._file.schema.names
-        input.budget.check_columns(len(names))
+        self.budget.check_columns(len(names))
         check_distinct(names)
         self.names = []
         self._file_columns: list[
@@ -76,7 +77,7 @@ class ArrowSource(Source):
             width = len(first[0]) if len(first) else 0
         if not width:
             raise TableError("its first list has no numbers.", column=name)
-        self.input.budget.check_columns(width, len(name))
+        self.budget.check_columns(width, len(name))
         self._widths[name] = width
         self._file_columns += [(name, k) for k in range(width)]
         self.names += [f"{name}_{k}" for k in range(width)]
@@ -103,7 +104,7 @@ class ArrowSource(Source):
         text = (self._file.schema.metadata or {}).get(META.encode())
         if text is None:
             return find_marked_labels(self.names), {}
-        meta = parse_meta(text.decode(), self.input.budget)
+        meta = parse_meta(text.decode(), self.budget)
         m, c = len(meta["feature_names"]), len(meta["label_names"])
         if len(self.names) != m + c * len(meta["fields"]):
             return find_marked_labels(self.names), meta["texts"]
@@ -113,7 +114,7 @@ class ArrowSource(Source):
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`."""
-        self.input.budget.check(self._n_rows * (ROW_BYTES + 8 * len(kinds)), STREAMED)
+        self.budget.check(self._n_rows * (ROW_BYTES + 8 * len(kinds)), STREAMED)
         wanted = list(dict.fromkeys(self._file_columns[i][0] for i in kinds))
         row = 1
         for batch in self._batches(wanted):
@@ -123,7 +124,7 @@ class ArrowSource(Source):
                 {i: arrays[name] if k is None else arrays[name][:, k] for i, name, k in places}, row
             )
             row += batch.num_rows
-            self.input.on_progress(self.input.budget.size * batch.num_rows // max(self._n_rows, 1))
+            self.opened.on_progress(self.budget.size * batch.num_rows // max(self._n_rows, 1))
         if row - 1 != self._n_rows:
             raise TableError(f"it announces {self._n_rows:,} rows and holds another number.")
 
@@ -138,7 +139,7 @@ class ArrowSource(Source):
                     f"{problem}; write the file with dictionaries, or leave it out.", column=name
                 )
         needed = sum(self._column_bytes.get(name, 0) for name in (*names, _ALL_COLUMNS))
-        self.input.budget.check(needed, STREAMED)
+        self.budget.check(needed, STREAMED)
         options = {"use_threads": False, "batch_readahead": 0, "fragment_readahead": 0}
         step = rows_per_chunk(needed // max(self._n_rows, 1))
         for batch in self._file.to_batches(columns=names, batch_size=step, **options):
@@ -154,7 +155,7 @@ class ArrowSource(Source):
         """
         matrices = {}
         for field, positions in groups.items():
-            self.input.budget.check(8 * self._n_rows * len(positions))
+            self.budget.check(8 * self._n_rows * len(positions))
             types = {str(self._file.schema.field(self._file_columns[i][0]).type) for i in positions}
             dtype = np.float32 if types == {"float"} else np.float64
             matrices[field] = np.empty((self._n_rows, len(positions)), dtype=dtype)
@@ -186,7 +187,7 @@ class ArrowSource(Source):
             column = column.cast("string")
         elif str(kind) == "string_view":  # cells may share a text, which is copied for each of them
             lengths = np.frombuffer(column.buffers()[1], "<i4")[:: _VIEW_BYTES // 4]
-            self.input.budget.check(int(lengths[column.offset :][: len(column)].sum(dtype=float)))
+            self.budget.check(int(lengths[column.offset :][: len(column)].sum(dtype=float)))
         return np.asarray(column.to_numpy(zero_copy_only=False))
 
     def _decode(self, column: Any, name: str, row: int) -> NDArray[Any]:
@@ -227,26 +228,26 @@ class _Sizes(NamedTuple):
     differences: Set[str] = frozenset()
 
 
-def _parquet_sizes(input: Input) -> _Sizes:
+def _parquet_sizes(path: Path, budget: Budget) -> _Sizes:
     """By the footer."""
     from pyarrow import parquet
 
-    with input.path.open("rb") as file:
+    with path.open("rb") as file:
         file.seek(-8, os.SEEK_END)
         # Its objects take 40 times the memory (30,000 columns: 6 MB and 250 MB).
         footer_bytes = int.from_bytes(file.read(4), "little")
-        input.budget.check(40 * min(footer_bytes, input.budget.size))
-    footer = parquet.read_metadata(input.path)
+        budget.check(40 * min(footer_bytes, budget.size))
+    footer = parquet.read_metadata(path)
     leaves = [footer.schema.column(j) for j in range(footer.num_columns)]
     roots = _roots([leaf.path for leaf in leaves], set(footer.schema.to_arrow_schema().names))
     texts = [j for j, leaf in enumerate(leaves) if leaf.logical_type.type == "STRING"]
     differences = set()
     sizes: Counter[str] = Counter()
     for group in map(footer.row_group, range(footer.num_row_groups)):
-        input.budget.spend_array(())
+        budget.spend_array(())
         for j, root in enumerate(roots):
             needed = max(8 * group.column(j).num_values, group.column(j).total_uncompressed_size)
-            input.budget.check(needed)
+            budget.check(needed)
             sizes[root] += needed
         encodings = {roots[j]: "".join(group.column(j).encodings) for j in texts}
         differences |= {root for root, used in encodings.items() if "DELTA" in used}
@@ -263,26 +264,26 @@ def _roots(paths: list[str], names: set[str]) -> list[str]:
     return roots
 
 
-def _feather_sizes(input: Input) -> _Sizes:
+def _feather_sizes(path: Path, budget: Budget) -> _Sizes:
     """By the headers of the batches, which are read together: lengths of arrays, and of buffers
     when unpacked."""
     total = 0
     with (
-        input.path.open("rb") as file,
+        path.open("rb") as file,
         mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
     ):
         footer = len(data) - 10 - struct.unpack_from("<i", data, len(data) - 10)[0]
         table = _Table(data, footer)
         for dictionaries_or_batches in (2, 3):
             for start, prefix_and_head, _ in table.vector(dictionaries_or_batches, "<qi4xq"):
-                input.budget.spend_array(())
+                budget.spend_array(())
                 has_mark = data[start : start + 4] == b"\xff\xff\xff\xff"
                 batch = _Table(data, start + (8 if has_mark else 4)).inner(2)
                 needed = _batch_bytes(
                     batch.inner(1) if dictionaries_or_batches == 2 else batch,
                     start + prefix_and_head,
                 )
-                input.budget.check(needed)
+                budget.check(needed)
                 total += needed
     return _Sizes({_ALL_COLUMNS: total}, [])
 

@@ -1,16 +1,18 @@
-"""Types of the columns of a table: numeric, categorical, datetime, text; or nothing that a model
-can use."""
+"""Types of the columns of a table, found from their cells; or why a model cannot use a column."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ldlearn._messages import format_list
+from ldlearn.core.simplex import Array, Mask
 from ldlearn.exceptions import TableError
+from ldlearn.tables.columns import ColumnType
 from ldlearn.tables.source import SparseTable
 from ldlearn.tables.values import (
     cell_error,
@@ -21,11 +23,12 @@ from ldlearn.tables.values import (
     repr_cell,
 )
 
-MAX_CATEGORIES = 1000
-EMPTY, CONSTANT = "no value in any row", "the same value in every row"
-ROW_COUNTER = "a row counter, which identifies rows"
-IDENTIFIER = "an identifier by its name, with distinct integers; --numeric uses it"
-_LEFT_OUT = (EMPTY, CONSTANT, ROW_COUNTER, IDENTIFIER)
+_MAX_CATEGORIES = 1000
+# Why columns are left out.
+_EMPTY = "no value in any row"
+_CONSTANT = "the same value in every row"
+_ROW_COUNTER = "a row counter, which identifies rows"
+_IDENTIFIER = "an identifier by its name, with distinct integers; --numeric uses it"
 _MAX_MALFORMED = 0.1  # of the cells of a numeric column
 _MIN_CELLS = 5  # fewer cells do not show how often values are repeated
 _MIN_DISTINCT = 0.8  # of the cells of an identifier
@@ -46,8 +49,6 @@ _TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p")
 _FORMATS = (_ISO, _ISO + " %I:%M %p", *(date + time for date in _DATES for time in _TIMES))
 _DAY_AND_MONTH_SWAPPED = str.maketrans("dm", "md")
 _LIKE_A_DATE = re.compile(r"\s*(\d{1,4}[-/. ]\w|[^\W\d]{3,9} \d)")
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass
@@ -78,14 +79,11 @@ class CellReport:
         """Add the marked cells of a column to ``malformed`` or ``unseen``."""
         positions = np.flatnonzero(cells)
         if len(positions):
-            named = (f"row {series.index[i]} {repr_cell(series.iloc[i])}" for i in positions[:3])
-            found.setdefault(column, []).extend([*named, *[""] * (len(positions) - 3)])
+            named = [f"row {series.index[i]} {repr_cell(series.iloc[i])}" for i in positions[:3]]
+            found.setdefault(column, []).extend(named + [""] * (len(positions) - 3))
 
-    def read_numbers(
-        self, series: Any, column: str, unit: str | None = None
-    ) -> NDArray[np.float64]:
-        """A column as numbers; malformed cells are NaN. ``unit`` is the one that numbers had in
-        training."""
+    def read_numbers(self, series: Any, column: str, unit: str | None = None) -> Array:
+        """A column as numbers; malformed cells are NaN. ``unit`` is what numbers had in training."""
         found = read_numbers(series, self.decimal, unit)
         n_numbers = int(np.isfinite(found.values).sum())
         meanings = {}
@@ -95,33 +93,31 @@ class CellReport:
         elif n_numbers:
             _check_percent_signs(column, found.signs["%"] / n_numbers, unit == "%")
         meanings["%"] = "the others count as they are"
-        for sign in (sign for sign in meanings if 0 < found.signs[sign] < n_numbers):
-            text = f"{found.signs[sign]:,} of {n_numbers:,} numbers have the unit {sign}, {meanings[sign]}"
-            self.columns[column] = f"Column {column!r}: {text}."
+        for sign, meaning in meanings.items():
+            count = found.signs[sign]
+            if 0 < count < n_numbers:
+                text = f"{count:,} of {n_numbers:,} numbers have the unit {sign}, {meaning}"
+                self.columns[column] = f"Column {column!r}: {text}."
         if found.malformed.any():
-            known = (
-                ""
-                if unit is None
-                else f", with {f'the unit {unit}' if unit else 'no unit'} as in training"
-            )
-            check_malformed(
-                series, column, found.malformed, f"are the columns named correctly{known}?"
-            )
+            advice = "are the columns named correctly"
+            if unit is not None:
+                advice += f", with {f'the unit {unit}' if unit else 'no unit'} as in training"
+            check_malformed(series, column, found.malformed, f"{advice}?")
             self.add(self.malformed, series, column, found.malformed)
         return found.values
 
     def messages(self) -> list[str]:
         """One sentence for each column."""
-        treated = {"as missing": self.malformed, "as a category not seen in training": self.unseen}
-        cells = [
-            _describe_cells(*item, how) for how, found in treated.items() for item in found.items()
-        ]
-        return [*self.columns.values(), *cells]
+        found = list(self.columns.values())
+        for column, cells in self.malformed.items():
+            found.append(_describe_cells(column, cells, "as missing"))
+        for column, cells in self.unseen.items():
+            found.append(_describe_cells(column, cells, "as a category not seen in training"))
+        return found
 
 
 def _check_percent_signs(column: str, share: float, in_training: bool) -> None:
-    """Refuse a column that has lost its percent signs since training, or got some: 45 may mean 45
-    or 0.45."""
+    """Refuse percent signs that were lost or added since training: 45 may mean 45 or 0.45."""
     if share == 0 and in_training:
         problem = "its numbers have no percent sign, but had one in training; add it"
     elif share == 1 and not in_training:
@@ -132,7 +128,7 @@ def _check_percent_signs(column: str, share: float, in_training: bool) -> None:
 
 
 def _describe_cells(column: str, cells: list[str], how: str) -> str:
-    named = [cell for cell in cells if cell][:3]
+    named = list(filter(None, cells))[:3]
     more = f" and {len(cells) - len(named):,} more" if len(cells) > len(named) else ""
     count = "1 cell counts" if len(cells) == 1 else f"{len(cells):,} cells count"
     return f"Column {column!r}: {count} {how}: {', '.join(named)}{more}."
@@ -140,37 +136,38 @@ def _describe_cells(column: str, cells: list[str], how: str) -> str:
 
 @dataclass(frozen=True)
 class ColumnTypes:
-    """The feature columns by type.
+    """What the feature columns of a table are taken for.
 
     Attributes
     ----------
-    numeric, categorical, texts : tuple of str
-        Columns of numbers; of texts that are repeated; of prose.
-    dates : dict of str to str
-        Datetime columns, and the format of each; see `find_date_format`.
-    units : dict of str to str or None
-        Numeric columns with a unit, a currency or percent signs, and which; None if that is yet to
-        be found.
+    columns : dict of str to ColumnType
+        The columns that a model uses, numeric ones first.
+    formats : dict of str to str
+        Of datetime columns.
     left_out : dict of str to str
         Columns that no model can use, and why.
+    units : dict of str to str, or None
+        Numeric columns whose numbers have a unit, a currency or percent signs, and which; None if
+        this is to be found.
     """
 
-    numeric: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    dates: Mapping[str, str] = field(default_factory=dict)
-    texts: tuple[str, ...] = ()
+    columns: Mapping[str, ColumnType]
+    formats: Mapping[str, str] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] | None = None
 
+    def select(self, wanted: ColumnType) -> tuple[str, ...]:
+        """The columns of a type."""
+        return tuple(name for name, type_ in self.columns.items() if type_ is wanted)
+
     def describe(self) -> dict[str, str]:
         """The type of each column, for messages."""
-        found = dict.fromkeys(self.numeric, "numeric") | dict.fromkeys(
-            self.categorical, "categorical"
-        )
-        found |= {name: f"datetime ({form})" for name, form in self.dates.items()} | dict.fromkeys(
-            self.texts, "text"
-        )
-        return found | {name: f"left out: {reason}" for name, reason in self.left_out.items()}
+        found = {name: type_.value for name, type_ in self.columns.items()}
+        for name, form in self.formats.items():
+            found[name] += f" ({form})"
+        for name, reason in self.left_out.items():
+            found[name] = f"left out: {reason}"
+        return found
 
 
 def find_column_types(
@@ -180,8 +177,7 @@ def find_column_types(
     decimal: str | None = None,
     **given: Sequence[str] | Mapping[str, str],
 ) -> ColumnTypes:
-    """Infer the types of columns, except those ``given`` as numeric, categorical, date (with
-    formats) or text.
+    """Infer the types of columns, except those ``given`` by type, with formats of datetimes.
 
     Raises
     ------
@@ -189,48 +185,48 @@ def find_column_types(
         If a column looks like an identifier, which carries no information about other rows.
     """
     if isinstance(table, SparseTable):
+        sparse = [name for name in features if name in table.column_positions]
         rest = [name for name in features if name not in table.column_positions]
         others = find_column_types(table.frame, rest, decimal=decimal, **given)
-        return _add_sparse_columns(
-            others,
-            table.take_columns([name for name in features if name in table.column_positions]),
-        )
-    types = {name: type_ for type_, names in given.items() for name in names}
-    numbers = {
-        name for name, dtype in zip(table.columns, table.dtypes, strict=True) if dtype.kind in "iuf"
-    }
+        return _add_sparse_columns(others, table.take_columns(sparse))
+    types: dict[str, str] = {}
+    for type_, names in given.items():
+        types |= dict.fromkeys(names, ColumnType(type_))
     inferred = [name for name in features if name not in types]
-    types |= _infer_number_types(table, [name for name in inferred if name in numbers])
-    types |= {
-        name: _infer_type(table[name], name, decimal) for name in inferred if name not in numbers
-    }
-    numeric, categorical, date, text = (
-        tuple(name for name in features if types[name] == type_)
-        for type_ in ("numeric", "categorical", "datetime", "text")
-    )
-    dates, formats = {}, given.get("datetime")
-    for name in date:
-        form = (formats.get(name) if isinstance(formats, Mapping) else None) or find_date_format(
-            table[name], name
-        )
+    dtypes = dict(zip(table.columns, table.dtypes, strict=True))
+    types |= _infer_number_types(table, [name for name in inferred if dtypes[name].kind in "iuf"])
+    for name in inferred:
+        if name not in types:
+            types[name] = _infer_type(table[name], name, decimal)
+    columns: dict[str, ColumnType] = {}
+    for type_ in ColumnType:
+        columns |= dict.fromkeys([name for name in features if types[name] == type_], type_)
+    left_out = {name: types[name] for name in features if name not in columns}
+    found = ColumnTypes(columns, left_out=left_out)
+    return replace(found, formats=_find_formats(table, found, given.get(ColumnType.DATETIME)))
+
+
+def _find_formats(table: Any, types: ColumnTypes, given: Any) -> dict[str, str]:
+    formats = dict(given) if isinstance(given, Mapping) else {}
+    for name in types.select(ColumnType.DATETIME):
+        form = formats.get(name) or find_datetime_format(table[name], name)
         if form is None:
             raise TableError("nothing in it reads as dates; write them as 2024-03-31.", column=name)
-        dates[name] = form
-    left_out = {name: types[name] for name in features if types[name] in _LEFT_OUT}
-    return ColumnTypes(numeric, categorical, dates, text, left_out)
+        formats[name] = form
+    return formats
 
 
 def _add_sparse_columns(others: ColumnTypes, table: SparseTable) -> ColumnTypes:
-    """The types of the other columns, and before them the numbers of a sparse matrix; columns of
-    zeros are constant."""
+    """The types of the other columns, and before them those of a sparse matrix of numbers."""
     # Zeros may be stored, too.
-    filled = np.bincount(table.matrix.indices[table.matrix.data != 0], minlength=len(table.names))
-    used = tuple(name for name, count in zip(table.names, filled, strict=True) if count)
-    constant = {
-        name: CONSTANT for name, count in zip(table.names, filled, strict=True) if not count
-    }
+    stored = table.matrix.indices[table.matrix.data != 0]
+    filled = np.bincount(stored, minlength=len(table.names)) > 0
+    numeric = dict.fromkeys(compress(table.names, filled), ColumnType.NUMERIC)
+    constant = dict.fromkeys(compress(table.names, ~filled), _CONSTANT)
     return replace(
-        others, numeric=(*used, *others.numeric), left_out=constant | dict(others.left_out)
+        others,
+        columns=numeric | dict(others.columns),
+        left_out=constant | dict(others.left_out),
     )
 
 
@@ -238,41 +234,42 @@ def _infer_number_types(table: Any, names: list[str]) -> dict[str, str]:
     """The types of columns of numbers, or why they are left out."""
     # As one block: a call for each of thousands of columns would take most of the time.
     values = table[names].to_numpy(dtype=np.float64, na_value=np.nan)
-    lowest, highest = (
-        np.fmin.reduce(values, axis=0),
-        np.fmax.reduce(values, axis=0),
-    )  # of what is known
-    types = dict.fromkeys(names, "numeric")
-    types |= {names[j]: EMPTY for j in np.flatnonzero(np.isnan(lowest))}
-    # A single row does not show that a column is constant.
-    for j in np.flatnonzero((lowest == highest) & (len(values) > 1)):
-        types[names[j]] = _type_of_constant(np.isnan(values[:, j]))
-    for j in np.flatnonzero(np.isin(lowest, (0, 1)) & (highest < len(values) + 1)):
-        if _is_row_counter(values[:, j]):
-            types[names[j]] = ROW_COUNTER
-    columns = zip(names, values.T, strict=True)
-    named = ((name, column) for name, column in columns if _IDENTIFIER_NAME.fullmatch(str(name)))
-    for name, column in named:
-        if types[name] == "numeric" and _share_of_distinct_integers(column) >= _MIN_DISTINCT:
-            types[name] = IDENTIFIER
+    lowest = np.fmin.reduce(values, axis=0).tolist()  # of what is known
+    highest = np.fmax.reduce(values, axis=0).tolist()
+    types = {}
+    for j, name in enumerate(names):
+        types[name] = _infer_number_type(name, values[:, j], lowest[j], highest[j])
     return types
+
+
+def _infer_number_type(name: str, values: Array, lowest: float, highest: float) -> str:
+    if math.isnan(lowest):
+        return _EMPTY
+    # A single row does not show that a column is constant.
+    if lowest == highest and len(values) > 1:
+        return _type_of_constant(np.isnan(values))
+    if lowest in (0, 1) and highest <= len(values) and _is_row_counter(values):
+        return _ROW_COUNTER
+    is_named = _IDENTIFIER_NAME.fullmatch(str(name))
+    if is_named and _share_of_distinct_integers(values) >= _MIN_DISTINCT:
+        return _IDENTIFIER
+    return ColumnType.NUMERIC
 
 
 def _type_of_constant(missing: Mask) -> str:
     """A column with one value: a missing one is a second, as in a column of check boxes."""
-    return "categorical" if missing.any() else CONSTANT
+    return ColumnType.CATEGORICAL if missing.any() else _CONSTANT
 
 
-def _is_row_counter(values: NDArray[np.float64], min_rows: int = 20) -> bool:
-    """Whether numbers count the rows from 0 or 1, in any order; of a few rows 1, 2, 3 may be
-    anything."""
-    values = values[~np.isnan(values)]
+def _is_row_counter(values: Array, min_rows: int = 20) -> bool:
+    """Whether numbers count many rows from 0 or 1, in any order; a few may be 1, 2, 3 by chance."""
+    values = np.sort(values[~np.isnan(values)])
     if len(values) < min_rows:
         return False
-    return bool(np.array_equal(np.sort(values), np.arange(len(values)) + values.min()))
+    return np.array_equal(values, np.arange(len(values)) + values[0])
 
 
-def _share_of_distinct_integers(values: NDArray[np.float64]) -> float:
+def _share_of_distinct_integers(values: Array) -> float:
     """Fraction of distinct values; NaN if some are no integers, or if there are few."""
     values = values[~np.isnan(values)]
     if len(values) < _MIN_CELLS or (values % 1 != 0).any():
@@ -282,15 +279,14 @@ def _share_of_distinct_integers(values: NDArray[np.float64]) -> float:
 
 def describe_doubtful_numbers(table: Any, names: Sequence[str]) -> dict[str, str]:
     """Messages about numeric columns that may be identifiers by their names, but not clearly."""
+    advice = "leave it out (--ignore), or use --categorical, if they identify rows or groups"
     found = {}
-    for name in (name for name in names if str(name).lower().endswith("id")):
-        if table[name].dtype.kind in "iuf":
-            share = _share_of_distinct_integers(table[name].to_numpy(np.float64, na_value=np.nan))
-            if share >= _MIN_DISTINCT or (share > 0 and _IDENTIFIER_NAME.fullmatch(str(name))):
-                advice = (
-                    "leave it out (--ignore), or use --categorical, if they identify rows or groups"
-                )
-                found[name] = f"Column {name!r}: its integers are used as numbers; {advice}."
+    for name in names:
+        if not str(name).lower().endswith("id") or table[name].dtype.kind not in "iuf":
+            continue
+        share = _share_of_distinct_integers(table[name].to_numpy(np.float64, na_value=np.nan))
+        if share >= _MIN_DISTINCT or (share > 0 and _IDENTIFIER_NAME.fullmatch(str(name))):
+            found[name] = f"Column {name!r}: its integers are used as numbers; {advice}."
     return found
 
 
@@ -304,45 +300,47 @@ def _infer_type(series: Any, column: str, decimal: str | None) -> str:
         problem = "a list is no feature; leave the column out (ignore)."
         raise TableError(problem, row=present.index[0], column=column) from None
     if not count:
-        return EMPTY
+        return _EMPTY
     if count == 1 and len(series) > 1:
         return _type_of_constant(missing)
     if series.dtype.kind == "M":
-        return "datetime"
+        return ColumnType.DATETIME
     if not _has_leading_zeros(present) and _is_nearly_numeric(present, decimal):
-        return "numeric"
-    if find_date_format(series, column) is not None:
-        return "datetime"
-    if len(present) < _MIN_CELLS or count < min(_MIN_DISTINCT * len(present), MAX_CATEGORIES + 1):
-        return "categorical"
+        return ColumnType.NUMERIC
+    if find_datetime_format(series, column) is not None:
+        return ColumnType.DATETIME
+    if len(present) < _MIN_CELLS or count < min(_MIN_DISTINCT * len(present), _MAX_CATEGORIES + 1):
+        return ColumnType.CATEGORICAL
     if _words_per_cell(present) >= 3:
-        return "text"
+        return ColumnType.TEXT
     malformed = read_numbers(present, decimal).malformed
     if 0 < malformed.mean() < 0.5:
-        problem = f"{malformed.sum():,} of {len(present):,} values are not numbers"
-        advice = "correct them, name the column as numeric to treat them as missing, or leave it out (ignore)"
-        raise cell_error(present, column, malformed, f"{problem} ({{}}); {advice}.")
-    texts = (
-        f"{count:,} different texts in {len(series):,} rows, such as {repr_cell(present.iloc[0])}"
-    )
+        problem = f"{malformed.sum():,} of {len(present):,} values are not numbers ({{}})"
+        advice = (
+            "correct them, name the column as numeric to treat them as missing, or leave it out"
+        )
+        raise cell_error(present, column, malformed, f"{problem}; {advice} (ignore).")
+    texts = f"{count:,} different texts in {len(series):,} rows"
+    example = repr_cell(present.iloc[0])
     advice = "name the column as id, categorical or text, or leave it out (ignore)"
-    raise TableError(f"{texts}, look like an identifier; {advice}.", column=column)
+    raise TableError(
+        f"{texts}, such as {example}, look like an identifier; {advice}.", column=column
+    )
 
 
 def _has_leading_zeros(present: Any) -> bool:
     """Whether a column holds codes of digits, some of which begin with 0."""
     cells = present.tolist()
-    return all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells) and any(
-        map(has_leading_zero, cells)
-    )
+    are_digits = all(isinstance(cell, str) and cell.strip().isdigit() for cell in cells)
+    return are_digits and any(map(has_leading_zero, cells))
 
 
 def _is_nearly_numeric(present: Any, decimal: str | None) -> bool:
-    # About a thousand cells distinguish most texts from numbers; only what passes is parsed as a
-    # whole.
-    some = present.iloc[:: max(1, len(present) // 1000)]
-    parts = ((some, 0.5), (present, _MAX_MALFORMED))
-    return all(read_numbers(cells, decimal).malformed.mean() <= limit for cells, limit in parts)
+    # About a thousand cells distinguish most texts from numbers; only what passes is parsed whole.
+    sample = present.iloc[:: max(1, len(present) // 1000)]
+    if read_numbers(sample, decimal).malformed.mean() > 0.5:
+        return False
+    return bool(read_numbers(present, decimal).malformed.mean() <= _MAX_MALFORMED)
 
 
 def _words_per_cell(present: Any) -> float:
@@ -354,18 +352,16 @@ def check_categories(cleaned: Any, columns: Sequence[str]) -> None:
     """Refuse cleaned categorical columns with too many categories."""
     for name in columns:
         count = cleaned[name].nunique()
-        if count > MAX_CATEGORIES:
-            problem = (
-                f"{count:,} different texts in {len(cleaned):,} rows are too many for categories"
-            )
-            raise TableError(
-                f"{problem}; name it as id or text, or leave it out (ignore).", column=name
-            )
+        if count > _MAX_CATEGORIES:
+            problem = f"{count:,} different texts in {len(cleaned):,} rows are too many"
+            advice = "name it as id or text, or leave it out (ignore)"
+            raise TableError(f"{problem} for categories; {advice}.", column=name)
 
 
 def check_malformed(series: Any, column: str, malformed: Mask, advice: str) -> None:
     """Refuse a column most of which is of another type than in training, or than the user gives."""
-    count, present = int(malformed.sum()), int((~is_missing(series)).sum())
+    count = int(malformed.sum())
+    present = int((~is_missing(series)).sum())
     # Of a few cells, as in a row or two to be predicted, most may be malformed by chance.
     if present >= 2 * _MIN_CELLS and count > present / 2:
         problem = f"{count:,} of {present:,} values do not have the type of the column"
@@ -374,10 +370,10 @@ def check_malformed(series: Any, column: str, malformed: Mask, advice: str) -> N
 
 def columns_by_type(types: Mapping[str, str]) -> dict[str, list[str]]:
     """The columns of each type, or of each reason to leave them out."""
-    return {
-        type_: [name for name in types if types[name] == type_]
-        for type_ in dict.fromkeys(types.values())
-    }
+    found: dict[str, list[str]] = {}
+    for name, type_ in types.items():
+        found.setdefault(type_, []).append(name)
+    return found
 
 
 def describe_types(types: Mapping[str, str]) -> list[str]:
@@ -385,9 +381,8 @@ def describe_types(types: Mapping[str, str]) -> list[str]:
     return [f"{type_}: {format_list(names)}" for type_, names in columns_by_type(types).items()]
 
 
-def find_date_format(series: Any, column: str) -> str | None:
-    """The format that nearly all cells of a column have, ISO 8601 included; None if they are no
-    dates.
+def find_datetime_format(series: Any, column: str) -> str | None:
+    """The format that nearly all cells have, ISO 8601 included; None if they are no datetimes.
 
     Raises
     ------
@@ -398,43 +393,41 @@ def find_date_format(series: Any, column: str) -> str | None:
         return _ISO_TIME if _has_times(series) else _ISO
     present = series[~is_missing(series)]
     first = present.head(50)  # most columns are no dates, and a few cells show it
-    if 2 * sum(
-        isinstance(cell, str) and _LIKE_A_DATE.match(cell) is not None for cell in first
-    ) <= len(first):
+    n_similar = sum(isinstance(cell, str) and bool(_LIKE_A_DATE.match(cell)) for cell in first)
+    if 2 * n_similar <= len(first):
         return None
-    likely = [
-        form for form in _FORMATS if 2 * _parse_dates(first, form).notna().sum() >= len(first)
-    ]
-    counts = {form: int(_parse_dates(present, form).notna().sum()) for form in likely}
-    found = [form for form in likely if counts[form] == max(counts.values()) >= 0.9 * len(present)]
-    if not found:
+    counts: dict[str, int] = {}
+    for form in _FORMATS:
+        if 2 * _parse_datetimes(first, form).notna().sum() >= len(first):
+            counts[form] = int(_parse_datetimes(present, form).notna().sum())
+    most = max(counts.values(), default=0)
+    if most < 0.9 * len(present):
         return None
+    found = [form for form, count in counts.items() if count == most]
     if found[0].translate(_DAY_AND_MONTH_SWAPPED) in found[1:]:
         problem = f"its dates may begin with the day or with the month ({present.iloc[0]!r})"
-        raise TableError(
-            f"{problem}; write them as 2024-03-31, or leave the column out (ignore).", column=column
-        )
-    return _ISO_TIME if found[0] == _ISO and _has_times(_parse_dates(present, _ISO)) else found[0]
+        advice = "write them as 2024-03-31, or leave the column out (ignore)"
+        raise TableError(f"{problem}; {advice}.", column=column)
+    if found[0] == _ISO and _has_times(_parse_datetimes(present, _ISO)):
+        return _ISO_TIME
+    return found[0]
 
 
-def split_dates(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.bool_]]:
-    """Year, month, weekday (Monday is 0), days, and the hour if there are times; and which cells
-    are malformed.
+def split_datetimes(series: Any, form: str) -> tuple[dict[str, Array], Mask]:
+    """Numbers of a datetime column, and which cells are malformed.
 
-    Days are counted from 1970, with fractions. A method that standardises its features sees days
-    since the first.
+    They are year, month, weekday (Monday is 0), days, and the hour if there are times. Days are
+    counted from 1970, with fractions. A method that standardises its features sees days since the
+    first.
     """
     if series.dtype.kind == "M":
-        when = (
-            series.dt.tz_convert("UTC").dt.tz_localize(None) if series.dt.tz is not None else series
-        )
+        when = series if series.dt.tz is None else series.dt.tz_convert("UTC").dt.tz_localize(None)
     else:
         # ISO 8601 cannot be mistaken for another format.
-        when = _parse_dates(series, form)
-        when = when.fillna(_parse_dates(series[when.isna()], _ISO))
-    days = (when - import_pandas().Timestamp(0).as_unit("us")).dt.total_seconds().to_numpy(
-        dtype=np.float64
-    ) / 86_400
+        when = _parse_datetimes(series, form)
+        when = when.fillna(_parse_datetimes(series[when.isna()], _ISO))
+    since_1970 = when - import_pandas().Timestamp(0).as_unit("us")
+    days = since_1970.dt.total_seconds() / 86_400
     parts = {
         "year": when.dt.year,
         "month": when.dt.month,
@@ -443,18 +436,17 @@ def split_dates(series: Any, form: str) -> tuple[dict[str, NDArray[np.float64]],
     }
     if "%H" in form or "%I" in form:
         parts["hour"] = (days % 1) * 24
-    malformed = when.isna().to_numpy() & ~is_missing(series)
-    return {name: np.asarray(values, dtype=np.float64) for name, values in parts.items()}, malformed
+    numbers = {name: part.to_numpy(dtype=np.float64) for name, part in parts.items()}
+    return numbers, when.isna().to_numpy() & ~is_missing(series)
 
 
-def _parse_dates(series: Any, form: str) -> Any:
+def _parse_datetimes(series: Any, form: str) -> Any:
     """The cells as times of UTC without a zone, NaT where they have another format."""
     pandas_format = "ISO8601" if form in (_ISO, _ISO_TIME) else form
     texts = series.astype(str).str.strip()
     when = import_pandas().to_datetime(texts, format=pandas_format, errors="coerce", utc=True)
-    return when.dt.tz_localize(None).astype(
-        "datetime64[us]"
-    )  # in nanoseconds there is nothing before 1677
+    # In nanoseconds there is nothing before 1677.
+    return when.dt.tz_localize(None).astype("datetime64[us]")
 
 
 def _has_times(when: Any) -> bool:

@@ -18,6 +18,7 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 # name that occurs twice.
 MARKS = {"D": "D:", "Y": "Y:", "counts": "votes:"}
 FEATURE_MARK = "X:"
-_TYPES = ("numeric", "categorical", "datetime", "text")
-# What the options of `ColumnOptions` name besides the labels.
-_ROLES = ("features", "ignore", "id", "groups", *_TYPES)
 
 
 def find_columns(names: Sequence[str], choice: Columns, option: str = "labels") -> list[int]:
@@ -93,6 +91,15 @@ def quote_columns(names: Sequence[str], positions: Sequence[int]) -> str:
     return f"{quoted}," if quoted in names else quoted  # a name may hold the quotes themselves
 
 
+class ColumnType(StrEnum):
+    """What a feature column is taken for; `ldlearn.tables.features` says what is done with each."""
+
+    NUMERIC = "numeric"
+    CATEGORICAL = "categorical"
+    DATETIME = "datetime"
+    TEXT = "text"
+
+
 @dataclass(frozen=True)
 class TableColumns:
     """Columns by name.
@@ -121,7 +128,7 @@ class TableColumns:
 def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> TableColumns:
     """Find the columns that are wanted: by name, prefix, range or position."""
     found = {"labels": source.find(labels, "labels")}
-    for role in _ROLES:
+    for role in ("features", "ignore", "id", "groups", *ColumnType):
         choice = getattr(options, role)
         if _is_given(role, choice):
             # Keys of a mapping are choices, too.
@@ -138,7 +145,7 @@ def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> T
         ("labels", "id", "features"),
         ("labels", "groups", "features"),
         ("labels", "ignore"),
-        _TYPES,
+        tuple(ColumnType),
     ):
         _check_disjoint(names, found, disjoint)
     ignored = set(found.get("ignore", ()))
@@ -146,7 +153,7 @@ def choose_columns(source: Source, labels: Columns, options: ColumnOptions) -> T
     if not features:
         raise TableError("no column is left for the features.")
     types: dict[str, Any] = {}
-    for role in _TYPES:
+    for role in ColumnType:
         for i in set(found.get(role, ())).difference(features):
             raise TableError(f"{role} names {names[i]!r}, which is no feature.")
         if role in found:

@@ -66,8 +66,8 @@ def compare_tables(
     reading : ReadingOptions, optional
     """
     check_choice("convention", convention, CONVENTIONS)
-    D = _read_degrees(Input(truth, **vars(reading)), labels, id)
-    P = _read_degrees(Input(other, **vars(reading)), labels, id)
+    D = _read_degrees(Input(truth, reading), labels, id)
+    P = _read_degrees(Input(other, reading), labels, id)
     if len(unmatched := D.columns.symmetric_difference(P.columns)):
         owner = truth if unmatched[0] in D.columns else other
         raise TableError(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import is_number
-from ldlearn.tables.files import BUFFER_BYTES, Dialect, Input, Output
+from ldlearn.tables.files import BUFFER_BYTES, Input, OpenInput, Output
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.formulas import guard, unguard, unguard_cells
 from ldlearn.tables.source import Kind, Source, make_frame, rows_per_chunk
@@ -48,27 +48,27 @@ class DelimitedSource(Source):
     """A text table. Its first row names the columns, unless it holds only numbers; titles above it
     are skipped."""
 
-    def __init__(self, input: Input, delimiter: str) -> None:
-        super().__init__(input)
+    def __init__(self, opened: OpenInput, delimiter: str) -> None:
+        super().__init__(opened)
         import_pandas()  # or a message how to install it
-        start = input.file.peek(BUFFER_BYTES)
+        start = opened.file.peek(BUFFER_BYTES)
         line = start.partition(b"\n")[0]
         if len(line) == BUFFER_BYTES:
             raise TableError(f"its first line is longer than {BUFFER_BYTES >> 20} MB.")
-        input.budget.check_columns(max(map(line.count, b",;\t|")))
+        self.budget.check_columns(max(map(line.count, b",;\t|")))
         sample = start[: max(1 << 20, 2 * len(line))]
         self._is_whole = len(sample) == len(start) < BUFFER_BYTES
-        self._dialect = detect_dialect(sample, input, delimiter, is_whole=self._is_whole)
+        self._dialect = detect_dialect(sample, self.input, delimiter, is_whole=self._is_whole)
         if self._dialect.messages:
-            input.log(", and ".join(self._dialect.messages))
+            self.input.log(", and ".join(self._dialect.messages))
         if self._dialect.decimal == ",":
             self.decimal = ","
         header, *self._first_rows = self._dialect.rows or [[]]
         _check_header(header, sample, self._dialect.encoding)
-        self._file = input.file
+        self._file = opened.file
         if codecs.lookup(self._dialect.encoding.removesuffix("-sig")).name != "utf-8":
             self._file = io.BufferedReader(
-                _AsUtf8(input.file, self._dialect.encoding), BUFFER_BYTES
+                _AsUtf8(opened.file, self._dialect.encoding), BUFFER_BYTES
             )
         has_header = not _is_row_of_numbers(header)
         # A spreadsheet shows a name that has line breaks in one row; other lines between header and
@@ -141,7 +141,7 @@ class DelimitedSource(Source):
             )
             with reader:
                 for frame in reader:
-                    self.input.budget.spent = 0
+                    self.budget.spent = 0
                     if len(frame):
                         yield self._to_block(frame, kinds, file.empty_rows)
         except pandas.errors.ParserError as error:
@@ -204,7 +204,7 @@ class _RowLengthCheck:
         self._is_checked = self._width > 1 and len(self._delimiter) == 1
         self._rest, self._row = b"", table.first_row
         self._first_row, self.empty_rows = table.first_row, list[int]()
-        self._budget = table.input.budget
+        self._budget = table.budget
 
     def __iter__(self) -> Iterator[bytes]:  # pandas asks whether there is such a method
         raise NotImplementedError
@@ -333,7 +333,7 @@ def detect_dialect(
         Whether the sample is the whole table; otherwise its last row may be incomplete and is left
         out.
     """
-    wanted = input.dialect or Dialect()
+    wanted = input.reading.dialect
     encoding = wanted.encoding or _find_encoding(sample)
     text = sample.decode(encoding, errors="replace").rstrip("\r\n")
     delimiter = wanted.delimiter or _find_delimiter(text, usual, is_whole)

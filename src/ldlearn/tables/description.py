@@ -17,7 +17,8 @@ from ldlearn.core.scaling import to_dense
 from ldlearn.core.simplex import softmax
 from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.tables.column_types import CellReport, columns_by_type
-from ldlearn.tables.features import PREPROCESSING_STEPS, TfidfEncoder
+from ldlearn.tables.columns import ColumnType
+from ldlearn.tables.features import HANDLERS, TfidfEncoder
 from ldlearn.tables.files import ReadingOptions, sha256_of, write_file
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.model_files import load_table_model
@@ -45,7 +46,7 @@ def describe_model(model: TableModel) -> dict[str, Any]:
         "labels": list(model.labels),
         "id": model.id,
         "groups": model.groups,
-        "preprocessing": list(PREPROCESSING_STEPS),
+        "preprocessing": [f"{type_}: {HANDLERS[type_].description}" for type_ in ColumnType],
         "strongest_features": strongest_features(model),
         "degrees": training_degrees(model),
         "data": {key: value for key, value in model.facts.items() if key not in _OWN_SECTIONS},
@@ -249,7 +250,7 @@ def explain_row(
             "fit DLDL, VoteLDL or SABFGS, without a feature map."
         )
     coef, intercept = linear
-    with open_table(loaded.make_input(data, **vars(reading))) as source:
+    with open_table(loaded.make_input(data, reading)) as source:
         report = CellReport(source.decimal)
         frame = _find_row(source.chunks(columns_to_read(source, loaded, ())), row)
     x = to_dense(loaded.transform(frame, report))[0]

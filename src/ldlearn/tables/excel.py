@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import zip_longest
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
-from ldlearn.tables.files import STREAMED, Budget, Input, Output, convert_os_errors
+from ldlearn.tables.files import STREAMED, Budget, OpenInput, Output, convert_os_errors
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import Kind, RowSource, as_column
 from ldlearn.tables.values import repr_cell
@@ -41,13 +42,13 @@ class ExcelSource(RowSource):
     """The first sheet that holds a table; its header is the first row that is nearly as full as the
     others."""
 
-    def __init__(self, input: Input) -> None:
-        super().__init__(input)
+    def __init__(self, opened: OpenInput) -> None:
+        super().__init__(opened)
         calamine = import_optional("python_calamine", "tables", "Excel files")
-        _check_size(input)
+        _check_size(opened.path, self.budget)
         try:
             book = calamine.CalamineWorkbook.from_filelike(
-                input.stack.enter_context(input.path.open("rb"))
+                opened.stack.enter_context(opened.path.open("rb"))
             )
             sheet, header, rows = self._find_table(book)
         except BaseException as error:
@@ -61,11 +62,11 @@ class ExcelSource(RowSource):
         self._rows = (rows[k] for k in self._filled)
         self.first_row = header + 2
         if max(map(_count_filled, rows[header:])) > len(self._columns):
-            input.log("columns without a name in the header are left out")
+            self.input.log("columns without a name in the header are left out")
         if len(book.sheet_names) > 1:
-            input.log(f"the table is on the sheet {sheet!r}")
+            self.input.log(f"the table is on the sheet {sheet!r}")
         if header:
-            input.log(f"the header is row {header + 1} of the sheet")
+            self.input.log(f"the header is row {header + 1} of the sheet")
         self._set_names([str(_to_plain_value(rows[header][j])) for j in self._columns])
 
     def _find_table(self, book: Any) -> tuple[str, int, list[Row]]:
@@ -98,17 +99,16 @@ class ExcelSource(RowSource):
         return as_column([_to_plain_value(row[j]) for row in rows], kind)
 
 
-def _check_size(input: Input) -> None:
+def _check_size(path: Path, budget: Budget) -> None:
     """Refuse a workbook that would take too much memory, by whatever name it calls its parts.
 
     Calamine makes a matrix that reaches to the last row and column of a sheet, in which every cell
     has its own copy of a shared text, and ends the process if that does not fit: a file with two
     cells could ask for 500 GB.
     """
-    budget = input.budget
     values: Counter[bytes] = Counter()
     text_sizes: list[int] = []
-    with zipfile.ZipFile(input.path) as archive:
+    with zipfile.ZipFile(path) as archive:
         members = archive.infolist()
         budget.check(sum(member.file_size for member in members), 2)
         n_sheets = 0

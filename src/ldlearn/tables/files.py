@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
 from ldlearn.exceptions import FileError, LDLearnError, ParameterError, TableError
-from ldlearn.tables.options import option
+from ldlearn.tables.options import cli_option
 
 PIPE = "-"
 BUFFER_BYTES = 4 << 20  # of a file that is read: what can be looked at before it is parsed
@@ -158,6 +158,13 @@ class Budget:
         )
 
 
+def find_label_file(labels: object) -> str | None:
+    """The NumPy file of labels that a choice of label columns names instead; None if none."""
+    if isinstance(labels, str | os.PathLike) and os.fspath(labels).endswith(".npy"):
+        return os.fspath(labels)
+    return None
+
+
 NO_LIMIT = Budget(max_bytes=1 << 62)
 
 
@@ -176,9 +183,9 @@ class Dialect:
         Any name that Python knows, such as "utf-8" or "cp1252".
     """
 
-    delimiter: str | None = option("CHAR", "Column separator; default: detected.")
-    decimal: str | None = option("CHAR", "Decimal mark, . or ,; default: detected.")
-    encoding: str | None = option("NAME", "Text encoding; default: detected.")
+    delimiter: str | None = cli_option("CHAR", "Column separator; default: detected.")
+    decimal: str | None = cli_option("CHAR", "Decimal mark, . or ,; default: detected.")
+    encoding: str | None = cli_option("NAME", "Text encoding; default: detected.")
 
     def __post_init__(self) -> None:
         delimiter = _SEPARATOR_NAMES.get(self.delimiter or "", self.delimiter)
@@ -216,59 +223,37 @@ class ReadingOptions:
         the file.
     """
 
-    format: str | None = option("FMT", "Format of standard input; default csv.", None, "--from")
+    format: str | None = cli_option("FMT", "Format of standard input; default csv.", None, "--from")
     dialect: Dialect = Dialect()
     on_message: OnMessage | None = None
     progress: Progress = no_progress
     max_bytes: int | None = None
 
 
-@dataclass
+@dataclass(frozen=True)
 class Input:
-    """A table to read: a file, standard input, or a data frame. It is opened by
-    `ldlearn.tables.formats.open_table`.
+    """A table to read: a file, standard input, or a data frame.
+
+    It is opened by `ldlearn.tables.formats.open_table`.
 
     Attributes
     ----------
     table : str or DataFrame
         The file, "-" for standard input, or the table itself.
-    format : str, optional
-        Format of the file, if it cannot be inferred from its name.
-    dialect : Dialect, optional
-        Dialect of a text table, as far as the user gives it.
-    on_message : callable, optional
-        Called with messages about anything unusual in the file; by default they become warnings.
-    progress : callable
-        Reports the progress of reading.
+    reading : ReadingOptions
     likely_decimal : {".", ","}
         The decimal mark of a text table, if it cannot be inferred from the numbers.
     label_file : str, optional
         A file of labels, which are joined to the columns of a NumPy array.
     list_column : str, optional
         The only label column, which may hold lists: 2,9 is no number there.
-    max_bytes : int, optional
-        The largest number of bytes that the table may take; by default it follows from the size of
-        the file.
-    title : str
-        What the format is called in messages.
-    on_progress : callable
-        Called with the number of bytes of every read.
-    stack : ExitStack
-        What was opened.
     """
 
     table: Any
-    format: str | None = None
-    dialect: Dialect | None = None
-    on_message: OnMessage | None = None
-    progress: Progress = no_progress
+    reading: ReadingOptions = ReadingOptions()
     likely_decimal: str = "."
     label_file: str | None = None
     list_column: str | None = None
-    max_bytes: int | None = None
-    title: str = "a table"
-    on_progress: OnProgress = report_nothing
-    stack: ExitStack = field(default_factory=ExitStack, init=False)
 
     @property
     def where(self) -> str:
@@ -282,21 +267,42 @@ class Input:
         """Whether it is a file or a named pipe."""
         return isinstance(self.table, str) and self.table != PIPE
 
-    @property
-    def decimal(self) -> str | None:
-        """The decimal mark, if the user gives it."""
-        return None if self.dialect is None else self.dialect.decimal
+    def log(self, message: str) -> None:
+        """Report something unusual about a file."""
+        if isinstance(self.table, str):
+            (self.reading.on_message or warn)(f"{self.where}: {message}.")
+
+
+@dataclass(frozen=True)
+class OpenInput:
+    """An open table: its bytes, and the memory that it may take.
+
+    Attributes
+    ----------
+    input : Input
+    title : str
+        What the format is called in messages.
+    on_progress : callable
+        Called with the number of bytes of every read.
+    stack : ExitStack
+        What was opened.
+    """
+
+    input: Input
+    title: str = "a table"
+    on_progress: OnProgress = report_nothing
+    stack: ExitStack = field(default_factory=ExitStack)
 
     @cached_property
     def file(self) -> io.BufferedReader:
         """The bytes, from the first to the last; those of a packed file are unpacked."""
-        if not self.has_path and sys.stdin is None:
+        raw: Any
+        if self.input.has_path:
+            raw = self.stack.enter_context(self.path.open("rb", buffering=0))
+        elif sys.stdin is None:
             raise FileError("standard input: it is closed; name a file.")
-        raw = (
-            self.stack.enter_context(self.path.open("rb", buffering=0))
-            if self.has_path
-            else sys.stdin.buffer
-        )
+        else:
+            raw = sys.stdin.buffer
         read = 0
         unpacked = 0
 
@@ -311,42 +317,34 @@ class Input:
             unpacked += amount
             self.budget.check(unpacked, STREAMED)
 
-        file = count_reads(cast(IO[bytes], raw), count_bytes)
-        return (
-            count_reads(cast(IO[bytes], gzip.GzipFile(fileobj=file)), check_unpacked)
-            if is_gzip(self.table)
-            else file
-        )
+        file = _count_reads(raw, count_bytes)
+        if not is_gzip(self.input.table):
+            return file
+        return _count_reads(gzip.GzipFile(fileobj=file), check_unpacked)
 
     @cached_property
     def budget(self) -> Budget:
         """What the table may take; there is no limit for one that is in memory."""
-        if not isinstance(self.table, str):
+        if not isinstance(self.input.table, str):
             return NO_LIMIT
-        is_known = self.has_path and os.path.isfile(self.table)
-        return Budget(os.path.getsize(self.table) if is_known else 0, self.max_bytes)
+        is_known = self.input.has_path and os.path.isfile(self.input.table)
+        size = os.path.getsize(self.input.table) if is_known else 0
+        return Budget(size, self.input.reading.max_bytes)
 
     @cached_property
     def path(self) -> Path:
-        """A file that can be read from its end, which a pipe does not have: that is copied
-        first."""
-        if self.has_path:
-            path = Path(self.table)
-            if path.is_dir() or not path.exists():
-                problem = (
-                    "it is a folder, not a table" if path.is_dir() else "there is no such file"
-                )
-                raise FileError(f"{path}: {problem}.")
+        """A file that can be read from its end; a pipe, which has none, is copied first."""
+        if self.input.has_path:
+            path = Path(self.input.table)
+            if path.is_dir():
+                raise FileError(f"{path}: it is a folder, not a table.")
+            if not path.exists():
+                raise FileError(f"{path}: there is no such file.")
             return path
         spooled = self.stack.enter_context(tempfile.NamedTemporaryFile(prefix="ldlearn-"))  # noqa: SIM115
         shutil.copyfileobj(self.file, spooled)
         spooled.flush()
         return Path(spooled.name)
-
-    def log(self, message: str) -> None:
-        """Report something unusual about a file."""
-        if isinstance(self.table, str):
-            (self.on_message or warn)(f"{self.where}: {message}.")
 
     @contextmanager
     def convert_errors(self) -> Iterator[None]:
@@ -355,39 +353,40 @@ class Input:
         Parsers of foreign formats raise many kinds of exceptions on broken files; the caller needs
         one.
         """
+        where = self.input.where
         try:
-            with prefix_errors(self.where), convert_os_errors(self.where, "read"):
+            with prefix_errors(where), convert_os_errors(where, "read"):
                 yield
         # These contain their remedy; a missing package is no fault of the file.
         except (LDLearnError, ImportError):
             raise
         except UnicodeError:
-            encoding = (self.dialect or Dialect()).encoding or "UTF-8"
+            encoding = self.input.reading.dialect.encoding or "UTF-8"
             problem = f"its text is not {encoding}; name its encoding (encoding=, --encoding)."
-            raise TableError(problem, where=self.where) from None
+            raise TableError(problem, where=where) from None
         except Exception as error:
             reason = " ".join(str(error).split())[:160] or type(error).__name__
-            raise TableError(
-                f"it cannot be read as {self.title}: {reason}", where=self.where
-            ) from error
+            problem = f"it cannot be read as {self.title}: {reason}"
+            raise TableError(problem, where=where) from error
 
 
 class _CountedReads(io.RawIOBase):
     """The bytes of another file; what is read is counted."""
 
-    def __init__(self, file: IO[bytes], on_read: OnProgress) -> None:
-        self._file, self._on_read = file, on_read
+    def __init__(self, file: Any, on_read: OnProgress) -> None:
+        self._file = file
+        self._on_read = on_read
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        count: int = self._file.readinto(buffer)  # type: ignore[attr-defined]
+        count: int = self._file.readinto(buffer)
         self._on_read(count)
         return count
 
 
-def count_reads(file: IO[bytes], on_read: OnProgress) -> io.BufferedReader:
+def _count_reads(file: Any, on_read: OnProgress) -> io.BufferedReader:
     """A file whose first ``BUFFER_BYTES`` can be looked at by ``peek``; ``on_read`` is called with
     amounts of bytes."""
     return io.BufferedReader(_CountedReads(file, on_read), BUFFER_BYTES)

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from ldlearn._messages import escape_commands, format_list
 from ldlearn.exceptions import FileError, TableError
 from ldlearn.tables.columns import FEATURE_MARK, MARKS, check_distinct, is_number
-from ldlearn.tables.files import PIPE, Budget, Dialect, Input, Output, is_gzip, prefix_errors
+from ldlearn.tables.files import (
+    PIPE,
+    Budget,
+    Dialect,
+    Input,
+    OpenInput,
+    Output,
+    is_gzip,
+    prefix_errors,
+)
 from ldlearn.tables.source import CHUNK_ROWS, FrameSource, Source
 
 # Ending of a file: module and name of its `Format`. A new format is one file and one line here, and
@@ -165,7 +174,7 @@ class Format:
     title : str
         What it is called in messages.
     source : callable
-        Makes a `Source` of an `Input`.
+        Makes a `Source` of an `OpenInput`.
     write_rows : callable, optional
         Writes tables of the same columns, one after the other, to an `Output`.
     write_content : callable, optional
@@ -175,7 +184,7 @@ class Format:
     """
 
     title: str
-    source: Callable[[Input], Source]
+    source: Callable[[OpenInput], Source]
     write_rows: Callable[[Output, Iterator[Table]], None] | None = None
     write_content: Callable[[Output, DatasetContent], None] | None = None
     is_text: bool = False
@@ -232,19 +241,19 @@ def open_table(input: Input, task: str = "rows", *, by_name: bool = True) -> Ite
         distinct.
     """
     if not isinstance(input.table, str):
-        yield FrameSource(input)
+        yield FrameSource(OpenInput(input))
         return
-    format = find_format(format_of(input.table, input.format))
-    if input.dialect not in (None, Dialect()) and not format.is_text:
+    format = find_format(format_of(input.table, input.reading.format))
+    if input.reading.dialect != Dialect() and not format.is_text:
         problem = f"a delimiter, a decimal mark and an encoding are for text tables, not for {format.title}."
         raise TableError(problem, where=input.table)
-    input.title = format.title
-    size = path.stat().st_size if (path := Path(input.table)).is_file() else None
-    with input.progress(task, size, is_bytes=True) as on_progress, input.stack:
-        input.on_progress = on_progress
-        with input.convert_errors():
-            source = format.source(input)
-            input.budget.check_columns(len(source.names))
+    path = Path(input.table)
+    size = path.stat().st_size if path.is_file() else None
+    with input.reading.progress(task, size, is_bytes=True) as on_progress, ExitStack() as stack:
+        opened = OpenInput(input, format.title, on_progress, stack)
+        with opened.convert_errors():
+            source = format.source(opened)
+            opened.budget.check_columns(len(source.names))
             if by_name:
                 _check_names(source)
         # Errors of the caller are not errors of the file: only a `TableError` gets the name of the

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ldlearn.exceptions import TableError
 from ldlearn.tables.annotation_formats import is_task
 from ldlearn.tables.columns import find_marked_labels
-from ldlearn.tables.files import Input, Output
+from ldlearn.tables.files import Budget, OpenInput, Output
 from ldlearn.tables.formats import Format, Table
 from ldlearn.tables.source import CHUNK_ROWS, Kind, RowSource, as_column, take_rows
 
@@ -30,18 +30,20 @@ class JsonSource(RowSource):
     The columns are the keys of the first rows.
     """
 
-    def __init__(self, input: Input, parse: Callable[[Input], Iterable[dict[str, Any]]]) -> None:
-        super().__init__(input)
-        rows = iter(parse(input))
+    def __init__(
+        self, opened: OpenInput, parse: Callable[[OpenInput], Iterable[dict[str, Any]]]
+    ) -> None:
+        super().__init__(opened)
+        rows = iter(parse(opened))
         # An object may leave out keys, so that one alone does not have all.
-        first = take_rows(rows, CHUNK_ROWS, input.budget)
+        first = take_rows(rows, CHUNK_ROWS, self.budget)
         if not first:
             raise TableError("the file is empty; one JSON object per line is needed.")
         if is_task(first[0]):
             from ldlearn.tables.annotations import count_tasks
 
-            found = count_tasks([*first, *rows], input.budget)
-            input.log("; ".join(found.messages))
+            found = count_tasks([*first, *rows], self.budget)
+            self.input.log("; ".join(found.messages))
             first = found.table.to_dict("records")
         self.names = list(dict.fromkeys(name for row in first for name in row))
         self.labels = find_marked_labels(self.names)
@@ -63,24 +65,24 @@ class JsonSource(RowSource):
         return as_column(cells, kind)
 
 
-def parse_lines(input: Input) -> Iterator[dict[str, Any]]:
+def parse_lines(opened: OpenInput) -> Iterator[dict[str, Any]]:
     """The objects of the lines; empty lines are skipped."""
     number = 0
-    while line := input.file.readline(_LONGEST_LINE):
+    while line := opened.file.readline(_LONGEST_LINE):
         if len(line) == _LONGEST_LINE:
             raise TableError(f"the line is longer than {_LONGEST_LINE >> 20} MB.", row=number + 1)
         if line.strip():
             number += 1
-            row = _parse_json(input, line, "line", number)
+            row = _parse_json(opened.budget, line, "line", number)
             if not isinstance(row, dict):
                 raise TableError('the line is no JSON object such as {"age": 3}.', row=number)
             yield row
 
 
-def parse_list(input: Input) -> list[dict[str, Any]]:
+def parse_list(opened: OpenInput) -> list[dict[str, Any]]:
     """The objects of a JSON file: a list of them, or one."""
-    input.budget.check(input.budget.size)
-    found = _parse_json(input, input.file.read(), "file")
+    opened.budget.check(opened.budget.size)
+    found = _parse_json(opened.budget, opened.file.read(), "file")
     rows = [found] if isinstance(found, dict) else found
     if (
         not isinstance(rows, list)
@@ -91,9 +93,9 @@ def parse_list(input: Input) -> list[dict[str, Any]]:
     return rows
 
 
-def _parse_json(input: Input, text: bytes, what: str, row: int | None = None) -> Any:
+def _parse_json(budget: Budget, text: bytes, what: str, row: int | None = None) -> Any:
     try:
-        return input.budget.parse_json(text)
+        return budget.parse_json(text)
     except TableError:
         raise
     except (ValueError, RecursionError) as error:

@@ -1,5 +1,6 @@
 """Tables with their labels: read, checked and cleaned, before anything is learned."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -7,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ldlearn.core.row_groups import Groups, join_groups, row_keys
+from ldlearn.core.row_groups import Groups, hash_rows, join_groups
 from ldlearn.exceptions import TableError
 from ldlearn.tables.column_types import (
     CellReport,
@@ -17,9 +18,16 @@ from ldlearn.tables.column_types import (
     describe_types,
     find_column_types,
 )
-from ldlearn.tables.columns import TableColumns, choose_columns, find_columns_to_keep
+from ldlearn.tables.columns import ColumnType, TableColumns, choose_columns, find_columns_to_keep
 from ldlearn.tables.features import SPARSE_BELOW, TablePreprocessing, clean_features
-from ldlearn.tables.files import Dialect, Input, ReadingOptions, prefix_errors, report_nothing
+from ldlearn.tables.files import (
+    Budget,
+    Input,
+    ReadingOptions,
+    find_label_file,
+    prefix_errors,
+    report_nothing,
+)
 from ldlearn.tables.formats import open_table
 from ldlearn.tables.label_lists import LabelList, expand_label_list
 from ldlearn.tables.options import ColumnOptions, Columns
@@ -72,7 +80,7 @@ class LabelledTable:
         ``sparse``, and that pays.
         """
         table = self.frame
-        report = CellReport(self.input.decimal)
+        report = CellReport(self.input.reading.dialect.decimal)
         # Before types are inferred, which differs for sparse columns.
         if isinstance(table, SparseTable) and not (sparse and table.density < SPARSE_BELOW):
             table = table.to_frame()
@@ -80,14 +88,15 @@ class LabelledTable:
             given = self.columns.types
             types = find_column_types(table, self.columns.features, **given, decimal=report.decimal)
             frame = _dense_columns(table)
-            inferred = set(types.numeric).difference(given.get("numeric", ()))
-            doubtful = [name for name in types.numeric if name in inferred and name in frame]
+            numeric = types.select(ColumnType.NUMERIC)
+            inferred = set(numeric).difference(given.get("numeric", ()))
+            doubtful = [name for name in numeric if name in inferred and name in frame]
             report.columns |= describe_doubtful_numbers(frame, doubtful)
         if len(types.left_out) == len(self.columns.features):
             why = "; ".join(describe_types(types.left_out))
             raise TableError(f"no column is left for the features ({why}).")
         cleaned = clean_features(table, types, report)
-        check_categories(cleaned, types.categorical)
+        check_categories(cleaned, types.select(ColumnType.CATEGORICAL))
         if types.units is None:
             units = {name: unit for name, unit in report.units.items() if unit}
             types = replace(types, units=units)
@@ -104,10 +113,12 @@ def read_labelled(
     """Read the columns of a file or a data frame that are wanted, and its labels."""
     only = labels[0] if isinstance(labels, list | tuple) and len(labels) == 1 else labels
     list_column = only if isinstance(only, str) else None
-    with open_table(Input(table, **vars(reading), list_column=list_column), "reading") as source:
-        dialect = replace(source.input.dialect or Dialect(), decimal=source.decimal)
-        input = replace(source.input, dialect=dialect)
-        columns = choose_columns(source, labels, options)
+    label_file = find_label_file(labels)
+    input = Input(table, reading, label_file=label_file, list_column=list_column)
+    with open_table(input, "reading") as source:
+        dialect = replace(reading.dialect, decimal=source.decimal)
+        input = replace(input, reading=replace(reading, dialect=dialect))
+        columns = choose_columns(source, label_file or labels, options)
         # A column of lists gives its name to no degrees.
         named = columns.labels if len(columns.labels) > 1 else []
         kept = find_columns_to_keep(source, keep, columns.id, named)
@@ -116,14 +127,15 @@ def read_labelled(
         kinds: dict[str, Kind] = dict.fromkeys(kept, "text")
         kinds |= dict.fromkeys([*columns.features, *columns.labels], "any")
         # As text: codes keep leading zeros, and dates their form.
-        for kind in ("categorical", "datetime", "text"):
-            kinds |= dict.fromkeys(columns.types.get(kind, ()), "text")
+        for type_, names in columns.types.items():
+            if type_ is not ColumnType.NUMERIC:
+                kinds |= dict.fromkeys(names, "text")
         for name in (columns.id, columns.groups):
             if name is not None:
                 kinds[name] = "text"
         table = source.read(kinds, sparse=True)
         table = _reread_mixed_columns(table, columns.features, input)
-        found = _read_labels(table, columns, input, options)
+        found = _read_labels(table, columns, input, source.budget, options)
     if found.label_list is not None:
         input.log(found.label_list.describe(found.columns.labels))
     if dropped := len(table) - len(found.labels.values):
@@ -143,9 +155,11 @@ def _reread_mixed_columns(table: Any, features: Sequence[str], input: Input) -> 
     mixed = [
         name for name in features if name in of_objects and _mixes_numbers_and_texts(frame[name])
     ]
-    if not mixed or not (input.has_path and input.path.is_file()):  # a pipe is read only once
+    # A pipe is read only once.
+    if not mixed or not (input.has_path and os.path.isfile(input.table)):
         return table
-    with open_table(replace(input, on_message=report_nothing), "reading") as source:
+    silent = replace(input.reading, on_message=report_nothing)
+    with open_table(replace(input, reading=silent), "reading") as source:
         return table.assign(**source.read(dict.fromkeys(mixed, "text")))
 
 
@@ -156,14 +170,14 @@ def _mixes_numbers_and_texts(series: Any) -> bool:
 
 
 def _read_labels(
-    frame: Any, columns: TableColumns, input: Input, options: ColumnOptions
+    frame: Any, columns: TableColumns, input: Input, budget: Budget, options: ColumnOptions
 ) -> LabelledTable:
     """Only a single label column can hold lists, which become a column for each label."""
     expanded = frame
     names = columns.labels
     listed = None
     if len(names) == 1 or options.separator is not None:
-        expanded, names, listed = expand_label_list(frame, names, options.separator, input.budget)
+        expanded, names, listed = expand_label_list(frame, names, options.separator, budget)
     # The 0/1 columns have taken its place.
     if listed is not None and listed.column in columns.kept:
         expanded = expanded.assign(**{listed.column: frame[listed.column]})
@@ -179,7 +193,7 @@ def find_groups(X: Any, named: Groups | None = None) -> tuple[Groups, int]:
 
     Also returns the number of rows that repeat an earlier row.
     """
-    keys = row_keys(X)
+    keys = hash_rows(X)
     n_repeated = len(keys) - len(np.unique(keys))
     groups = join_groups(keys) if named is None else join_groups(keys, named)
     return groups, n_repeated

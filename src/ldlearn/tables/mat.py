@@ -8,6 +8,8 @@ structures and objects.
 import math
 import struct
 import zlib
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +19,8 @@ from numpy.typing import NDArray
 
 from ldlearn._optional_imports import import_optional
 from ldlearn.exceptions import TableError
-from ldlearn.tables.arrays import ArraySource, to_arrays
-from ldlearn.tables.files import Budget, Input, Output
+from ldlearn.tables.arrays import open_arrays, to_arrays
+from ldlearn.tables.files import Budget, Output
 from ldlearn.tables.formats import DatasetContent, Format
 
 _HDF5, _PREFACE = b"\x89HDF\r\n\x1a\n", 512
@@ -85,27 +87,27 @@ class _ElementReader:
         return np.frombuffer(content, dtype=dtype)
 
 
-def read_mat5(input: Input) -> dict[str, Any]:
+def read_mat5(path: Path, budget: Budget) -> dict[str, Any]:
     """Numeric matrices (and texts, as str) of a file; cells, structures and objects are passed
     over."""
     arrays = {}
-    with input.path.open("rb") as file:
+    with path.open("rb") as file:
         endian = {b"IM": "<", b"MI": ">"}.get(file.read(128)[126:])
         if endian is None:
             raise TableError("this is no MATLAB file of version 5")
         while tag := file.read(8):
             kind, length = _read_tag(tag, endian)
-            if file.tell() + length > input.budget.size:
+            if file.tell() + length > budget.size:
                 raise TableError("the file is cut off")
             content: bytes | memoryview = file.read(length)
             if kind == _COMPRESSED:
                 # Decompressed to at most the size that the tag of the matrix announces.
                 kind, length = _read_tag(zlib.decompressobj().decompress(content, 8), endian)
-                input.budget.check(length)
+                budget.check(length)
                 content = memoryview(zlib.decompressobj().decompress(content, 8 + length))[8:]
             if kind != _MATRIX:
                 raise TableError("the file is not made of matrices")
-            if content and (named := _read_matrix(_ElementReader(content, endian), input.budget)):
+            if content and (named := _read_matrix(_ElementReader(content, endian), budget)):
                 name, arrays[name] = named
     return arrays
 
@@ -170,13 +172,13 @@ def checked_csr(values: Any, rows: Any, starts: Any, shape: tuple[int, ...]) -> 
     return matrix.tocsr()
 
 
-def read_mat(input: Input) -> dict[str, Any]:
+def read_mat(path: Path, budget: Budget) -> dict[str, Any]:
     """Numeric matrices (and texts, as str) of a file of either version."""
-    with input.path.open("rb") as file:
+    with path.open("rb") as file:
         start = file.read(_PREFACE + len(_HDF5))
     # HDF5, with or without MATLAB's preface
     is_version_7 = start.startswith(_HDF5) or start.endswith(_HDF5)
-    return _read_mat73(input) if is_version_7 else read_mat5(input)
+    return _read_mat73(path, budget) if is_version_7 else read_mat5(path, budget)
 
 
 def _write_mat(output: Output, content: DatasetContent) -> None:
@@ -188,13 +190,13 @@ def _write_mat(output: Output, content: DatasetContent) -> None:
     output.save(lambda file: scipy.io.savemat(file, to_arrays(content), do_compression=True))
 
 
-def _read_mat73(input: Input) -> dict[str, Any]:
+def _read_mat73(path: Path, budget: Budget) -> dict[str, Any]:
     h5py = import_optional("h5py", "tables", "MATLAB 7.3 files")
     arrays = {}
-    with h5py.File(input.path, "r") as file:
+    with h5py.File(path, "r") as file:
         # MATLAB keeps what cells and objects refer to under names such as #refs#.
         for name in (name for name in file if not name.startswith("#")):
-            if (value := _load_item(h5py, _get_item(h5py, file, name), input)) is not None:
+            if (value := _load_item(h5py, _get_item(h5py, file, name), budget)) is not None:
                 arrays[name] = value
     return arrays
 
@@ -206,12 +208,12 @@ def _get_item(h5py: Any, group: Any, name: str) -> Any:
     return group.get(name)
 
 
-def _load_item(h5py: Any, item: Any, input: Input) -> Any:
+def _load_item(h5py: Any, item: Any, budget: Budget) -> Any:
     if isinstance(item, h5py.Group):
-        return _load_sparse(h5py, item, input) if "MATLAB_sparse" in item.attrs else None
+        return _load_sparse(h5py, item, budget) if "MATLAB_sparse" in item.attrs else None
     if item.dtype.kind not in "biuf":
         return None
-    values = _load_numbers(item, input)
+    values = _load_numbers(item, budget)
     matlab_class = item.attrs.get("MATLAB_class", b"")
     if "MATLAB_empty" in item.attrs:
         # Of an empty array MATLAB stores the shape in place of the numbers; a file may lie about
@@ -227,14 +229,14 @@ def _load_item(h5py: Any, item: Any, input: Input) -> Any:
     return values.T  # MATLAB stores columns first, HDF5 rows first
 
 
-def _load_numbers(item: Any, input: Input) -> Any:
+def _load_numbers(item: Any, budget: Budget) -> Any:
     """Values of an array, after its declared size and where its bytes come from have been looked
     at."""
     if item.external or item.is_virtual or item.compression not in _FILTERS:
         raise TableError(f"{item.name!r} lies in another file or is packed in an unusual way.")
-    input.budget.spend_array(item.shape or ())
+    budget.spend_array(item.shape or ())
     if item.compression is not None:
-        _check_chunks(item, input.budget)
+        _check_chunks(item, budget)
     return np.asarray(item[()])
 
 
@@ -250,22 +252,20 @@ def _check_chunks(item: Any, budget: Budget) -> None:
             raise TableError(f"{item.name!r} has a chunk of another size than it announces.")
 
 
-def _load_sparse(h5py: Any, group: Any, input: Input) -> Any:
+def _load_sparse(h5py: Any, group: Any, budget: Budget) -> Any:
     n_rows = int(group.attrs["MATLAB_sparse"])
     # Rows without entries take memory, too, once the matrix is stored by rows.
-    input.budget.spend_array((n_rows,))
+    budget.spend_array((n_rows,))
     items = [_get_item(h5py, group, key) for key in ("data", "ir", "jc")]
     if not isinstance(items[2], h5py.Dataset):
         raise TableError(f"the sparse array {group.name!r} has no columns.")
-    starts = np.ravel(_load_numbers(items[2], input))
+    starts = np.ravel(_load_numbers(items[2], budget))
     if not all(
         isinstance(item, h5py.Dataset) for item in items
     ):  # MATLAB leaves them out if all is zero
         return scipy.sparse.csr_matrix((n_rows, len(starts) - 1))
-    values, rows = (np.ravel(_load_numbers(item, input)) for item in items[:2])
+    values, rows = (np.ravel(_load_numbers(item, budget)) for item in items[:2])
     return checked_csr(values, rows, starts, (n_rows, len(starts) - 1))
 
 
-MAT = Format(
-    "a MATLAB file", lambda input: ArraySource(input, read_mat(input)), write_content=_write_mat
-)
+MAT = Format("a MATLAB file", partial(open_arrays, read=read_mat), write_content=_write_mat)

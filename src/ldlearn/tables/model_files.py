@@ -27,6 +27,7 @@ from ldlearn.base.discovery import installed_versions
 from ldlearn.core.scaling import to_dense
 from ldlearn.exceptions import FileError, ModelFileError
 from ldlearn.tables.column_types import CellReport
+from ldlearn.tables.columns import ColumnType
 from ldlearn.tables.files import atomic_write, convert_os_errors
 from ldlearn.tables.model_schema import find_schema, import_method, is_record, schema_of
 from ldlearn.tables.table_model import TableModel
@@ -420,14 +421,16 @@ def _probe_predictions(model: Any, X: Any = None) -> dict[str, NDArray[Any]]:
 
 def _made_up_table(model: TableModel) -> Any:
     """Rows with missing, ordinary and unseen values in every column."""
+    others: dict[str, list[str | None]] = {}
+    for name, type_ in model.types.columns.items():
+        if type_ is not ColumnType.NUMERIC:
+            others[name] = [None, "never seen", "0"]
+        elif model.units.get(name) == "%":
+            others[name] = [None, "0%", "100%"]
+    names = [name for name in model.features if name not in others]
     pandas = import_pandas()
-    percentages = [name for name in model.numeric if model.units.get(name) == "%"]
-    numeric = [name for name in model.numeric if model.units.get(name) != "%"]
-    numbers = pandas.DataFrame(np.tile([[np.nan], [0.0], [1.0]], len(numeric)), columns=numeric)
-    others = {
-        name: [None, "never seen", "0"] for name in (*model.categorical, *model.dates, *model.texts)
-    }
-    others |= {name: [None, "0%", "100%"] for name in percentages}
+    # Thousands of columns are made at once.
+    numbers = pandas.DataFrame(np.tile([[np.nan], [0.0], [1.0]], len(names)), columns=names)
     return numbers.join(pandas.DataFrame(others, dtype=object), how="outer")
 
 

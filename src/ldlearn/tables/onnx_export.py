@@ -17,9 +17,9 @@ from ldlearn.core.trees import Trees
 from ldlearn.exceptions import ModelFileError
 from ldlearn.learning import MLPLDL, BoostedLDL
 from ldlearn.tables.description import linear_softmax
+from ldlearn.tables.features import HANDLERS
 from ldlearn.tables.files import write_file
 from ldlearn.tables.table_model import TableModel
-from ldlearn.tables.values import TRUTH_SPELLINGS
 
 
 def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
@@ -43,7 +43,8 @@ def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
     ModelFileError
         If the model is of another kind, or has columns of dates or prose.
     """
-    other = [*model.dates, *model.texts]
+    columns = model.types.columns.items()
+    other = [name for name, type_ in columns if HANDLERS[type_].export is None]
     if other:
         raise ModelFileError(
             f"dates and texts such as {other[0]!r} cannot be exported, because ONNX has no way to read them; leave "
@@ -56,26 +57,11 @@ def export_onnx(model: TableModel, path: str | os.PathLike[str]) -> None:
 
 
 def _add_preprocessing(graph: _Graph, model: TableModel) -> str:
-    """What the estimator gets: scaled numbers, and the one-hot code of each text column."""
-    steps, parts = model.preprocessing, []
-    if model.numeric:
-        missing = graph.node("IsNaN", ["numbers"])
-        filled = graph.node("Where", [missing, graph.constant(steps.medians), "numbers"])
-        centred = graph.node("Sub", [filled, graph.constant(steps.means)])
-        parts.append(graph.node("Div", [centred, graph.constant(steps.scales)]))
-    for j, (values, mode) in enumerate(zip(steps.categories, steps.modes, strict=True)):
-        # An empty text is one more value, with the code of the value that missing ones get; so is
-        # another spelling.
-        alike = {"": mode}
-        alike |= {other: usual for other, usual in TRUTH_SPELLINGS.items() if usual in values}
-        column = graph.node("Gather", ["texts", graph.constant(j, np.int64)], axis=1)
-        # zeros=1: a text never seen in training gets zeros, as in Python, and no error.
-        code = graph.node(
-            "OneHotEncoder", [column], "ai.onnx.ml", cats_strings=[*values, *alike], zeros=1
-        )
-        codes = np.eye(len(values))
-        codes = np.vstack([codes, *(codes[values.index(usual)] for usual in alike.values())])
-        parts.append(graph.node("MatMul", [graph.as_double(code), graph.constant(codes)]))
+    """What the estimator gets: scaled numbers, and the one-hot code of each categorical column."""
+    parts = []
+    for handler in HANDLERS.values():
+        if handler.export is not None:
+            parts += handler.export(model.preprocessing, graph)
     return graph.node("Concat", parts, axis=1)
 
 

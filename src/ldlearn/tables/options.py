@@ -1,6 +1,6 @@
 """The options of functions on tables, which are the options of the commands too.
 
-Each group is a frozen dataclass. An `option` is also one of the command line, which derives its
+Each group is a frozen dataclass. A `cli_option` is also one of the command line, which derives its
 name, metavariable and help from the field; a field without help is for Python only.
 """
 
@@ -11,7 +11,7 @@ from typing import Any
 Columns = str | int | slice | Sequence[str | int | slice] | None
 
 
-def option(metavar: str | None, help: str, default: Any = None, *flags: str) -> Any:
+def cli_option(metavar: str | None, help: str, default: Any = None, *flags: str) -> Any:
     """A field that is an option of the command line, by default under the name of the field."""
     return field(default=default, metadata={"metavar": metavar, "help": help, "flags": flags})
 
@@ -35,8 +35,8 @@ class LabelOptions:
         more than 10 % are empty and all others positive, this has to be stated.
     """
 
-    kind: str = option("KIND", "votes; mixed (0/1, degrees).", "auto")
-    blank: float | None = option("0|nan", "Empty label cells are 0, or unknown (default).")
+    kind: str = cli_option("KIND", "votes; mixed (0/1, degrees).", "auto")
+    blank: float | None = cli_option("0|nan", "Empty label cells are 0, or unknown (default).")
 
 
 @dataclass(frozen=True)
@@ -76,17 +76,19 @@ class ColumnOptions(LabelOptions):
         as one.
     """
 
-    zeros: str | None = option("none|less", "0 means none (default), or less: not a main label.")
-    empty_rows: str = option("HOW", "Rows of 0 only: error (default), drop, unknown.", "error")
-    separator: str | None = option("CHAR", "Separates the labels in a single column of lists.")
-    features: Columns = option("COLS", "Features; default: all other columns.")
-    numeric: Columns = option("COLS", "Numeric features; malformed cells are missing.")
-    categorical: Columns = option("COLS", "Categorical features.")
-    datetime: Columns | Mapping[str, str] = option("COLS", "Datetime features.")
-    text: Columns = option("COLS", "Text features: TF-IDF, or an embedding.")
-    ignore: Columns = option("COLS", "Columns to leave out.")
-    id: str | None = option("COL", "Identifier column.")
-    groups: str | None = option("COL", "Column of groups that are split as a whole.")
+    zeros: str | None = cli_option(
+        "none|less", "0 means none (default), or less: not a main label."
+    )
+    empty_rows: str = cli_option("HOW", "Rows of 0 only: error (default), drop, unknown.", "error")
+    separator: str | None = cli_option("CHAR", "Separates the labels in a single column of lists.")
+    features: Columns = cli_option("COLS", "Features; default: all other columns.")
+    numeric: Columns = cli_option("COLS", "Numeric features; malformed cells are missing.")
+    categorical: Columns = cli_option("COLS", "Categorical features.")
+    datetime: Columns | Mapping[str, str] = cli_option("COLS", "Datetime features.")
+    text: Columns = cli_option("COLS", "Text features: TF-IDF, or an embedding.")
+    ignore: Columns = cli_option("COLS", "Columns to leave out.")
+    id: str | None = cli_option("COL", "Identifier column.")
+    groups: str | None = cli_option("COL", "Column of groups that are split as a whole.")
 
 
 @dataclass(frozen=True)
@@ -105,9 +107,9 @@ class RowOptions(LabelOptions):
         Whether an existing output is replaced.
     """
 
-    id: str | None = option("COL", "Identifier column.")
-    keep: Columns = option("COLS", "Columns to write; default: texts.")
-    overwrite: bool = option(None, "Do not overwrite an existing file.", True, "--no-clobber")
+    id: str | None = cli_option("COL", "Identifier column.")
+    keep: Columns = cli_option("COLS", "Columns to write; default: texts.")
+    overwrite: bool = cli_option(None, "Do not overwrite an existing file.", True, "--no-clobber")
 
 
 @dataclass(frozen=True)
@@ -138,13 +140,13 @@ class WritingOptions:
         Whether an existing output is replaced.
     """
 
-    to: str | None = option("FMT", "Format of standard output.")
-    round: int | None = option("N", "Decimals of the degrees; default: all.")
-    interval: float | None = option(
+    to: str | None = cli_option("FMT", "Format of standard output.")
+    round: int | None = cli_option("N", "Decimals of the degrees; default: all.")
+    interval: float | None = cli_option(
         "LEVEL", "Add LABEL_low, LABEL_high: intervals of this nominal level."
     )
-    raters: float | None = option("N", "For --interval: number of raters of a row.")
-    flag_far: bool = option(None, "Add a column far: 1 if the row is far from training.", False)
-    keep: Columns = option("COLS", "Columns of DATA to write too.")
-    raw: bool = option(None, "Do not escape formulas and control characters.", False)
-    overwrite: bool = option(None, "Do not overwrite an existing file.", True, "--no-clobber")
+    raters: float | None = cli_option("N", "For --interval: number of raters of a row.")
+    flag_far: bool = cli_option(None, "Add a column far: 1 if the row is far from training.", False)
+    keep: Columns = cli_option("COLS", "Columns of DATA to write too.")
+    raw: bool = cli_option(None, "Do not escape formulas and control characters.", False)
+    overwrite: bool = cli_option(None, "Do not overwrite an existing file.", True, "--no-clobber")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ldlearn.exceptions import TableError
 from ldlearn.tables.columns import check_distinct, find_columns, find_marked_labels
-from ldlearn.tables.files import NO_LIMIT, STREAMED, Budget, Input, is_gzip
+from ldlearn.tables.files import NO_LIMIT, STREAMED, Budget, OpenInput, is_gzip
 from ldlearn.tables.options import Columns
 from ldlearn.tables.values import import_pandas, to_numbers
 
@@ -71,8 +71,11 @@ class Source:
     cell_bytes: ClassVar[int] = 8
     text_bytes: int = 0
 
-    def __init__(self, input: Input) -> None:
-        self.input, self.decimal = input, input.decimal
+    def __init__(self, opened: OpenInput) -> None:
+        self.opened = opened
+        self.input = opened.input
+        self.budget = opened.budget
+        self.decimal = self.input.reading.dialect.decimal
 
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """The rows in one or more data frames with the columns in ``kinds``, named by their
@@ -145,11 +148,10 @@ class Source:
 
         All of them together may take some ``times`` the limit: more if they are not kept.
         """
-        budget = self.input.budget
         blocks = self.blocks(kinds)
         needed = 0
         while True:
-            with self.input.convert_errors():
+            with self.opened.convert_errors():
                 block = next(blocks, None)
             if block is None:
                 return
@@ -163,17 +165,17 @@ class Source:
                 needed += sum(
                     len(cell) for cell in texts.to_numpy().ravel() if isinstance(cell, str)
                 )
-            budget.check(needed + self.text_bytes, times)
+            self.budget.check(needed + self.text_bytes, times)
             yield block
 
     def _check_text_columns(self, count: int) -> None:
         """Refuse so many columns of texts, each of which takes work of its own."""
-        self.input.budget.check_columns(count, _TEXT_COLUMN_BYTES)
+        self.budget.check_columns(count, _TEXT_COLUMN_BYTES)
 
     def _set_names(self, names: list[str]) -> None:
         """Take the names of a header without spaces around them, and find those that mark
         labels."""
-        self.input.budget.check_columns(len(names))
+        self.budget.check_columns(len(names))
         self.names = [name.strip() for name in names]
         self.labels = find_marked_labels(self.names)
 
@@ -188,7 +190,7 @@ class RowSource(Source):
     def blocks(self, kinds: Mapping[int, Kind]) -> Iterator[Any]:
         """See `Source.blocks`."""
         first = 1
-        while rows := take_rows(self._rows, rows_per_chunk(128 * len(kinds)), self.input.budget):
+        while rows := take_rows(self._rows, rows_per_chunk(128 * len(kinds)), self.budget):
             yield make_frame(
                 {i: self._column(rows, i, kind, first) for i, kind in kinds.items()}, first
             )
@@ -340,9 +342,9 @@ class SparseTable:
 class FrameSource(Source):
     """A table in memory, read as a file is."""
 
-    def __init__(self, input: Input) -> None:
-        super().__init__(input)
-        self._frame = as_frame(input.table)
+    def __init__(self, opened: OpenInput) -> None:
+        super().__init__(opened)
+        self._frame = as_frame(self.input.table)
         self.names = list(self._frame.columns)
 
     def _read_tables(self, kinds: Mapping[str, Kind], times: int = 1) -> Iterator[Any]:

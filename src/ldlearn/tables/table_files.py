@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from ldlearn.compose.method_names import DEFAULT_METHOD, make_enhancer
-from ldlearn.core.row_groups import Groups, Keys, join_groups, row_keys
+from ldlearn.core.row_groups import Groups, Keys, hash_rows, join_groups
 from ldlearn.core.simplex import Array, Mask
 from ldlearn.core.targets import split_observed
 from ldlearn.core.votes import label_weights, profile_log_rate, vote_losses
@@ -17,8 +18,8 @@ from ldlearn.exceptions import ParameterError, TableError
 from ldlearn.metrics import get_metric
 from ldlearn.metrics.against_baselines import Score, scorable_rows, score_with_baselines, wants_all
 from ldlearn.tables.column_types import CellReport
-from ldlearn.tables.columns import check_columns, find_columns_to_keep
-from ldlearn.tables.files import PIPE, Input, ReadingOptions, prefix_errors
+from ldlearn.tables.columns import ColumnType, check_columns, find_columns_to_keep
+from ldlearn.tables.files import PIPE, Input, ReadingOptions, find_label_file, prefix_errors
 from ldlearn.tables.formats import check_output, open_table, write_table
 from ldlearn.tables.labelled_table import read_labelled
 from ldlearn.tables.model_files import load_table_model
@@ -105,7 +106,7 @@ def predict_table(
     """
     loaded = load_table_model(model)
     writer = Writer(output, [data, model], writing)
-    input = loaded.make_input(data, **vars(reading))
+    input = loaded.make_input(data, reading)
     return _write_in_chunks(input, loaded, loaded.predict, (), writer, id)
 
 
@@ -146,7 +147,7 @@ def enhance_table(
         found, rows = found.handle_empty_rows(columns.empty_rows)
         return frame.iloc[rows].assign(**dict(zip(loaded.labels, found.values.T, strict=True)))
 
-    input = loaded.make_input(data, **vars(reading), label_file=labels)
+    input = loaded.make_input(data, reading, labels)
     enhance = partial(loaded.enhance, blank=np.nan)  # what is still empty is unknown
     written = _write_in_chunks(
         input, loaded, enhance, loaded.labels, writer, columns.id, with_labels
@@ -203,7 +204,7 @@ def fit_enhance_table(
 
 
 def _check_label_file(labels: str | None) -> None:
-    if labels is not None and not labels.endswith(".npy"):
+    if labels is not None and find_label_file(labels) is None:
         raise ParameterError(
             "labels has no meaning beside a model unless it is a NumPy file (.npy); leave it out."
         )
@@ -243,7 +244,7 @@ def evaluate_table(
             get_metric(name)  # a wrong name fails before the table is read
     _check_label_file(labels)
     loaded = load_table_model(model)
-    input = loaded.make_input(data, **vars(reading), label_file=labels)
+    input = loaded.make_input(data, reading, labels)
     truths = []
     predictions = []
     by_classifier = []
@@ -260,7 +261,7 @@ def evaluate_table(
             if loaded.classifier is not None:
                 by_classifier.append(loaded.classifier.predict(X))
             rows.extend(frame.index)
-            key_chunks.append(row_keys(X))
+            key_chunks.append(hash_rows(X))
             group_chunks += [frame[name] for name in grouped]
         if not rows:
             raise TableError("the table has no rows.")
@@ -386,11 +387,10 @@ def columns_to_read(
     if labels and model.label_list is not None and model.label_list.column in source.names:
         labels = (model.label_list.column,)
     check_columns(source.names, labels, "label")
-    as_text = [*kept, *model.categorical, *model.dates, *model.texts]
-    if id is not None:
-        as_text.insert(0, id)
-    kinds: dict[str, Kind] = dict.fromkeys(as_text, "text")
-    return kinds | dict.fromkeys((*model.numeric, *labels), "any")
+    kinds: dict[str, Kind] = dict.fromkeys(kept if id is None else [id, *kept], "text")
+    for name, type_ in model.types.columns.items():
+        kinds[name] = "any" if type_ is ColumnType.NUMERIC else "text"
+    return kinds | dict.fromkeys(labels, "any")
 
 
 def _find_id_column(source: Source, model: TableModel, id: str | None) -> str | None:
@@ -476,7 +476,7 @@ def read_model_rows(
     inputs = [name for name in (data, model) if isinstance(name, str)]
     check_output(output, inputs, overwrite=rows.overwrite)
     model = load_table_model(model)
-    input = model.make_input(data, **vars(reading))
+    input = model.make_input(data, reading)
     with open_table(input) as source:
         report = CellReport(source.decimal)
         id = _find_id_column(source, model, rows.id)
@@ -526,7 +526,7 @@ def read_model_rows(
 def _recover_degrees(estimator: Any, X: Any, labels: Array) -> tuple[Array, Mask]:
     """Degrees of the rows with 0/1 labels that the estimator can enhance, and which these are."""
     recovered = (labels == 1).any(axis=1)
-    if not estimator.capabilities().unknown_labels:
+    if not get_tags(estimator).unknown_labels:
         recovered &= ~np.isnan(labels).any(axis=1)
     degrees = np.full(labels.shape, np.nan)
     if recovered.any():

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.utils import get_tags
 
 from ldlearn._messages import format_list
 from ldlearn.base.discovery import installed_versions
@@ -114,7 +115,7 @@ def report_assumed_zeros(
     params: Mapping[str, Any] | None,
 ) -> None:
     """Report what a 0 is taken for, unless the user says what it means."""
-    on_message = table.input.on_message
+    on_message = table.input.reading.on_message
     if on_message is not None and columns.zeros is None and "zeros" not in (params or {}):
         table.labels.report_zeros(estimator, on_message)
 
@@ -194,7 +195,8 @@ def _score_held_out(
             part, X, _ = TableModel.fit_labelled(
                 training_table, model.estimator, embedding, model.types
             )
-            X_test = part.transform(table.frame.iloc[test], CellReport(table.input.decimal))
+            report = CellReport(table.input.reading.dialect.decimal)
+            X_test = part.transform(table.frame.iloc[test], report)
             P = np.asarray(part.estimator.predict(X_test))
     # Such as a label that is unknown in all remaining rows: then there is no check, but still a
     # model.
@@ -226,7 +228,7 @@ def _fit_plain_classifier(estimator: Any, X: Any, T: Array, groups: Groups | Non
     size = rows.sum() * X.shape[1] * T.shape[1]
     if isinstance(estimator, FromClassifier) or size > _MAX_CLASSIFIER_SIZE:
         return None
-    classifier = plain_classifier("none" if estimator.capabilities().keeps_zeros else "less")
+    classifier = plain_classifier("none" if get_tags(estimator).keeps_zeros else "less")
     if groups is not None:
         groups = groups[rows]
     try:

@@ -10,12 +10,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from ldlearn.core.row_groups import Keys, row_keys
+from ldlearn.core.row_groups import Keys, hash_rows
 from ldlearn.exceptions import TableError
 from ldlearn.joint import DLDL
 from ldlearn.solvers.default_gamma import ScaleWarning
 from ldlearn.tables.column_types import CellReport, ColumnTypes
-from ldlearn.tables.columns import check_columns
+from ldlearn.tables.columns import ColumnType, check_columns
 from ldlearn.tables.features import TablePreprocessing, clean_features, summarize_columns
 from ldlearn.tables.files import Input, ReadingOptions
 from ldlearn.tables.label_lists import LabelList, with_label_columns
@@ -135,8 +135,8 @@ class TableModel:
             One row a sample.
         labels : str or sequence
             The label columns: 0/1 (empty where unknown, if the estimator takes that), degrees that
-            sum to 1 if the estimator is a learner, or votes (see `LabelOptions`). Or one column of lists:
-            ``sky|sea``.
+            sum to 1 if the estimator is a learner, or votes (see `LabelOptions`). Or one column of
+            lists: ``sky|sea``.
         estimator : estimator, optional
             Anything of the library that predicts, unfitted; by default `DLDL`.
         embedding : transformer, optional
@@ -159,14 +159,14 @@ class TableModel:
         # A frame gives the estimator the names of the labels.
         y = import_pandas().DataFrame(targets.y, columns=list(model.labels))
         row_data = dict(targets.row_data)
-        if table.columns.groups is not None and model.estimator.capabilities().groups:
+        if table.columns.groups is not None and get_tags(model.estimator).groups:
             row_data["groups"] = table.named_groups
         with warnings.catch_warnings():
             # Numbers are standardised; words, categories and embeddings have another scale on
             # purpose.
             warnings.simplefilter("ignore", ScaleWarning)
             model.estimator.fit(X, y, **row_data)
-        keys = row_keys(X)
+        keys = hash_rows(X)
         model.training_keys = sample_keys(keys)
         model.facts["repeated_rows"] = len(keys) - len(np.unique(keys))
         return model, X, targets
@@ -184,19 +184,21 @@ class TableModel:
         estimator = DLDL() if estimator is None else clone(estimator)
         sparse = bool(get_tags(estimator).input_tags.sparse)
         cleaned, types, report = table.clean(types, sparse=sparse)
-        if embedding is not None and not types.texts:
+        if embedding is not None and not types.select(ColumnType.TEXT):
             raise TableError(
                 "no column is prose, which an embedding needs; name one with --text (text=...)."
             )
-        targets, labels = table.labels.for_estimator(estimator), tuple(table.labels.names)
+        targets = table.labels.for_estimator(estimator)
+        labels = tuple(table.labels.names)
         preprocessing, X = TablePreprocessing.fit(
             cleaned, types, sparse=sparse, embedding=embedding
         )
-        T, columns = targets.truth, summarize_columns(cleaned, types, report)
-        ids = table.columns.id
-        repeated = (
-            [] if ids in (None, table.columns.groups) else describe_repeated(table.frame[ids])
-        )
+        T = targets.truth
+        columns = summarize_columns(cleaned, types, report)
+        messages = [*targets.messages, *columns["warnings"]]
+        id = table.columns.id
+        if id is not None and id != table.columns.groups:
+            messages += describe_repeated(table.frame[id])
         facts = {
             "rows": len(T),
             "transformed_features": X.shape[1],
@@ -206,32 +208,39 @@ class TableModel:
             "mean_distribution": mean_distribution(T).tolist(),
             "holdout": None,
             **columns,
-            "warnings": [*targets.messages, *columns["warnings"], *repeated],
+            "warnings": messages,
         }
         if table.label_list is not None:
             facts["label_list"] = table.label_list._asdict()
-        names = (types.numeric, types.categorical, labels, table.columns.id)
-        formats = (
-            dict(types.dates),
-            types.texts,
-            dict(types.units or {}),
-            table.input.decimal or ".",
+        model = cls(
+            estimator,
+            preprocessing,
+            types.select(ColumnType.NUMERIC),
+            types.select(ColumnType.CATEGORICAL),
+            labels,
+            id,
+            facts,
+            dates=dict(types.formats),
+            texts=types.select(ColumnType.TEXT),
+            units=dict(types.units or {}),
+            decimal=table.input.reading.dialect.decimal or ".",
+            groups=table.columns.groups,
         )
-        return (
-            cls(estimator, preprocessing, *names, facts, *formats, table.columns.groups),
-            X,
-            targets,
-        )
+        return model, X, targets
 
     @property
     def features(self) -> tuple[str, ...]:
         """The feature columns, numbers first."""
-        return (*self.numeric, *self.categorical, *self.dates, *self.texts)
+        return tuple(self.types.columns)
 
     @property
     def types(self) -> ColumnTypes:
         """What the feature columns are taken for."""
-        return ColumnTypes(self.numeric, self.categorical, self.dates, self.texts, units=self.units)
+        columns = dict.fromkeys(self.numeric, ColumnType.NUMERIC)
+        columns |= dict.fromkeys(self.categorical, ColumnType.CATEGORICAL)
+        columns |= dict.fromkeys(self.dates, ColumnType.DATETIME)
+        columns |= dict.fromkeys(self.texts, ColumnType.TEXT)
+        return ColumnTypes(columns, self.dates, units=self.units)
 
     def check_can_enhance(self) -> None:
         """Refuse a model that cannot give degrees to new rows with 0/1 labels."""
@@ -341,10 +350,12 @@ class TableModel:
         check_columns(list(table.columns), self.labels, "label")
         return TableLabels.from_columns(table, self.labels, blank, kind)
 
-    def make_input(self, table: Any, **options: Any) -> Input:
-        """A table to apply the model to; ``options`` are those of `Input`."""
+    def make_input(
+        self, table: Any, reading: ReadingOptions, label_file: str | None = None
+    ) -> Input:
+        """A table to apply the model to."""
         list_column = None if self.label_list is None else self.label_list.column
-        return Input(table, **options, likely_decimal=self.decimal, list_column=list_column)
+        return Input(table, reading, self.decimal, label_file, list_column)
 
     @property
     def label_list(self) -> LabelList | None:

@@ -11,14 +11,17 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ldlearn.base import JointModel
-from ldlearn.base.estimator import wrap_output
+from ldlearn.base.output import wrap_output
 from ldlearn.core.graph import common_offsets, subtract_offsets
 from ldlearn.core.kernels import make_feature_map
 from ldlearn.core.simplex import Array, Indices, Mask
 from ldlearn.core.targets import RowTargets
 from ldlearn.exceptions import InputError, ParameterError
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.default_gamma import default_gamma
-from ldlearn.solvers.features import Features, centred_blocks, reciprocal, reduce_to_row_space
+from ldlearn.solvers.linear_predictor import centred_blocks
+from ldlearn.solvers.row_space import reduce_to_row_space
+from ldlearn.solvers.spd import reciprocal
 from ldlearn.uncertainty.vote_intervals import Bounds, VotePosterior, beta_bounds
 from ldlearn.uncertainty.vote_posterior import vote_posterior
 
@@ -38,7 +41,7 @@ class TrainingRows:
     X: Any
     labels: RowTargets
     offset: float | Array = 0.0  # known part of ln(lambda) of each row
-    features: Features | None = (
+    features: CentredMatrix | None = (
         None  # of the fit; kept only if made by `reduce_to_row_space`: small, and slow to make
     )
     groups: Indices | None = None
@@ -73,7 +76,7 @@ class LeverageModel:
     --------
     >>> import numpy as np
     >>> rows = np.random.default_rng(0).normal(size=(500, 3))
-    >>> LeverageModel.from_features(Features(rows)).is_far(
+    >>> LeverageModel.from_features(CentredMatrix(rows)).is_far(
     ...     np.array([[0.0, 1.0, 0.0], [0.0, 9.0, 0.0]]), level=0.99
     ... )
     array([False,  True])
@@ -94,7 +97,7 @@ class LeverageModel:
     distances: Array  # of at most 2,000 training rows, sorted
 
     @classmethod
-    def from_features(cls, features: Features) -> Self:
+    def from_features(cls, features: CentredMatrix) -> Self:
         """Compute the model of training rows."""
         # A direction without spread has the ridge instead: 1 % of the mean spread.
         ridge = max(0.01 * float(features.spread.mean()), np.finfo(float).tiny)
@@ -331,7 +334,7 @@ class IntervalMixin(JointModel):
         features, (Y, observed, sample_weight) = rows.features, rows.labels
         if features is None:  # the fit did not reduce its features
             features = reduce_to_row_space(
-                Features(self._apply_feature_map(rows.X), self.fit_intercept, sample_weight)
+                CentredMatrix(self._apply_feature_map(rows.X), self.fit_intercept, sample_weight)
             )
         l2 = (
             3.0 * default_gamma(features) or 1.0
@@ -341,7 +344,7 @@ class IntervalMixin(JointModel):
         plain = (
             features.original
             if self.feature_map_ is None
-            else Features(rows.X, sample_weight=sample_weight)
+            else CentredMatrix(rows.X, sample_weight=sample_weight)
         )
         posterior = None
         if Y.shape[1] <= _MAX_LABELS:

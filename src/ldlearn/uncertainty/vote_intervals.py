@@ -19,7 +19,7 @@ from ldlearn.core.simplex import Array, Mask, log_degrees, log_softmax
 from ldlearn.core.targets import possible_labels
 from ldlearn.core.votes import LARGEST_THETA, log_expected_votes
 from ldlearn.exceptions import InputError
-from ldlearn.solvers.features import centred_blocks
+from ldlearn.solvers.linear_predictor import centred_blocks
 from ldlearn.uncertainty.vote_misfit import Misfit
 
 Bounds = tuple[Array, Array]

@@ -10,8 +10,9 @@ from scipy import sparse
 from ldlearn.core.kernels import squared_distances
 from ldlearn.core.simplex import Array, Indices, SampleWeight, log_softmax
 from ldlearn.core.votes import log_expected_votes, vote_slopes
-from ldlearn.solvers.features import Features, centred_blocks
+from ldlearn.solvers.centred_matrix import CentredMatrix
 from ldlearn.solvers.folds import validation_folds
+from ldlearn.solvers.linear_predictor import centred_blocks
 from ldlearn.solvers.vote_regression import VoteFit, vote_regression
 
 VoteRows = dict[str, Any]  # Y, observed and offset of rows, by the names of `vote_regression`
@@ -48,20 +49,20 @@ class Misfit:
 
 
 def measure_misfit(
-    features: Features,
+    features: CentredMatrix,
     fit: VoteFit,
     labels: VoteRows,
     *,
     l2: float,
     fixed_raters: bool,
     groups: Indices | None,
-    unmapped: Features,
+    unmapped: CentredMatrix,
 ) -> Misfit:
     """Test the assumptions of a vote regression.
 
     Parameters
     ----------
-    features : Features
+    features : CentredMatrix
     fit : VoteFit
         Of all rows.
     labels : dict
@@ -70,7 +71,7 @@ def measure_misfit(
         Of the fit.
     groups : ndarray of int or None
         Which rows belong together; None tests whether any do.
-    unmapped : Features
+    unmapped : CentredMatrix
         The features before any feature map.
     """
     slopes, excess = vote_residuals(fit.scores, fit.log_rate, labels, fixed_raters)
@@ -113,13 +114,13 @@ def take_labels(labels: VoteRows, rows: Any) -> VoteRows:
 
 
 def _test_linearity(
-    features: Features,
+    features: CentredMatrix,
     fit: VoteFit,
     labels: VoteRows,
     l2: float,
     fixed_raters: bool,
     groups: Indices | None,
-    unmapped: Features,
+    unmapped: CentredMatrix,
 ) -> float:
     """Whether the residuals of held-out rows resemble those of training rows that a kernel says are
     similar.
@@ -161,7 +162,7 @@ def _test_linearity(
     return float(weights @ pairs @ weights) / float(np.sqrt(variance)) if variance > 0.0 else 0.0
 
 
-def _nonlinear_kernel(features: Features) -> Array:
+def _nonlinear_kernel(features: CentredMatrix) -> Array:
     """Similarity of pairs of rows: the sum of three kernels without their linear parts, all of the
     same size.
 

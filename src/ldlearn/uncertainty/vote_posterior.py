@@ -16,7 +16,10 @@ from scipy.special import exprel
 
 from ldlearn.core.simplex import Array, Indices, Mask, log_softmax
 from ldlearn.core.votes import LARGEST_THETA, label_weights, log_expected_votes, vote_slopes
-from ldlearn.solvers.features import Features, RowSpace, centred_blocks, reciprocal
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.linear_predictor import centred_blocks
+from ldlearn.solvers.row_space import RowSpace
+from ldlearn.solvers.spd import reciprocal
 from ldlearn.solvers.vote_regression import VoteFit, vote_curvature, vote_regression
 from ldlearn.uncertainty.vote_intervals import FullCovariance, KroneckerCovariance, VotePosterior
 from ldlearn.uncertainty.vote_misfit import (
@@ -33,14 +36,14 @@ _MAX_BASIS_ENTRIES = 2**20  # of a basis of the span of the training rows
 
 
 def vote_posterior(
-    features: Features,
+    features: CentredMatrix,
     Y: Mask,
     *,
     l2: float,
     observed: Mask | None = None,
     offset: float | Array = 0.0,
     groups: Indices | None = None,
-    unmapped: Features | None = None,
+    unmapped: CentredMatrix | None = None,
 ) -> VotePosterior:
     """Posterior distribution of the coefficients of a vote regression.
 
@@ -51,7 +54,7 @@ def vote_posterior(
 
     Parameters
     ----------
-    features : Features
+    features : CentredMatrix
     Y : boolean ndarray of shape (n_samples, n_labels)
     l2 : float
         Start of the search for the penalty; positive.
@@ -60,7 +63,7 @@ def vote_posterior(
     groups : ndarray of int, default=None
         Which rows are dependent. The log-likelihood is then divided by the design effect: see
         `_design_effect`.
-    unmapped : Features, default=None
+    unmapped : CentredMatrix, default=None
         The features before a feature map, if there is one: for tests of the assumptions.
     """
     exact = (features.original.m + 1) * Y.shape[1] < _MAX_COEFFICIENTS
@@ -184,7 +187,7 @@ def _design_effect(
 
 def _mean_score_variance(
     covariance: FullCovariance | KroneckerCovariance,
-    features: Features,
+    features: CentredMatrix,
     rows: Indices,
     n_labels: int,
 ) -> float:
@@ -203,7 +206,7 @@ def _negative_log_evidence(
     fit: VoteFit,
     fixed_raters: bool,
     l2: float,
-    some: Features,
+    some: CentredMatrix,
     part: dict[str, Any],
     scale: float,
     design_effect: float = 1.0,
@@ -236,7 +239,7 @@ class _Information:
     Expected (Fisher information, u = 0) or, if ``observed``, the second derivative of the loss.
     """
 
-    features: Features
+    features: CentredMatrix
     P: Array
     f: Array  # in the scores
     r: Array  # in the scores and ln(lambda)
@@ -247,14 +250,16 @@ class _Information:
     @classmethod
     def from_fit(
         cls,
-        features: Features,
+        features: CentredMatrix,
         fit: VoteFit,
         fixed_raters: bool,
         part: dict[str, Any],
         *,
         observed: bool = False,
     ) -> _Information:
-        logP = log_softmax(features.times(fit.coef, fit.intercept + features.mean @ fit.coef))
+        logP = log_softmax(
+            features.linear_predictor(fit.coef, fit.intercept + features.mean @ fit.coef)
+        )
         theta, dtheta, d2theta = log_expected_votes(logP, fixed_raters)
         theta = theta + np.reshape(fit.log_rate + part["offset"], (-1, 1))
         u, votes = np.zeros_like(theta), np.exp(np.minimum(theta, LARGEST_THETA))
@@ -279,7 +284,7 @@ class _Information:
         """Mean over rows, of shape (n_labels + 1, n_labels + 1), ln(lambda) last."""
         return vote_curvature(self.P, self.f, self.r, self.i) / self.features.total
 
-    def kronecker_covariance(self, features: Features, l2: float) -> KroneckerCovariance:
+    def kronecker_covariance(self, features: CentredMatrix, l2: float) -> KroneckerCovariance:
         """Covariance of the coefficients as if every row had the same information."""
         values, directions = self.label_directions()
         column, basis, scatter, identity = features.spectrum(ridge=2.0 * l2 * len(values))
@@ -307,7 +312,7 @@ class _Information:
         values, directions = np.linalg.eigh(self.mean_information()[:-1, :-1])
         return np.maximum(values, 0.0), directions
 
-    def _intercept_covariance(self, features: Features) -> Array:
+    def _intercept_covariance(self, features: CentredMatrix) -> Array:
         found = np.linalg.pinv(
             features.total * self.mean_information(), rcond=1e-10, hermitian=True
         )[:-1, :-1]
@@ -329,7 +334,7 @@ class _Information:
         # Adding a number to all scores of a row changes nothing: any variance will do for that
         # direction.
         H[m, :, m, :] += np.trace(H[m, :, m, :]) / c
-        cross, gb = self.features.transpose_times(
+        cross, gb = self.features.transpose_product(
             self.r - self.r.sum(axis=1, keepdims=True) * self.P
         )
         shared = scale * np.vstack([cross, gb]).ravel()

@@ -7,7 +7,8 @@ import pytest
 from scipy import sparse
 
 from ldlearn.core import scaling
-from ldlearn.solvers.features import Features, reciprocal
+from ldlearn.solvers.centred_matrix import CentredMatrix
+from ldlearn.solvers.spd import reciprocal
 
 CONTAINERS = [np.asarray, sparse.csr_array]
 SCALES = np.array([1e-8, 1e-3, 1.0, 1e4, 1e8])
@@ -31,7 +32,7 @@ def test_products_match_centred_columns(case, container, fit_intercept, monkeypa
     monkeypatch.setattr(scaling, "_BLOCK_ENTRIES", 60)  # several blocks
     X = columns(case)
     exact = X.astype(np.longdouble)
-    features = Features(container(X), fit_intercept)
+    features = CentredMatrix(container(X), fit_intercept)
     # The mean is rounded; any centre is valid if it is the same everywhere.
     centre = exact.mean(axis=0) if fit_intercept else np.zeros(5)
     assert (np.abs(features.mean - centre) <= 1e-15 * (np.abs(centre) + X.std(axis=0))).all()
@@ -40,8 +41,10 @@ def test_products_match_centred_columns(case, container, fit_intercept, monkeypa
     rng = np.random.default_rng(1)
     W, b = rng.normal(size=(5, 3)) / lengths[:, None], rng.normal(size=3)
     R, w = rng.normal(size=(40, 3)), rng.random(40)
-    np.testing.assert_allclose(features.times(W, b), (Z @ W + b).astype(float), atol=1e-12)
-    product, sums = features.transpose_times(R)
+    np.testing.assert_allclose(
+        features.linear_predictor(W, b), (Z @ W + b).astype(float), atol=1e-12
+    )
+    product, sums = features.transpose_product(R)
     np.testing.assert_allclose(
         product / lengths[:, None], (Z.T @ R).astype(float) / lengths[:, None], atol=1e-12
     )
@@ -58,22 +61,24 @@ def test_products_match_centred_columns(case, container, fit_intercept, monkeypa
 @pytest.mark.parametrize("offset", [0.0, 1e4])
 def test_exact_products_of_float32(container, offset):
     X = (np.random.default_rng(0).normal(size=(500, 6)) + offset).astype(np.float32)
-    features, wide = Features(container(X)), X.astype(np.float64)
+    features, wide = CentredMatrix(container(X)), X.astype(np.float64)
     wide -= wide.mean(axis=0)
     W, R = (
         np.random.default_rng(1).normal(size=(6, 3)),
         np.random.default_rng(2).normal(size=(500, 3)),
     )
-    np.testing.assert_allclose(features.times(W, np.zeros(3), exact=True), wide @ W, atol=1e-11)
-    np.testing.assert_allclose(features.transpose_times(R, exact=True)[0], wide.T @ R, atol=1e-10)
-    np.testing.assert_allclose(features.times(W, np.zeros(3)), wide @ W, atol=1e-5)
+    np.testing.assert_allclose(
+        features.linear_predictor(W, np.zeros(3), exact=True), wide @ W, atol=1e-11
+    )
+    np.testing.assert_allclose(features.transpose_product(R, exact=True)[0], wide.T @ R, atol=1e-10)
+    np.testing.assert_allclose(features.linear_predictor(W, np.zeros(3)), wide @ W, atol=1e-5)
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("ridge", [0.0, 1e-3, 10.0])
 def test_spectrum_of_the_ridge_scatter_matrix(case, ridge):
     X = columns(case)
-    features = Features(X)
+    features = CentredMatrix(X)
     scale, basis, scatter, identity = features.spectrum(ridge)
     np.testing.assert_allclose(basis.T @ basis, np.eye(5), atol=1e-12)
     Z = (X.astype(np.longdouble) - X.astype(np.longdouble).mean(axis=0)).astype(float) * scale
@@ -92,7 +97,7 @@ def test_spectrum_of_the_ridge_scatter_matrix(case, ridge):
 
 
 def test_factorisation_is_shared_for_similar_columns():
-    alike, unequal = Features(columns("near zero")), Features(columns("scales"))
+    alike, unequal = CentredMatrix(columns("near zero")), CentredMatrix(columns("scales"))
     assert alike.spectrum(0.1) is alike.spectrum(7.0)
     assert unequal.spectrum(0.1) is unequal.spectrum(0.1)
     assert unequal.spectrum(0.1) is not unequal.spectrum(7.0)
@@ -126,7 +131,7 @@ def one_hot(copies=5):
 def test_sorted_rows_do_not_depend_on_the_columns(make, container):
     X = make()
     rng = np.random.default_rng(1)
-    order, starts = Features(container(X)).sort_rows()
+    order, starts = CentredMatrix(container(X)).sort_rows()
     assert len(starts) == len(np.unique(X, axis=0))
     for block in np.split(order, starts[1:]):
         assert (X[block] == X[block[0]]).all()
@@ -138,7 +143,7 @@ def test_sorted_rows_do_not_depend_on_the_columns(make, container):
     }
     for name, changed in changes.items():
         np.testing.assert_array_equal(
-            Features(container(changed)).sort_rows()[0], order, err_msg=name
+            CentredMatrix(container(changed)).sort_rows()[0], order, err_msg=name
         )
 
 
@@ -146,27 +151,27 @@ def test_sorted_rows_do_not_depend_on_the_columns(make, container):
 def test_sorted_rows_do_not_depend_on_their_order(container):
     X = np.vstack([mirrored_rows(), mirrored_rows()[:10]])
     moved = np.random.default_rng(1).permutation(len(X))
-    order, starts = Features(container(X)).sort_rows()
-    again, same = Features(container(X[moved])).sort_rows()
+    order, starts = CentredMatrix(container(X)).sort_rows()
+    again, same = CentredMatrix(container(X[moved])).sort_rows()
     np.testing.assert_array_equal(X[moved][again], X[order])
     np.testing.assert_array_equal(same, starts)
     weights = np.repeat([2.0, 1.0], [10, 70])
-    once, _ = Features(container(mirrored_rows()), sample_weight=weights).sort_rows()
+    once, _ = CentredMatrix(container(mirrored_rows()), sample_weight=weights).sort_rows()
     np.testing.assert_array_equal(X[once], X[order[starts]])
 
 
 def test_mirrored_columns_do_not_cancel():
     """As the two columns of a category with two values."""
     x = np.random.default_rng(0).normal(size=(50, 1))
-    order, _ = Features(np.hstack([x, -x])).sort_rows()
+    order, _ = CentredMatrix(np.hstack([x, -x])).sort_rows()
     assert not np.array_equal(order, np.arange(50))
 
 
 def test_sampled_rows_do_not_depend_on_their_order():
     X = np.random.default_rng(0).normal(size=(3000, 3)) * np.tile([1.0, 5.0, 20.0], 1000)[:, None]
-    sample = Features(X).sample_rows(900)
+    sample = CentredMatrix(X).sample_rows(900)
     assert len(np.unique(sample)) == 900
     assert np.bincount(sample % 3).min() > 250
     moved = np.random.default_rng(1).permutation(3000)
-    np.testing.assert_array_equal(np.sort(moved[Features(X[moved]).sample_rows(900)]), sample)
-    np.testing.assert_array_equal(Features(X[:900]).sample_rows(900), np.arange(900))
+    np.testing.assert_array_equal(np.sort(moved[CentredMatrix(X[moved]).sample_rows(900)]), sample)
+    np.testing.assert_array_equal(CentredMatrix(X[:900]).sample_rows(900), np.arange(900))
