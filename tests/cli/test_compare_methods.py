@@ -11,6 +11,7 @@ from ldlearn.evaluation import read_records
 from ldlearn.experiments import load_plan, plan_for_table, run_plan
 from ldlearn.reporting import write_report
 from ldlearn.tables import ColumnOptions, PreparedTable, TableModel, prepare_table
+from ldlearn.tables.columns import ColumnType
 
 QUICK = "VoteLDL,PriorLE,UniformLE+MeanLDL"
 LABELS = ["sky", "sea", "sun"]
@@ -164,7 +165,7 @@ def test_votes_and_degrees_are_used_as_truth(run, files, no_rendering, kind, thr
 def test_preprocessing_is_fitted_on_training_rows(files):
     table = prepare_table("logical.csv", "sky:sun", columns=ColumnOptions(id="photo"))
     assert isinstance(table, PreparedTable)
-    assert table.types.texts == ("caption",)
+    assert table.types.select(ColumnType.TEXT) == ("caption",)
     train, rest = np.arange(20), np.arange(20, 60)
     ours, others = table.features(train, rest)
     height = table.frame["height"].to_numpy()[:20]

@@ -130,10 +130,8 @@ def test_model_without_intervals_shows_none(table, model, tmp_path):
 
 def test_votes_are_displayed_as_degrees(table, tmp_path):
     votes = table.assign(**{name: table[name] * (k + 2) for k, name in enumerate(LABELS)})
-    columns = {"id": "key", "numeric": "height,wet", "ignore": "note"}
-    fitted = TableModel.fit(
-        votes, LABELS, estimator=SABFGS(), **columns, columns=ColumnOptions(kind="votes")
-    )
+    columns = ColumnOptions(id="key", numeric="height,wet", ignore="note", kind="votes")
+    fitted = TableModel.fit(votes, LABELS, estimator=SABFGS(), columns=columns)
     write_browse_page(votes, fitted, str(tmp_path / "page.html"))
     given = data_of(tmp_path / "page.html")["series"][0]
     assert given["name"] == "given"
