@@ -24,7 +24,7 @@ def standardized(X):
 def test_representation_matches_the_literal_algorithm(n, beta):
     X, _, Y = make_problem(n=n)
     Z = tensor_representations([standardized(X).T, Y.T.astype(float)], beta)
-    model = GLESC(beta).fit(X, Y)
+    model = GLESC(beta=beta).fit(X, Y)
     np.testing.assert_allclose(model.representation_, Z.mean(axis=0), atol=1e-5)
     assert np.abs(Z[0] - Z[1]).max() > 1e-3
     assert np.abs(model.representation_).max() > 1e-2
@@ -35,7 +35,7 @@ def test_equal_views_have_equal_representations():
     view = Y.T.astype(float)
     Z = tensor_representations([view, view], 1.0)
     np.testing.assert_allclose(Z[0], Z[1], atol=1e-10)
-    model = GLESC(1.0, standardize=False).fit(Y, Y)
+    model = GLESC(beta=1.0, standardize=False).fit(Y, Y)
     np.testing.assert_allclose(model.representation_, Z[0], atol=1e-5)
 
 

@@ -55,13 +55,13 @@ def test_compositions_keep_groups_together():
         for each in (None, groups)
     ]
     assert spread[0] > 2.0 * spread[1]
-    members = [("mean", MeanLDL()), ("linear", SABFGS(1.0))]
-    stacked = StackedLDL(members, teacher=DLDL(beta=1.0, gamma=1.0))
+    members = [("mean", MeanLDL()), ("linear", SABFGS(l2=1.0))]
+    stacked = StackedLDL(members=members, teacher=DLDL(beta=1.0, gamma=1.0))
     weights = [stacked.fit(X, Y, groups=each).member_weights_[1] for each in (None, groups)]
     assert weights[0] > 0.8
     assert weights[1] < 0.5
     with pytest.raises(InputError, match="'groups'"):
-        FromClassifier(LogisticRegression()).fit(X, Y, groups=groups)
+        FromClassifier(classifier=LogisticRegression()).fit(X, Y, groups=groups)
 
 
 def test_groups_are_hashable_values():

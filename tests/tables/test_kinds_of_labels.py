@@ -229,7 +229,7 @@ def test_votes_are_degrees_weighted_by_their_number(tables):
     (message,) = learner.facts["warnings"]
     assert "1 rows without votes" in message
     alike = TableModel.fit(
-        table[kept], NAMES, estimator=AAKNN(3), columns=ColumnOptions(kind="votes")
+        table[kept], NAMES, estimator=AAKNN(n_neighbors=3), columns=ColumnOptions(kind="votes")
     )
     assert "takes no sample weights" in alike.facts["warnings"][0]
 
@@ -313,7 +313,7 @@ def test_fractional_votes_are_rejected(tables, tmp_path):
     model = TableModel.fit(
         add_columns(features, counts),
         NAMES,
-        estimator=AAKNN(3),
+        estimator=AAKNN(n_neighbors=3),
         columns=ColumnOptions(kind="votes"),
     )
     table.to_csv(tmp_path / "votes.csv", index=False)

@@ -47,7 +47,9 @@ class EnhanceThenLearn(JointModel):
     >>> from ldlearn import EnhanceThenLearn, PriorLE, SABFGS
     >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> Y = np.array([[1, 0], [1, 1], [1, 1], [0, 1]])
-    >>> EnhanceThenLearn(PriorLE(), SABFGS(l2=0.1)).fit(X, Y).predict([[1.5]]).round(3)
+    >>> EnhanceThenLearn(enhancer=PriorLE(), learner=SABFGS(l2=0.1)).fit(X, Y).predict(
+    ...     [[1.5]]
+    ... ).round(3)
     array([[0.5, 0.5]])
     """
 

@@ -1,7 +1,6 @@
 """FromClassifier: the usual baseline, degrees from the probabilities of any classifier of 0/1
 labels."""
 
-from dataclasses import KW_ONLY
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -89,9 +88,9 @@ class FromClassifier(JointModel):
     >>> from ldlearn import FromClassifier
     >>> from ldlearn.datasets import make_label_distributions
     >>> data = make_label_distributions(300, labels="votes")
-    >>> model = FromClassifier(RandomForestClassifier(20, random_state=0), link="votes").fit(
-    ...     data.X, data.Y
-    ... )
+    >>> model = FromClassifier(
+    ...     classifier=RandomForestClassifier(20, random_state=0), link="votes"
+    ... ).fit(data.X, data.Y)
     >>> model.predict(data.X[:3]).shape
     (3, 5)
     """
@@ -114,7 +113,6 @@ class FromClassifier(JointModel):
     )
 
     classifier: Annotated[Any, HasMethods(["fit", "predict_proba"])] | None = None
-    _: KW_ONLY
     link: Literal["probability", "votes"] = "probability"
     zeros: Literal["none", "less"] | Positive = "none"
 

@@ -1,6 +1,5 @@
 """FromDistributions: the experiment on known distributions, without a leak."""
 
-from dataclasses import KW_ONLY
 from numbers import Real
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -58,14 +57,16 @@ class FromDistributions(Learner):
     >>> from ldlearn import DLDL, FromDistributions
     >>> from ldlearn.datasets import load_vader_tweets
     >>> tweets = load_vader_tweets()
-    >>> result = cross_validate(FromDistributions(DLDL()), tweets.X[:600], tweets.D[:600], cv=3)
+    >>> result = cross_validate(
+    ...     FromDistributions(estimator=DLDL()), tweets.X[:600], tweets.D[:600], cv=3
+    ... )
     >>> bool(result["test_score"].mean() > 0.5)
     True
 
     Hyperparameters selected by true degrees:
 
     >>> grid = {"estimator__beta": [0.3, 100.0]}
-    >>> search = GridSearchCV(FromDistributions(DLDL(gamma=10.0)), grid, cv=3).fit(
+    >>> search = GridSearchCV(FromDistributions(estimator=DLDL(gamma=10.0)), grid, cv=3).fit(
     ...     tweets.X[:300], tweets.D[:300]
     ... )
     >>> search.best_params_
@@ -84,7 +85,6 @@ class FromDistributions(Learner):
     )
 
     estimator: Annotated[Any, HasMethods(["fit", "predict"])] | None = None
-    _: KW_ONLY
     threshold: Annotated[float, Interval(Real, 0, 1, closed="left")] = 0.01
     scoring: Literal["prediction", "recovery"] = "prediction"
 

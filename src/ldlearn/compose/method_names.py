@@ -92,13 +92,13 @@ def _find_method(name: str) -> type[LabelEstimator]:
 def _compose_steps(classes: list[type[LabelEstimator]], method: str, logical: bool) -> Any:
     match [(cls.kind, cls()) for cls in classes]:
         case [("enhancer", enhancer)]:
-            return EnhanceThenLearn(enhancer, SABFGS())
+            return EnhanceThenLearn(enhancer=enhancer, learner=SABFGS())
         case [("learner", learner)] if logical:
-            return EnhanceThenLearn(UniformLE(), learner)
+            return EnhanceThenLearn(enhancer=UniformLE(), learner=learner)
         case [(_, estimator)]:
             return estimator
         case [("enhancer" | "joint", enhancer), ("learner", learner)]:
-            return EnhanceThenLearn(enhancer, learner)
+            return EnhanceThenLearn(enhancer=enhancer, learner=learner)
     advice = "two steps are written ENHANCER+LEARNER, for example UniformLE+SABFGS."
     raise ParameterError(f"{method!r} is no method; {advice}")
 

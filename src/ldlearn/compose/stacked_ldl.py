@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable
-from dataclasses import KW_ONLY
 from importlib.util import find_spec
 from numbers import Integral
 from typing import Annotated, Any, ClassVar, Literal
@@ -55,7 +54,7 @@ class StackedLDL(JointModel):
     1. A teacher, ``DLDL()``, recovers degrees from the 0/1 labels. What it selects is not selected
        again.
     2. Each member is trained in folds: a learner, a regressor or `DLDL` on the teacher's degrees,
-       other joint models and ``BoostedLDL("votes")`` on the 0/1 labels. :math:`P_k` are its
+       other joint models and ``BoostedLDL(target="votes")`` on the 0/1 labels. :math:`P_k` are its
        out-of-fold predictions of the training rows; for new rows the models of the folds are
        averaged.
     3. Neutral degrees N are the average of the D-step of DLDL with the teacher's beta and of the
@@ -78,7 +77,7 @@ class StackedLDL(JointModel):
         Names and members: learners or joint models of this library, or regressors with several
         outputs. None means "linear" (`SABFGS` with the teacher's gamma), "kernel" (`DLDL` with 200
         Nystroem features), "networks" (`MLPLDL`), "votes" (`VoteLDL`) and, if LightGBM is
-        installed, "boosted votes" (``BoostedLDL("votes", n_estimators=60)``). A member that fails
+        installed, "boosted votes" (``BoostedLDL(target="votes", n_estimators=60)``). A member that fails
         is dropped with a warning.
     zeros : {"none", "less"} or float, default="none"
         What a 0 means, as for `DLDL`: with "less" the recovered degrees are mixed with the
@@ -118,7 +117,7 @@ class StackedLDL(JointModel):
     >>> from ldlearn.learning import MLPLDL, SABFGS
     >>> data = make_label_distributions(200, labels="votes", n_raters=20)
     >>> members = [("linear", SABFGS()), ("networks", MLPLDL(hidden_layer_sizes=8))]
-    >>> model = StackedLDL(members, teacher=DLDL(beta=1.0, gamma=0.1)).fit(data.X, data.Y)
+    >>> model = StackedLDL(members=members, teacher=DLDL(beta=1.0, gamma=0.1)).fit(data.X, data.Y)
     >>> model.predict(data.X[:3]).shape
     (3, 5)
     >>> list(model.members_)
@@ -146,7 +145,6 @@ class StackedLDL(JointModel):
     float32_tolerance = 1e-2
 
     members: Annotated[Members, list] | None = None
-    _: KW_ONLY
     zeros: Literal["none", "less"] | Positive = "none"
     teacher: DLDL | None = None
     max_rows: Annotated[int, Interval(Integral, 10, None, closed="left")] = 4000
@@ -300,7 +298,7 @@ def _default_members(teacher: DLDL, votes: VoteLDL, X: Any) -> Members:
         ("votes", VoteLDL(gamma=votes.gamma_)),
     ]
     if find_spec("lightgbm"):
-        members.append(("boosted votes", BoostedLDL("votes", n_estimators=60)))
+        members.append(("boosted votes", BoostedLDL(target="votes", n_estimators=60)))
     return members
 
 

@@ -12,6 +12,7 @@ Array = NDArray[Any]  # of floats, if nothing else is said
 Mask = NDArray[np.bool_]
 Indices = NDArray[Any]  # of integers
 SampleWeight = Array  # one non-negative number per row
+TINY = np.finfo(np.float64).tiny
 
 
 def row_weights(rows: Any, sample_weight: SampleWeight | None) -> SampleWeight:

@@ -2,7 +2,6 @@
 estimator."""
 
 import warnings
-from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -36,7 +35,6 @@ class DaskEstimator(LabelEstimator):
     both.
     """
 
-    _: KW_ONLY
     client: Any = None
 
     _local_class: ClassVar[type[LabelEstimator]]

@@ -1,6 +1,5 @@
 """BD-LE: a bidirectional linear map between features and labels."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -104,7 +103,6 @@ class BDLE(Enhancer):
         {"alpha": 0.5, "lam": 0.0, "fit_intercept": False, "normalize": "shift_l1"},
     )
 
-    _: KW_ONLY
     alpha: NonNegative = 1e-3
     lam: NonNegative = 1e-2
     n_neighbors: PositiveInt = 20
@@ -150,7 +148,7 @@ class BDLE(Enhancer):
         solved if m > n."""
         if X.shape[1] > len(X):
             basis = linalg.qr(X.T, mode="economic")[0]
-            return np.asarray(basis @ self._solve_sylvester(X @ basis, Y, smoothed @ basis))
+            return basis @ self._solve_sylvester(X @ basis, Y, smoothed @ basis)
         gram = X.T @ smoothed
         # Symmetric but for rounding, which the solver of semi-definite systems would not forgive.
         gram = (gram + gram.T) / 2.0
@@ -163,4 +161,4 @@ class BDLE(Enhancer):
 
         systems = (gram + ridge * np.eye(len(gram)) for ridge in ridges)  # made one by one
         columns = map(solve_semidefinite, systems, targets.T)
-        return np.asarray(np.column_stack(list(columns)) @ V.T)
+        return np.column_stack(list(columns)) @ V.T

@@ -1,7 +1,6 @@
 """FCM: degrees from fuzzy clusters of the features."""
 
 import warnings
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -118,7 +117,6 @@ class FCM(Enhancer):
         {"n_clusters": 2, "b": 1.2, "normalize": "softmax", "random_state": 0},
     )
 
-    _: KW_ONLY
     n_clusters: PositiveInt | None = None
     b: AboveOne = 2.0
     tol: NonNegative = 1e-4
@@ -173,7 +171,7 @@ class FCM(Enhancer):
             squares = squared_distances(centred, centres)
             before, U = U, _memberships(squares, self.b)
             weights = counts * U**self.b
-            path.append(float(np.vdot(weights, squares)))
+            path.append(np.vdot(weights, squares))
             self.converged_ = bool(np.abs(U - before).max() <= self.tol)
         self.memberships_ = U
         if not counted.all():
@@ -182,7 +180,7 @@ class FCM(Enhancer):
         self.objective_path_ = np.array(path)
         self.objective_ = path[-1]
 
-        largest = float(U.max())
+        largest = U.max()
         # Collapsed: no membership is even twice the uniform 1 / p (half way to 1 where p is 2 or
         # less).
         if self.objective_ > 0 and largest < min(2.0, (p + 1) / 2.0) / p:
@@ -202,4 +200,4 @@ def _memberships(squares: Array, b: float) -> Array:
     # limit is taken.
     ratio = np.where(nearest == 0, squares == 0, nearest / positive_or_one(squares))
     U = ratio ** (1.0 / (b - 1.0))
-    return np.asarray(U / U.sum(axis=1, keepdims=True))
+    return U / U.sum(axis=1, keepdims=True)

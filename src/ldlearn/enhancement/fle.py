@@ -1,7 +1,6 @@
 """FLE: fast label enhancement, a factorisation of the features whose coefficients are the
 degrees."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -104,7 +103,6 @@ class FLE(Enhancer):
     beta: NonNegative = 1.0
     lam: NonNegative = 1.0
     gamma: Positive = 1.0
-    _: KW_ONLY
     standardize: bool = True
     tol: Positive = 1e-6
     max_iter: PositiveInt = 500
@@ -147,4 +145,4 @@ class FLE(Enhancer):
             + self.beta * np.sum((P - S) ** 2, axis=1)
             + self.lam * (P.sum(axis=1) - 1.0) ** 2
         )
-        return float(weights @ rows + self.gamma * np.sum(Q**2) / X.shape[1])
+        return weights @ rows + self.gamma * np.sum(Q**2) / X.shape[1]

@@ -1,6 +1,5 @@
 """gLESC: sample correlations from features and labels together, by a tensor of low rank."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -102,7 +101,6 @@ class GLESC(Enhancer):
 
     beta: Positive = 10.0
     lam: NonNegative = 10.0
-    _: KW_ONLY
     orientation: Literal["stated", "released"] = "stated"
     standardize: bool = True
     tol: Positive = 1e-6
@@ -140,7 +138,7 @@ class GLESC(Enhancer):
         X = np.vstack([view.coordinates for view in views])
         s = np.concatenate([view.values for view in views])[:, None]
         cuts = [len(views[0].values)]
-        tensor = SpectralTensor([view.basis for view in views], X.shape[1])
+        tensor = _SpectralTensor([view.basis for view in views], X.shape[1])
         E = Y = GV = WV = np.zeros_like(X)  # GV, WV: of G and W / rho with the bases
         # As released; small penalties let the first iterations go far from the constraints.
         mu = rho = 1e-4
@@ -172,7 +170,7 @@ class GLESC(Enhancer):
         return tensor.mean_matrix()
 
 
-class SpectralTensor:
+class _SpectralTensor:
     """Two n x n matrices, stacked, after a Fourier transform along their rows.
 
     Parameters
@@ -196,7 +194,7 @@ class SpectralTensor:
     def mean_matrix(self) -> Array:
         """Mean of the two matrices."""
         spectrum = self.slices.mean(axis=1) / self.root_weights
-        return np.asarray(fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True))
+        return fft.irfft(spectrum, n=self.n, axis=0, norm="ortho", overwrite_x=True)
 
     def threshold_singular_values(
         self, change: list[Array], tau: float
@@ -219,9 +217,9 @@ class SpectralTensor:
             # frequencies at once.
             values, vectors = np.linalg.eigh(slices @ slices.conj().transpose(0, 2, 1))
             lengths = np.sqrt(np.maximum(values, 0.0))
-            squares += float(np.sum(np.minimum(lengths, taus[rows]) ** 2))
+            squares += np.sum(np.minimum(lengths, taus[rows]) ** 2)
             kept = vectors * shrinkage(lengths, taus[rows])[:, None, :]
             slices[:] = (kept @ vectors.conj().transpose(0, 2, 1)) @ slices
             for v, product in enumerate(products):
                 product += (self.bases[v][rows].conj().T @ slices[:, v]).real
-        return products, float(np.sqrt(squares))
+        return products, np.sqrt(squares)

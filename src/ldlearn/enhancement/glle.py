@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import Any, ClassVar, Literal
 
@@ -158,7 +157,6 @@ class GLLE(Enhancer):
         },
     )
 
-    _: KW_ONLY
     lam: NonNegative = 0.01
     n_neighbors: PositiveInt = 20
     sigma: Literal["mean", "median"] | Positive = 10.0
@@ -218,7 +216,7 @@ class GLLE(Enhancer):
         loss = partial(_loss_and_gradient, K=K, Y=Y, lam=self.lam, G=G)
         # The released L-BFGS keeps 20 pairs.
         (W,) = self._minimize_lbfgs(loss, [start], memory=20).arrays
-        return np.asarray(K @ W[:-1] + W[-1])
+        return K @ W[:-1] + W[-1]
 
     def _fit_correlations(self, X: Any, Y: Array, G: sparse.csr_array) -> None:
         """Minimise over the correlations and D in turn; the objective never rises."""
@@ -233,14 +231,14 @@ class GLLE(Enhancer):
         while self._should_iterate(path):
             # Over correlation matrices R_i the last term is linear, <R_i, D_i' D_i>; over D
             # everything is quadratic.
-            Z = align_unit_rows(Z, _grams(D, members))
+            Z = _align_unit_rows(Z, _grams(D, members))
             R = Z @ Z.transpose(0, 2, 1)
             # Exact, so that neither half-step can raise the objective; the labels of a row are tied
             # by R, hence one system for all entries of D.
             D = self._solve_jointly(Y, G, R, members)
             path.append(
                 _objective(D, Y, self.lam, G)
-                + self.correlation_penalty * float(np.sum(R * _grams(D, members)))
+                + self.correlation_penalty * np.sum(R * _grams(D, members))
             )
         self.scores_ = D
         self.label_correlations_ = R
@@ -277,7 +275,7 @@ class GLLE(Enhancer):
 
 
 def _objective(D: Array, Y: Array, lam: float, G: sparse.csr_array) -> float:
-    return float(np.sum((D - Y) ** 2) + lam * np.vdot(D, G @ D))
+    return np.sum((D - Y) ** 2) + lam * np.vdot(D, G @ D)
 
 
 def _loss_and_gradient(
@@ -289,7 +287,7 @@ def _loss_and_gradient(
     return _objective(D, Y, lam, G), [np.vstack([K @ slope, slope.sum(axis=0)])]
 
 
-def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
+def _align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
     """Decrease ``<Z Z', C>`` over matrices Z with rows of unit length, for a stack of symmetric
     matrices C.
 
@@ -315,7 +313,7 @@ def align_unit_rows(Z: Array, C: Array, sweeps: int = 20) -> Array:
     Two positively related labels get the correlation -1:
 
     >>> import numpy as np
-    >>> Z = align_unit_rows(
+    >>> Z = _align_unit_rows(
     ...     np.eye(2)[None] @ [[0.6, 0.8], [0.0, 1.0]], np.array([[[2.0, 1.0], [1.0, 2.0]]])
     ... )
     >>> (Z @ Z.transpose(0, 2, 1)).round(6) + 0.0

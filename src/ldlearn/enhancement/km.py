@@ -1,6 +1,5 @@
 """KM: the kernel method, degrees from the distance to a label's centre in feature space."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -81,7 +80,6 @@ class KM(Enhancer):
 
     _test_params = ({}, {"sigma": 1.5, "delta": 0.1, "normalize": "softmax"})
 
-    _: KW_ONLY
     sigma: Literal["mean"] | Positive = "mean"
     delta: Positive = 1e-7
     normalize: OutputMap = "l1"
@@ -119,4 +117,4 @@ class KM(Enhancer):
             1.0  # a label without rows has no centre, and its distances are not used
         )
         within = np.einsum("il,il->l", Y, KY) / counts**2
-        return np.asarray(np.maximum(1.0 - 2.0 * KY / counts + within, 0.0))
+        return np.maximum(1.0 - 2.0 * KY / counts + within, 0.0)

@@ -1,6 +1,5 @@
 """LEMLL: numerical labels and a kernel regressor that predicts them, learned together."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -125,7 +124,6 @@ class LEMLL(Enhancer):
     C: NonNegative = 1.0
     reconstruction_penalty: NonNegative = 1.0
     label_penalty: Positive = 1.0
-    _: KW_ONLY
     eps: NonNegative = 0.2
     n_neighbors: PositiveInt = 10
     tol: Positive = 1e-6
@@ -157,7 +155,7 @@ class LEMLL(Enhancer):
             K += linalg.inv(N.toarray().T, overwrite_a=True, check_finite=False)
             path = self._regress(K, U)
         # Without a regressor the other two terms have this minimum, a quadratic in the signs.
-        base = self.label_penalty * float(np.vdot(signs, signs - U))
+        base = self.label_penalty * np.vdot(signs, signs - U)
         self.objective_path_ = base + np.array(path)
 
         self.objective_ = base + min(path, default=0.0)
@@ -182,8 +180,8 @@ class LEMLL(Enhancer):
             B, b, KB = _weighted_fit(K, U, weights)
             error = np.linalg.norm(U - KB - b, axis=1)
             lengths = np.linalg.norm(B, axis=1)
-            half = 0.5 * float(np.vdot(B, KB))
-            primal = half + self.C * float(np.sum(np.maximum(error - self.eps, 0.0) ** 2))
+            half = 0.5 * np.vdot(B, KB)
+            primal = half + self.C * np.sum(np.maximum(error - self.eps, 0.0) ** 2)
             dual = (
                 float(np.vdot(B, U) - np.sum(lengths * (self.eps + lengths / (4.0 * self.C))))
                 - half
@@ -192,7 +190,7 @@ class LEMLL(Enhancer):
             if primal <= min(path):
                 self.dual_coef_, self.intercept_ = B, b
             self.gap_ = min(path) - dual
-            self.converged_ = self.gap_ <= self.tol * self.label_penalty * U.size
+            self.converged_ = bool(self.gap_ <= self.tol * self.label_penalty * U.size)
             # At the solution |B_i| = 2 C (r_i - eps): this is |B_i| / r_i for the error r_i that
             # belongs to B_i.
             weights = lengths / np.maximum(
@@ -214,7 +212,7 @@ def _weighted_fit(K: Array, U: Array, weights: Array) -> tuple[Array, Array, Arr
     solved = linalg.cho_solve(factor, np.hstack([roots * U, roots]), check_finite=False)
     free, direction = solved[:, :-1], solved[:, -1:]
     # b is what makes the columns of B sum to zero; where no row has weight, any b does.
-    total = float(np.vdot(roots, direction))
+    total = np.vdot(roots, direction)
     b = (roots * free).sum(axis=0) / total if total > 0 else U.mean(axis=0)
     B = roots * (free - direction * b)
     return B, b, K @ B

@@ -1,6 +1,5 @@
 """LESC: label enhancement with sample correlations from a low-rank representation."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -141,7 +140,6 @@ class LESC(Enhancer):
 
     beta: Positive = 0.001
     gamma: NonNegative = 1.0
-    _: KW_ONLY
     orientation: Literal["stated", "released"] = "stated"
     standardize: bool = True
     mu: Positive = 1e-6
@@ -192,14 +190,12 @@ class LESC(Enhancer):
             Y1 = Y1 + mu * error
             Y2 = Y2 + mu * distance
             mu = min(self.rho * mu, 1e10)  # as released
-        self.objective_ = nuclear_norm(Z) + self.beta * float(
-            np.linalg.norm(X - s * Z, axis=0).sum()
-        )
+        self.objective_ = nuclear_norm(Z) + self.beta * np.linalg.norm(X - s * Z, axis=0).sum()
         # A multiplier divided by how far it breaks either constraint of the dual obeys both; then
         # its value bounds the minimum from below.
-        longest = float(np.linalg.norm(Y1, axis=0).max(initial=0.0))
+        longest = np.linalg.norm(Y1, axis=0).max(initial=0.0)
         excess = max(1.0, longest / self.beta, _spectral_norm(s * Y1))
-        self.gap_ = self.objective_ - float(np.vdot(Y1, X)) / excess
+        self.gap_ = self.objective_ - np.vdot(Y1, X) / excess
         return Z
 
 

@@ -1,7 +1,7 @@
 """DLDL: label distributions and their predictor, learned together from logical labels."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from itertools import product
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -298,7 +298,6 @@ class DLDL(IntervalMixin):
     alpha: NonNegative = 0.0
     beta: NonNegative | None = None
     gamma: NonNegative | None = None
-    _: KW_ONLY
     label_model: Literal["auto", "presence", "votes"] = "auto"
     zeros: Literal["none", "less"] | Positive = "none"
     ordered: bool | NonNegative = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -161,7 +160,6 @@ class L2(JointModel):
     beta: Positive = 1e-4
     gamma: NonNegative = 1e-3
     lam: NonNegative = 1e-3
-    _: KW_ONLY
     n_neighbors: PositiveInt = 20
     fit_intercept: bool = True
     init: Literal["zeros", "random"] = "zeros"

@@ -1,6 +1,5 @@
 """VoteLDL: label distributions from 0/1 labels that say which labels got any vote."""
 
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -146,7 +145,6 @@ class VoteLDL(IntervalMixin):
     )
 
     gamma: NonNegative | None = None
-    _: KW_ONLY
     zeros: Literal["none", "less"] | Positive = "none"
     fit_intercept: bool = True
     feature_map: Literal["rbf"] | Transformer | None = None

@@ -1,6 +1,5 @@
 """AA-kNN: the mean distribution of the nearest training rows."""
 
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -74,7 +73,6 @@ class AAKNN(Learner):
     )
 
     n_neighbors: PositiveInt = 10
-    _: KW_ONLY
     metric: Literal["euclidean", "angle", "manhattan"] = "euclidean"
 
     def __sklearn_tags__(self) -> Capabilities:
@@ -115,7 +113,7 @@ class AAKNN(Learner):
             tied = np.flatnonzero(distances[:, self.n_neighbors] - radius <= tolerance)
             if len(tied):
                 chosen[tied] = self._break_ties(X[tied], radius[tied], tolerance[tied])
-        return np.asarray(self.training_distributions_[chosen].mean(axis=1))
+        return self.training_distributions_[chosen].mean(axis=1)
 
     def _centred(self, X: Any) -> Any:
         """Distances stay, but their rounding errors no longer grow with the distance of the data

@@ -1,7 +1,6 @@
 """CPNN: a neural network whose input is a row together with a label."""
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY
 from functools import partial
 from typing import ClassVar
 
@@ -97,7 +96,6 @@ class CPNN(Learner):
     _test_params = ({"hidden_layer_sizes": (4,), "random_state": 0},)
 
     hidden_layer_sizes: LayerSizes = (64,)
-    _: KW_ONLY
     l2: NonNegative = 0.03
     max_iter: PositiveInt = 500
     tol: NonNegative = 1e-4
@@ -113,7 +111,7 @@ class CPNN(Learner):
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         weights = row_weights(D, sample_weight)
-        total = float(weights.sum())
+        total = weights.sum()
         scaling = feature_scaling(X, weights=sample_weight)
         rng = check_random_state(self.random_state)
         m = X.shape[1]
@@ -124,10 +122,10 @@ class CPNN(Learner):
             rng.normal(size=h),
             rng.normal(size=h) / h,
         ]
-        loss = partial(loss_and_gradient, scaling.apply(X), D, weights / total, self.l2 / total)
+        loss = partial(_network_loss, scaling.apply(X), D, weights / total, self.l2 / total)
         V, self.label_coef_, a, self.output_coef_ = self._minimize_lbfgs(loss, start).arrays
         self.hidden_coef_, self.hidden_intercept_ = scaling.undo(V, a)
-        self._label_offsets = label_positions(D.shape[1])[:, None] * self.label_coef_
+        self._label_offsets = _label_positions(D.shape[1])[:, None] * self.label_coef_
 
     def _predict(self, X: Array) -> Array:
         F = X @ self.hidden_coef_ + self.hidden_intercept_
@@ -140,12 +138,12 @@ def _hidden_units(F: Array, offsets: Array) -> Iterator[tuple[slice, Array]]:
         yield rows, np.tanh(F[rows, None] + offsets)
 
 
-def label_positions(n_labels: int) -> Array:
+def _label_positions(n_labels: int) -> Array:
     """From -1 for the first label to 1 for the last."""
     return np.linspace(-1.0, 1.0, n_labels)
 
 
-def loss_and_gradient(
+def _network_loss(
     Z: Array,
     D: Array,
     weights: SampleWeight,
@@ -155,22 +153,22 @@ def loss_and_gradient(
     a: Array,
     w: Array,
 ) -> tuple[float, list[Array]]:
-    """Weighted cross-entropy of D and the prediction for features Z, plus the penalty, and the
-    gradient."""
+    """Weighted cross-entropy of D and the prediction for features Z plus the penalty; gradient."""
     m, h = V.shape
-    t = label_positions(D.shape[1])
+    t = _label_positions(D.shape[1])
     F = Z @ V + a
-    loss = penalty * float(m * np.vdot(V, V) + u @ u + h * w @ w)
+    loss = penalty * (m * np.vdot(V, V) + u @ u + h * w @ w)
     gF = np.empty_like(F)
     gu = 2.0 * penalty * u
     gw = 2.0 * penalty * h * w
     for rows, H in _hidden_units(F, t[:, None] * u):
         log_P = log_softmax(H @ w)
         times = weights[rows, None]
-        loss -= float(np.vdot(times * D[rows], log_P))
+        loss -= np.vdot(times * D[rows], log_P)
         delta = times * (np.exp(log_P) - D[rows])
         gw += np.tensordot(delta, H, axes=2)
         G = delta[:, :, None] * (1.0 - H * H) * w  # the derivative of tanh
         gF[rows] = G.sum(axis=1)
         gu += t @ G.sum(axis=0)
-    return loss, [Z.T @ gF + 2.0 * penalty * m * V, gu, gF.sum(axis=0), gw]
+    gV = Z.T @ gF + 2.0 * penalty * m * V
+    return loss, [gV, gu, gF.sum(axis=0), gw]

@@ -1,6 +1,5 @@
 """DF-LDL: one learner for each order of two labels, chosen by the neighbours of a row."""
 
-from dataclasses import KW_ONLY
 from itertools import permutations
 from typing import Any, ClassVar
 
@@ -97,7 +96,6 @@ class DFLDL(Learner):
     _test_params = ({"n_neighbors": 3, "max_iter": 200},)
 
     l2: NonNegative = 1.0
-    _: KW_ONLY
     n_neighbors: PositiveInt = 10
     tol: Positive = 1e-6
     max_iter: PositiveInt = 100
@@ -129,7 +127,7 @@ class DFLDL(Learner):
         fits = in_threads(fit_pair, range(len(pairs)))
         self.n_iter_ = max((n_iter for n_iter, _ in fits), default=0)
         self.converged_ = all(converged for _, converged in fits)
-        self.neighbors_ = AAKNN(self.n_neighbors).fit(X, D)
+        self.neighbors_ = AAKNN(n_neighbors=self.n_neighbors).fit(X, D)
 
     def _predict(self, X: Any) -> Array:
         near = self.neighbors_.predict(X).astype(np.float64)

@@ -105,6 +105,6 @@ class IncomLDL(SimplexLearner):
         fit = simplex_regression(
             factors, D, weights, shrink, ridge=penalty, tol=self.tol, max_iter=self.max_iter
         )
-        squares = float(np.nansum((fit.fitted - D) ** 2))
+        squares = np.nansum((fit.fitted - D) ** 2)
         self.objective_ = 0.5 * squares + self.alpha_ * nuclear_norm(fit.V)
         return fit

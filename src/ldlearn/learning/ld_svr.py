@@ -1,6 +1,5 @@
 """LDSVR: support vector regression of all labels at once through a sigmoid."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -99,7 +98,6 @@ class LDSVR(Learner):
     }
 
     C: Positive = 1.0
-    _: KW_ONLY
     epsilon: NonNegative = 0.1
     sigma: Positive | None = None
     tol: NonNegative = 1e-8
@@ -128,7 +126,7 @@ class LDSVR(Learner):
             excess = np.maximum(u - self.epsilon, 0.0)
             slopes = (self.C * weights * excess / (8.0 * positive_or_one(u)))[:, None] * errors
             value = 0.5 * np.vdot(theta, theta) + self.C * np.vdot(weights, excess**2)
-            return float(value), [theta + basis.T @ slopes, slopes.sum(axis=0)]
+            return value, [theta + basis.T @ slopes, slopes.sum(axis=0)]
 
         start = [np.zeros((len(root), c)), np.average(targets, axis=0, weights=weights)]
         theta, self.intercept_ = self._minimize_lbfgs(loss, start).arrays

@@ -1,5 +1,4 @@
-"""LDLM: the label distribution learning machine, which fits the highest label and the rest within
-margins."""
+"""LDLM: the highest label and the degrees of the rest, within margins."""
 
 import numpy as np
 
@@ -104,19 +103,19 @@ class LDLM(LinearSoftmaxLearner):
 
     def _row_losses(self, D: Array, P: Array) -> tuple[Array, Array]:
         H = highest_labels(D)
-        others = np.where(H > 0.0, 0.0, D)
+        others = H == 0.0
         # A zero more changes nothing, and there may be one label only.
-        second, third = np.sort(np.column_stack([others, np.zeros(len(D))]), axis=1)[:, :-3:-1].T
+        degrees = np.column_stack([np.where(others, D, 0.0), np.zeros(len(D))])
+        second, third = np.sort(degrees, axis=1)[:, :-3:-1].T
         highest, in_highest = _excess_errors(P - H, self.rho)
-        rest, in_rest = _excess_errors(np.where(H > 0.0, 0.0, P - D), second - third)
+        rest, in_rest = _excess_errors(np.where(others, P - D, 0.0), second - third)
         margin, in_margin = margin_losses(P, H, self.rho)
         losses = highest + self.lam2 * margin + self.lam3 * rest
         return losses, in_highest + self.lam2 * in_margin + self.lam3 * in_rest
 
 
 def _excess_errors(errors: Array, margin: Array | float) -> tuple[Array, Array]:
-    """How far the absolute errors of each row exceed a margin in sum, and the gradient in the
-    errors."""
+    """How far the sum of a row's absolute errors exceeds a margin, and the gradient in the errors."""
     lengths, signs = rounded_abs(errors)
     beyond, slope = rounded_hinge(lengths.sum(axis=1) - margin)
     return beyond, slope[:, None] * signs

@@ -1,6 +1,6 @@
 """LSE-LDL: latent semantics encoding with feature selection (a reconstruction)."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -128,7 +128,6 @@ class LSELDL(Learner):
     beta: NonNegative = 0.01
     gamma: Positive = 1.0
     l2: Positive = 0.01
-    _: KW_ONLY
     n_latent: PositiveInt | None = None
     n_kept: PositiveInt | None = None
     n_neighbors: PositiveInt = 10
@@ -143,7 +142,7 @@ class LSELDL(Learner):
 
     def _fit(self, X: Array, D: Array, sample_weight: SampleWeight | None = None) -> None:
         mean = np.asarray(np.average(X, axis=0, weights=sample_weight), dtype=np.float64)
-        problem = LatentProblem(
+        problem = _LatentProblem(
             X - mean,
             D,
             self._graph(X),
@@ -181,7 +180,7 @@ class LSELDL(Learner):
         return softmax(X @ self.coef_.T + self.intercept_)
 
 
-class LatentState(NamedTuple):
+class _LatentState(NamedTuple):
     """The four unknowns."""
 
     W: Array
@@ -191,7 +190,7 @@ class LatentState(NamedTuple):
 
 
 @dataclass
-class LatentProblem:
+class _LatentProblem:
     """The objective of `LSELDL` and the steps that lower it."""
 
     X: Array
@@ -210,7 +209,7 @@ class LatentProblem:
         )  # squared errors count rows by their weights if multiplied by the roots
         self.entropy = float(np.sum(self.times * xlogy(self.D, self.D)))
 
-    def initial_state(self, n_latent: int) -> LatentState:
+    def initial_state(self, n_latent: int) -> _LatentState:
         """Ridge regression on the degrees, reduced to its leading directions."""
         W = self._reweighted_solve(
             self.D - np.average(self.D, axis=0, weights=self.counts), np.ones(self.X.shape[1])
@@ -220,37 +219,35 @@ class LatentProblem:
         # rotation.
         W = left[:, :n_latent] * lengths[:n_latent]
         c = self.D.shape[1]
-        return self.regress(LatentState(W, self.X @ W, np.zeros((W.shape[1], c)), np.zeros(c)))
+        return self.regress(_LatentState(W, self.X @ W, np.zeros((W.shape[1], c)), np.zeros(c)))
 
-    def improve(self, state: LatentState) -> LatentState:
+    def improve(self, state: _LatentState) -> _LatentState:
         """Each of the unknowns in turn; none of the steps raises the objective."""
         return self.regress(self.encode(self.improve_latent(self.rescale(state))))
 
-    def objective(self, state: LatentState) -> float:
+    def objective(self, state: _LatentState) -> float:
         """What all steps lower."""
         fit, _ = self.latent_loss(state.V, self.X @ state.W, state.theta, state.b)
         # Huber's penalty: length and square meet at _HUBER_LENGTH with the same value and slope.
         lengths = linalg.norm(state.W, axis=1)
         rounded = 0.5 * (lengths**2 / _HUBER_LENGTH + _HUBER_LENGTH)
         penalty = np.where(lengths > _HUBER_LENGTH, lengths, rounded).sum()
-        return float(fit + self.gamma * penalty + self.l2 * np.sum(state.theta**2))
+        return fit + self.gamma * penalty + self.l2 * np.sum(state.theta**2)
 
-    def regress(self, state: LatentState) -> LatentState:
+    def regress(self, state: _LatentState) -> _LatentState:
         """theta and b: softmax regression on V."""
         start = SoftmaxFit(state.theta, state.b, state.V @ state.theta + state.b)
         features = CentredMatrix(state.V, sample_weight=self.counts)
         fit = softmax_regression(features, self.D, l2=self.l2, start=start, tol=1e-8)
         return state._replace(theta=fit.coef, b=fit.intercept)
 
-    def rescale(self, state: LatentState) -> LatentState:
+    def rescale(self, state: _LatentState) -> _LatentState:
         """``W, V, theta -> t W, t V, theta / t`` leaves the predictions alone; take the t of least
         penalty."""
         off = self.root * (self.X @ state.W - state.V)
-        quadratic = float(
-            self.alpha * np.sum(off**2) + self.beta * np.sum(state.V * (self.L @ state.V))
-        )
-        linear = self.gamma * float(linalg.norm(state.W, axis=1).sum())
-        inverse = self.l2 * float(np.sum(state.theta**2))
+        quadratic = self.alpha * np.sum(off**2) + self.beta * np.sum(state.V * (self.L @ state.V))
+        linear = self.gamma * linalg.norm(state.W, axis=1).sum()
+        inverse = self.l2 * np.sum(state.theta**2)
         if inverse == 0.0 or quadratic + linear == 0.0:
             return state
         # The penalties are quadratic t^2 + linear t + inverse / t^2. Their derivative, times t^3,
@@ -264,7 +261,7 @@ class LatentProblem:
         scaled = state._replace(W=t * state.W, V=t * state.V, theta=state.theta / t)
         return scaled if self.objective(scaled) <= self.objective(state) else state
 
-    def improve_latent(self, state: LatentState) -> LatentState:
+    def improve_latent(self, state: _LatentState) -> _LatentState:
         """A few steps of L-BFGS on V."""
         encoded = self.X @ state.W
         fit = minimize_lbfgs(
@@ -285,9 +282,9 @@ class LatentProblem:
             self.times * ((np.exp(log_P) - self.D) @ theta.T + 2.0 * self.alpha * off)
             + 2.0 * self.beta * LV
         )
-        return float(loss), [gradient]
+        return loss, [gradient]
 
-    def encode(self, state: LatentState) -> LatentState:
+    def encode(self, state: _LatentState) -> _LatentState:
         """W by one step of iteratively reweighted least squares."""
         # |w| <= (|w|^2 / l + l) / 2 with equality at l = |w|: the weighted square lies above the
         # penalty and touches it at the present W, so that its minimum cannot raise the objective.

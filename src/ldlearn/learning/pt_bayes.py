@@ -1,6 +1,5 @@
 """PT-Bayes: one Gaussian per label, Bayes' rule for the degrees."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -92,7 +91,6 @@ class PTBayes(Learner):
     _test_params = ({}, {"resample": True, "random_state": 0}, {"log_domain": False})
 
     ridge: Positive = 0.3
-    _: KW_ONLY
     relative: bool = True
     resample: bool = False
     log_domain: bool = True
@@ -149,16 +147,14 @@ class PTBayes(Learner):
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.exp(log_scores)
             P = scores / scores.sum(axis=1, keepdims=True)
-        return np.asarray(
-            np.nan_to_num(P, nan=0.0)
-        )  # all of a failed row, which the baseline makes uniform
+        return np.nan_to_num(P, nan=0.0)  # all of a failed row, which the baseline makes uniform
 
 
 def _gaussian(X: Array, weights: Array, unbiased: bool) -> tuple[Array, Array]:
     """Weighted mean and covariance; ``unbiased`` divides by one less than the number of draws."""
     used = weights > 0
     X, weights = X[used], weights[used]
-    total = float(weights.sum())
+    total = weights.sum()
     mean = weights @ X / total
     # Deviations first, then squares: E[x x'] - mean mean' would lose digits to an offset of the
     # features.
@@ -172,5 +168,5 @@ def _whitener(S: Array, ridge: Array) -> tuple[Array, float]:
     units = np.sqrt(ridge)
     values, vectors = linalg.eigh(S / np.outer(units, units))
     values = np.maximum(values, 1.0)  # smaller by rounding only: the ridge adds 1 to all
-    log_determinant = float(np.log(values).sum()) + float(np.log(ridge).sum())
+    log_determinant = np.log(values).sum() + np.log(ridge).sum()
     return vectors / (units[:, None] * np.sqrt(values)), log_determinant

@@ -1,6 +1,5 @@
 """PT-SVM: support vector machines between pairs of labels, coupled to distributions."""
 
-from dataclasses import KW_ONLY
 from itertools import combinations
 from math import isqrt
 from numbers import Integral
@@ -119,7 +118,6 @@ class PTSVM(Learner):
     _test_params = ({"random_state": 0, "cv": 2, "n_draws": 60},)
 
     C: Positive = 1.0
-    _: KW_ONLY
     gamma: Literal["scale", "auto"] | Positive = "scale"
     n_draws: PositiveInt | None = None
     cv: Annotated[int, Interval(Integral, 2, None, closed="left")] = 5
@@ -161,10 +159,10 @@ class PTSVM(Learner):
 
     def _kernel_width(self, X: Array, weights: SampleWeight | None) -> float:
         if not isinstance(self.gamma, str):
-            return float(self.gamma)
+            return self.gamma
         total = 0.0
         if self.gamma == "scale":
-            total = float(np.average(X**2, axis=0, weights=weights).sum())
+            total = np.average(X**2, axis=0, weights=weights).sum()
         return 1.0 / (total or X.shape[1])
 
     def _train_machines(
@@ -220,7 +218,7 @@ class PTSVM(Learner):
         machine.fit(examples, 1 - column, sample_weight=counts[row, column].astype(np.float64))
         # A row may have been drawn with both labels: its two coefficients add up.
         np.add.at(beta, row[machine.support_], machine.dual_coef_[0])
-        return beta, float(machine.intercept_[0])
+        return beta, machine.intercept_[0]
 
     def _decisions(self, X: Array, centres: Array, dual_coef: Array, intercept: Array) -> Array:
         """Scores of all machines, whose kernel is evaluated once: shape (n, *intercept.shape)."""

@@ -1,6 +1,5 @@
 """SA-BFGS: softmax regression on label distributions."""
 
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -86,7 +85,6 @@ class SABFGS(Learner):
     _test_params = ({}, {"solver": "lbfgs", "max_iter": 1000, "fit_intercept": False})
 
     l2: NonNegative = 1.0
-    _: KW_ONLY
     fit_intercept: bool = True
     solver: Literal["newton", "lbfgs"] = "newton"
     tol: Positive = 1e-8

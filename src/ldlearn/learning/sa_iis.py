@@ -1,7 +1,6 @@
 """SA-IIS: softmax regression on label distributions by improved iterative scaling."""
 
 from collections.abc import Iterator
-from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -99,7 +98,6 @@ class SAIIS(Learner):
     _test_params = ({"tol": 0.01}, {"tol": 0.01, "fit_intercept": False})
 
     max_iter: PositiveInt = 1000
-    _: KW_ONLY
     tol: NonNegative = 2e-4
     fit_intercept: bool = True
     init: Literal["zeros", "eye"] = "zeros"
@@ -241,4 +239,4 @@ def _increasing_root(function: Any, shape: tuple[int, ...], cap: float) -> Array
         before, x = x, np.where(inside, newton, (low + high) / 2)
         if np.abs(x - before).max() <= 1e-12 * cap:
             break
-    return np.asarray(x)
+    return x

@@ -1,6 +1,5 @@
 """WInLDL: weighted linear regression on incomplete label distributions."""
 
-from dataclasses import KW_ONLY
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +21,6 @@ class SimplexLearner(Learner):
         "intercept_": "float (n_labels)",
     }
 
-    _: KW_ONLY
     l2: NonNegative = 1.0
     tol: Positive = 1e-5
     max_iter: PositiveInt = 5000
@@ -133,6 +131,6 @@ class WInLDL(SimplexLearner):
             return A / (1.0 + 2.0 * t * ratios)
 
         fit = simplex_regression(factors, D, weights, shrink, tol=self.tol, max_iter=self.max_iter)
-        squares = float(np.nansum(weights * (fit.fitted - D) ** 2))
-        self.objective_ = 0.5 * squares + float(np.sum(ratios * fit.V**2))
+        squares = np.nansum(weights * (fit.fitted - D) ** 2)
+        self.objective_ = 0.5 * squares + np.sum(ratios * fit.V**2)
         return fit
