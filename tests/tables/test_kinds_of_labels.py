@@ -193,7 +193,7 @@ def test_unsupported_unknown_labels_are_reported_with_row_and_label(tables):
     with pytest.raises(
         TableError, match=r"row 4, column 'sea': .*EnhanceThenLearn takes no unknown labels"
     ):
-        TableModel.fit(table, NAMES, estimator=EnhanceThenLearn(GLLE()))
+        TableModel.fit(table, NAMES, estimator=EnhanceThenLearn(enhancer=GLLE()))
     with pytest.raises(TableError, match="row 4, column 'sea': the label is missing"):
         TableModel.fit(table, NAMES, estimator=SABFGS())
 
